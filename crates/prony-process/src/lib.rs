@@ -1,0 +1,1 @@
+//! Samples the processes of a subject.
