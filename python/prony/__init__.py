@@ -1,0 +1,1 @@
+"""Prony: a dynamometer for web application servers."""

@@ -1,0 +1,73 @@
+"""The exception tree and the exit codes.
+
+::
+
+    PronyError                 4   a fault of Prony's own
+    ├── UsageError             2   the command line or a plan asks for what cannot be
+    ├── HostError              3   this machine cannot do it
+    ├── SubjectError           3   a server could not be installed, started or verified
+    ├── EngineError            3   the load engine could not run
+    └── ArchiveError           3   a file is not an archive, or not one that this version reads
+
+Must not know the commands. A message says what failed, on which value, where, and what was expected; ``hint`` is the next command to type.
+"""
+
+from enum import IntEnum
+
+__all__ = ["ArchiveError", "EngineError", "ExitCode", "HostError", "PronyError", "SubjectError", "UsageError"]
+
+
+class ExitCode(IntEnum):
+    """What a command's exit status means. Public: scripts depend on it."""
+
+    DONE = 0
+    VERDICT_NEGATIVE = 1
+    USAGE = 2
+    COULD_NOT_MEASURE = 3
+    INTERNAL = 4
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+class PronyError(Exception):
+    """A failure with a message for the user and, where there is one, the next step.
+
+    ``hint`` is a whole sentence or a command; it is printed after a blank line.
+    """
+
+    exit_code = ExitCode.INTERNAL
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(PronyError):
+    """The command line or a plan asks for what cannot be."""
+
+    exit_code = ExitCode.USAGE
+
+
+class HostError(PronyError):
+    """This machine lacks what the measurement needs."""
+
+    exit_code = ExitCode.COULD_NOT_MEASURE
+
+
+class SubjectError(PronyError):
+    """A server could not be installed, started, or did not keep its contract."""
+
+    exit_code = ExitCode.COULD_NOT_MEASURE
+
+
+class EngineError(PronyError):
+    """The load engine refused its specification or could not run."""
+
+    exit_code = ExitCode.COULD_NOT_MEASURE
+
+
+class ArchiveError(PronyError):
+    """A file is not an archive, is damaged, or is of a version that this Prony does not read."""
+
+    exit_code = ExitCode.COULD_NOT_MEASURE

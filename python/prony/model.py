@@ -1,0 +1,488 @@
+"""The central types: what is measured, how, and what came of it.
+
+Frozen values without I/O. A measuring side fills them and writes one Archive; a reading side reads them from it.
+Times are integer nanoseconds; monotonic stamps are CLOCK_MONOTONIC. Must not know catalogue, archive or engine.
+
+>>> Workload(loop=OpenLoop(rate_per_s=550.0), stop=DurationStop(10_000_000_000)).describe()
+'open loop, 550/s constant, 10 s'
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+__all__ = [
+    "Address",
+    "AddressKind",
+    "App",
+    "Arrivals",
+    "Cell",
+    "Check",
+    "ClosedLoop",
+    "Contract",
+    "CountStop",
+    "DurationStop",
+    "EngineChoice",
+    "Failed",
+    "Interface",
+    "Invalid",
+    "Json",
+    "Launch",
+    "LogTail",
+    "Loop",
+    "Ok",
+    "OpenLoop",
+    "Outcome",
+    "Pacing",
+    "Phase",
+    "Placement",
+    "Plan",
+    "ProcessRow",
+    "Readiness",
+    "Request",
+    "RoleRule",
+    "Sample",
+    "SandboxChoice",
+    "Stage",
+    "Stop",
+    "StopRule",
+    "Subject",
+    "Trial",
+    "TrialRole",
+    "Wire",
+    "Workload",
+]
+
+Json = dict[str, Any]
+
+
+class Interface(StrEnum):
+    """How a server calls the application."""
+
+    WSGI = "wsgi"
+    ASGI = "asgi"
+    PSGI = "psgi"
+    NONE = "none"
+
+
+class Wire(StrEnum):
+    """What is spoken on the socket."""
+
+    HTTP = "http"
+    FASTCGI = "fastcgi"
+    UWSGI = "uwsgi"
+    SCGI = "scgi"
+
+
+class AddressKind(StrEnum):
+    """The socket family."""
+
+    TCP4 = "tcp4"
+    TCP6 = "tcp6"
+    UNIX = "unix"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a subject listens. ``host`` is a literal; for ``unix`` it is the socket's path and ``port`` is 0."""
+
+    host: str
+    port: int
+    kind: AddressKind = AddressKind.TCP4
+    tls: bool = False
+    wire: Wire = Wire.HTTP
+
+    @property
+    def url(self) -> str:
+        """The address as a URL, for people and for external tools."""
+        host = f"[{self.host}]" if self.kind is AddressKind.TCP6 else self.host
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
+
+
+# --- what is served ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. ``headers`` are sent as they stand; ``keep_alive`` false opens a connection for each request."""
+
+    method: str = "GET"
+    path: str = "/"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+    keep_alive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One exchange that an app must answer so. ``body`` null: any; ``status`` null: 200 to 399."""
+
+    request: Request = Request()
+    status: int | None = None
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """The replies that an app must give. The first check is also what is measured; none: replies of all subjects are compared."""
+
+    checks: tuple[Check, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """What is served: a folder, and the callable in it.
+
+    ``targets`` maps each interface that the app offers to its ``module:attribute``. ``requirements`` are requirement
+    strings, resolved together with the server's. ``digest`` identifies the folder's content (SHA-256).
+    """
+
+    name: str
+    title: str
+    folder: str
+    targets: Mapping[Interface, str]
+    requirements: tuple[str, ...] = ()
+    contract: Contract = Contract()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A server with settings around an app: one thing to be measured.
+
+    ``name`` is unique in a plan (``gunicorn-gthread+flask-hello``). ``server`` names the catalogue entry, ``variant``
+    one of its presets or is empty. ``settings`` holds only what differs from the entry's defaults.
+    """
+
+    name: str
+    server: str
+    app: App
+    interface: Interface
+    variant: str = ""
+    settings: Mapping[str, int | str] = field(default_factory=dict)
+
+
+# --- the load ---------------------------------------------------------------------------------------------
+
+
+class Arrivals(StrEnum):
+    """When the requests of an open loop are due."""
+
+    CONSTANT = "constant"
+    POISSON = "poisson"
+
+
+class Pacing(StrEnum):
+    """How the generator waits for a due time: see the engine's documentation."""
+
+    AUTO = "auto"
+    PRECISE = "precise"
+    ECONOMICAL = "economical"
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedLoop:
+    """Each of ``connections`` sends its next request when the last one is answered: the load depends on the server."""
+
+    connections: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLoop:
+    """Requests are due at ``rate_per_s`` whatever the server does, over at most ``connections``, opened on demand."""
+
+    rate_per_s: float
+    arrivals: Arrivals = Arrivals.CONSTANT
+    seed: int = 1
+    connections: int = 1024
+
+
+Loop = ClosedLoop | OpenLoop
+
+
+@dataclass(frozen=True, slots=True)
+class DurationStop:
+    """The window lasts so long."""
+
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CountStop:
+    """The window holds exactly so many requests."""
+
+    requests: int
+
+
+Stop = DurationStop | CountStop
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stretch of load under one loop. A workload has one now; ramps and steps will have several."""
+
+    loop: Loop
+    stop: Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The load of a trial: who sends what, when, for how long.
+
+    *Units*: all ``_ns`` are nanoseconds. ``timeout_ns`` counts from the intended time (open) or from sending (closed).
+    """
+
+    loop: Loop
+    stop: Stop
+    request: Request = Request()
+    warmup_ns: int = 0
+    timeout_ns: int = 10_000_000_000
+    grace_ns: int = 10_000_000_000
+    expect_status: int | None = None
+    expect_body: bytes | None = None
+
+    def describe(self) -> str:
+        """Return the load in a few words, such as ``closed loop, 100 connections, 30 s``."""
+        match self.loop:
+            case ClosedLoop(connections):
+                load = f"closed loop, {connections} connection{'s' if connections != 1 else ''}"
+            case OpenLoop(rate_per_s, arrivals):
+                load = f"open loop, {rate_per_s:g}/s {arrivals}"
+        match self.stop:
+            case DurationStop(duration_ns):
+                return f"{load}, {duration_ns / 1e9:g} s"
+            case CountStop(requests):
+                return f"{load}, {requests} requests"
+
+
+# --- where it runs ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """Which generator, with how many threads. ``prony`` is the built-in one."""
+
+    name: str = "prony"
+    threads: int = 1
+    pacing: Pacing = Pacing.AUTO
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxChoice:
+    """How subjects are kept apart.
+
+    ``network``: ``isolated`` puts server and generator together into a network namespace of their own where
+    privileges allow, ``host`` uses the host's loopback. ``share_cpus`` lets generator and server run on one CPU.
+    ``run_as``: the user that subjects run as when Prony is root; null: the caller of sudo, else ``nobody``.
+    """
+
+    kind: Literal["process"] = "process"
+    network: Literal["isolated", "host"] = "isolated"
+    share_cpus: bool = False
+    run_as: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The CPUs of server and generator; disjoint unless ``shared``."""
+
+    server_cpus: tuple[int, ...]
+    generator_cpus: tuple[int, ...]
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """When a subject is ready: it accepts a connection (and, with ``http``, answers the contract's first request)."""
+
+    timeout_ns: int = 15_000_000_000
+    http: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """How a subject is ended: the signal to its main process, and the time before all of it is killed."""
+
+    signal: str = "SIGTERM"
+    timeout_ns: int = 5_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRule:
+    """Gives a process its role: the first rule that fits wins.
+
+    ``where`` is ``main`` (the process that was started), ``child`` (any other) or ``command`` (the command line contains ``pattern``).
+    """
+
+    role: str
+    where: Literal["main", "child", "command"] = "main"
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One process to start: the exact command, nothing left to fill in.
+
+    ``files`` are written into the trial's own folder, which is the working directory, before the start.
+    """
+
+    command: tuple[str, ...]
+    address: Address
+    environment: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    readiness: Readiness = Readiness()
+    stop: StopRule = StopRule()
+    roles: tuple[RoleRule, ...] = (RoleRule("server"),)
+
+
+# --- the plan ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One point of the grid: what, under which load, with which generator, in which sandbox. ``id`` is unique in its plan."""
+
+    id: int
+    subject: Subject
+    workload: Workload
+    engine: EngineChoice = EngineChoice()
+    sandbox: SandboxChoice = SandboxChoice()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Cells x blocks in random order from a stored seed. ``text`` is what the user wrote, verbatim."""
+
+    name: str
+    title: str
+    text: str
+    profile: str
+    cells: tuple[Cell, ...]
+    blocks: int
+    seed: int
+    question: str = ""
+
+    def subjects(self) -> tuple[Subject, ...]:
+        """Return the plan's subjects, each once, in the order in which they first appear."""
+        return tuple({cell.subject.name: cell.subject for cell in self.cells}.values())
+
+    def only(self, pattern: str) -> tuple[Cell, ...]:
+        """Return the cells whose subject's name fits the glob ``pattern``."""
+        return tuple(cell for cell in self.cells if fnmatchcase(cell.subject.name, pattern))
+
+
+# --- what came of it --------------------------------------------------------------------------------------
+
+
+class TrialRole(StrEnum):
+    """Why a trial was run."""
+
+    SUBJECT = "subject"
+    CALIBRATION = "calibration"
+    CROSS_CHECK = "cross-check"
+    FIND_RATE = "find-rate"
+    PILOT = "pilot"
+
+
+class Phase(StrEnum):
+    """The part of a trial that a sample belongs to."""
+
+    IDLE = "idle"
+    WARMUP = "warmup"
+    WINDOW = "window"
+    DRAIN = "drain"
+
+
+@dataclass(frozen=True, slots=True)
+class Ok:
+    """The trial ran its window, whatever the server answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The subject's fault: ``stage`` is ``install``, ``start``, ``contract``, ``load`` or ``stop``."""
+
+    stage: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Invalid:
+    """The generator's or the environment's fault: nothing is known of the subject."""
+
+    reason: str
+
+
+Outcome = Ok | Failed | Invalid
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRow:
+    """One process of the subject at one moment. CPU times are cumulative since its start.
+
+    ``pss_bytes`` and ``uss_bytes`` are null except at the mark at the end of the load: they are dear to read.
+    """
+
+    pid: int
+    start_time_ticks: int
+    role: str
+    command: str
+    user_ns: int
+    system_ns: int
+    rss_bytes: int
+    vsz_bytes: int
+    threads: int
+    pss_bytes: int | None = None
+    uss_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The subject's processes and the machine at one monotonic moment. Machine CPU times are cumulative, all CPUs."""
+
+    monotonic_ns: int
+    phase: Phase
+    processes: tuple[ProcessRow, ...]
+    machine_busy_ns: int
+    machine_idle_ns: int
+    machine_steal_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogTail:
+    """The last lines that a subject wrote. ``truncated``: there were more."""
+
+    text: str
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One measurement of one cell, as it is archived.
+
+    ``recording`` is the engine's Recording as it came (see docs/reference/engine-wire.md), null when there was no load.
+    ``nuisances`` holds what was randomised that nobody means to test. ``command`` is the exact command line.
+    ``*_unix_ns`` are wall-clock stamps. ``counters`` are kernel counters of the trial's namespace, as deltas over the
+    window; a counter that could not be read is absent and named in ``missing``, with its reason.
+    """
+
+    cell_id: int
+    block: int
+    position: int
+    attempt: int
+    role: TrialRole
+    outcome: Outcome
+    started_unix_ns: int
+    ended_unix_ns: int
+    command: tuple[str, ...] = ()
+    placement: Placement | None = None
+    nuisances: Mapping[str, str] = field(default_factory=dict)
+    recording: Json | None = None
+    samples: tuple[Sample, ...] = ()
+    counters: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    log: LogTail = LogTail("")
+    events: tuple[Json, ...] = ()

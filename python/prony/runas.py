@@ -1,0 +1,112 @@
+"""Who subjects run as, and where Prony keeps what they need.
+
+Started as root, Prony keeps its privileges for setting up sandboxes and runs everything else (installing packages, servers,
+frontends) as an ordinary user: ``--run-as``, else the caller of sudo, else ``nobody``. Must not know what is run.
+"""
+
+import os
+import pwd
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from prony.errors import HostError, UsageError
+
+__all__ = ["RunAs", "find_uv", "own_folder", "resolve_user"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunAs:
+    """The user that subjects run as. ``drop`` is true when Prony is root and must change to it.
+
+    ``cache`` is a folder that this user can read: environments, copies of apps, and the folders of trials live there.
+    """
+
+    name: str
+    uid: int
+    gid: int
+    drop: bool
+    cache: Path
+
+    def groups(self) -> tuple[int, ...]:
+        """Return the supplementary groups of this user: when privileges are dropped, only those that it has."""
+        return tuple(os.getgrouplist(self.name, self.gid)) if self.drop else tuple(os.getgroups())
+
+
+def resolve_user(run_as: str | None = None) -> RunAs:
+    """Return the user that subjects run as on this machine.
+
+    *Errors*: UsageError for an unknown user, or another user than the caller without root.
+    """
+    if os.geteuid() != 0:
+        return _caller(run_as)
+    entry = _entry(run_as) if run_as else _sudo_caller() or _entry("nobody")
+    return RunAs(entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_uid != 0, _cache_of_root())
+
+
+def own_folder(path: Path, user: RunAs, mode: int = 0o755) -> Path:
+    """Create ``path`` (and its parents) as a folder of ``user`` and return it.
+
+    *Errors*: HostError when it cannot be created.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if user.drop:
+            os.chown(path, user.uid, user.gid)
+        path.chmod(mode)
+    except OSError as error:
+        raise HostError(
+            f"cannot create the folder `{path}`: {error.strerror}",
+            hint="choose another place with the environment variable PRONY_CACHE",
+        ) from error
+    return path
+
+
+def find_uv() -> str:
+    """Return the path of uv: the one installed beside Prony, else the one on PATH.
+
+    *Errors*: HostError when there is none.
+    """
+    from uv import find_uv_bin
+
+    try:
+        return str(find_uv_bin())
+    except FileNotFoundError:
+        found = shutil.which("uv")
+        if found is None:
+            raise HostError("`uv` is not installed beside Prony", hint="python3 -m pip install uv") from None
+        return found
+
+
+def _caller(run_as: str | None) -> RunAs:
+    entry = pwd.getpwuid(os.geteuid())
+    if run_as and _entry(run_as).pw_uid != entry.pw_uid:
+        raise UsageError(f"`--run-as {run_as}` needs root; Prony runs as `{entry.pw_name}`", hint="leave `--run-as` out, or use sudo")
+    return RunAs(entry.pw_name, entry.pw_uid, entry.pw_gid, False, _cache_of_user())
+
+
+def _entry(name: str) -> pwd.struct_passwd:
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        raise UsageError(f"`--run-as {name}`: this machine has no such user") from None
+
+
+def _sudo_caller() -> pwd.struct_passwd | None:
+    uid = os.environ.get("SUDO_UID", "")
+    try:
+        return pwd.getpwuid(int(uid)) if uid.isdigit() and int(uid) else None
+    except KeyError:
+        return None
+
+
+def _cache_of_root() -> Path:
+    return Path(os.environ.get("PRONY_CACHE") or "/var/cache/prony")
+
+
+def _cache_of_user() -> Path:
+    chosen = os.environ.get("PRONY_CACHE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "prony"

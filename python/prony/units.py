@@ -1,0 +1,156 @@
+"""Quantities: their types, how they are read and how they are written.
+
+The only place that converts or formats. Must not know what is measured.
+
+>>> parse_duration("1m30s")
+90000000000
+>>> format_duration(1_500_000)
+'1.50 ms'
+"""
+
+import re
+from typing import NewType
+
+__all__ = [
+    "Bytes",
+    "Nanoseconds",
+    "PerSecond",
+    "Ratio",
+    "format_bytes",
+    "format_count",
+    "format_duration",
+    "format_percent",
+    "format_rate",
+    "parse_bytes",
+    "parse_duration",
+    "parse_rate",
+    "seconds",
+]
+
+Nanoseconds = NewType("Nanoseconds", int)
+Bytes = NewType("Bytes", int)
+PerSecond = NewType("PerSecond", float)
+Ratio = NewType("Ratio", float)
+
+_SECOND_NS = 1_000_000_000
+_DURATION_NS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 1_000_000,
+    "s": _SECOND_NS,
+    "m": 60 * _SECOND_NS,
+    "min": 60 * _SECOND_NS,
+    "h": 3600 * _SECOND_NS,
+}
+_SIZE_BYTES = {
+    "": 1,
+    "b": 1,
+    "k": 1024,
+    "kb": 1000,
+    "kib": 1024,
+    "m": 1024**2,
+    "mb": 1000**2,
+    "mib": 1024**2,
+    "g": 1024**3,
+    "gb": 1000**3,
+    "gib": 1024**3,
+}
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|min|s|m|h)")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
+_RATE = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)\s*(?:/\s*(s|m|h))?")
+_RATE_PERIOD_S = {"s": 1, "m": 60, "h": 3600}
+
+
+def seconds(value_ns: int) -> float:
+    """Return nanoseconds as seconds, for arithmetic that ends in a rate."""
+    return value_ns / _SECOND_NS
+
+
+def parse_duration(text: str) -> Nanoseconds:
+    """Return the duration that ``text`` writes, such as ``250ms``, ``30s`` or ``1m30s``.
+
+    A unit is required: a bare number is never a time.
+
+    *Errors*: ValueError, naming the text and what was expected.
+    """
+    stripped = text.strip()
+    parts = list(_DURATION_PART.finditer(stripped))
+    if not parts or "".join(part.group(0) for part in parts) != stripped:
+        raise ValueError(f"`{text}` is not a duration; expected a number and a unit, such as `250ms`, `30s`, `1m30s`")
+    return Nanoseconds(round(sum(float(part.group(1)) * _DURATION_NS[part.group(2)] for part in parts)))
+
+
+def parse_bytes(text: str) -> Bytes:
+    """Return the size that ``text`` writes, such as ``512M``, ``1KiB`` or ``100kB``.
+
+    ``K``, ``M``, ``G`` are powers of 1024, as in cgroups and container engines; ``kB``, ``MB``, ``GB`` powers of 1000.
+
+    *Errors*: ValueError, naming the text and what was expected.
+    """
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None or match.group(2) not in _SIZE_BYTES:
+        raise ValueError(f"`{text}` is not a size; expected a number and a unit, such as `512M`, `1KiB`, `100kB`")
+    return Bytes(round(float(match.group(1)) * _SIZE_BYTES[match.group(2)]))
+
+
+def parse_rate(text: str) -> PerSecond:
+    """Return the rate that ``text`` writes: ``550``, ``550/s`` or ``90/m``, in requests per second.
+
+    *Errors*: ValueError, naming the text and what was expected.
+    """
+    match = _RATE.fullmatch(text.strip())
+    rate = float(match.group(1)) / _RATE_PERIOD_S[match.group(2) or "s"] if match else 0.0
+    if rate <= 0:
+        raise ValueError(f"`{text}` is not a rate; expected requests per second, such as `550`, `550/s`, `90/m`")
+    return PerSecond(rate)
+
+
+def _three_digits(value: float) -> str:
+    magnitude = abs(value)
+    if magnitude >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if magnitude >= 9.995 else f"{value:.2f}"
+
+
+def _scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
+    for size, unit in steps:
+        # 99.95 % of a step already rounds up to it: 999.6 us reads "1.00 ms".
+        if abs(value) >= size * 0.9995:
+            return f"{_three_digits(value / size)} {unit}"
+    size, unit = steps[-1]
+    return f"{_three_digits(value / size)} {unit}"
+
+
+def format_duration(value_ns: float) -> str:
+    """Return a duration with three significant digits and its unit: ``12.1 ms``."""
+    return _scaled(value_ns, ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")))
+
+
+def format_bytes(value: float) -> str:
+    """Return a size with three significant digits in binary units: ``52.7 MiB``."""
+    return _scaled(value, ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"), (1, "B")))
+
+
+def format_rate(value: float) -> str:
+    """Return a rate in requests per second: ``550 /s``."""
+    return f"{_three_digits(value)} /s"
+
+
+def format_percent(ratio: float) -> str:
+    """Return a ratio as a percentage; neither 0 % nor 100 % unless it is exactly that.
+
+    >>> format_percent(0.99999), format_percent(1.0)
+    ('99.99 %', '100 %')
+    """
+    percent = 100 * ratio
+    if percent in (0.0, 100.0):
+        return f"{percent:.0f} %"
+    if 99.995 <= percent < 100:
+        return "99.99 %"
+    return f"{percent:.2f} %" if percent >= 0.005 else "<0.01 %"
+
+
+def format_count(value: float) -> str:
+    """Return a count with thousands separated."""
+    return f"{value:,.0f}"
