@@ -1,0 +1,307 @@
+"""A plan's text and a catalogue -> cells, blocks and their seeded order.
+
+Pure: reads no file and starts nothing. A study in the catalogue, a user's own file and the options of an ad hoc run all become a
+`StudyDocument`, and from there one path leads to the `Plan`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from random import Random
+from typing import Annotated, Literal, Protocol
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
+
+from prony.errors import UsageError
+from prony.model import (
+    App,
+    Arrivals,
+    Cell,
+    ClosedLoop,
+    CountStop,
+    DurationStop,
+    EngineChoice,
+    Interface,
+    Loop,
+    OpenLoop,
+    Plan,
+    Request,
+    SandboxChoice,
+    Subject,
+    Workload,
+)
+from prony.units import parse_duration, parse_rate
+
+__all__ = [
+    "CatalogView",
+    "Nuisances",
+    "PlanOptions",
+    "ProfileDocument",
+    "StudyDocument",
+    "SubjectDocument",
+    "WorkloadDocument",
+    "block_order",
+    "make_plan",
+    "nuisances",
+]
+
+# The padding variable of STATISTICS' designs (Mytkowicz et al. 2009): up to 4 KiB moves the stack by a page.
+MAX_PADDING_BYTES = 4096
+
+
+def _as_tuple(value: object) -> object:
+    return (value,) if isinstance(value, str | int | float) else value
+
+
+def _as_duration(value: object) -> object:
+    return parse_duration(value) if isinstance(value, str) else value
+
+
+def _as_rates(value: object) -> object:
+    values = value if isinstance(value, list | tuple) else (value,)
+    return tuple(parse_rate(item) if isinstance(item, str) else item for item in values)
+
+
+Duration = Annotated[int, BeforeValidator(_as_duration), Field(gt=0)]
+"""A duration in a document: text with a unit (``"30s"``); inside, nanoseconds."""
+Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+Counts = Annotated[tuple[PositiveInt, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+Rate = Annotated[float, Field(gt=0)]
+Rates = Annotated[tuple[Rate, ...], BeforeValidator(_as_rates), Field(min_length=1)]
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SubjectDocument(_Document):
+    """``[[subjects]]``: every server in the list around every app in the list."""
+
+    server: Names
+    app: Names
+    interface: Interface | None = None
+    settings: Mapping[str, int | str] = Field(default_factory=dict)
+
+
+class WorkloadDocument(_Document):
+    """``[[workloads]]``: one load, or several that differ in connections or rate."""
+
+    loop: Literal["open", "closed"]
+    rate: Rates | None = None
+    connections: Counts | None = None
+    arrivals: Arrivals = Arrivals.CONSTANT
+    requests: PositiveInt | None = None
+    keep_alive: bool = True
+
+    @model_validator(mode="after")
+    def _loop_has_its_fields(self) -> "WorkloadDocument":
+        if self.loop == "open" and self.rate is None:
+            raise ValueError("an open loop needs `rate`, in requests per second")
+        if self.loop == "closed" and self.connections is None:
+            raise ValueError("a closed loop needs `connections`")
+        if self.loop == "closed" and self.rate is not None:
+            raise ValueError("a closed loop has no `rate`: the server sets it")
+        return self
+
+
+class ProfileDocument(_Document):
+    """``[profiles.NAME]``: how long and how often."""
+
+    blocks: PositiveInt
+    duration: Duration
+    warmup: Annotated[int, BeforeValidator(_as_duration), Field(ge=0)] = 0
+    timeout: Duration = 10_000_000_000
+    grace: Duration | None = None
+    connections: Counts | None = None
+    rate: Rates | None = None
+
+
+class StudyDocument(_Document):
+    """What a study's file says."""
+
+    format: Literal[1] = 1
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    title: str
+    question: str = ""
+    source: str = ""
+    subjects: tuple[SubjectDocument, ...] = Field(min_length=1)
+    workloads: tuple[WorkloadDocument, ...] = Field(min_length=1)
+    profiles: Mapping[str, ProfileDocument] = Field(min_length=1)
+
+    def profile(self, name: str | None) -> tuple[str, ProfileDocument]:
+        """Return the profile of this name; without one ``quick``, else the first."""
+        chosen = name or ("quick" if "quick" in self.profiles else next(iter(self.profiles)))
+        if chosen not in self.profiles:
+            raise UsageError(f"study `{self.name}` has no profile `{chosen}`; it has {', '.join(self.profiles)}")
+        return chosen, self.profiles[chosen]
+
+
+class CatalogView(Protocol):
+    """What a plan needs of the catalogue."""
+
+    def app(self, name: str) -> App:
+        """Return the app of this name; UsageError when there is none."""
+        ...
+
+    def interfaces(self, server: str) -> Sequence[Interface]:
+        """Return the interfaces that ``server`` (an entry or a variant of one) speaks; UsageError when there is none."""
+        ...
+
+    def split(self, server: str) -> tuple[str, str]:
+        """Return entry and variant of a server's name: ``gunicorn-gthread`` -> ``("gunicorn", "gthread")``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What the command line adds to a document. ``settings`` maps a server's name to its overridden settings."""
+
+    profile: str | None = None
+    only: str | None = None
+    blocks: int | None = None
+    seed: int = 1
+    engine: EngineChoice = EngineChoice()
+    sandbox: SandboxChoice = SandboxChoice()
+    request: Request | None = None
+    settings: Mapping[str, Mapping[str, int | str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Nuisances:
+    """What is randomised in a trial that nobody means to test, so that it cannot favour a subject."""
+
+    padding_bytes: int
+    hash_seed: int
+    port_seed: int
+
+    def as_text(self) -> dict[str, str]:
+        """Return the values as the archive keeps them."""
+        return {"padding_bytes": str(self.padding_bytes), "hash_seed": str(self.hash_seed), "port_seed": str(self.port_seed)}
+
+
+def make_plan(document: StudyDocument, text: str, catalog: CatalogView, options: PlanOptions) -> Plan:
+    """Return the resolved plan of ``document``: every subject under every load.
+
+    *Errors*: UsageError for a name that the catalogue does not have, an app without the server's interface, or when nothing is left by ``only``.
+    """
+    profile_name, profile = document.profile(options.profile)
+    subjects = [subject for part in document.subjects for subject in _subjects(part, catalog, options.settings)]
+    loads = [load for part in document.workloads for load in _workloads(part, profile)]
+    pairs = product(_unique(subjects), loads)
+    cells = tuple(
+        Cell(number, subject, _for_app(load, subject.app, options.request), options.engine, options.sandbox)
+        for number, (subject, load) in enumerate(pairs)
+    )
+    plan = Plan(
+        name=document.name,
+        title=document.title,
+        text=text,
+        profile=profile_name,
+        cells=cells,
+        blocks=options.blocks or profile.blocks,
+        seed=options.seed,
+        question=document.question,
+    )
+    return _narrowed(plan, options.only) if options.only else plan
+
+
+def block_order(plan: Plan, block: int) -> tuple[Cell, ...]:
+    """Return the plan's cells in the random order of ``block``: the same for the same seed.
+
+    *Definition*: a randomised complete block visits every cell once. *Source*: Fisher, 1935, The Design of Experiments, chapter 4.
+    """
+    cells = list(plan.cells)
+    Random(f"{plan.seed}:order:{block}").shuffle(cells)  # noqa: S311 - an experiment's order, not a secret
+    return tuple(cells)
+
+
+def nuisances(plan: Plan, block: int, cell: Cell, attempt: int = 0) -> Nuisances:
+    """Return the nuisance values of one trial, from the plan's seed.
+
+    *Source*: Mytkowicz et al., 2009, Producing Wrong Data Without Doing Anything Obviously Wrong!
+    """
+    random = Random(f"{plan.seed}:nuisance:{block}:{cell.id}:{attempt}")  # noqa: S311
+    return Nuisances(random.randrange(MAX_PADDING_BYTES), random.randrange(2**32), random.randrange(2**32))
+
+
+def _narrowed(plan: Plan, pattern: str) -> Plan:
+    from dataclasses import replace
+
+    cells = plan.only(pattern)
+    if not cells:
+        names = ", ".join(subject.name for subject in plan.subjects())
+        raise UsageError(f"`--only {pattern}` fits no subject of `{plan.name}`", hint=f"its subjects are {names}")
+    return replace(plan, cells=cells)
+
+
+def _subjects(
+    part: SubjectDocument, catalog: CatalogView, overrides: Mapping[str, Mapping[str, int | str]]
+) -> Iterable[Subject]:
+    for server, app_name in product(part.server, part.app):
+        app = catalog.app(app_name)
+        entry, variant = catalog.split(server)
+        yield Subject(
+            name=f"{server}+{app.name}",
+            server=entry,
+            variant=variant,
+            app=app,
+            interface=_interface(part.interface, server, app, catalog),
+            settings={**part.settings, **overrides.get(entry, {}), **overrides.get(server, {})},
+        )
+
+
+def _interface(wanted: Interface | None, server: str, app: App, catalog: CatalogView) -> Interface:
+    speaks = catalog.interfaces(server)
+    both = [interface for interface in speaks if interface in app.targets]
+    if wanted in both:
+        return wanted
+    if wanted is None and both:
+        return both[0]
+    offered = ", ".join(sorted(app.targets))
+    raise UsageError(
+        f"`{server}` speaks {', '.join(speaks)}, but the app `{app.name}` offers {wanted or offered}",
+        hint="`prony servers` lists which server speaks what",
+    )
+
+
+def _unique(subjects: Sequence[Subject]) -> Sequence[Subject]:
+    seen: dict[str, Subject] = {}
+    for subject in subjects:
+        if subject.name in seen and seen[subject.name] != subject:
+            raise UsageError(f"two subjects are named `{subject.name}` and differ", hint="name them in two studies")
+        seen[subject.name] = subject
+    return tuple(seen.values())
+
+
+def _workloads(part: WorkloadDocument, profile: ProfileDocument) -> Iterable[Workload]:
+    for loop in _loops(part, profile):
+        yield Workload(
+            loop=loop,
+            stop=CountStop(part.requests) if part.requests else DurationStop(profile.duration),
+            request=Request(keep_alive=part.keep_alive),
+            warmup_ns=profile.warmup,
+            timeout_ns=profile.timeout,
+            grace_ns=profile.grace or profile.timeout,
+        )
+
+
+def _loops(part: WorkloadDocument, profile: ProfileDocument) -> Iterable[Loop]:
+    connections = profile.connections or part.connections
+    if part.loop == "closed":
+        return (ClosedLoop(count) for count in connections or ())
+    most = (connections or (OpenLoop(1.0).connections,))[0]
+    return (OpenLoop(rate, part.arrivals, connections=most) for rate in profile.rate or part.rate or ())
+
+
+def _for_app(load: Workload, app: App, request: Request | None) -> Workload:
+    """Return the load with what is asked of this app: the request given, else that of its contract's first check."""
+    from dataclasses import replace
+
+    check = app.contract.checks[0] if app.contract.checks else None
+    asked = request or (check.request if check else Request())
+    asked = replace(asked, keep_alive=asked.keep_alive and load.request.keep_alive)
+    # A reply is checked against the contract only when it is the contract's own request that is sent.
+    same = check is not None and (request is None or request == check.request)
+    if check is None or not same:
+        return replace(load, request=asked)
+    return replace(load, request=asked, expect_status=check.status, expect_body=check.body)
