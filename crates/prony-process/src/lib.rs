@@ -1,1 +1,33 @@
-//! Samples the processes of a subject.
+//! Reads the processes of a subject and the machine's CPUs from `/proc`, cheaply enough to run beside a measurement.
+//!
+//! - [`Sampler`] samples a process and its descendants: CPU time, memory, faults, threads, state.
+//! - [`memory`] splits a process's memory into shared and unshared; dear, to be called rarely.
+//! - [`machine_cpu`] says how busy the CPUs are.
+//! - [`identity`] tells a process from a later one with the same number.
+//!
+//! It does not know what a subject, a trial or a metric is, and keeps no history. Times are integer nanoseconds with the
+//! resolution of the kernel's clock tick, mostly 10 ms: differences over less than a second say little.
+//!
+//! ```
+//! let mut sampler = prony_process::Sampler::new(std::process::id()).including_root();
+//! let samples = sampler.sample()?;
+//! assert!(samples[0].threads >= 1 && samples[0].rss_bytes > 0);
+//! # Ok::<(), prony_process::Error>(())
+//! ```
+//!
+//! *Source*: proc(5); Linux `Documentation/filesystems/proc.rst`.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod cpu;
+mod error;
+mod memory;
+mod sampler;
+mod source;
+mod stat;
+mod tree;
+
+pub use cpu::{machine_cpu, CpuTime, MachineCpu};
+pub use error::Error;
+pub use memory::{memory, Memory};
+pub use sampler::{cmdline, identity, Identity, ProcessSample, Sampler, Switches};

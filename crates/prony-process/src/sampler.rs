@@ -1,0 +1,208 @@
+//! Samples a process and its descendants.
+
+use crate::error::Error;
+use crate::source::{Source, Units};
+use crate::stat::Stat;
+use crate::tree::{threads_of, Method};
+
+/// What tells a process from a later one with the same number, until the machine is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The process number.
+    pub pid: u32,
+    /// When it was started, in clock ticks since the machine was.
+    pub start_time_ticks: u64,
+}
+
+/// One process at one moment. Times and faults are those since its start, its own, without its children's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessSample {
+    /// Which process.
+    pub identity: Identity,
+    /// The number of its parent.
+    pub parent_pid: u32,
+    /// The command name, of at most 15 bytes; the process may have changed it.
+    pub name: String,
+    /// As in proc(5): `R` running, `S` sleeping, `D` waiting for a disk, `Z` ended but not waited for, `T` stopped.
+    pub state: char,
+    /// Its threads.
+    pub threads: u64,
+    /// CPU time in user mode.
+    pub user_ns: u64,
+    /// CPU time in the kernel.
+    pub system_ns: u64,
+    /// Memory that is resident, shared pages counted in full; exact to some pages per thread.
+    pub rss_bytes: u64,
+    /// Address space.
+    pub vsz_bytes: u64,
+    /// Page faults that needed no disk.
+    pub minor_faults: u64,
+    /// Page faults that did.
+    pub major_faults: u64,
+    /// How often its threads left a CPU; `None` unless [`Sampler::counting_switches`].
+    pub switches: Option<Switches>,
+}
+
+/// How often the threads that a process has now left a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// By themselves, to wait for something.
+    pub voluntary: u64,
+    /// For another thread, at the end of their share.
+    pub involuntary: u64,
+}
+
+/// Samples the descendants of one process. Keeps its buffers, so that a sample costs little but the kernel's part.
+#[derive(Debug)]
+pub struct Sampler {
+    root: u32,
+    include_root: bool,
+    count_switches: bool,
+    method: Method,
+    units: Units,
+    source: Source,
+    pids: Vec<u32>,
+}
+
+impl Sampler {
+    /// A sampler of the descendants of `root`, without `root` itself.
+    pub fn new(root: u32) -> Sampler {
+        Sampler {
+            root,
+            include_root: false,
+            count_switches: false,
+            method: Method::of_kernel(),
+            units: Units::of_kernel(),
+            source: Source::default(),
+            pids: Vec::new(),
+        }
+    }
+
+    /// Samples `root` too, as the first.
+    pub fn including_root(self) -> Sampler {
+        Sampler {
+            include_root: true,
+            ..self
+        }
+    }
+
+    /// Counts context switches too. It doubles the cost of a process, and costs as much again for each further thread.
+    pub fn counting_switches(self) -> Sampler {
+        Sampler {
+            count_switches: true,
+            ..self
+        }
+    }
+
+    /// The processes that there are now, parents before their children. One that ends meanwhile is not among them.
+    ///
+    /// *Errors*: `/proc` is not there or has an unknown form.
+    pub fn sample(&mut self) -> Result<Vec<ProcessSample>, Error> {
+        self.method.begin(self.root, &mut self.source, &mut self.pids)?;
+        let mut samples = Vec::with_capacity(self.pids.capacity());
+        let mut next = 0;
+        while let Some(&pid) = self.pids.get(next) {
+            next += 1;
+            let Some(sample) = self.sample_process(pid)? else {
+                continue;
+            };
+            self.method
+                .follow(pid, sample.threads, &mut self.source, &mut self.pids)?;
+            if pid != self.root || self.include_root {
+                samples.push(sample);
+            }
+        }
+        Ok(samples)
+    }
+
+    fn sample_process(&mut self, pid: u32) -> Result<Option<ProcessSample>, Error> {
+        let Some(line) = self.source.of_process(format_args!("/proc/{pid}/stat"))? else {
+            return Ok(None);
+        };
+        let Some(stat) = Stat::parse(line) else {
+            let line = line.to_owned();
+            return Err(self.source.unknown_form(&line));
+        };
+        let mut sample = to_sample(pid, &stat, self.units);
+        if self.count_switches {
+            sample.switches = Some(self.switches_of(pid)?);
+        }
+        Ok(Some(sample))
+    }
+
+    /// Sums over the threads: the kernel keeps no count for the process, and `/proc/PID/status` has the first thread's.
+    fn switches_of(&mut self, pid: u32) -> Result<Switches, Error> {
+        let mut sum = Switches::default();
+        for thread in threads_of(pid) {
+            let text = self
+                .source
+                .of_process(format_args!("/proc/{pid}/task/{thread}/status"))?;
+            let switches = text.map_or(Switches::default(), parse_switches);
+            sum.voluntary += switches.voluntary;
+            sum.involuntary += switches.involuntary;
+        }
+        Ok(sum)
+    }
+}
+
+/// Reads the two last lines of a thread's status.
+fn parse_switches(status: &str) -> Switches {
+    let value = |key| {
+        let line = status.lines().rev().find_map(|line| line.strip_prefix(key));
+        line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+    };
+    Switches {
+        voluntary: value("voluntary_ctxt_switches:"),
+        involuntary: value("nonvoluntary_ctxt_switches:"),
+    }
+}
+
+fn to_sample(pid: u32, stat: &Stat, units: Units) -> ProcessSample {
+    ProcessSample {
+        identity: Identity {
+            pid,
+            start_time_ticks: stat.start_time_ticks,
+        },
+        parent_pid: stat.parent,
+        name: stat.name.to_owned(),
+        state: stat.state,
+        threads: stat.threads,
+        user_ns: stat.user_ticks * units.tick_ns,
+        system_ns: stat.system_ticks * units.tick_ns,
+        rss_bytes: stat.rss_pages * units.page_bytes,
+        vsz_bytes: stat.vsz_bytes,
+        minor_faults: stat.minor_faults,
+        major_faults: stat.major_faults,
+        switches: None,
+    }
+}
+
+/// The process that has this number now, `None` when there is none.
+pub fn identity(pid: u32) -> Result<Option<Identity>, Error> {
+    let mut source = Source::default();
+    let stat = source
+        .of_process(format_args!("/proc/{pid}/stat"))?
+        .and_then(Stat::parse);
+    Ok(stat.map(|stat| Identity {
+        pid,
+        start_time_ticks: stat.start_time_ticks,
+    }))
+}
+
+/// The arguments of a process, `None` when there is none. They are empty for a kernel thread and for a process that has
+/// ended but was not waited for.
+pub fn cmdline(pid: u32) -> Result<Option<Vec<String>>, Error> {
+    let mut source = Source::default();
+    if source.of_process(format_args!("/proc/{pid}/cmdline"))?.is_none() {
+        return Ok(None);
+    }
+    // Each argument ends with a zero byte; a process that rewrote its title may have left the last one out.
+    let bytes = source.bytes().strip_suffix(b"\0").unwrap_or(source.bytes());
+    if bytes.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let arguments = bytes
+        .split(|&byte| byte == 0)
+        .map(|argument| String::from_utf8_lossy(argument).into_owned());
+    Ok(Some(arguments.collect()))
+}
