@@ -1,0 +1,192 @@
+"""Latency of a trial, always over two populations: `ok` (valid replies) and `all` (every request).
+
+A failed request has no latency; left out, it would flatter the server that fails. In `all` it counts as
+infinite, and a request that got no answer counts at its age, which is a lower bound (it is right-censored).
+
+*Source*: G. Tene, "How NOT to Measure Latency" (2013), on omitted requests; J. P. Klein and M. L.
+Moeschberger, "Survival Analysis" (2003), section 3.2, on right-censoring.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from prony.analysis.distribution import EMPTY, Distribution, Histogram, read_distribution
+from prony.metrics import PERCENTILES
+from prony.model import Json
+
+__all__ = [
+    "FAILED_CLASSES",
+    "SENT_FAILED_CLASSES",
+    "UNANSWERED_CLASSES",
+    "LatencySummary",
+    "class_count",
+    "latency_json",
+    "latency_summaries",
+    "summarise",
+    "summary_json",
+]
+
+SENT_FAILED_CLASSES = ("bad_status", "failed_validation", "reset", "eof", "short_body", "parse")
+"""Classes of the account whose requests reached the server and failed."""
+
+FAILED_CLASSES = (
+    *SENT_FAILED_CLASSES,
+    "connect_refused",
+    "connect_unreachable",
+    "dns",
+    "tls",
+    "client_no_address",
+    "client_no_descriptor",
+    "client_no_buffer",
+    "client_other",
+)
+"""Classes of the account that ended as failed: infinite in `all`."""
+
+UNANSWERED_CLASSES = ("connect_timed_out", "timed_out", "not_sent_queue", "not_sent_end", "in_flight_at_end")
+"""Classes of the account that are censored at their age in `all`."""
+
+# A percentile with fewer values above it is decided by a handful of requests.
+_LEAST_ABOVE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """What is known of one population. *Units*: nanoseconds; percentiles by name ("99.9").
+
+    ``censored_from``: the percentile from which values are lower bounds (mean and max are then lower bounds
+    too). ``infinite_from``: the percentile from which requests failed; values at or beyond it are null.
+    Both null if none.
+    """
+
+    count: int
+    min_ns: int | None
+    mean_ns: float | None
+    max_ns: int | None
+    percentiles: dict[str, int | None]
+    censored_from: float | None = None
+    infinite_from: float | None = None
+
+
+def _merged(ok: Distribution, censored: Distribution) -> Histogram | None:
+    if ok.histogram is None:
+        return censored.histogram
+    if censored.histogram is None:
+        return ok.histogram
+    # Decoding gives a fresh histogram each time, so that the merge changes nothing that anyone else reads.
+    ok.histogram.merge(censored.histogram)
+    return ok.histogram
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole
+
+
+def _censored_from(ok: Distribution, censored: Distribution, total: int) -> float | None:
+    if censored.count == 0 or censored.min_ns is None:
+        return None
+    below = ok.histogram.count_below(censored.min_ns) if ok.histogram is not None else 0
+    return _percent(min(below, ok.count), total)
+
+
+def _value_at(percentile: str, finite: int, total: int, histogram: Histogram | None) -> int | None:
+    share = Fraction(percentile) / 100
+    rank = max(1, ceil(share * total))
+    if histogram is None or total * (1 - share) < _LEAST_ABOVE or rank > finite:
+        return None
+    # Half a rank less: the histogram rounds quantile x count up, and floating point must not push it to
+    # rank + 1.
+    return histogram.value_at_quantile((rank - 0.5) / finite)
+
+
+def summarise(ok: Distribution, censored: Distribution = EMPTY, failed: int = 0) -> LatencySummary:
+    """Return the summary of ``ok`` values, ``censored`` ones at their age, and ``failed`` infinite ones.
+
+    The histogram of ``ok`` is merged into.
+
+    *Definition*: with n = ok + censored + failed, percentile p is the value of rank ceil(p n / 100); null
+    when n (1 - p/100) < 10 or when that rank is a failed request. Values never leave [min, max], which are
+    exact. Mean and max are null when a request failed.
+    *Assumptions*: values within the histogram's precision (3 significant digits) of the least censored age
+    count as exact or as lower bounds alike.
+    """
+    finite, total = ok.count + censored.count, ok.count + censored.count + failed
+    lows = [part.min_ns for part in (ok, censored) if part.min_ns is not None]
+    highs = [part.max_ns for part in (ok, censored) if part.max_ns is not None]
+    if not finite or not lows or not highs:
+        nothing = dict.fromkeys(PERCENTILES.values(), None)
+        return LatencySummary(total, None, None, None, dict(nothing), None, 0.0 if failed else None)
+    low, high = min(lows), max(highs)
+    censored_from = _censored_from(ok, censored, total)
+    histogram = _merged(ok, censored)
+    values = {p: _value_at(p, finite, total, histogram) for p in PERCENTILES.values()}
+    return LatencySummary(
+        count=total,
+        min_ns=low,
+        mean_ns=None if failed else ((ok.sum_ns or 0) + (censored.sum_ns or 0)) / total,
+        max_ns=None if failed else high,
+        percentiles={p: None if value is None else min(max(value, low), high) for p, value in values.items()},
+        censored_from=censored_from,
+        infinite_from=_percent(finite, total) if failed else None,
+    )
+
+
+def class_count(account: Json, name: str) -> int:
+    """Return how many requests ended in the class ``name``; `bad_status` is summed over the codes."""
+    value = account.get(name) or 0
+    return sum(value.values()) if isinstance(value, dict) else int(value)
+
+
+def _failed(account: Json, kind: str) -> int:
+    classes = FAILED_CLASSES if kind == "response" else SENT_FAILED_CLASSES
+    return sum(class_count(account, name) for name in classes)
+
+
+def latency_summaries(recording: Json) -> dict[tuple[str, str], LatencySummary | None]:
+    """Return the summaries by (population, kind), such as ("ok", "response"); response is null in a closed
+    loop.
+    """
+    found: dict[tuple[str, str], LatencySummary | None] = {}
+    for kind in ("response", "service"):
+        ok = read_distribution(recording["distributions"].get(f"ok_{kind}"))
+        if ok is None:
+            found["ok", kind] = found["all", kind] = None
+            continue
+        found["ok", kind] = summarise(ok)
+        censored = read_distribution(recording["distributions"].get(f"censored_{kind}")) or EMPTY
+        found["all", kind] = summarise(ok, censored, _failed(recording["account"], kind))
+    return found
+
+
+def summary_json(summary: LatencySummary | None) -> Json | None:
+    """Return a summary with stable keys; null stays null."""
+    if summary is None:
+        return None
+    return {
+        "count": summary.count,
+        "min": summary.min_ns,
+        "mean": summary.mean_ns,
+        "max": summary.max_ns,
+        "percentiles": dict(summary.percentiles),
+        "censored_from": summary.censored_from,
+        "infinite_from": summary.infinite_from,
+    }
+
+
+def _single(recording: Json, name: str) -> Json | None:
+    distribution = read_distribution(recording["distributions"].get(name))
+    return None if distribution is None else summary_json(summarise(distribution))
+
+
+def latency_json(recording: Json) -> Json:
+    """Return all latencies of a Recording: `ok` and `all`, response and service, send lag and connect
+    time.
+    """
+    summaries = latency_summaries(recording)
+    of = {
+        population: {
+            f"{kind}_ns": summary_json(summaries[population, kind]) for kind in ("response", "service")
+        }
+        for population in ("ok", "all")
+    }
+    return {**of, "send_lag_ns": _single(recording, "send_lag"), "connect_ns": _single(recording, "connect")}

@@ -1,0 +1,15 @@
+"""A value that is not there, with its reason: never a zero, never NaN."""
+
+from dataclasses import dataclass
+
+__all__ = ["Missing", "Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """No value, and why."""
+
+    reason: str
+
+
+Value = float | Missing

@@ -1,0 +1,47 @@
+"""Rates and ratios of a Recording. The denominator of every rate is the window."""
+
+from prony.analysis.latency import class_count
+from prony.model import Json
+from prony.units import seconds
+
+__all__ = ["QUALIFIED_ERROR_RATIO", "answered", "rates", "window_s"]
+
+QUALIFIED_ERROR_RATIO = 0.001
+"""The largest error ratio with which a speed figure may be compared: beyond it, speed is that of the
+successes only.
+"""
+
+
+def window_s(recording: Json) -> float | None:
+    """Return the length of the window in seconds; null when it never opened or has no length."""
+    window = recording["window"]
+    if window.get("open_ns") is None or window.get("close_ns") is None:
+        return None
+    length_ns = window["close_ns"] - window["open_ns"]
+    return seconds(length_ns) if length_ns > 0 else None
+
+
+def answered(account: Json) -> int:
+    """Return how many requests got a complete HTTP reply, valid or not."""
+    return sum(class_count(account, name) for name in ("ok", "bad_status", "failed_validation"))
+
+
+def rates(recording: Json) -> dict[str, float | None]:
+    """Return the rate metrics by name; null where the window or the requests are missing.
+
+    *Definition*: requests by intended time in the window (closed loop: by the time sent) / length of the
+    window.
+    """
+    account, length_s = recording["account"], window_s(recording)
+    scheduled, ok = account["scheduled"], account["ok"]
+
+    def per_s(count: int) -> float | None:
+        return None if length_s is None else count / length_s
+
+    return {
+        "ok_per_s": per_s(ok),
+        "attempted_per_s": per_s(scheduled),
+        "error_per_s": per_s(scheduled - ok),
+        "success_ratio": ok / scheduled if scheduled else None,
+        "error_ratio": (scheduled - ok) / scheduled if scheduled else None,
+    }

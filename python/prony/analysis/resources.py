@@ -1,0 +1,105 @@
+"""CPU and memory of a subject over the window, from cumulative samples of its processes.
+
+*Source*: proc(5), /proc/PID/stat utime and stime: cumulative, kept per process, lost when it ends.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from prony.analysis.missing import Missing, Value
+from prony.model import Phase, ProcessRow, Sample
+from prony.units import seconds
+
+__all__ = ["cpu_share", "machine_metrics", "memory_metrics", "process_metrics", "roles", "window_samples"]
+
+_TOO_FEW = Missing("fewer than two samples of the processes in the window")
+
+
+def window_samples(samples: Iterable[Sample]) -> tuple[Sample, ...]:
+    """Return the samples taken while the window was open."""
+    return tuple(sample for sample in samples if sample.phase is Phase.WINDOW)
+
+
+def _of_role(sample: Sample, role: str | None) -> list[ProcessRow]:
+    return [process for process in sample.processes if role is None or process.role == role]
+
+
+def roles(samples: Iterable[Sample]) -> tuple[str, ...]:
+    """Return the roles that processes had, sorted."""
+    return tuple(sorted({process.role for sample in samples for process in sample.processes}))
+
+
+def cpu_share(samples: Sequence[Sample], role: str | None = None) -> float | Missing:
+    """Return the CPU of the subject's processes in cores (1.0 = one core).
+
+    *Definition*: over the samples s_1 ... s_m of the window and the processes i (identity: pid and start
+    time), sum of (c_i(last seen) - c_i(s_1)) / (t_m - t_1); c_i is user + system time, and c_i(s_1) is 0
+    for a process that was born later.
+    *Assumptions*: what a process used after its last sample is lost: a lower bound when processes end in
+    the window.
+    """
+    if len(samples) < 2 or samples[-1].monotonic_ns <= samples[0].monotonic_ns:
+        return _TOO_FEW
+    first: dict[tuple[int, int], int] = {}
+    last: dict[tuple[int, int], int] = {}
+    for index, sample in enumerate(samples):
+        for process in _of_role(sample, role):
+            identity = (process.pid, process.start_time_ticks)
+            used_ns = process.user_ns + process.system_ns
+            first.setdefault(identity, used_ns if index == 0 else 0)
+            last[identity] = used_ns
+    used_ns = sum(last[identity] - first[identity] for identity in last)
+    return used_ns / (samples[-1].monotonic_ns - samples[0].monotonic_ns)
+
+
+def _peak(samples: Sequence[Sample], role: str | None, amount: Callable[[ProcessRow], int]) -> Value:
+    sums = [sum(amount(process) for process in _of_role(sample, role)) for sample in samples]
+    return float(max(sums)) if sums else Missing("no sample of the processes in the window")
+
+
+def _at_end(samples: Sequence[Sample], role: str | None, amount: Callable[[ProcessRow], int | None]) -> Value:
+    marks = [sample for sample in samples if any(amount(process) is not None for process in sample.processes)]
+    if not marks:
+        return Missing("not read at the end of the load")
+    amounts = [amount(process) for process in _of_role(marks[-1], role)]
+    known = [value for value in amounts if value is not None]
+    if len(known) < len(amounts):
+        return Missing(f"could not be read for {len(amounts) - len(known)} of {len(amounts)} processes")
+    return float(sum(known))
+
+
+def memory_metrics(samples: Sequence[Sample], role: str | None = None) -> dict[str, Value]:
+    """Return the memory metrics by name, of all processes or of those of one role."""
+    window = window_samples(samples)
+    return {
+        "rss_peak": _peak(window, role, lambda process: process.rss_bytes),
+        "pss_end": _at_end(samples, role, lambda process: process.pss_bytes),
+        "uss_end": _at_end(samples, role, lambda process: process.uss_bytes),
+        "vsz_peak": _peak(window, role, lambda process: process.vsz_bytes),
+        "processes_max": _peak(window, role, lambda _: 1),
+        "threads_max": _peak(window, role, lambda process: process.threads),
+    }
+
+
+def process_metrics(samples: Sequence[Sample], role: str | None = None) -> dict[str, Value]:
+    """Return CPU and memory of the subject by metric name, of all processes or of those of one role."""
+    cores = cpu_share(window_samples(samples), role)
+    cpu: Value = cores if isinstance(cores, Missing) else 100 * cores
+    return {"cpu_percent": cpu, **memory_metrics(samples, role)}
+
+
+def machine_metrics(samples: Sequence[Sample]) -> dict[str, Value]:
+    """Return what all CPUs of the machine did in the window.
+
+    *Assumptions*: busy, idle and stolen time are disjoint, as in proc_stat(5).
+    """
+    window = window_samples(samples)
+    names = ("machine_cpu_percent", "machine_steal_percent")
+    if len(window) < 2 or window[-1].monotonic_ns <= window[0].monotonic_ns:
+        return dict.fromkeys(names, _TOO_FEW)
+    first, last = window[0], window[-1]
+    elapsed_s = seconds(last.monotonic_ns - first.monotonic_ns)
+    busy_ns = last.machine_busy_ns - first.machine_busy_ns
+    steal_ns = last.machine_steal_ns - first.machine_steal_ns
+    total_ns = busy_ns + steal_ns + last.machine_idle_ns - first.machine_idle_ns
+    steal: Value = 100 * steal_ns / total_ns if total_ns > 0 else _TOO_FEW
+    return {"machine_cpu_percent": 100 * seconds(busy_ns) / elapsed_s, "machine_steal_percent": steal}

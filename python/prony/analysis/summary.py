@@ -1,0 +1,216 @@
+"""A cell's figures: each metric over its trials, with an interval; what failed is counted, never averaged.
+
+One trial gives one number per metric, and trials are the replicates: a percentile is taken in each trial,
+and these per-trial values are summarised. Percentiles of windows or threads are never averaged.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum, sqrt
+from statistics import median
+
+from prony.analysis.compare import student_t
+from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES, class_count
+from prony.analysis.missing import Missing, Value
+from prony.analysis.rates import QUALIFIED_ERROR_RATIO
+from prony.analysis.trial_metrics import role_metrics, trial_metrics
+from prony.metrics import METRICS
+from prony.model import Cell, Json, LogTail, Ok, Outcome, Trial
+
+__all__ = [
+    "CellSummary",
+    "Estimate",
+    "TrialFigures",
+    "estimate",
+    "figures",
+    "latest_attempts",
+    "summarise_cell",
+]
+
+# Beyond this share of failed trials no speed is given: what survived is not a sample of what would have run.
+_MOST_FAILED = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFigures:
+    """What is kept of a trial once its samples and histograms have been read."""
+
+    cell_id: int
+    block: int
+    attempt: int
+    outcome: Outcome
+    metrics: Mapping[str, Value]
+    roles: Mapping[str, Mapping[str, Value]]
+    account: Mapping[str, int]
+    censored: bool
+    limited: str | None
+    log: LogTail
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One metric over the trials of a cell. ``low`` and ``high``: 95 % interval of the mean, null for one
+    trial.
+    """
+
+    count: int
+    mean: float
+    low: float | None
+    high: float | None
+    median: float
+    min: float
+    max: float
+
+    @property
+    def half_width(self) -> float | None:
+        """Half of the interval's width; null for one trial."""
+        return None if self.high is None else self.high - self.mean
+
+
+Estimated = Estimate | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class CellSummary:
+    """A cell: ``ok`` of ``total`` trials count, ``others`` are those that do not. ``account``: requests by
+    class, summed.
+
+    ``unqualified``: null, or why the cell's speed enters no comparison. ``limited``: why the generator and
+    not the server may have set the figures, in some trial. ``by_block``: metrics of the trials that count,
+    by block.
+    """
+
+    cell: Cell
+    ok: int
+    total: int
+    metrics: Mapping[str, Estimated]
+    roles: Mapping[str, Mapping[str, Estimated]]
+    account: Mapping[str, int]
+    error_ratio: float | None
+    censored: bool
+    unqualified: str | None
+    limited: str | None
+    others: tuple[TrialFigures, ...]
+    by_block: Mapping[int, Mapping[str, Value]]
+
+
+def _flat_account(recording: Json | None) -> dict[str, int]:
+    if recording is None:
+        return {}
+    account = recording["account"]
+    codes = {f"bad_status {code}": count for code, count in (account.get("bad_status") or {}).items()}
+    known = ("ok", *(name for name in (*FAILED_CLASSES, *UNANSWERED_CLASSES) if name != "bad_status"))
+    counts = {
+        "scheduled": account["scheduled"],
+        **{name: class_count(account, name) for name in known},
+        **codes,
+    }
+    return {name: count for name, count in counts.items() if count or name in ("scheduled", "ok")}
+
+
+def figures(trial: Trial) -> TrialFigures:
+    """Return the figures of one trial."""
+    account = _flat_account(trial.recording)
+    generator = (trial.recording or {}).get("generator") or {}
+    return TrialFigures(
+        cell_id=trial.cell_id,
+        block=trial.block,
+        attempt=trial.attempt,
+        outcome=trial.outcome,
+        metrics=trial_metrics(trial),
+        roles=role_metrics(trial),
+        account=account,
+        censored=any(name in account for name in UNANSWERED_CLASSES),
+        limited=generator.get("limited"),
+        log=trial.log,
+        command=trial.command,
+    )
+
+
+def latest_attempts(trials: Iterable[TrialFigures]) -> tuple[TrialFigures, ...]:
+    """Return one trial for each cell and block: the last attempt, as earlier ones were invalid and
+    repeated.
+    """
+    latest: dict[tuple[int, int], TrialFigures] = {}
+    for trial in trials:
+        key = (trial.cell_id, trial.block)
+        if key not in latest or trial.attempt >= latest[key].attempt:
+            latest[key] = trial
+    return tuple(latest.values())
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return mean, interval, median and range of one value per trial.
+
+    *Definition*: mean +- t(0.975, n - 1) s / sqrt(n).
+    *Assumptions*: trials are independent, their values roughly normal. A bootstrap was rejected: with ten
+    trials its 95 % interval of the mean covers 90 %.
+    *Source*: Student, "The probable error of a mean", Biometrika 6 (1908).
+    """
+    count = len(values)
+    mean = fsum(values) / count
+    half = None
+    if count > 1:
+        spread = sqrt(fsum((value - mean) ** 2 for value in values) / (count - 1))
+        half = student_t(0.975, count - 1) * spread / sqrt(count)
+    low, high = (None, None) if half is None else (mean - half, mean + half)
+    return Estimate(count, mean, low, high, float(median(values)), min(values), max(values))
+
+
+def _over_trials(values: Sequence[Value], name: str) -> Estimated:
+    known = [value for value in values if not isinstance(value, Missing)]
+    reasons = [value.reason for value in values if isinstance(value, Missing)]
+    if not values:
+        return Missing("no trial ran")
+    # Failures make a percentile of all requests infinite: the mean of the trials that had none would flatter.
+    if not known or (reasons and "_all_" in name):
+        where = "" if len(reasons) == len(values) else f" (in {len(reasons)} of {len(values)} trials)"
+        return Missing(f"{reasons[0]}{where}")
+    return estimate(known)
+
+
+def _unqualified(ok: int, total: int, error_ratio: float | None) -> str | None:
+    if not ok:
+        return "no trial ran"
+    if total - ok > _MOST_FAILED * total:
+        return f"{total - ok} of {total} trials did not count"
+    if error_ratio is None:
+        return "nothing was sent"
+    return "its requests fail" if error_ratio > QUALIFIED_ERROR_RATIO else None
+
+
+def summarise_cell(cell: Cell, trials: Iterable[TrialFigures]) -> CellSummary:
+    """Return the summary of ``cell`` over its trials (those of other cells are left out).
+
+    *Definition*: only trials that ran their window count. Speed is qualified when at most 0.1 % of all
+    their requests failed and at most 20 % of the trials did not count.
+    """
+    own = [trial for trial in latest_attempts(trials) if trial.cell_id == cell.id]
+    counted = [trial for trial in own if isinstance(trial.outcome, Ok)]
+    account: Counter[str] = Counter()
+    for trial in counted:
+        account.update(trial.account)
+    scheduled = account["scheduled"]
+    error_ratio = (scheduled - account["ok"]) / scheduled if scheduled else None
+    roles = sorted({role for trial in counted for role in trial.roles})
+    return CellSummary(
+        cell=cell,
+        ok=len(counted),
+        total=len(own),
+        metrics={name: _over_trials([trial.metrics[name] for trial in counted], name) for name in METRICS},
+        roles={role: _role([trial.roles.get(role, {}) for trial in counted]) for role in roles},
+        account=dict(account),
+        error_ratio=error_ratio,
+        censored=any(trial.censored for trial in counted),
+        unqualified=_unqualified(len(counted), len(own), error_ratio),
+        limited=next((trial.limited for trial in counted if trial.limited), None),
+        others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
+        by_block={trial.block: trial.metrics for trial in counted},
+    )
+
+
+def _role(trials: Sequence[Mapping[str, Value]]) -> dict[str, Estimated]:
+    names = {name: None for trial in trials for name in trial}
+    return {name: _over_trials([trial[name] for trial in trials if name in trial], name) for name in names}

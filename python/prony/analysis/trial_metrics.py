@@ -1,0 +1,92 @@
+"""All metrics of one trial by name, each a value or the reason why there is none."""
+
+from prony.analysis.distribution import read_distribution
+from prony.analysis.latency import LatencySummary, latency_summaries, summarise
+from prony.analysis.missing import Missing, Value
+from prony.analysis.rates import answered, rates, window_s
+from prony.analysis.resources import cpu_share, machine_metrics, process_metrics, roles, window_samples
+from prony.metrics import METRICS, PERCENTILES
+from prony.model import Json, Sample, Trial
+
+__all__ = ["role_metrics", "trial_metrics"]
+
+_NO_LOAD = Missing("there was no load")
+_CLOSED = Missing("a closed loop has no intended times")
+
+
+def _percentile(summary: LatencySummary, percentile: str) -> Value:
+    value = summary.percentiles[percentile]
+    if value is not None:
+        return float(value)
+    if summary.infinite_from is not None and float(percentile) > summary.infinite_from:
+        return Missing(f"requests failed from p{summary.infinite_from:.4g} on")
+    return Missing("fewer than 10 requests lie above it")
+
+
+def _latency(summary: LatencySummary | None, prefix: str) -> dict[str, Value]:
+    names = [f"{prefix}_{suffix}" for suffix in ("mean", *PERCENTILES, "max")]
+    if summary is None:
+        return dict.fromkeys(names, _CLOSED)
+    if summary.min_ns is None:
+        return dict.fromkeys(names, Missing("no request was answered as expected"))
+    infinite = Missing("requests failed, which counts as infinite")
+    return {
+        f"{prefix}_mean": infinite if summary.mean_ns is None else summary.mean_ns,
+        **{f"{prefix}_{suffix}": _percentile(summary, p) for suffix, p in PERCENTILES.items()},
+        f"{prefix}_max": infinite if summary.max_ns is None else float(summary.max_ns),
+    }
+
+
+def _send_lag(recording: Json) -> Value:
+    lag = read_distribution(recording["distributions"].get("send_lag"))
+    return _CLOSED if lag is None else _percentile(summarise(lag), "99")
+
+
+def _generator(recording: Json) -> dict[str, Value]:
+    generator, window = recording["generator"], recording["window"]
+    work_ns, per_request_ns = generator.get("cpu_work_ns"), generator.get("cpu_ns_per_request")
+    not_recorded = Missing("not recorded by this generator")
+    ended_ns = window.get("drained_ns") or window.get("close_ns")
+    length_ns = (ended_ns or 0) - (window.get("open_ns") or 0)
+    return {
+        "send_lag_p99": _send_lag(recording),
+        "generator_cpu_percent": not_recorded
+        if work_ns is None or length_ns <= 0
+        else 100 * work_ns / length_ns,
+        "generator_cpu_ns_per_request": not_recorded if per_request_ns is None else float(per_request_ns),
+    }
+
+
+def _cpu_per_request(recording: Json, samples: tuple[Sample, ...]) -> Value:
+    cores, length_s, replies = (
+        cpu_share(window_samples(samples)),
+        window_s(recording),
+        answered(recording["account"]),
+    )
+    if isinstance(cores, Missing):
+        return cores
+    if not replies or length_s is None:
+        return Missing("no request was answered")
+    return cores * length_s * 1e9 / replies
+
+
+def _load_metrics(recording: Json) -> dict[str, Value]:
+    no_window = Missing("the window never opened, or nothing was sent in it")
+    found: dict[str, Value] = {name: no_window if v is None else v for name, v in rates(recording).items()}
+    for (population, kind), summary in latency_summaries(recording).items():
+        found |= _latency(summary, f"{kind}_{population}")
+    return found | _generator(recording)
+
+
+def trial_metrics(trial: Trial) -> dict[str, Value]:
+    """Return every metric of METRICS for one trial."""
+    found: dict[str, Value] = {**process_metrics(trial.samples), **machine_metrics(trial.samples)}
+    if trial.recording is not None:
+        found |= _load_metrics(trial.recording)
+        found["cpu_ns_per_request"] = _cpu_per_request(trial.recording, trial.samples)
+    return {name: found.get(name, _NO_LOAD) for name in METRICS}
+
+
+def role_metrics(trial: Trial) -> dict[str, dict[str, Value]]:
+    """Return CPU and memory by role of the process, then by metric name."""
+    return {role: process_metrics(trial.samples, role) for role in roles(trial.samples)}

@@ -1,0 +1,20 @@
+"""The file that a measurement leaves behind, and all that reports are made from.
+
+A measuring side writes one Archive; a reading side turns Archives into answers; they meet only here.
+docs/archive-format.md is normative. Must not know analysis or reports.
+"""
+
+from prony.archive.archive import Archive, ArchiveWriter, create, open_archive, resume
+from prony.archive.records import Run, RunStatus, SubjectRecord, TrialRecord
+
+__all__ = [
+    "Archive",
+    "ArchiveWriter",
+    "Run",
+    "RunStatus",
+    "SubjectRecord",
+    "TrialRecord",
+    "create",
+    "open_archive",
+    "resume",
+]

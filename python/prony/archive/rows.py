@@ -1,0 +1,269 @@
+"""A trial as rows of the archive's tables, and back. SQL on an open connection; the transaction is the
+caller's.
+
+A Recording is taken apart: its distributions and its series become rows with the histogram as a BLOB, the
+rest stays JSON. What is read back equals what was written.
+"""
+
+import sqlite3
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from prony.archive.codec import decode_placement, dump, encode_placement, load_object
+from prony.archive.guard import check_histogram, inflate_log
+from prony.archive.records import TrialRecord
+from prony.model import (
+    Failed,
+    Invalid,
+    Json,
+    LogTail,
+    Ok,
+    Outcome,
+    Phase,
+    ProcessRow,
+    Sample,
+    Trial,
+    TrialRole,
+)
+
+__all__ = ["insert_trial", "read_trial"]
+
+_Row = tuple[Any, ...]
+
+
+def _insert(database: sqlite3.Connection, table: str, rows: Iterable[_Row]) -> None:
+    for row in rows:
+        database.execute(f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", row)  # noqa: S608 - table is ours
+
+
+# --- the trial's own row ----------------------------------------------------------------------------------
+
+
+def _outcome_columns(outcome: Outcome) -> tuple[str, str | None, str | None]:
+    match outcome:
+        case Ok():
+            return "ok", None, None
+        case Failed(stage, reason):
+            return "failed", stage, reason
+        case Invalid(reason):
+            return "invalid", None, reason
+
+
+def _read_outcome(kind: str, stage: str | None, reason: str | None) -> Outcome:
+    match kind:
+        case "ok":
+            return Ok()
+        case "failed":
+            return Failed(stage or "", reason or "")
+        case "invalid":
+            return Invalid(reason or "")
+        case _:
+            raise ValueError(f"unknown outcome `{kind}`")
+
+
+def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial, facts: Mapping[str, Any]) -> int:
+    """Write all rows of one trial and return its id."""
+    row = (
+        run_id,
+        trial.cell_id,
+        trial.block,
+        trial.position,
+        trial.attempt,
+        trial.role.value,
+        trial.started_unix_ns,
+        trial.ended_unix_ns,
+        *_outcome_columns(trial.outcome),
+        dump(list(trial.command)),
+        encode_placement(trial.placement),
+        dump(dict(trial.nuisances)),
+        dump(dict(facts)),
+    )
+    cursor = database.execute(f"INSERT INTO trial VALUES (NULL,{','.join('?' * len(row))})", row)  # noqa: S608 - no text
+    trial_id = cursor.lastrowid or 0
+    _insert_recording(database, trial_id, trial.recording)
+    _insert_samples(database, trial_id, trial.samples)
+    _insert(database, "counter", ((trial_id, name, delta, None) for name, delta in trial.counters.items()))
+    _insert(database, "counter", ((trial_id, name, None, reason) for name, reason in trial.missing.items()))
+    text = trial.log.text.encode("utf-8", "replace")
+    _insert(database, "log", [(trial_id, zlib.compress(text), len(text), int(trial.log.truncated))])
+    _insert(database, "event", ((trial_id, number, dump(event)) for number, event in enumerate(trial.events)))
+    return trial_id
+
+
+# --- the recording ----------------------------------------------------------------------------------------
+
+
+def _distribution_columns(value: Json | None) -> _Row:
+    if not value:
+        return (None, None, None, None, None)
+    histogram = value.get("histogram")
+    blob = None if histogram is None else b64decode(histogram)
+    return (value["count"], value["min_ns"], value["max_ns"], value["sum_ns"], blob)
+
+
+def _read_distribution(columns: _Row) -> Json | None:
+    count, min_ns, max_ns, sum_ns, blob = columns
+    if count is None:
+        return None
+    histogram = None if blob is None else b64encode(check_histogram(blob)).decode("ascii")
+    return {"count": count, "min_ns": min_ns, "max_ns": max_ns, "sum_ns": sum_ns, "histogram": histogram}
+
+
+def _insert_recording(database: sqlite3.Connection, trial_id: int, recording: Json | None) -> None:
+    if recording is None:
+        return
+    distributions: Json = recording.get("distributions") or {}
+    absent = {name: None for name, value in distributions.items() if not value}
+    rest = {**recording, "distributions": absent, "series": []}
+    _insert(database, "recording", [(trial_id, dump(rest))])
+    _insert(
+        database,
+        "distribution",
+        ((trial_id, name, *_distribution_columns(value)) for name, value in distributions.items() if value),
+    )
+    _insert(
+        database,
+        "series",
+        (
+            (
+                trial_id,
+                second["second"],
+                *(second.get(key) for key in ("scheduled", "ok", "failed", "body_bytes")),
+                *_distribution_columns(second.get("latency")),
+            )
+            for second in recording.get("series") or ()
+        ),
+    )
+
+
+def _read_recording(database: sqlite3.Connection, trial_id: int) -> Json | None:
+    row = database.execute("SELECT recording_json FROM recording WHERE trial_id = ?", (trial_id,)).fetchone()
+    if row is None:
+        return None
+    recording = load_object(row[0])
+    found = database.execute(
+        "SELECT name, requests_count, min_ns, max_ns, sum_ns, histogram FROM distribution WHERE trial_id = ?",
+        (trial_id,),
+    )
+    recording["distributions"].update({name: _read_distribution(columns) for name, *columns in found})
+    seconds = database.execute(
+        "SELECT second, scheduled_count, ok_count, failed_count, body_bytes, latency_count, latency_min_ns,"
+        " latency_max_ns, latency_sum_ns, latency_histogram FROM series WHERE trial_id = ? ORDER BY second",
+        (trial_id,),
+    )
+    recording["series"] = [
+        {
+            "second": second,
+            "scheduled": scheduled,
+            "ok": ok,
+            "failed": failed,
+            "body_bytes": body_bytes,
+            "latency": _read_distribution(tuple(latency)),
+        }
+        for second, scheduled, ok, failed, body_bytes, *latency in seconds
+    ]
+    return recording
+
+
+# --- the samples ------------------------------------------------------------------------------------------
+
+
+def _insert_samples(database: sqlite3.Connection, trial_id: int, samples: Iterable[Sample]) -> None:
+    known: dict[tuple[int, int, str, str], int] = {}
+    for sample in samples:
+        cursor = database.execute(
+            "INSERT INTO sample VALUES (NULL,?,?,?,?,?,?)",
+            (
+                trial_id,
+                sample.monotonic_ns,
+                sample.phase.value,
+                sample.machine_busy_ns,
+                sample.machine_idle_ns,
+                sample.machine_steal_ns,
+            ),
+        )
+        sample_id = cursor.lastrowid or 0
+        for process in sample.processes:
+            identity = (process.pid, process.start_time_ticks, process.role, process.command)
+            if identity not in known:
+                cursor = database.execute(
+                    "INSERT INTO process VALUES (NULL,?,?,?,?,?)", (trial_id, *identity)
+                )
+                known[identity] = cursor.lastrowid or 0
+            _insert(database, "process_sample", [(sample_id, known[identity], *_usage(process))])
+
+
+def _usage(process: ProcessRow) -> _Row:
+    return (
+        process.user_ns,
+        process.system_ns,
+        process.rss_bytes,
+        process.vsz_bytes,
+        process.threads,
+        process.pss_bytes,
+        process.uss_bytes,
+    )
+
+
+def _read_samples(database: sqlite3.Connection, trial_id: int) -> tuple[Sample, ...]:
+    usage: dict[int, list[ProcessRow]] = {}
+    for sample_id, *columns in database.execute(
+        "SELECT u.sample_id, p.pid, p.start_time_ticks, p.role, p.command, u.user_ns, u.system_ns,"
+        " u.rss_bytes, u.vsz_bytes, u.threads_count, u.pss_bytes, u.uss_bytes"
+        " FROM process p JOIN process_sample u ON u.process_id = p.process_id"
+        " JOIN sample s ON s.sample_id = u.sample_id"
+        " WHERE s.trial_id = ? ORDER BY u.rowid",
+        (trial_id,),
+    ):
+        usage.setdefault(sample_id, []).append(ProcessRow(*columns))
+    found = database.execute(
+        "SELECT sample_id, monotonic_ns, phase, machine_busy_ns, machine_idle_ns, machine_steal_ns"
+        " FROM sample WHERE trial_id = ? ORDER BY sample_id",
+        (trial_id,),
+    )
+    return tuple(
+        Sample(monotonic_ns, Phase(phase), tuple(usage.get(sample_id, ())), busy, idle, steal)
+        for sample_id, monotonic_ns, phase, busy, idle, steal in found
+    )
+
+
+# --- reading a trial --------------------------------------------------------------------------------------
+
+
+def _read_log(database: sqlite3.Connection, trial_id: int) -> LogTail:
+    row = database.execute(
+        "SELECT text_deflate, truncated FROM log WHERE trial_id = ?", (trial_id,)
+    ).fetchone()
+    return LogTail("") if row is None else LogTail(inflate_log(row[0]), bool(row[1]))
+
+
+def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
+    """Return the trial whose row of the table `trial` is ``row``."""
+    trial_id, run_id, cell_id, block, position, attempt, role, started, ended, *rest = row
+    kind, stage, reason, command, placement, nuisances, facts = rest
+    counters = database.execute(
+        "SELECT name, delta_count, missing_reason FROM counter WHERE trial_id = ? ORDER BY rowid", (trial_id,)
+    ).fetchall()
+    events = database.execute("SELECT event_json FROM event WHERE trial_id = ? ORDER BY number", (trial_id,))
+    trial = Trial(
+        cell_id=cell_id,
+        block=block,
+        position=position,
+        attempt=attempt,
+        role=TrialRole(role),
+        outcome=_read_outcome(kind, stage, reason),
+        started_unix_ns=started,
+        ended_unix_ns=ended,
+        command=tuple(load_object(f'{{"command":{command}}}')["command"]),
+        placement=decode_placement(placement),
+        nuisances=load_object(nuisances),
+        recording=_read_recording(database, trial_id),
+        samples=_read_samples(database, trial_id),
+        counters={name: delta for name, delta, _ in counters if delta is not None},
+        missing={name: missing or "not known" for name, delta, missing in counters if delta is None},
+        log=_read_log(database, trial_id),
+        events=tuple(load_object(text) for (text,) in events),
+    )
+    return TrialRecord(trial_id, run_id, trial, load_object(facts))

@@ -1,0 +1,19 @@
+"""Why a figure is what it is: one rule per file, from Evidence to findings. Pure.
+
+Rules are listed here, and nowhere else. Must not know reports.
+"""
+
+from prony.diagnosis.evidence import Confidence, Evidence, Finding, Rule
+from prony.diagnosis.generator_limited import generator_limited
+from prony.diagnosis.killed import killed
+from prony.diagnosis.listen_queue import listen_queue
+
+__all__ = ["RULES", "Confidence", "Evidence", "Finding", "Rule", "diagnose"]
+
+RULES: tuple[Rule, ...] = (generator_limited, killed, listen_queue)
+"""In the order in which their findings are told: the bench's own fault first, then death, then queues."""
+
+
+def diagnose(evidence: Evidence) -> list[Finding]:
+    """Return what all rules find in one trial."""
+    return [finding for rule in RULES for finding in rule(evidence)]

@@ -1,0 +1,31 @@
+"""D19: the subject was killed for its memory, or died.
+
+*Source*: kernel, Documentation/admin-guide/cgroup-v2.rst, memory.events: `oom_kill`.
+"""
+
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.model import Failed
+
+__all__ = ["killed"]
+
+_COUNTERS = ("memory.events.oom_kill", "oom_kill")
+
+
+def killed(evidence: Evidence) -> list[Finding]:
+    """Return a finding when the cgroup counted kills for memory, or the subject died during the load."""
+    counters, outcome = evidence.trial.counters, evidence.trial.outcome
+    kills = next((counters[name] for name in _COUNTERS if name in counters), 0)
+    if kills > 0:
+        return [
+            Finding(
+                rule="D19",
+                confidence=Confidence.CERTAIN,
+                sentence=f"{kills} of its processes were killed for exceeding the memory limit",
+                numbers={"kills": kills},
+                advice="raise the memory limit, or run fewer workers",
+            )
+        ]
+    if isinstance(outcome, Failed) and outcome.stage == "load":
+        # A SIGKILL without a counted kill may be anyone's: only the fact is stated.
+        return [Finding("D19", Confidence.POSSIBLE, f"it ended during the load: {outcome.reason}")]
+    return []
