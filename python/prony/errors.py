@@ -56,9 +56,17 @@ class HostError(PronyError):
 
 
 class SubjectError(PronyError):
-    """A server could not be installed, started, or did not keep its contract."""
+    """A server could not be installed, started, or did not keep its contract.
+
+    ``stage`` is one of ``model.Failed``; ``log`` holds the last lines that the server wrote.
+    """
 
     exit_code = ExitCode.COULD_NOT_MEASURE
+
+    def __init__(self, message: str, hint: str | None = None, *, stage: str = "start", log: str = "") -> None:
+        super().__init__(message, hint)
+        self.stage = stage
+        self.log = log
 
 
 class EngineError(PronyError):

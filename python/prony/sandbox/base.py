@@ -1,0 +1,143 @@
+"""The roles of a sandbox: what starts a subject, what runs, and where the generator sits.
+
+Must not know how subjects are kept apart.
+
+>>> EngineSeat(cpus=(1,)).network_namespace is None
+True
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+from prony.model import Address, Contract, Launch, LogTail, Placement, Readiness, Request
+
+__all__ = ["EngineSeat", "RunningSubject", "Sandbox", "SandboxFacts", "StopReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSeat:
+    """Where the generator sits: beside the subject, in its network, on its own CPUs.
+
+    ``network_namespace`` is a file such as ``/proc/7/ns/net``, null for the host's. ``uid``, ``gid``,
+    ``groups``: the user to change to once the namespace is entered; null: stay.
+    """
+
+    cpus: tuple[int, ...]
+    network_namespace: str | None = None
+    uid: int | None = None
+    gid: int | None = None
+    groups: tuple[int, ...] | None = None
+    nice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StopReport:
+    """How a subject came to its end.
+
+    ``ended``: its main process left by itself; ``leftovers``: processes that had to be killed.
+    """
+
+    how: Literal["ended", "killed"]
+    seconds: float
+    leftovers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxFacts:
+    """What keeps subjects apart on this machine. ``missing`` names what does not, with its reason."""
+
+    network: Literal["own namespace", "host's loopback"]
+    pid_namespace: bool
+    user: str
+    cpus: str = "by affinity"
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+class RunningSubject(Protocol):
+    """A subject that was started. As a context manager its exit is ``stop``: nothing of it is left."""
+
+    @property
+    def address(self) -> Address:
+        """Where it listens, as its launch says."""
+        ...
+
+    @property
+    def main_pid(self) -> int:
+        """The process that was started, as numbered here."""
+        ...
+
+    @property
+    def tree_pid(self) -> int:
+        """The root for a process sampler: every process below it, and not itself, belongs to the subject."""
+        ...
+
+    @property
+    def network_pid(self) -> int:
+        """A process in the subject's network that lives as long as the sandbox: for /proc/<pid>/net."""
+        ...
+
+    @property
+    def seat(self) -> EngineSeat:
+        """Where the generator sits."""
+        ...
+
+    def wait_until_ready(self, readiness: Readiness, request: Request | None = None) -> int:
+        """Wait until it accepts a connection and answers ``request``; return how many ns that took.
+
+        *Errors*: SubjectError when it ends before that or the time is over, with its last lines of log.
+        """
+        ...
+
+    def verify(self, contract: Contract) -> str | None:
+        """Return null when every check of the contract holds, else why the first one that does not fails."""
+        ...
+
+    def exit_reason(self) -> str | None:
+        """Return how the main process ended, such as ``exited with status 1``; null while it runs."""
+        ...
+
+    def log(self) -> LogTail:
+        """Return what it wrote to its output so far."""
+        ...
+
+    def stop(self) -> StopReport:
+        """End it by its own rule, then kill what is left. A second call returns the first one's report."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        ...
+
+
+class Sandbox(Protocol):
+    """Starts subjects, keeps them apart, and leaves nothing behind."""
+
+    @property
+    def facts(self) -> SandboxFacts:
+        """What it keeps apart here."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """The trial's own folder: the subject's working directory and home, and writable by its user."""
+        ...
+
+    def free_port(self) -> int:
+        """Return a port, drawn at random, on which nothing listens where the subject will."""
+        ...
+
+    def start(self, launch: Launch, placement: Placement) -> RunningSubject:
+        """Start one process; it need not be ready when this returns.
+
+        *Errors*: SubjectError with stage ``start``; HostError when the sandbox itself cannot be made.
+        """
+        ...

@@ -1,0 +1,138 @@
+"""One whole request and its reply on a connection of its own, given up at once when nobody is left to answer.
+
+For readiness and contracts only: the load is the engine's. Must not know subjects.
+
+>>> render(Request(), Address("127.0.0.1", 8000)).splitlines()[0]
+b'GET / HTTP/1.1'
+"""
+
+import http.client
+import io
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from prony.model import Address, AddressKind, Request
+
+__all__ = ["NobodyThereError", "Reply", "connect", "exchange", "render"]
+
+# Between two looks whether the subject still lives.
+_SLICE_S = 0.1
+# A reply beyond this is no contract's; and a probe must not fill the memory.
+_LARGEST_REPLY_BYTES = 64 * 1024 * 1024
+
+
+class NobodyThereError(Exception):
+    """The subject ended while its reply was awaited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A complete reply."""
+
+    status: int
+    body: bytes
+
+
+class _Source(io.BytesIO):
+    """Bytes that were received, in the shape that http.client reads from."""
+
+    def makefile(self, _mode: str) -> io.BytesIO:
+        return self
+
+
+def connect(address: Address, timeout_s: float) -> socket.socket:
+    """Return a connection. *Errors*: OSError."""
+    if address.kind is AddressKind.UNIX:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(timeout_s)
+        try:
+            connection.connect(address.host)
+        except OSError:
+            connection.close()
+            raise
+    else:
+        connection = socket.create_connection((address.host, address.port), timeout_s)
+    return _encrypted(connection, address) if address.tls else connection
+
+
+def _encrypted(connection: socket.socket, address: Address) -> socket.socket:
+    context = ssl.create_default_context()
+    # The subject's certificate is made for the trial: that it answers is the question, not who it is.
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        return context.wrap_socket(connection, server_hostname=address.host)
+    except OSError:
+        connection.close()
+        raise
+
+
+def render(request: Request, address: Address) -> bytes:
+    """Return the request as bytes, with ``Connection: close``: one thread must be free again."""
+    given = {name.lower() for name, _ in request.headers}
+    host = f"[{address.host}]" if address.kind is AddressKind.TCP6 else address.host
+    body = request.body or b""
+    headers = [(name, value) for name, value in request.headers if name.lower() != "connection"]
+    if "host" not in given:
+        headers.insert(
+            0, ("Host", "localhost" if address.kind is AddressKind.UNIX else f"{host}:{address.port}")
+        )
+    if body and "content-length" not in given:
+        headers.append(("Content-Length", str(len(body))))
+    if "user-agent" not in given:
+        headers.append(("User-Agent", "prony"))
+    headers.append(("Connection", "close"))
+    lines = [
+        f"{request.method} {request.path} HTTP/1.1",
+        *(f"{name}: {value}" for name, value in headers),
+        "",
+        "",
+    ]
+    return "\r\n".join(lines).encode("latin-1") + body
+
+
+def exchange(
+    address: Address, request: Request, deadline_s: float, is_alive: Callable[[], bool] = lambda: True
+) -> Reply:
+    """Return the reply to one request. ``deadline_s`` is a time of ``time.monotonic``.
+
+    *Errors*: OSError (TimeoutError after the deadline), http.client.HTTPException when the reply is not HTTP,
+    NobodyThereError.
+    """
+    with connect(address, max(deadline_s - time.monotonic(), _SLICE_S)) as connection:
+        connection.sendall(render(request, address))
+        connection.settimeout(_SLICE_S)
+        received = bytearray()
+        while len(received) <= _LARGEST_REPLY_BYTES:
+            try:
+                data = connection.recv(65536)
+            except TimeoutError:
+                if not is_alive():
+                    raise NobodyThereError from None
+                if time.monotonic() >= deadline_s:
+                    raise
+                continue
+            received += data
+            reply = _complete(bytes(received), request.method, ended=not data)
+            if reply is not None:
+                return reply
+    raise http.client.HTTPException(f"the reply is longer than {_LARGEST_REPLY_BYTES} bytes")
+
+
+def _complete(received: bytes, method: str, ended: bool) -> Reply | None:
+    """Return the reply if all of it is there. At the end of the stream it is, or never will be."""
+    if not ended and b"\r\n\r\n" not in received:
+        return None
+    response = http.client.HTTPResponse(_Source(received), method=method)  # type: ignore[arg-type]
+    try:
+        response.begin()
+        if response.length is None and not response.chunked and not ended:
+            return None
+        return Reply(response.status, response.read())
+    except (http.client.HTTPException, ValueError):
+        if not ended:
+            return None
+        raise

@@ -1,0 +1,116 @@
+"""Which process is meant: number, start time and boot, for a number alone is used again.
+
+Standard library only, for it is imported by the supervisor. Must not know why a process is asked for.
+
+>>> identify(os.getpid()).is_alive()
+True
+"""
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["Identity", "boot_id", "descendants", "end_process", "identify", "pid_namespace"]
+
+
+class Identity(NamedTuple):
+    """One process for good. ``start_time_ticks`` counts from the boot that ``boot_id`` names."""
+
+    pid: int
+    start_time_ticks: int
+    boot_id: str
+
+    def is_alive(self) -> bool:
+        """Return whether just this process runs; a zombie does not."""
+        found = _read_stat(self.pid)
+        return (
+            found is not None
+            and found.start_time_ticks == self.start_time_ticks
+            and found.state not in "ZX"
+            and self.boot_id == boot_id()
+        )
+
+
+class _Stat(NamedTuple):
+    state: str
+    parent_pid: int
+    start_time_ticks: int
+
+
+def identify(pid: int) -> Identity:
+    """Return the identity of the process ``pid``.
+
+    *Errors*: ProcessLookupError when there is none.
+    """
+    found = _read_stat(pid)
+    if found is None:
+        raise ProcessLookupError(f"there is no process {pid}")
+    return Identity(pid, found.start_time_ticks, boot_id())
+
+
+def boot_id() -> str:
+    """Return what tells this boot of the machine from all others."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def pid_namespace() -> str:
+    """Return what tells this PID namespace from others of the same boot."""
+    return str(Path("/proc/self/ns/pid").readlink())
+
+
+def descendants(root_pid: int) -> list[int]:
+    """Return the processes below ``root_pid``, without it, parents before children; zombies are left out."""
+    children: dict[int, list[int]] = {}
+    states: dict[int, str] = {}
+    for entry in os.listdir("/proc"):  # noqa: PTH208 (names only, and quick)
+        found = _read_stat(int(entry)) if entry.isdigit() else None
+        if found is not None:
+            children.setdefault(found.parent_pid, []).append(int(entry))
+            states[int(entry)] = found.state
+    below: list[int] = []
+    queue = [root_pid]
+    while queue:
+        queue += (young := children.get(queue.pop(0), []))
+        below += [pid for pid in young if states[pid] not in "ZX"]
+    return below
+
+
+def end_process(target: Identity) -> bool:
+    """Kill just this process, and return whether it was alive."""
+    try:
+        descriptor = os.pidfd_open(target.pid)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        # Before Linux 5.3: between look and kill the number could change hands, if 32,768 processes were
+        # started meanwhile.
+        return _kill_by_number(target)
+    try:
+        # The descriptor holds the process: what is true of it now stays true.
+        if not target.is_alive():
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        return True
+    finally:
+        os.close(descriptor)
+
+
+def _kill_by_number(target: Identity) -> bool:
+    if not target.is_alive():
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(target.pid, signal.SIGKILL)
+    return True
+
+
+def _read_stat(pid: int) -> _Stat | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # proc(5): the second field is the command in parentheses, which may itself hold blanks and parentheses.
+    fields = text.rpartition(")")[2].split()
+    return _Stat(fields[0], int(fields[1]), int(fields[19]))

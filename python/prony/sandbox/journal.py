@@ -1,0 +1,228 @@
+"""What Prony has running, on disk, so that the next start can end what a killed one left.
+
+One folder for each running Prony, ``<cache>/run/<run-id>/``, with its own identity in ``owner.json`` and a
+lock on it for as long as it lives; beside each trial's folder a record of the processes. Processes are ended
+by identity, never by name. Must not know subjects.
+
+>>> Remains(run="x").processes_ended
+0
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from prony.errors import HostError
+from prony.model import Json
+from prony.runas import RunAs, own_folder
+from prony.sandbox.identity import Identity, boot_id, descendants, end_process, identify, pid_namespace
+
+__all__ = ["Remains", "Run", "clear_remains", "forget", "open_run", "record"]
+
+_OWNER = "owner.json"
+_SUFFIX = ".journal"
+_SUPERVISOR_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What a Prony that was killed had left, and what was done about it.
+
+    ``kept`` is the reason why its folder still stands.
+    """
+
+    run: str
+    processes_ended: int = 0
+    kept: str | None = None
+
+
+class Run:
+    """The folder of a running Prony. As a context manager its exit removes the folder."""
+
+    def __init__(self, folder: Path, user: RunAs, lock: int) -> None:
+        self.folder = folder
+        self._user = user
+        self._lock = lock
+
+    @property
+    def id(self) -> str:
+        """The run's name, unique on this machine."""
+        return self.folder.name
+
+    def trial_folder(self, name: str) -> Path:
+        """Create the folder of one trial, which its subject may write, and return it."""
+        return own_folder(self.folder / name, self._user)
+
+    def close(self) -> None:
+        """Remove the folder and give up the lock."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.close(self._lock)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+
+def open_run(user: RunAs) -> Run:
+    """Create the folder of this Prony and lock it for as long as it lives.
+
+    *Errors*: HostError when it cannot be created.
+    """
+    # The subject's user owns the trials' folders only: a record that it could write would let it have others
+    # killed.
+    parent = user.cache / "run"
+    folder = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o755)
+        folder.chmod(0o755)
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _write(folder / _OWNER, {"owner": list(identify(os.getpid())), "pid_namespace": pid_namespace()})
+    except OSError as error:
+        raise HostError(
+            f"cannot create the folder `{folder}`: {error.strerror}",
+            hint="choose another place with the environment variable PRONY_CACHE",
+        ) from error
+    return Run(folder, user, lock)
+
+
+def record(trial_folder: Path, processes: dict[str, Identity]) -> None:
+    """Write, so that it survives a crash, which processes a trial has."""
+    _write(_record_of(trial_folder), {"processes": {role: list(one) for role, one in processes.items()}})
+
+
+def forget(trial_folder: Path) -> None:
+    """Remove a trial's record: nothing of it runs."""
+    _record_of(trial_folder).unlink(missing_ok=True)
+
+
+def clear_remains(user: RunAs) -> list[Remains]:
+    """End what Pronys that are gone left running, remove their folders, and return what was done.
+
+    A folder that another user owns, or a Prony that lives (also in another container), is left alone.
+    """
+    parent = user.cache / "run"
+    if not parent.is_dir() or not _is_ours(parent):
+        return []
+    found = (_clear_run(folder) for folder in sorted(parent.iterdir()))
+    return [remains for remains in found if remains is not None]
+
+
+def _clear_run(folder: Path) -> Remains | None:
+    if not _is_ours(folder):
+        return None
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return _clear_locked(folder)
+    except BlockingIOError:
+        return None
+    finally:
+        os.close(lock)
+
+
+def _clear_locked(folder: Path) -> Remains | None:
+    owner = _read(folder / _OWNER)
+    if owner is None:
+        # Neither lock nor owner: killed (or just now busy) between the two. Empty, so nothing runs; a living
+        # one is young.
+        return None if _is_young(folder) else _remove(folder, 0)
+    if Identity(*owner["owner"]).is_alive():
+        return None
+    if owner["owner"][2] != boot_id():
+        return _remove(folder, 0)
+    if owner["pid_namespace"] != pid_namespace():
+        return Remains(folder.name, kept="its processes are in another container")
+    return _remove(folder, sum(_end_trial(path) for path in sorted(folder.glob(f"*{_SUFFIX}"))))
+
+
+def _end_trial(path: Path) -> int:
+    """End the processes of one record with all that is below them, and return how many they were."""
+    content = _read(path) if _is_ours(path, folder=False) else None
+    recorded = [Identity(*one) for one in content["processes"].values()] if content else []
+    _wait_for_supervisor(content)
+    # Below first: once its parent is gone, a process is below nothing that is recorded.
+    doomed = [one for root in recorded if root.is_alive() for one in (*_identities_below(root.pid), root)]
+    return sum(end_process(one) for one in doomed)
+
+
+def _wait_for_supervisor(content: Json | None) -> None:
+    """Let a supervisor finish: it saw that its Prony is gone, and kills without gaps, as only it can."""
+    known = content["processes"].get("supervisor") if content else None
+    deadline_s = time.monotonic() + _SUPERVISOR_S
+    while known and Identity(*known).is_alive() and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+
+
+def _identities_below(pid: int) -> list[Identity]:
+    found = []
+    for one in descendants(pid):
+        with contextlib.suppress(ProcessLookupError):
+            found.append(identify(one))
+    return found
+
+
+def _remove(folder: Path, ended: int) -> Remains:
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        return Remains(folder.name, ended, kept=f"cannot remove `{error.filename}`: {error.strerror}")
+    return Remains(folder.name, ended)
+
+
+def _is_ours(path: Path, folder: bool = True) -> bool:
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return found.st_uid == os.geteuid() and (stat.S_ISDIR if folder else stat.S_ISREG)(found.st_mode)
+
+
+def _is_young(folder: Path) -> bool:
+    return abs(time.time() - folder.stat().st_mtime) < 60
+
+
+def _record_of(trial_folder: Path) -> Path:
+    return trial_folder.with_name(trial_folder.name + _SUFFIX)
+
+
+def _read(path: Path) -> Json | None:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _write(path: Path, content: Json) -> None:
+    new = path.with_name(path.name + ".new")
+    with new.open("wb") as file:
+        file.write(json.dumps(content).encode())
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,193 @@
+"""The calls to the kernel that Python 3.11 does not offer: namespaces, mounts, process control.
+
+The only module that uses ctypes. Standard library only, for it is imported by the supervisor. Must not know
+subjects.
+
+>>> callable(unshare)
+True
+"""
+
+import ctypes
+import fcntl
+import os
+import signal
+import socket
+import struct
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from threading import Thread
+from typing import TypeVar
+
+__all__ = [
+    "NEW_MOUNTS",
+    "NEW_NETWORK",
+    "NEW_PIDS",
+    "become_subreaper",
+    "die_with_parent",
+    "enter_network",
+    "forbid_new_privileges",
+    "in_network",
+    "mount_own_proc",
+    "raise_loopback",
+    "read_network_settings",
+    "unshare",
+    "write_network_settings",
+]
+
+Result = TypeVar("Result")
+
+# include/uapi/linux/sched.h
+NEW_MOUNTS = 0x00020000
+NEW_PIDS = 0x20000000
+NEW_NETWORK = 0x40000000
+
+# include/uapi/linux/prctl.h
+_SET_PARENT_DEATH_SIGNAL = 1
+_SET_CHILD_SUBREAPER = 36
+_SET_NO_NEW_PRIVILEGES = 38
+
+# include/uapi/linux/mount.h
+_NO_SETUID, _NO_DEVICES, _NO_EXEC, _RECURSIVE, _PRIVATE = 2, 4, 8, 16384, 1 << 18
+
+# include/uapi/linux/sockios.h, if.h
+_GET_INTERFACE_FLAGS, _SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8913, 0x8914, 1
+
+# What a new network namespace starts without, although it decides how a server under load behaves: each
+# namespace has its own.
+_NETWORK_SETTINGS = (
+    "core/somaxconn",
+    "ipv4/ip_local_port_range",
+    "ipv4/tcp_abort_on_overflow",
+    "ipv4/tcp_autocorking",
+    "ipv4/tcp_congestion_control",
+    "ipv4/tcp_fin_timeout",
+    "ipv4/tcp_max_syn_backlog",
+    "ipv4/tcp_max_tw_buckets",
+    "ipv4/tcp_notsent_lowat",
+    "ipv4/tcp_rmem",
+    "ipv4/tcp_slow_start_after_idle",
+    "ipv4/tcp_syn_retries",
+    "ipv4/tcp_synack_retries",
+    "ipv4/tcp_syncookies",
+    "ipv4/tcp_tw_reuse",
+    "ipv4/tcp_wmem",
+)
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def unshare(flags: int) -> None:
+    """Move the caller (for pids: its future children) into new namespaces.
+
+    *Errors*: OSError, EPERM without CAP_SYS_ADMIN.
+    """
+    _check(_libc().unshare(flags), "unshare")
+
+
+def enter_network(namespace: str) -> None:
+    """Move the calling thread into the network namespace that a file such as ``/proc/7/ns/net`` names.
+
+    *Errors*: OSError.
+    """
+    descriptor = os.open(namespace, os.O_RDONLY)
+    try:
+        _check(_libc().setns(descriptor, NEW_NETWORK), "setns")
+    finally:
+        os.close(descriptor)
+
+
+def in_network(namespace: str | None, function: Callable[[], Result]) -> Result:
+    """Return what ``function`` returns when it is run in a network namespace; null: in the caller's.
+
+    It runs in a thread of its own, for a thread cannot come back without privileges it may have lost. Sockets
+    that are made there stay in that namespace. Exceptions come back to the caller.
+    """
+    if namespace is None:
+        return function()
+    results: list[Result] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            enter_network(namespace)
+            results.append(function())
+        except BaseException as error:  # carried over to the caller's thread
+            failures.append(error)
+
+    thread = Thread(target=run, name="prony-in-network")
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return results[0]
+
+
+def die_with_parent(with_signal: int = signal.SIGKILL) -> None:
+    """Ask the kernel for a signal when the thread that started this process ends.
+
+    A change of user clears it: call it afterwards.
+    """
+    _check(_libc().prctl(_SET_PARENT_DEATH_SIGNAL, int(with_signal), 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
+
+
+def become_subreaper() -> None:
+    """Become the parent of every descendant whose own parent ends."""
+    _check(_libc().prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def forbid_new_privileges() -> None:
+    """Take the effect of set-user-id programs away from the caller and its children."""
+    _check(_libc().prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
+
+
+def mount_own_proc() -> None:
+    """Move the caller into mounts of its own and give it the /proc of its PID namespace.
+
+    *Errors*: OSError, EPERM without CAP_SYS_ADMIN or where a container's /proc is masked.
+    """
+    unshare(NEW_MOUNTS)
+    _check(_libc().mount(b"none", b"/", None, _RECURSIVE | _PRIVATE, None), "mount --make-rprivate /")
+    flags = _NO_SETUID | _NO_DEVICES | _NO_EXEC
+    _check(_libc().mount(b"proc", b"/proc", b"proc", flags, None), "mount /proc")
+
+
+def raise_loopback() -> None:
+    """Bring the interface ``lo`` of the current network namespace up."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sH14x", b"lo", 0)
+        flags = struct.unpack("16sH14x", fcntl.ioctl(control, _GET_INTERFACE_FLAGS, request))[1]
+        fcntl.ioctl(control, _SET_INTERFACE_FLAGS, struct.pack("16sH14x", b"lo", flags | _INTERFACE_UP))
+
+
+def read_network_settings() -> dict[str, str]:
+    """Return the settings under /proc/sys/net that decide how a server behaves under load."""
+    found = {}
+    for name in _NETWORK_SETTINGS:
+        try:
+            found[name] = (Path("/proc/sys/net") / name).read_text().strip()
+        except OSError:
+            continue
+    return found
+
+
+def write_network_settings(wanted: Mapping[str, str]) -> list[str]:
+    """Give the current network namespace these settings and return the names of those it would not take."""
+    refused = []
+    for name, value in wanted.items():
+        path = Path("/proc/sys/net") / name
+        try:
+            if path.read_text().strip() != value:
+                path.write_text(value)
+        except OSError:
+            refused.append(name)
+    return refused

@@ -1,0 +1,199 @@
+"""Prony's side of a supervisor: starts it, sends it lines, remembers what it said.
+
+Must not know what an order holds.
+
+>>> Supervisor.command()[1:3]
+['-I', '-S']
+"""
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import prony
+from prony.errors import HostError
+from prony.model import Json
+from prony.sandbox.base import StopReport
+
+__all__ = ["Supervisor"]
+
+# Isolated (-I) and without site (-S): neither the caller's environment nor what is installed changes the
+# supervisor, and it starts quickly.
+_BOOT = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from prony.sandbox.supervisor import main; sys.exit(main())"
+)
+# Beyond the subject's own time to end: killing what is left, on a machine that may be busy.
+_SPARE_S = 20.0
+
+
+class Supervisor:
+    """A supervisor that runs. Its stdin is its life: it ends with this process."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+        self._rest = b""
+        self._events: dict[str, Json] = {}
+        self._ended = False
+        # A thread that watches for the subject's end may ask while another stops it.
+        self._lock = threading.RLock()
+
+    @staticmethod
+    def command() -> list[str]:
+        """Return the command that starts a supervisor, wherever Prony is installed."""
+        return [sys.executable, "-I", "-S", "-c", _BOOT, str(Path(prony.__file__).parent.parent)]
+
+    @classmethod
+    def start(cls, order: Json) -> "Supervisor":
+        """Start a supervisor and give it its order.
+
+        *Errors*: HostError when it cannot be started.
+        """
+        try:
+            process = subprocess.Popen(
+                cls.command(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={"LANG": "C.UTF-8"},
+                cwd="/",
+                # Ctrl-C in the terminal is Prony's to handle.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise HostError(f"cannot start the supervisor `{sys.executable}`: {error.strerror}") from error
+        supervisor = cls(process)
+        supervisor._send(order)
+        return supervisor
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's process."""
+        return self._process.pid
+
+    def is_gone(self) -> bool:
+        """Return whether it ended, and with it all below it."""
+        with self._lock:
+            self._receive(0)
+            return self._ended
+
+    def seen(self, *names: str) -> Json | None:
+        """Return the first of these events that it has said by now, null when none."""
+        with self._lock:
+            self._receive(0)
+            return next((self._events[name] for name in names if name in self._events), None)
+
+    def wait_for(self, *names: str, timeout_s: float) -> Json:
+        """Return the first of these events as soon as it is said.
+
+        *Errors*: HostError when the supervisor ends or the time is over.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            with self._lock:
+                found = next((self._events[name] for name in names if name in self._events), None)
+                if found is not None:
+                    return found
+                left_s = deadline_s - time.monotonic()
+                if self._ended or left_s <= 0:
+                    raise HostError(
+                        "the supervisor "
+                        + (self._last_words() if self._ended else f"was silent for {timeout_s:g} s")
+                    )
+                self._receive(min(left_s, 0.2))
+
+    def ask_for_log(self) -> Json | None:
+        """Return the log as of now; null when the supervisor is gone and said none."""
+        with self._lock:
+            if not self._ended and "ended" not in self._events:
+                self._events.pop("log", None)
+                self._send({"log": True})
+            try:
+                return self.wait_for("log", timeout_s=_SPARE_S)
+            except HostError:
+                return None
+
+    def stop(self, signal_name: str, timeout_s: float) -> StopReport:
+        """Have the subject ended, then the supervisor; if it does not obey, kill it with the subject."""
+        started_s = time.monotonic()
+        self._send({"stop": {"signal": signal_name, "timeout_s": timeout_s}})
+        try:
+            ended = self.wait_for("ended", timeout_s=timeout_s + _SPARE_S)
+        except HostError:
+            self.kill()
+            return StopReport("killed", time.monotonic() - started_s)
+        self._close()
+        return StopReport(
+            "ended" if ended["how"] == "ended" else "killed", float(ended["seconds"]), int(ended["killed"])
+        )
+
+    def kill(self) -> None:
+        """End the supervisor and all below it, by force if need be."""
+        if self._process.stdin is not None:
+            # Its end is the order to kill everything.
+            self._close_stdin()
+        try:
+            self._process.wait(_SPARE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._close()
+
+    def _close(self) -> None:
+        self._close_stdin()
+        try:
+            self._process.wait(_SPARE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        with self._lock:
+            self._receive(0)
+            self._ended = True
+            for stream in (self._process.stdout, self._process.stderr):
+                if stream is not None:
+                    stream.close()
+
+    def _close_stdin(self) -> None:
+        try:
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        except BrokenPipeError:
+            pass
+
+    def _send(self, command: Json) -> None:
+        try:
+            if self._process.stdin is not None and not self._process.stdin.closed:
+                self._process.stdin.write(json.dumps(command).encode() + b"\n")
+                self._process.stdin.flush()
+        except BrokenPipeError:
+            # It is gone: that shows where its answer is awaited.
+            pass
+
+    def _receive(self, timeout_s: float) -> None:
+        """Take in what it has said, waiting at most so long for something."""
+        stdout = self._process.stdout
+        if self._ended or stdout is None or stdout.closed:
+            return
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdout, selectors.EVENT_READ)
+            while selector.select(timeout_s):
+                data = os.read(stdout.fileno(), 65536)
+                if not data:
+                    self._ended = True
+                    return
+                *lines, self._rest = (self._rest + data).split(b"\n")
+                for line in lines:
+                    event = json.loads(line)
+                    self._events[event["event"]] = event
+                timeout_s = 0
+
+    def _last_words(self) -> str:
+        stderr = self._process.stderr
+        said = (
+            stderr.read().decode(errors="replace").strip() if stderr is not None and not stderr.closed else ""
+        )
+        return f"ended: {said.splitlines()[-1] if said else 'without a word'}"

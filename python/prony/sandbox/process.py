@@ -1,0 +1,235 @@
+"""The sandbox ``process``: a subject under a supervisor, in namespaces where allowed, on CPUs by affinity.
+
+Must not know plans or trials.
+
+>>> exit_words(1), exit_words(-9)
+('exited with status 1', 'was killed by SIGKILL')
+"""
+
+import contextlib
+import json
+import secrets
+import signal
+import socket
+import subprocess
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from prony.errors import HostError, SubjectError
+from prony.model import Address, Contract, Json, Launch, LogTail, Placement, Readiness, Request, SandboxChoice
+from prony.runas import RunAs, own_folder
+from prony.sandbox import journal
+from prony.sandbox.base import EngineSeat, RunningSubject, SandboxFacts, StopReport
+from prony.sandbox.contract import verify
+from prony.sandbox.identity import Identity, identify
+from prony.sandbox.pipe import Supervisor
+from prony.sandbox.readiness import wait_until_ready
+from prony.sandbox.spawn import BASE_ENVIRONMENT
+
+__all__ = ["ProcessSandbox", "exit_words"]
+
+# Below the range from which the kernel takes the clients' ports (32768 up), above those of usual services.
+_PORTS = range(20_000, 32_768)
+_SPARE_S = 20.0
+
+
+class ProcessSandbox:
+    """See ``Sandbox``. One for each trial."""
+
+    def __init__(self, choice: SandboxChoice, user: RunAs, folder: Path) -> None:
+        self._choice = choice
+        self._user = user
+        self.folder = folder
+
+    @property
+    def facts(self) -> SandboxFacts:
+        """What it keeps apart here."""
+        possible = _possible_namespaces()
+        missing = {}
+        if self._choice.network == "host":
+            missing["network namespace"] = "the host's network was asked for"
+        elif possible["network"] is not None:
+            missing["network namespace"] = str(possible["network"])
+        if possible["pids"] is not None:
+            missing["pid namespace"] = str(possible["pids"])
+        return SandboxFacts(
+            network="host's loopback" if "network namespace" in missing else "own namespace",
+            pid_namespace="pid namespace" not in missing,
+            user=self._user.name,
+            missing=missing,
+        )
+
+    def free_port(self) -> int:
+        """Return a port, drawn at random, on which nothing listens where the subject will."""
+        isolated = self.facts.network == "own namespace"
+        for _ in range(1000):
+            port = secrets.choice(_PORTS)
+            if isolated or _is_free(port):
+                return port
+        raise HostError(
+            f"no free port between {_PORTS.start} and {_PORTS.stop}",
+            hint="look for servers that still run: `ss -ltn`",
+        )
+
+    def start(self, launch: Launch, placement: Placement) -> RunningSubject:
+        """Start one process; it need not be ready when this returns.
+
+        *Errors*: SubjectError with stage ``start``; HostError when the sandbox itself cannot be made.
+        """
+        own_folder(self.folder, self._user)
+        self._write_files(launch)
+        facts = self.facts
+        supervisor = Supervisor.start(self._order(launch, placement, facts))
+        try:
+            journal.record(self.folder, {"supervisor": identify(supervisor.pid)})
+            started = supervisor.wait_for("started", "failed", timeout_s=_SPARE_S)
+            if started["event"] == "failed":
+                raise SubjectError(
+                    f"the server could not be started: cannot {started['step']}: {started['reason']}",
+                    stage="start",
+                )
+            journal.record(self.folder, _processes(supervisor.pid, started))
+            seat = _seat(supervisor.pid, placement, facts, self._user)
+            return _ProcessSubject(launch, seat, supervisor, started, self.folder)
+        except BaseException:
+            supervisor.kill()
+            journal.forget(self.folder)
+            raise
+
+    def _write_files(self, launch: Launch) -> None:
+        for name, text in launch.files.items():
+            path = self.folder / name
+            if not path.resolve().is_relative_to(self.folder.resolve()):
+                raise SubjectError(f"the file `{name}` lies outside the trial's folder", stage="start")
+            own_folder(path.parent, self._user)
+            path.write_text(text)
+            path.chmod(0o644)
+
+    def _order(self, launch: Launch, placement: Placement, facts: SandboxFacts) -> Json:
+        environment = {
+            **BASE_ENVIRONMENT,
+            "HOME": str(self.folder),
+            "USER": self._user.name,
+            **launch.environment,
+        }
+        drop = self._user.drop
+        return {
+            "command": list(launch.command),
+            "environment": environment,
+            "folder": str(self.folder),
+            "uid": self._user.uid if drop else None,
+            "gid": self._user.gid if drop else None,
+            "groups": list(self._user.groups()) if drop else None,
+            "cpus": list(placement.server_cpus),
+            "own_cpus": list(placement.generator_cpus),
+            "network_namespace": facts.network == "own namespace",
+            "pid_namespace": facts.pid_namespace,
+        }
+
+
+class _ProcessSubject:
+    """See ``RunningSubject``."""
+
+    def __init__(
+        self, launch: Launch, seat: EngineSeat, supervisor: Supervisor, started: Json, folder: Path
+    ) -> None:
+        self._launch = launch
+        self._supervisor = supervisor
+        self._folder = folder
+        self._report: StopReport | None = None
+        self.address: Address = launch.address
+        self.seat = seat
+        self.main_pid = int(started["pid"])
+        self.tree_pid = int(started["tree_pid"])
+        self.network_pid = supervisor.pid
+
+    def wait_until_ready(self, readiness: Readiness, request: Request | None = None) -> int:
+        """Wait until it accepts a connection and answers ``request``; return how many ns that took."""
+        return wait_until_ready(self, readiness, request)
+
+    def verify(self, contract: Contract) -> str | None:
+        """Return null when every check of the contract holds, else why the first one that does not fails."""
+        return verify(contract, self.address, self.seat.network_namespace)
+
+    def exit_reason(self) -> str | None:
+        """Return how the main process ended; null while it runs."""
+        event = self._supervisor.seen("exited", "ended")
+        if event is not None and "status" in event:
+            return exit_words(int(event["status"]))
+        return "ended with its supervisor" if event is not None or self._supervisor.is_gone() else None
+
+    def log(self) -> LogTail:
+        """Return what it wrote to its output so far."""
+        event = self._supervisor.ask_for_log()
+        return LogTail(str(event["text"]), bool(event["truncated"])) if event else LogTail("")
+
+    def stop(self) -> StopReport:
+        """End it by its own rule, then kill what is left."""
+        if self._report is None:
+            rule = self._launch.stop
+            self._report = self._supervisor.stop(rule.signal, rule.timeout_ns / 1e9)
+            journal.forget(self._folder)
+        return self._report
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+
+def exit_words(status: int) -> str:
+    """Return a status in words; negative: the signal."""
+    if status >= 0:
+        return f"exited with status {status}"
+    with contextlib.suppress(ValueError):
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"was killed by signal {-status}"
+
+
+def _seat(supervisor_pid: int, placement: Placement, facts: SandboxFacts, user: RunAs) -> EngineSeat:
+    return EngineSeat(
+        cpus=placement.generator_cpus,
+        network_namespace=f"/proc/{supervisor_pid}/ns/net" if facts.network == "own namespace" else None,
+        uid=user.uid if user.drop else None,
+        gid=user.gid if user.drop else None,
+        groups=user.groups() if user.drop else None,
+    )
+
+
+def _processes(supervisor_pid: int, started: Json) -> dict[str, Identity]:
+    processes = {"supervisor": identify(supervisor_pid)}
+    for role, key in (("main", "pid"), ("tree", "tree_pid")):
+        # It may have ended already: then there is nothing to record.
+        with contextlib.suppress(ProcessLookupError):
+            processes[role] = identify(int(started[key]))
+    return processes
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as attempt:
+        attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            attempt.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+@cache
+def _possible_namespaces() -> Json:
+    """Ask once: it does not change while Prony runs."""
+    done = subprocess.run(
+        [*Supervisor.command(), "--probe"], capture_output=True, check=False, timeout=_SPARE_S
+    )
+    try:
+        return dict(json.loads(done.stdout))
+    except ValueError:
+        reason = f"the probe failed: {done.stderr.decode(errors='replace').strip()[-200:]}"
+        return {"network": reason, "pids": reason}

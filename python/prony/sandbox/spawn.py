@@ -1,0 +1,134 @@
+"""From a forked process to the subject's main process: its session, user, CPUs, limits, then its command.
+
+Runs in the child only, between fork and exec. Standard library only. Must not know the supervisor's protocol.
+
+>>> BASE_ENVIRONMENT["LANG"]
+'C.UTF-8'
+"""
+
+import contextlib
+import json
+import os
+import resource
+import signal
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from prony.sandbox import linux
+
+__all__ = ["BASE_ENVIRONMENT", "Order", "become", "report_failure"]
+
+# What a subject finds beside what its launch sets: nothing of the caller's, so that two users measure the
+# same.
+BASE_ENVIRONMENT: Mapping[str, str] = {
+    "LANG": "C.UTF-8",
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+}
+
+
+class Order(NamedTuple):
+    """What the supervisor is to start, as one line of JSON with these names. ``uid`` null: as the caller."""
+
+    command: list[str]
+    environment: dict[str, str]
+    folder: str
+    uid: int | None
+    gid: int | None
+    groups: list[int] | None
+    cpus: list[int]
+    own_cpus: list[int]
+    network_namespace: bool
+    pid_namespace: bool
+    no_new_privileges: bool = True
+
+    @classmethod
+    def parse(cls, line: bytes) -> "Order":
+        """Return the order that a line of JSON holds."""
+        fields: dict[str, Any] = json.loads(line)
+        return cls(**fields)
+
+
+def become(order: Order, log: int, failures: int) -> NoReturn:
+    """Turn the calling process into the subject. If that fails, say so on ``failures`` and exit with 127."""
+    step = ""
+    try:
+        for name, action in _steps(order, log, failures):
+            step = name
+            action()
+        step = f"execute `{order.command[0]}`"
+        os.execvpe(order.command[0], order.command, order.environment)  # noqa: S606 (a list, no shell)
+    except BaseException as error:  # nothing may escape: this is a copy of the supervisor
+        report_failure(failures, step, error)
+    os._exit(127)
+
+
+def report_failure(failures: int, step: str, error: BaseException) -> None:
+    """Write why a process could not become what it should."""
+    reason = (
+        (os.strerror(error.errno) if error.errno else str(error))
+        if isinstance(error, OSError)
+        else repr(error)
+    )
+    with contextlib.suppress(OSError):
+        os.write(failures, json.dumps({"step": step, "reason": reason}).encode())
+
+
+def _steps(order: Order, log: int, failures: int) -> tuple[tuple[str, Callable[[], object]], ...]:
+    return (
+        ("reset signals", _reset_signals),
+        ("open a session", os.setsid),
+        ("reset the priority", _reset_priority),
+        ("set the CPUs", lambda: os.sched_setaffinity(0, order.cpus)),
+        ("set limits", _set_limits),
+        ("connect the output", lambda: _connect(log, failures)),
+        (f"change to the user {order.uid}", lambda: _change_user(order)),
+        ("tie it to the supervisor", linux.die_with_parent),
+        ("give up privileges", lambda: linux.forbid_new_privileges() if order.no_new_privileges else None),
+        # As the subject's user, so that a folder which it cannot enter is named here.
+        (f"enter the folder `{order.folder}`", lambda: os.chdir(order.folder)),
+        ("set the mask of new files", lambda: os.umask(0o022)),
+    )
+
+
+def _reset_signals() -> None:
+    # Ignored signals stay ignored across exec: Python ignores two, the supervisor more.
+    for number in (
+        signal.SIGPIPE,
+        signal.SIGXFSZ,
+        signal.SIGINT,
+        signal.SIGHUP,
+        signal.SIGTERM,
+        signal.SIGCHLD,
+    ):
+        signal.signal(number, signal.SIG_DFL)
+    signal.set_wakeup_fd(-1)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _reset_priority() -> None:
+    if os.getpriority(os.PRIO_PROCESS, 0) != 0:
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, 0)
+
+
+def _set_limits() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _connect(log: int, failures: int) -> None:
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.closerange(3, failures)
+    os.closerange(failures + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+
+
+def _change_user(order: Order) -> None:
+    if order.uid is None or order.gid is None:
+        return
+    os.setgroups(order.groups or [order.gid])
+    os.setresgid(order.gid, order.gid, order.gid)
+    os.setresuid(order.uid, order.uid, order.uid)

@@ -1,0 +1,278 @@
+"""One process that stands over one subject and leaves nothing of it behind.
+
+``python -m prony.sandbox.supervisor``. It reads its order as the first line of stdin, answers with lines of
+JSON on stdout, and obeys further lines: ``{"stop": {"signal": "SIGTERM", "timeout_s": 5.0}}`` and ``{"log":
+true}``. The end of stdin means that Prony is gone: it kills the subject and exits. With ``--probe`` it only
+says which namespaces can be had here.
+
+Every descendant of the subject stays below the supervisor: in a PID namespace, whose end the kernel sees to,
+or (without privileges) because the supervisor is their subreaper. Must not know plans or trials: the order is
+all. Standard library only.
+
+>>> sorted(EVENTS)
+['ended', 'exited', 'failed', 'log', 'started']
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from prony.sandbox import linux
+from prony.sandbox.identity import descendants
+from prony.sandbox.ring import Ring
+from prony.sandbox.spawn import Order, report_failure
+from prony.sandbox.start import Started, start
+
+__all__ = ["EVENTS", "main"]
+
+EVENTS = ("started", "exited", "failed", "log", "ended")
+
+# The log is fetched by the clock, not by each line: a server that logs every request would otherwise wake the
+# generator's CPU thousands of times a second. The pipe must hold what comes between two looks, or the server
+# waits for us.
+_PIPE_BYTES = 1024 * 1024
+_LOOK_S = 0.1
+_LOOK_SMALL_PIPE_S = 0.01
+_KILL_TIMEOUT_S = 10.0
+
+
+def main() -> int:
+    """Supervise one subject from its start to its end."""
+    if "--probe" in sys.argv[1:]:
+        _say(probe_namespaces())
+        return 0
+    for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(ignored, signal.SIG_IGN)
+    commands = _Lines(0)
+    order = Order.parse(commands.first())
+    return _Supervisor(order, commands).run()
+
+
+class _Lines:
+    """Whole lines from a descriptor that never blocks the loop for half of one."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._rest = b""
+        self.ended = False
+
+    def first(self) -> bytes:
+        while b"\n" not in self._rest and not self.ended:
+            self._fill()
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line
+
+    def take(self) -> list[bytes]:
+        self._fill()
+        *lines, self._rest = self._rest.split(b"\n")
+        return lines
+
+    def _fill(self) -> None:
+        data = os.read(self._descriptor, 65536)
+        self._rest += data
+        self.ended = not data
+
+
+class _Supervisor:
+    def __init__(self, order: Order, commands: _Lines) -> None:
+        self._order = order
+        self._commands = commands
+        self._ring = Ring()
+        self._status: int | None = None
+        self._asked_to_stop = False
+        self._log, self._look_s = -1, _LOOK_S
+        self._woken, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def run(self) -> int:
+        linux.become_subreaper()
+        self._listen_to_signals()
+        self._log, log_end, self._look_s = _open_log(self._order)
+        result = start(self._order, log_end)
+        os.close(log_end)
+        if not isinstance(result, Started):
+            _say({"event": "failed", **result})
+            return 1
+        self._subject = result
+        self._step_aside()
+        _say(
+            {
+                "event": "started",
+                "pid": result.main_pid,
+                "tree_pid": result.init_pid or os.getpid(),
+                "supervisor_pid": os.getpid(),
+            }
+        )
+        self._loop()
+        return 0
+
+    def _listen_to_signals(self) -> None:
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.signal(signal.SIGTERM, self._note_stop)
+
+    def _note_stop(self, _number: int, _frame: object) -> None:
+        self._asked_to_stop = True
+
+    def _step_aside(self) -> None:
+        # After the start only: a process without privileges cannot take niceness back from its children.
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, 19)
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, self._order.own_cpus)
+
+    def _loop(self) -> None:
+        while not self._asked_to_stop:
+            self._wait(self._look_s, commands=True)
+            self._say_exit_once()
+            for line in self._pending_commands:
+                if self._obey(json.loads(line)):
+                    return
+        self._end(killed=self._kill_all(), how="killed", started_s=time.monotonic())
+
+    def _wait(self, timeout_s: float, commands: bool) -> None:
+        """Wait for a command, the end of a child or the time, then collect what came."""
+        watched = [self._woken, self._subject.report, *([0] if commands else [])]
+        ready = select.select([one for one in watched if one >= 0], (), (), timeout_s)[0]
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._woken, 4096)
+        self._pending_commands = self._commands.take() if 0 in ready else []
+        self._asked_to_stop = self._asked_to_stop or self._commands.ended
+        self._collect_log()
+        self._status = self._subject.collect(self._status)
+
+    def _collect_log(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self._log, _PIPE_BYTES):
+                self._ring.add(data)
+
+    _exit_said = False
+    _pending_commands: list[bytes] = []  # noqa: RUF012 (replaced, never changed)
+
+    def _say_exit_once(self) -> None:
+        if self._status is not None and not self._exit_said:
+            self._exit_said = True
+            _say({"event": "exited", "status": self._status})
+
+    def _obey(self, command: dict[str, Any]) -> bool:
+        """Do what one line asks, and return whether that was the end."""
+        if "stop" in command:
+            self._stop(str(command["stop"]["signal"]), float(command["stop"]["timeout_s"]))
+            return True
+        if command.get("log"):
+            text, truncated = self._ring.text()
+            _say({"event": "log", "text": text, "truncated": truncated})
+        return False
+
+    def _stop(self, signal_name: str, timeout_s: float) -> None:
+        started_s = time.monotonic()
+        if self._status is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._subject.main_pid, signal.Signals[signal_name])
+        deadline_s = started_s + timeout_s
+        while (
+            self._status is None and not self._asked_to_stop and (left_s := deadline_s - time.monotonic()) > 0
+        ):
+            self._wait(min(left_s, self._look_s), commands=False)
+        how = "ended" if self._status is not None else "killed"
+        self._end(killed=self._kill_all(), how=how, started_s=started_s)
+
+    def _kill_all(self) -> int:
+        """Kill whatever is left of the subject and return how many processes that were."""
+        if self._subject.init_pid is not None:
+            return self._kill_namespace(self._subject.init_pid)
+        killed: set[int] = set()
+        deadline_s = time.monotonic() + _KILL_TIMEOUT_S
+        while (left := descendants(os.getpid())) and time.monotonic() < deadline_s:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            killed.update(left)
+            self._wait(0.005, commands=False)
+        self._status = self._subject.collect(self._status)
+        return len(killed)
+
+    def _kill_namespace(self, init_pid: int) -> int:
+        left = len(descendants(init_pid))
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(init_pid, signal.SIGKILL)
+        # The kernel lets the first process of a namespace end only after all the others (pid_namespaces(7)).
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(init_pid, 0)
+        return left
+
+    def _end(self, killed: int, how: str, started_s: float) -> None:
+        self._collect_log()
+        text, truncated = self._ring.text()
+        _say({"event": "log", "text": text, "truncated": truncated})
+        _say({"event": "ended", "how": how, "killed": killed, "seconds": time.monotonic() - started_s})
+
+
+def _open_log(order: Order) -> tuple[int, int, float]:
+    """Return the reading end, the writing end, and how often the pipe must be looked at."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    look_s = _LOOK_S
+    try:
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    except OSError:
+        look_s = _LOOK_SMALL_PIPE_S
+    if order.uid is not None and order.gid is not None:
+        # Servers that open /dev/stderr by name need the right to do so.
+        os.fchown(writing, order.uid, order.gid)
+    return reading, writing, look_s
+
+
+def _say(event: dict[str, Any]) -> None:
+    data = json.dumps(event).encode() + b"\n"
+    with contextlib.suppress(BrokenPipeError):
+        while data:
+            data = data[os.write(1, data) :]
+
+
+def probe_namespaces() -> dict[str, Any]:
+    """Return, for each kind of namespace, null when it can be had here, else the reason."""
+
+    def own_network() -> None:
+        linux.unshare(linux.NEW_NETWORK)
+        linux.raise_loopback()
+
+    return {"network": _try_in_child(own_network), "pids": _try_in_child(_try_pids)}
+
+
+def _try_pids() -> None:
+    linux.unshare(linux.NEW_PIDS)
+    reason = _try_in_child(linux.mount_own_proc)
+    if reason is not None:
+        raise OSError(reason)
+
+
+def _try_in_child(action: Callable[[], None]) -> str | None:
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _run_and_exit(action, writing)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        said = answer.read()
+    os.waitpid(pid, 0)
+    return str(json.loads(said)["reason"]) if said else None
+
+
+def _run_and_exit(action: Callable[[], None], failures: int) -> NoReturn:
+    try:
+        action()
+    except BaseException as error:  # nothing may escape: this is a copy of the supervisor
+        report_failure(failures, "probe", error)
+        os._exit(1)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from prony.model import Placement, SandboxChoice
+from prony.runas import RunAs, resolve_user
+from prony.sandbox import Sandbox, open_sandbox
+from prony.sandbox.journal import Run, open_run
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunAs:
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
+    return resolve_user()
+
+
+@pytest.fixture
+def run(user: RunAs) -> Iterator[Run]:
+    with open_run(user) as run:
+        yield run
+
+
+@pytest.fixture
+def sandbox(user: RunAs, run: Run) -> Sandbox:
+    return open_sandbox(SandboxChoice(), user, run.trial_folder("trial"))
+
+
+@pytest.fixture
+def placement() -> Placement:
+    cpus = tuple(sorted(os.sched_getaffinity(0)))
+    return Placement(cpus[:1], cpus[-1:], shared=len(cpus) == 1)

@@ -1,0 +1,268 @@
+import os
+import secrets
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from prony.errors import SubjectError
+from prony.model import Address, AddressKind, Launch, Placement, Readiness, Request, SandboxChoice, StopRule
+from prony.runas import RunAs
+from prony.sandbox import Sandbox, describe, open_sandbox
+from prony.sandbox.exchange import Reply, exchange
+from prony.sandbox.journal import Run
+from prony.sandbox.linux import in_network
+
+from .subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes users and namespaces")
+
+IGNORES_SIGTERM = (
+    """
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+"""
+    + SERVER
+)
+
+# Leaves twice, as a daemon does, into a session of its own, and stays there deaf.
+DAEMONISES = """
+import os, signal, sys, time
+mark = sys.argv[2]
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        program = "import time; print('away', flush=True); time.sleep(600)"
+        os.execv(sys.executable, [sys.executable, "-c", program, mark])
+    os._exit(0)
+time.sleep(600)
+"""
+
+
+def fetch(address: Address) -> Reply:
+    return exchange(address, Request(), time.monotonic() + 5)
+
+
+@pytest.fixture
+def mark() -> str:
+    return f"mark-{secrets.token_hex(8)}"
+
+
+@pytest.fixture(params=["isolated", "ordinary"])
+def any_sandbox(request: pytest.FixtureRequest, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
+    """Return the sandbox as it is here, and as it is without privileges for namespaces."""
+    if request.param == "ordinary":
+        denied = {"network": "denied by the test", "pids": "denied by the test"}
+        monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
+    return sandbox
+
+
+def test_a_server_becomes_ready_and_nothing_is_left(
+    any_sandbox: Sandbox, placement: Placement, mark: str
+) -> None:
+    launch = launch_script(any_sandbox, SERVER, "0", mark)
+    with any_sandbox.start(launch, placement) as subject:
+        assert subject.wait_until_ready(launch.readiness) > 0
+        assert marked_processes(mark) == [subject.main_pid]
+        assert subject.exit_reason() is None
+        assert "got /" in subject.log().text
+        report = subject.stop()
+    assert report.how == "ended"
+    assert marked_processes(mark) == []
+    assert list(any_sandbox.folder.parent.glob("*.journal")) == []
+
+
+def test_a_slow_starter_is_waited_for(sandbox: Sandbox, placement: Placement) -> None:
+    launch = launch_script(sandbox, SERVER, "0.5")
+    with sandbox.start(launch, placement) as subject:
+        assert subject.wait_until_ready(launch.readiness, Request(path="/first")) >= 400_000_000
+        assert subject.log().text == "got /first\n"
+
+
+def test_a_server_that_is_never_ready_is_named_with_what_was_missing(
+    sandbox: Sandbox, placement: Placement
+) -> None:
+    launch = launch_script(sandbox, SERVER, "600")
+    with sandbox.start(launch, placement) as subject, pytest.raises(SubjectError) as caught:
+        subject.wait_until_ready(Readiness(timeout_ns=300_000_000))
+    assert caught.value.stage == "start"
+    assert caught.value.message == (
+        f"the server was not ready within 300 ms: nothing listens on 127.0.0.1:{launch.address.port}"
+    )
+
+
+def test_death_at_the_start_gives_the_reason_and_the_last_lines(
+    any_sandbox: Sandbox, placement: Placement
+) -> None:
+    launch = launch_script(any_sandbox, "import sys; sys.exit('no such worker class')")
+    with any_sandbox.start(launch, placement) as subject, pytest.raises(SubjectError) as caught:
+        subject.wait_until_ready(launch.readiness)
+    assert caught.value.message == "the server exited with status 1 before it was ready"
+    assert caught.value.log == "no such worker class"
+
+
+def test_a_command_that_does_not_exist_is_named(any_sandbox: Sandbox, placement: Placement) -> None:
+    launch = Launch(("/no/such/server",), Address("127.0.0.1", 8000))
+    with pytest.raises(SubjectError, match="cannot execute `/no/such/server`: No such file or directory"):
+        any_sandbox.start(launch, placement)
+    assert list(any_sandbox.folder.parent.glob("*.journal")) == []
+
+
+def test_a_server_that_ignores_sigterm_is_killed_after_its_time(
+    any_sandbox: Sandbox, placement: Placement, mark: str
+) -> None:
+    launch = replace(
+        launch_script(any_sandbox, IGNORES_SIGTERM, "0", mark), stop=StopRule(timeout_ns=200_000_000)
+    )
+    with any_sandbox.start(launch, placement) as subject:
+        subject.wait_until_ready(launch.readiness)
+        report = subject.stop()
+    assert report.how == "killed"
+    assert 0.2 <= report.seconds < 2.0
+    assert marked_processes(mark) == []
+
+
+def test_a_daemon_in_a_session_of_its_own_is_ended_too(
+    any_sandbox: Sandbox, placement: Placement, mark: str
+) -> None:
+    launch = replace(launch_script(any_sandbox, DAEMONISES, mark), stop=StopRule(timeout_ns=2_000_000_000))
+    with any_sandbox.start(launch, placement) as subject:
+        assert eventually(lambda: "away" in subject.log().text)
+        assert len(marked_processes(mark)) == 2
+        report = subject.stop()
+    assert report.leftovers == 1
+    assert marked_processes(mark) == []
+
+
+def test_an_exception_inside_the_block_leaves_nothing(
+    any_sandbox: Sandbox, placement: Placement, mark: str
+) -> None:
+    launch = launch_script(any_sandbox, SERVER, "0", mark)
+    with pytest.raises(KeyboardInterrupt), any_sandbox.start(launch, placement):
+        raise KeyboardInterrupt
+    assert marked_processes(mark) == []
+
+
+def test_death_under_load_is_seen(any_sandbox: Sandbox, placement: Placement) -> None:
+    launch = launch_script(any_sandbox, SERVER)
+    with any_sandbox.start(launch, placement) as subject:
+        subject.wait_until_ready(launch.readiness)
+        os.kill(subject.main_pid, 9)
+        assert eventually(lambda: subject.exit_reason() is not None)
+        assert subject.exit_reason() == "was killed by SIGKILL"
+
+
+def test_a_chatty_server_is_neither_stopped_nor_kept_whole(sandbox: Sandbox, placement: Placement) -> None:
+    script = (
+        "import time\nfor n in range(200000): print(f'line {n}')\nprint('end', flush=True); time.sleep(600)"
+    )
+    with sandbox.start(launch_script(sandbox, script), placement) as subject:
+        assert eventually(lambda: subject.log().text.endswith("end\n"), timeout_s=20)
+        log = subject.log()
+    assert log.truncated
+    assert log.text.startswith("line 0\n")
+    assert len(log.text) < 400_000
+
+
+def test_the_subject_starts_clean(any_sandbox: Sandbox, placement: Placement) -> None:
+    script = """
+import os, resource, signal
+print(sorted(os.sched_getaffinity(0)), os.getpriority(0, 0), os.getsid(0) == os.getpid(), os.umask(0))
+print(resource.getrlimit(resource.RLIMIT_CORE), len(set(resource.getrlimit(resource.RLIMIT_NOFILE))))
+print([s for s in signal.valid_signals() if signal.getsignal(s) == signal.SIG_IGN and s not in (13, 25)])
+descriptors = sorted(os.listdir("/proc/self/fd"))
+print(descriptors[:3], len(descriptors), os.environ["HOME"] == os.getcwd())
+open("/dev/stderr", "a").write("by name\\n")
+"""
+    with any_sandbox.start(launch_script(any_sandbox, script), placement) as subject:
+        assert eventually(lambda: subject.exit_reason() is not None)
+        assert subject.exit_reason() == "exited with status 0"
+        text = subject.log().text
+    assert sorted(text.splitlines()) == sorted(
+        [
+            f"{sorted(placement.server_cpus)} 0 True {0o022}",
+            "(0, 0) 1",
+            "[]",
+            "['0', '1', '2'] 4 True",
+            "by name",
+        ]
+    )
+
+
+def test_a_unix_socket_is_an_address(sandbox: Sandbox, placement: Placement) -> None:
+    path = sandbox.folder / "socket"
+    script = """
+import socket
+server = socket.socket(socket.AF_UNIX)
+server.bind("socket")
+server.listen()
+while True:
+    connection, _ = server.accept()
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.0 200 OK\\r\\n\\r\\n")
+    connection.close()
+"""
+    launch = Launch(
+        (PYTHON, "script.py"), Address(str(path), 0, AddressKind.UNIX), files={"script.py": script}
+    )
+    with sandbox.start(launch, placement) as subject:
+        assert subject.wait_until_ready(launch.readiness) > 0
+
+
+def test_a_file_outside_the_folder_is_refused(sandbox: Sandbox, placement: Placement) -> None:
+    launch = Launch(("/bin/true",), Address("127.0.0.1", 1), files={"../outside": ""})
+    with pytest.raises(SubjectError, match=r"`../outside` lies outside"):
+        sandbox.start(launch, placement)
+
+
+@needs_root
+def test_the_subject_does_not_run_as_root(any_sandbox: Sandbox, placement: Placement, user: RunAs) -> None:
+    script = "import os; print(os.getresuid(), os.getresgid(), os.getgroups()); open('writable', 'w')"
+    with any_sandbox.start(launch_script(any_sandbox, script), placement) as subject:
+        assert eventually(lambda: subject.exit_reason() is not None)
+        groups = list(user.groups())
+        assert subject.log().text == f"{(user.uid,) * 3} {(user.gid,) * 3} {groups}\n"
+    assert user.uid != 0
+
+
+@needs_root
+def test_the_network_is_the_subjects_own(sandbox: Sandbox, placement: Placement) -> None:
+    if sandbox.facts.network == "host's loopback":
+        pytest.skip(sandbox.facts.missing["network namespace"])
+    launch = launch_script(sandbox, SERVER)
+    with sandbox.start(launch, placement) as subject:
+        subject.wait_until_ready(launch.readiness)
+        with pytest.raises(ConnectionRefusedError):
+            fetch(subject.address)
+        reply = in_network(subject.seat.network_namespace, lambda: fetch(subject.address))
+    assert reply.body == b"Hello"
+
+
+@needs_root
+def test_the_networks_settings_are_the_hosts(sandbox: Sandbox, placement: Placement) -> None:
+    script = "print(open('/proc/sys/net/ipv4/ip_local_port_range').read().strip())"
+    with sandbox.start(launch_script(sandbox, script), placement) as subject:
+        assert eventually(lambda: subject.exit_reason() is not None)
+        assert (
+            subject.log().text.strip() == Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().strip()
+        )
+
+
+def test_the_hosts_network_can_be_asked_for(user: RunAs, run: Run, placement: Placement) -> None:
+    sandbox = open_sandbox(SandboxChoice(network="host"), user, run.trial_folder("host"))
+    assert sandbox.facts.network == "host's loopback"
+    launch = launch_script(sandbox, SERVER)
+    with sandbox.start(launch, placement) as subject:
+        subject.wait_until_ready(launch.readiness)
+        assert subject.seat.network_namespace is None
+        assert fetch(subject.address).body == b"Hello"
+
+
+def test_facts_name_a_reason_for_what_is_absent(user: RunAs, monkeypatch: pytest.MonkeyPatch) -> None:
+    denied = {"network": "Operation not permitted", "pids": None}
+    monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
+    facts = describe(SandboxChoice(), user)
+    assert (facts.network, facts.pid_namespace) == ("host's loopback", True)
+    assert facts.missing == {"network namespace": "Operation not permitted"}
