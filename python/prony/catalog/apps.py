@@ -1,0 +1,178 @@
+"""Apps: the built-in ones, a user's own, what identifies them, and where servers can read them.
+
+Must not know servers or environments.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+
+from prony.catalog.access import first_unreadable
+from prony.catalog.entry import AppEntry
+from prony.catalog.toml_source import read_toml, validate
+from prony.errors import HostError, UsageError
+from prony.model import App, Check, Contract, Interface, Request
+from prony.runas import RunAs
+
+__all__ = ["BUILT_IN_APPS", "folder_digest", "load_app", "materialise_app", "user_app"]
+
+BUILT_IN_APPS = Path(__file__).parent / "apps"
+
+_SKIPPED = frozenset(
+    {".git", ".hg", ".tox", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"}
+)
+
+# Enough for a large application; beyond it, files enter the digest by name and size alone, so that it stays
+# quick.
+_MOST_BYTES = 64 * 1024 * 1024
+_MOST_FILES = 20_000
+
+
+def load_app(file: Path) -> App:
+    """Return the app that ``file``, an `app.toml`, describes; its folder's name is its name.
+
+    *Errors*: UsageError with all that is wrong in the file.
+    """
+    entry = validate(read_toml(file), AppEntry)
+    checks = [
+        Check(
+            Request(check.method, check.path),
+            check.status,
+            check.body.encode() if check.body is not None else None,
+        )
+        for check in entry.checks
+    ]
+    return App(
+        name=file.parent.name,
+        title=entry.title,
+        folder=str(file.parent),
+        targets=dict(entry.targets),
+        requirements=entry.requirements,
+        contract=Contract(tuple(checks)),
+        environment=dict(entry.environment),
+        digest=folder_digest(file.parent),
+    )
+
+
+def user_app(  # noqa: PLR0913 - what a user may say of an app
+    target: str,
+    folder: Path,
+    interface: Interface,
+    *,
+    requirements: Sequence[str] = (),
+    contract: Contract = Contract(),  # noqa: B008 - frozen
+    environment: Mapping[str, str] | None = None,
+    name: str | None = None,
+) -> App:
+    """Return a user's own app: the callable ``target`` (``module:attribute``) importable from ``folder``.
+
+    A requirements file is not the app's but the environment's: see
+    `prony.catalog.environment.EnvironmentRequest`.
+
+    *Errors*: UsageError when the target is not of that form, or folder or module are not there.
+    """
+    module, colon, attribute = target.partition(":")
+    if not colon or not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
+        raise UsageError(
+            f"`{target}` does not name an application; expected `module:attribute`, such as `hello:app`"
+        )
+    folder = folder.expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(f"`{folder}` is not a folder; expected the one that `{module}` is imported from")
+    if not any(candidate.exists() for candidate in _module_files(folder, module)):
+        raise UsageError(
+            f"`{folder}` has no module `{module}`: neither `{module.replace('.', '/')}.py` nor a package",
+            hint="name the folder that the module is imported from with `--path`",
+        )
+    return App(
+        name=name or _app_name(module),
+        title=target,
+        folder=str(folder),
+        targets={interface: target},
+        requirements=tuple(requirements),
+        contract=contract,
+        environment=dict(environment or {}),
+        digest=folder_digest(folder),
+    )
+
+
+def folder_digest(folder: Path) -> str:
+    """Return the SHA-256, in hexadecimal, over names and content of the Python files in ``folder`` and below.
+
+    Version control, virtual environments and caches are left out.
+    """
+    digest = hashlib.sha256()
+    budget = _MOST_BYTES
+    for number, file in enumerate(_python_files(folder)):
+        size = file.stat().st_size
+        whole = number < _MOST_FILES and size <= budget
+        budget -= size if whole else 0
+        content = hashlib.sha256(file.read_bytes()).hexdigest() if whole else str(size)
+        digest.update(f"{file.relative_to(folder).as_posix()}\0{content}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def materialise_app(app: App, user: RunAs) -> Path:
+    """Return a folder with the app that ``user`` can read: for a built-in app a copy, else the app's own.
+
+    *Errors*: UsageError when ``user`` cannot read the app's own folder; HostError when the cache cannot be
+    written.
+    """
+    folder = Path(app.folder)
+    if folder.parent == BUILT_IN_APPS:
+        return _copied(folder, app.digest, user)
+    blocked = first_unreadable(folder, user)
+    if blocked is None:
+        return folder
+    raise UsageError(
+        f"the user `{user.name}`, which servers run as, cannot read `{folder}` (`{blocked}` is closed to it)",
+        hint="move the app to a folder that this user can read, or choose another user with `--run-as`",
+    )
+
+
+def _copied(folder: Path, digest: str, user: RunAs) -> Path:
+    target = user.cache / "apps" / f"{folder.name}-{digest[:16]}"
+    if target.is_dir():
+        return target
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.chmod(0o755)
+        # Renamed when complete: a copy that was interrupted is never taken for the app.
+        draft = Path(mkdtemp(prefix=".draft-", dir=target.parent))
+        shutil.copytree(folder, draft, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in [draft, *draft.rglob("*")]:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        try:
+            draft.rename(target)
+        except OSError:  # another process was first
+            shutil.rmtree(draft)
+    except OSError as error:
+        raise HostError(
+            f"cannot copy the app `{folder.name}` to `{target}`: {error.strerror}",
+            hint="choose another place with the environment variable PRONY_CACHE",
+        ) from error
+    return target
+
+
+def _python_files(folder: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        for name in sorted(files):
+            file = Path(parent, name)
+            if name.endswith(".py") and file.is_file():
+                yield file
+
+
+def _module_files(folder: Path, module: str) -> tuple[Path, Path]:
+    base = folder.joinpath(*module.split("."))
+    return base.with_name(f"{base.name}.py"), base
+
+
+def _app_name(module: str) -> str:
+    name = "".join(
+        letter if letter.isascii() and letter.isalnum() else "-" for letter in module.lower()
+    ).strip("-")
+    return name or "app"

@@ -1,0 +1,139 @@
+"""The Python interpreter that environments are built on: one that the user servers run as can reach and run.
+
+Whether it can is tried, not guessed: the candidate is started as that user. Must not know servers or
+packages.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from prony.catalog.child import Children
+from prony.errors import HostError
+from prony.runas import RunAs
+
+__all__ = ["Interpreter", "candidates", "choose_interpreter", "probe"]
+
+# The oldest that the catalogue's locks are resolved for.
+OLDEST = (3, 11)
+
+_PROGRAM = re.compile(r"python3\.(\d+)")
+
+_REPORT = """
+import json, platform, sys
+import http.server, ssl, wsgiref.simple_server
+base = getattr(sys, "_base_executable", "") or sys.executable
+print(json.dumps([base, platform.python_implementation(), platform.python_version()]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """An interpreter that runs: ``name`` is such as ``CPython 3.11.2``."""
+
+    path: Path
+    name: str
+    version: tuple[int, int]
+
+
+def choose_interpreter(children: Children, user: RunAs) -> Interpreter:
+    """Return the interpreter to build environments on.
+
+    The one that runs Prony where ``user`` can run it; else the newest on this machine that it can; else a
+    copy in the cache of the one that runs Prony.
+
+    *Errors*: HostError when none of these runs.
+    """
+    own = Path(os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable))
+    for path in (own, *candidates(_program_folders())):
+        found = probe(children, path)
+        if found and found.version >= OLDEST:
+            return found
+    found = probe(children, _copy(Path(sys.base_prefix), own, user))
+    if found is None:
+        raise HostError(
+            f"the user `{user.name}` can run no Python from 3.11 on: neither `{own}`, nor a copy of it",
+            hint="install one for all users (Debian: apt-get install python3), or choose a user with `--run-as`",
+        )
+    return found
+
+
+def candidates(folders: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the interpreters ``python3.N`` in ``folders``, newest first, none older than 3.11."""
+    found: dict[Path, int] = {}
+    for folder in folders:
+        for path in _programs(folder):
+            match = _PROGRAM.fullmatch(path.name)
+            if match and (3, int(match.group(1))) >= OLDEST:
+                found.setdefault(path, int(match.group(1)))
+    return tuple(sorted(found, key=lambda path: -found[path]))
+
+
+def probe(children: Children, path: Path) -> Interpreter | None:
+    """Return the interpreter at ``path`` as it says of itself, or null when the user cannot run it."""
+    environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = children.run([str(path), "-I", "-c", _REPORT], environment, Path("/"))
+    if not done.ok:
+        return None
+    try:
+        base, implementation, version = json.loads(done.output)
+        major, minor = (int(part) for part in version.split(".")[:2])
+    except ValueError:
+        return None
+    return Interpreter(Path(base), f"{implementation} {version}", (major, minor))
+
+
+def _program_folders() -> Iterator[Path]:
+    for name in [*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/bin", "/usr/bin"]:
+        if name.startswith("/"):
+            yield Path(name)
+
+
+def _programs(folder: Path) -> Iterable[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return ()
+
+
+def _copy(prefix: Path, program: Path, user: RunAs) -> Path:
+    """Return the interpreter in a copy of ``prefix`` in the cache, of hard links where that is possible."""
+    key = hashlib.sha256(f"{prefix} {sys.version}".encode()).hexdigest()[:16]
+    target = user.cache / "interpreters" / key
+    inside = (
+        target / program.relative_to(prefix)
+        if program.is_relative_to(prefix)
+        else target / "bin" / program.name
+    )
+    if target.is_dir():
+        return inside
+    draft = target.with_name(f".draft-{key}-{os.getpid()}")
+    try:
+        draft.mkdir(parents=True)
+        target.parent.chmod(0o755)
+        for name in ("bin", "lib"):
+            ignored = shutil.ignore_patterns("__pycache__", "site-packages", "test", "*.a")
+            shutil.copytree(prefix / name, draft / name, symlinks=True, ignore=ignored, copy_function=_link)
+        draft.chmod(0o755)
+        draft.rename(target)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise HostError(
+            f"cannot copy the interpreter `{program}` to `{target}`: {error.strerror}",
+            hint="install Python for all users, or choose another place with the variable PRONY_CACHE",
+        ) from error
+    return inside
+
+
+def _link(source: str, target: str) -> str:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+    return target

@@ -1,0 +1,173 @@
+"""The catalogue: every server and app that Prony knows by name, read from their TOML files.
+
+Must not know environments or users. Files are read when `load_catalog` is called, never at import.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TypeVar
+
+from prony.catalog.apps import BUILT_IN_APPS, load_app
+from prony.catalog.check import check_entry
+from prony.catalog.entry import ServerEntry
+from prony.catalog.toml_source import SourceError, problems_error, read_toml, validate
+from prony.errors import UsageError
+from prony.model import App, Interface
+
+__all__ = ["BUILT_IN_SERVERS", "Catalog", "load_catalog", "load_server"]
+
+BUILT_IN_SERVERS = Path(__file__).parent / "servers"
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Servers and apps by name, in alphabetical order. ``own``: the names that did not come with Prony."""
+
+    servers: Mapping[str, ServerEntry]
+    apps: Mapping[str, App]
+    own: frozenset[str] = frozenset()
+
+    def server(self, name: str) -> ServerEntry:
+        """Return the server of this name; variants are not looked at: see `find`.
+
+        *Errors*: UsageError naming the nearest names.
+        """
+        if name not in self.servers:
+            raise _unknown("server", name, self._server_names(), "prony servers")
+        return self.servers[name]
+
+    def app(self, name: str) -> App:
+        """Return the app of this name.
+
+        *Errors*: UsageError naming the nearest names.
+        """
+        if name not in self.apps:
+            raise _unknown("app", name, self.apps, "prony apps")
+        return self.apps[name]
+
+    def find(self, name: str) -> tuple[ServerEntry, str]:
+        """Return entry and variant of a server's name: ``gunicorn-gthread`` is `gunicorn` and ``gthread``.
+
+        The variant is empty for an entry's own name.
+
+        *Errors*: UsageError naming the nearest names.
+        """
+        if name in self.servers:
+            return self.servers[name], ""
+        for entry in self.servers.values():
+            variant = name.removeprefix(f"{entry.name}-")
+            if variant != name and variant in entry.variants:
+                return entry, variant
+        raise _unknown("server", name, self._server_names(), "prony servers")
+
+    def split(self, name: str) -> tuple[str, str]:
+        """Return the names of entry and variant: ``gunicorn-gthread`` is ``("gunicorn", "gthread")``.
+
+        *Errors*: UsageError as `find`.
+        """
+        entry, variant = self.find(name)
+        return entry.name, variant
+
+    def interfaces(self, name: str) -> Sequence[Interface]:
+        """Return the interfaces that the server, or the entry of the variant, of this name speaks.
+
+        *Errors*: UsageError as `find`.
+        """
+        return self.find(name)[0].interfaces
+
+    def _server_names(self) -> list[str]:
+        variants = [
+            f"{entry.name}-{variant}" for entry in self.servers.values() for variant in entry.variants
+        ]
+        return [*self.servers, *variants]
+
+
+def load_catalog(extra: Sequence[Path] = ()) -> Catalog:
+    """Return the built-in catalogue, and with it the entries in ``extra``.
+
+    Each of ``extra`` is a server's TOML file, or a folder with such files (in it or in its folder
+    ``servers``) and apps (``apps/<name>/app.toml``).
+
+    *Errors*: UsageError with all problems of all files, or for a name that is already taken.
+    """
+    problems: list[str] = []
+    servers = _load(sorted(BUILT_IN_SERVERS.glob("*.toml")), load_server, problems)
+    apps = _load(sorted(BUILT_IN_APPS.glob("*/app.toml")), load_app, problems)
+    own_servers = _load([file for path in extra for file in _server_files(path)], load_server, problems)
+    own_apps = _load(
+        [file for path in extra for file in sorted(path.glob("apps/*/app.toml"))], load_app, problems
+    )
+    known_servers = _named(servers, own_servers, lambda entry: entry.name, problems)
+    known_apps = _named(apps, own_apps, lambda app: app.name, problems)
+    problems.extend(_clashes(known_servers))
+    if problems:
+        raise SourceError(problems)
+    own = {entry.name for _, entry in own_servers} | {app.name for _, app in own_apps}
+    return Catalog(known_servers, known_apps, frozenset(own))
+
+
+def load_server(file: Path) -> ServerEntry:
+    """Return the server that ``file`` describes.
+
+    *Errors*: UsageError with all problems of the file.
+    """
+    source = read_toml(file)
+    entry = validate(source, ServerEntry)
+    problems = check_entry(entry, file.stem)
+    if problems:
+        raise problems_error(source, problems)
+    return entry
+
+
+def _load(
+    files: Iterable[Path], load: Callable[[Path], Item], problems: list[str]
+) -> list[tuple[Path, Item]]:
+    items: list[tuple[Path, Item]] = []
+    for file in files:
+        try:
+            items.append((file, load(file)))
+        except SourceError as error:
+            problems.extend(error.lines)
+    return items
+
+
+def _named(
+    built_in: list[tuple[Path, Item]],
+    own: list[tuple[Path, Item]],
+    name: Callable[[Item], str],
+    problems: list[str],
+) -> dict[str, Item]:
+    items = {name(item): item for _, item in built_in}
+    for file, item in own:
+        if name(item) in items:
+            problems.append(f"{file}:1 name: found `{name(item)}`; expected a name that is not taken yet")
+        items[name(item)] = item
+    return dict(sorted(items.items()))
+
+
+def _clashes(servers: Mapping[str, ServerEntry]) -> list[str]:
+    return [
+        f"`{entry.name}-{variant}` is a server and also the variant `{variant}` of `{entry.name}`; expected one"
+        for entry in servers.values()
+        for variant in entry.variants
+        if f"{entry.name}-{variant}" in servers
+    ]
+
+
+def _server_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted([*path.glob("*.toml"), *path.glob("servers/*.toml")])
+    if path.is_file():
+        return [path]
+    raise UsageError(f"`{path}` is neither a file nor a folder; expected catalogue entries")
+
+
+def _unknown(kind: str, name: str, known: Iterable[str], command: str) -> UsageError:
+    names = sorted(known)
+    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    shown = f"did you mean {' or '.join(f'`{found}`' for found in near)}?" if near else ""
+    return UsageError(f"there is no {kind} `{name}`", hint=f"{shown} `{command}` lists them all".strip())

@@ -1,0 +1,56 @@
+"""Rewrites the committed locks: ``python -m prony.catalog.relock [server ...]``.
+
+For maintainers. Each lock holds a server's pins and the requirements of all built-in apps, for every
+platform, with hashes and without the name of any package index. Only what a pin leaves open is resolved anew.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from prony.catalog.entry import ServerEntry
+from prony.catalog.interpreter import OLDEST
+from prony.catalog.loader import load_catalog
+from prony.catalog.pip_settings import configuration_files, uv_settings
+from prony.catalog.resolve import LOCKS, built_in_requirements
+from prony.errors import PronyError, UsageError
+from prony.runas import find_uv
+
+__all__ = ["main"]
+
+
+def main(names: Sequence[str]) -> int:
+    """Rewrite the locks of the servers ``names``, or of all; return the exit status."""
+    try:
+        catalog = load_catalog()
+        for entry in [catalog.server(name) for name in names] or catalog.servers.values():
+            (LOCKS / f"{entry.name}.txt").write_text(_resolved(entry))
+            sys.stderr.write(f"{entry.name}: locked\n")
+    except PronyError as error:
+        sys.stderr.write(f"error: {error.message}\n")
+        return int(error.exit_code)
+    return 0
+
+
+def _resolved(entry: ServerEntry) -> str:
+    options = ["--universal", "--python-version", ".".join(str(part) for part in OLDEST), "--generate-hashes"]
+    quiet = ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
+    known = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    environment = known | uv_settings(os.environ, configuration_files(os.environ, Path.home()))
+    done = subprocess.run(
+        [find_uv(), "pip", "compile", *options, *quiet, "-"],
+        input="\n".join([*entry.install.requirements, *built_in_requirements()]),
+        env=environment | {"UV_PYTHON_DOWNLOADS": "never"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise UsageError(f"`{entry.name}` cannot be locked:\n{done.stderr}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,135 @@
+"""The settings of a server: their values for one subject, checked against type and range.
+
+Pure. Must not know commands or environments.
+"""
+
+from collections.abc import Mapping
+
+from prony.catalog.entry import (
+    BoolSetting,
+    ChoiceSetting,
+    Condition,
+    IntSetting,
+    KeepAliveFact,
+    ServerEntry,
+    Setting,
+    TextSetting,
+)
+from prony.catalog.expression import evaluate
+from prony.catalog.template import check_text_value
+from prony.errors import UsageError
+from prony.model import Subject
+
+__all__ = ["SettingsError", "holds", "keep_alive_fact", "parse_value", "resolve", "resolved_settings"]
+
+_TRUE = frozenset({"true", "on", "yes", "1"})
+_FALSE = frozenset({"false", "off", "no", "0"})
+
+
+class SettingsError(ValueError):
+    """A value does not fit its setting: what was found, and what was expected."""
+
+    def __init__(self, key: str, found: object, expected: str) -> None:
+        super().__init__(f"`{key}` is `{found}`; expected {expected}")
+        self.key = key
+        self.found = found
+        self.expected = expected
+
+
+def resolved_settings(entry: ServerEntry, subject: Subject, cpus: int) -> dict[str, int | str]:
+    """Return the value of every setting: the subject's own, else its variant's, else the entry's default.
+
+    A setting that nobody sets and that has no default is left out: the server decides. ``cpus`` is the
+    server's CPU set. Bool settings are ``True`` and ``False``.
+
+    *Errors*: UsageError naming ``--set server.key``, the value and the range; or an unknown variant.
+    """
+    if subject.variant and subject.variant not in entry.variants:
+        known = ", ".join(f"`{name}`" for name in entry.variants) or "none"
+        raise UsageError(f"`{entry.name}` has no variant `{subject.variant}`; it has: {known}")
+    preset = entry.variants[subject.variant].settings if subject.variant else {}
+    try:
+        return resolve(entry, {**preset, **subject.settings}, cpus)
+    except SettingsError as error:
+        raise UsageError(
+            f"`--set {entry.name}.{error.key}={error.found}`: expected {error.expected}",
+            hint=f"prony server {entry.name} lists the settings",
+        ) from None
+
+
+def resolve(entry: ServerEntry, chosen: Mapping[str, int | str], cpus: int) -> dict[str, int | str]:
+    """Return the value of every setting under the ``chosen`` ones.
+
+    *Errors*: SettingsError for an unknown setting or an unfit value.
+    """
+    for key, value in chosen.items():
+        if key not in entry.settings:
+            known = (
+                ", ".join(f"`{name}`" for name in sorted(entry.settings))
+                or "none: this server has no settings"
+            )
+            raise SettingsError(key, value, f"one of the settings {known}")
+    defaults = {
+        key: setting.default for key, setting in entry.settings.items() if setting.default is not None
+    }
+    values = {**defaults, **chosen}
+    return {key: parse_value(key, entry.settings[key], value, cpus) for key, value in values.items()}
+
+
+def parse_value(key: str, setting: Setting, value: int | str, cpus: int) -> int | str:
+    """Return ``value`` as the setting's type: a text is read as a number or a bool where one is due.
+
+    *Errors*: SettingsError.
+    """
+    match setting:
+        case IntSetting():
+            return _whole_number(key, setting, value, cpus)
+        case BoolSetting():
+            return _bool(key, value)
+        case ChoiceSetting():
+            if value not in setting.choices:
+                raise SettingsError(
+                    key, value, "one of " + ", ".join(f"`{choice}`" for choice in setting.choices)
+                )
+            return value
+        case TextSetting():
+            text = str(value)
+            expected = check_text_value(text)
+            if expected:
+                raise SettingsError(key, text, expected)
+            return text
+
+
+def holds(condition: Condition, values: Mapping[str, int | str]) -> bool:
+    """Return whether ``condition`` holds under the resolved settings ``values``."""
+    value = values.get(condition.setting)
+    if condition.value is None:
+        return value is not None and value is not False
+    return value == condition.value
+
+
+def keep_alive_fact(entry: ServerEntry, values: Mapping[str, int | str]) -> KeepAliveFact:
+    """Return what the entry declares of keep-alive under resolved settings: the first whose condition holds."""
+    return next(fact for fact in entry.facts.keep_alive if fact.when is None or holds(fact.when, values))
+
+
+def _whole_number(key: str, setting: IntSetting, value: int | str, cpus: int) -> int:
+    expected = f"a whole number from {setting.min} to {setting.max}"
+    if isinstance(value, bool):
+        raise SettingsError(key, value, expected)
+    try:
+        number = value if isinstance(value, int) else evaluate(value, {"cpus": cpus})
+    except ValueError:
+        raise SettingsError(key, value, f"{expected}, or an expression such as `2*{{cpus}}+1`") from None
+    if not setting.min <= number <= setting.max:
+        raise SettingsError(key, value, expected)
+    return number
+
+
+def _bool(key: str, value: int | str) -> bool:
+    word = str(value).lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise SettingsError(key, value, "`true` or `false`")

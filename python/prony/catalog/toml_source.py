@@ -1,0 +1,243 @@
+"""A TOML file read with care: what is wrong is told with file, line, field, what was found and expected.
+
+Must not know what servers or apps are.
+"""
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from prony.errors import UsageError
+
+__all__ = ["Place", "Problem", "SourceError", "TomlSource", "problems_error", "read_toml", "validate"]
+
+Place = tuple[str | int, ...]
+Entry = TypeVar("Entry", bound=BaseModel)
+
+# The largest entry of the catalogue is a tenth of this; more is not an entry, and is not read.
+_LARGEST_FILE_BYTES = 256 * 1024
+
+_LONGEST_SHOWN = 60
+
+_EXPECTED = {
+    "missing": "this field",
+    "extra_forbidden": "no such field",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "string_type": "text",
+    "bool_type": "`true` or `false`",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "union_tag_not_found": "a `type`: `int`, `choice`, `bool` or `text`",
+}
+
+_PATTERNS = {
+    "^[^\\x00": "one line of text without control characters",
+    "^https?": "a web address",
+    "^[a-z0-9]+(-": "a name of small letters, digits and single hyphens, at most 64 characters",
+    "^[a-z][a-z0-9_]*$": "a key of small letters, digits and `_`, at most 64 characters",
+    "^[A-Za-z0-9][A-Za-z0-9._-]": "a plain file name, without folders",
+    "^[A-Za-z_][A-Za-z0-9_]*(": "`module:attribute`",
+    "^[A-Za-z_][A-Za-z0-9_]*$": "the name of an environment variable",
+    "^/": "a path that starts with `/`",
+    "^[A-Z]+$": "an HTTP method in capitals",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong in a file: where, what was found (null: nothing was), what was expected."""
+
+    place: Place
+    found: object
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class TomlSource:
+    """A TOML file: its text, for finding lines, and its content."""
+
+    path: Path
+    text: str
+    data: dict[str, Any]
+
+    def line_of(self, place: Place) -> int:
+        """Return the line on which ``place``, or the nearest thing around it that exists, begins."""
+        existing = _existing(self.data, place)
+        return 1 if not existing else _first_line(self.text, existing)
+
+
+class SourceError(UsageError):
+    """A file of the catalogue is not what it should be; ``lines`` has one line for each problem."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__("\n".join(lines), hint="docs/reference/catalogue-format.md describes these files")
+        self.lines = tuple(lines)
+
+
+def read_toml(path: Path) -> TomlSource:
+    """Return the TOML file at ``path``.
+
+    *Errors*: SourceError when it cannot be read, is too large, or is not TOML.
+    """
+    try:
+        raw = path.open("rb").read(_LARGEST_FILE_BYTES + 1)
+    except OSError as error:
+        raise SourceError([f"{path}: cannot be read: {error.strerror}"]) from error
+    if len(raw) > _LARGEST_FILE_BYTES:
+        raise SourceError([f"{path}: is larger than {_LARGEST_FILE_BYTES} bytes; expected a catalogue entry"])
+    try:
+        text = raw.decode()
+        return TomlSource(path, text, tomllib.loads(text))
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise SourceError([f"{path}:{line}: is not UTF-8 text"]) from error
+    except tomllib.TOMLDecodeError as error:
+        raise SourceError([_syntax_error(path, text, str(error))]) from error
+    except RecursionError as error:
+        raise SourceError([f"{path}: is nested too deeply; expected a catalogue entry"]) from error
+
+
+def validate(source: TomlSource, kind: type[Entry]) -> Entry:
+    """Return the file's content as ``kind``.
+
+    *Errors*: SourceError with all problems of the file.
+    """
+    try:
+        return kind.model_validate(source.data)
+    except ValidationError as error:
+        found = [_problem(source, dict(item)) for item in error.errors(include_url=False)]
+        raise problems_error(source, found) from error
+
+
+def problems_error(source: TomlSource, problems: Iterable[Problem]) -> SourceError:
+    """Return the error that tells all ``problems`` of a file, in the order of its lines, each once."""
+    numbered = {(source.line_of(problem.place), _sentence(problem)) for problem in problems}
+    return SourceError([f"{source.path}:{line} {sentence}" for line, sentence in sorted(numbered)])
+
+
+def _sentence(problem: Problem) -> str:
+    field = ".".join(str(part) for part in problem.place) or "(the file)"
+    if problem.found is None:
+        return f"{field}: is missing; expected {problem.expected}"
+    shown = str(problem.found).lower() if isinstance(problem.found, bool) else str(problem.found)
+    shown = "".join(character if character.isprintable() else "·" for character in shown)
+    if len(shown) > _LONGEST_SHOWN:
+        shown = f"{shown[:_LONGEST_SHOWN]}…"
+    return f"{field}: found `{shown}`; expected {problem.expected}"
+
+
+def _problem(source: TomlSource, item: dict[str, Any]) -> Problem:
+    kind = str(item["type"])
+    place = _named_place(source.data, item["loc"])
+    found = None if kind == "missing" else _short(item["input"])
+    return Problem(place, place[-1] if kind == "extra_forbidden" else found, _expected(kind, item))
+
+
+def _expected(kind: str, item: dict[str, Any]) -> str:
+    context: dict[str, Any] = item.get("ctx", {})
+    match kind:
+        case "string_pattern_mismatch":
+            return _described(str(context["pattern"]))
+        case "literal_error" | "enum" | "union_tag_invalid":
+            expected = str(context.get("expected") or context.get("expected_tags"))
+            return "one of " + expected.replace("'", "`").replace(" or ", ", ")
+        case "value_error":
+            message = str(context["error"])
+            return message.partition("expected ")[2] or message
+        case "too_short":
+            return f"at least {context['min_length']} of them"
+        case "greater_than_equal" | "less_than_equal" | "string_too_long":
+            limit = context.get("le", context.get("max_length"))
+            return f"at least {context['ge']}" if "ge" in context else f"at most {limit}"
+    return _EXPECTED.get(kind) or str(item["msg"]).lower()
+
+
+def _described(pattern: str) -> str:
+    described = (text for start, text in _PATTERNS.items() if pattern.startswith(start))
+    return next(described, f"text of the form `{pattern}`")
+
+
+def _short(value: object) -> object:
+    match value:
+        case dict():
+            return "a table"
+        case list():
+            return "a list"
+    return value
+
+
+def _named_place(data: Any, location: Iterable[str | int]) -> Place:
+    """Return pydantic's location without tags of unions and `[key]` marks; its last part may be missing."""
+    parts = [part for part in location if part != "[key]"]
+    place: list[str | int] = []
+    node = data
+    for position, part in enumerate(parts):
+        inside = _inside(node, part)
+        if inside:
+            node = node[part]
+            place.append(part)
+        elif position == len(parts) - 1 and isinstance(node, dict) and isinstance(part, str):
+            place.append(part)
+    return tuple(_without_tag(data, place))
+
+
+def _without_tag(data: Any, place: list[str | int]) -> list[str | int]:
+    # A tag that comes last looks like a missing field: the union's members are named in lower case after
+    # their types.
+    node = data
+    for part in place[:-1]:
+        node = node[part]
+    tags = ("int", "str", "bool", "text", "conditional", "choice")
+    return place[:-1] if place and place[-1] in tags and not _inside(node, place[-1]) else place
+
+
+def _inside(node: Any, part: str | int) -> bool:
+    match node:
+        case dict():
+            return part in node
+        case list():
+            return isinstance(part, int) and part < len(node)
+    return False
+
+
+def _existing(data: Any, place: Place) -> Place:
+    node = data
+    for depth, part in enumerate(place):
+        if not _inside(node, part):
+            return place[:depth]
+        node = node[part]
+    return place
+
+
+def _first_line(text: str, place: Place) -> int:
+    """Return the line where ``place`` begins: the first prefix of the file that has it, less its value."""
+    lines = text.splitlines()
+    start = 0
+    for end in range(1, len(lines) + 1):
+        try:
+            data = tomllib.loads("\n".join(lines[:end]))
+        except tomllib.TOMLDecodeError:
+            continue  # inside a value of several lines
+        if len(_existing(data, place)) == len(place):
+            break
+        start = end
+    else:
+        return 1
+    while start < end - 1 and (not lines[start].strip() or lines[start].lstrip().startswith("#")):
+        start += 1
+    return start + 1
+
+
+def _syntax_error(path: Path, text: str, message: str) -> str:
+    what, _, where = message.partition(" (at ")
+    number = "".join(character for character in where.partition(",")[0] if character.isdigit())
+    line = number or str(len(text.splitlines()))
+    return f"{path}:{line}: is not TOML: {what[:1].lower()}{what[1:]}"
