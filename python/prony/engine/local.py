@@ -1,0 +1,38 @@
+"""The built-in engine in this process: for a load without a study.
+
+Must not know trials.
+
+>>> LocalEngine(EngineChoice()).cancel()
+"""
+
+import json
+
+from prony.engine.base import OnEvent, load_native
+from prony.engine.spec import to_spec
+from prony.errors import EngineError
+from prony.model import Address, EngineChoice, Json, Workload
+from prony.sandbox.base import EngineSeat
+
+__all__ = ["LocalEngine"]
+
+
+class LocalEngine:
+    """See ``Engine``. Of the seat it takes the CPUs only; none: workers are not pinned."""
+
+    def __init__(self, choice: EngineChoice) -> None:
+        self._choice = choice
+
+    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Json:
+        """Run the load to its end, in the caller's thread, and return the Recording.
+
+        *Errors*: EngineError; KeyboardInterrupt when a signal ends it.
+        """
+        spec = to_spec(workload, address, self._choice, seat.cpus or None)
+        try:
+            recording = load_native().run(json.dumps(spec), lambda event: on_event(json.loads(event)))
+        except (ValueError, RuntimeError, OSError) as error:
+            raise EngineError(str(error)) from error
+        return dict(json.loads(recording))
+
+    def cancel(self) -> None:
+        """Do nothing: the caller's own signals end it."""

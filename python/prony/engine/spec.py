@@ -1,0 +1,115 @@
+"""A workload in the engine's own terms: docs/reference/engine-wire.md.
+
+Pure. Must not know how an engine is run.
+
+>>> spec = to_spec(Workload(ClosedLoop(2), CountStop(10)), Address("127.0.0.1", 80), EngineChoice(threads=4))
+>>> spec["threads"], spec["workload"]["stop"]
+(2, {'kind': 'requests', 'requests': 10})
+"""
+
+from base64 import b64encode
+from collections.abc import Sequence
+
+from prony.errors import EngineError
+from prony.model import (
+    Address,
+    AddressKind,
+    ClosedLoop,
+    CountStop,
+    DurationStop,
+    EngineChoice,
+    Json,
+    Loop,
+    OpenLoop,
+    Request,
+    Stop,
+    Wire,
+    Workload,
+)
+
+__all__ = ["hard_limit_ns", "to_spec"]
+
+
+def to_spec(
+    workload: Workload, address: Address, choice: EngineChoice, cpus: Sequence[int] | None = None
+) -> Json:
+    """Return the specification of a run. ``cpus``: those that workers are pinned to; null: none.
+
+    *Errors*: EngineError for an address that the engine does not speak to.
+    """
+    _check_address(address)
+    return {
+        "target": {"host": address.host, "port": address.port},
+        "workload": {
+            "loop": _loop(workload.loop),
+            "stop": _stop(workload.stop),
+            "warmup_ns": workload.warmup_ns,
+            "timeout_ns": workload.timeout_ns,
+            "grace_ns": workload.grace_ns,
+            "request": _request(workload.request),
+            "expect": {"status": workload.expect_status, "body": _bytes(workload.expect_body)},
+        },
+        "threads": min(choice.threads, workload.loop.connections),
+        "cpus": list(cpus) if cpus is not None else None,
+        "pacing": str(choice.pacing),
+    }
+
+
+def hard_limit_ns(workload: Workload) -> int:
+    """Return the time after which a run cannot be at its work any more: every wait at its longest."""
+    match workload.stop, workload.loop:
+        case DurationStop(duration_ns), _:
+            load_ns = duration_ns
+        case CountStop(requests), OpenLoop(rate_per_s):
+            load_ns = round(requests / rate_per_s * 1e9)
+        case CountStop(requests), ClosedLoop(connections):
+            # Each connection's share, one after the other, each as late as may be.
+            load_ns = -(-requests // connections) * workload.timeout_ns
+    return workload.warmup_ns + load_ns + workload.grace_ns + workload.timeout_ns
+
+
+def _check_address(address: Address) -> None:
+    if address.kind is AddressKind.UNIX:
+        raise EngineError(f"the engine cannot load the Unix socket `{address.host}`; expected a TCP address")
+    if address.tls:
+        raise EngineError(f"the engine cannot load `{address.url}`; expected http without TLS")
+    if address.wire is not Wire.HTTP:
+        raise EngineError(
+            f"the engine cannot speak {address.wire} to `{address.host}:{address.port}`; expected HTTP"
+        )
+
+
+def _loop(loop: Loop) -> Json:
+    match loop:
+        case ClosedLoop(connections):
+            return {"kind": "closed", "connections": connections}
+        case OpenLoop(rate_per_s, arrivals, seed, connections):
+            return {
+                "kind": "open",
+                "rate_per_s": rate_per_s,
+                "arrivals": str(arrivals),
+                "seed": seed,
+                "connections": connections,
+            }
+
+
+def _stop(stop: Stop) -> Json:
+    match stop:
+        case DurationStop(duration_ns):
+            return {"kind": "duration", "duration_ns": duration_ns}
+        case CountStop(requests):
+            return {"kind": "requests", "requests": requests}
+
+
+def _request(request: Request) -> Json:
+    return {
+        "method": request.method,
+        "path": request.path,
+        "headers": [list(header) for header in request.headers],
+        "body": _bytes(request.body),
+        "keep_alive": request.keep_alive,
+    }
+
+
+def _bytes(value: bytes | None) -> str | None:
+    return b64encode(value).decode() if value is not None else None

@@ -1,0 +1,168 @@
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import prony
+from prony.engine.process import ProcessEngine
+from prony.errors import EngineError
+from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Json, Workload
+from prony.sandbox.base import EngineSeat
+
+# The child with another engine in place of the compiled one.
+DRIVER = """
+import sys, types
+sys.path.insert(0, {path!r})
+fake = types.ModuleType("prony._engine")
+exec({body!r}, fake.__dict__)
+sys.modules["prony._engine"] = fake
+from prony.engine.child import main
+sys.exit(main())
+"""
+
+WORKLOAD = Workload(ClosedLoop(1), DurationStop(0), timeout_ns=0, grace_ns=0)
+ADDRESS = Address("127.0.0.1", 8000)
+
+WAITS = """
+import time
+def run(spec, on_event):
+    on_event('{"event": "started"}')
+    time.sleep(600)
+"""
+
+WAITS_AND_RECORDS = """
+import time
+def run(spec, on_event):
+    on_event('{"event": "started"}')
+    try:
+        time.sleep(600)
+    except KeyboardInterrupt:
+        return '{"window": {"interrupted": true}}'
+"""
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ProcessEngine]:
+    def make(body: str, spare_ns: int = 10_000_000_000) -> ProcessEngine:
+        text = DRIVER.format(path=str(Path(prony.__file__).parent.parent), body=body)
+        monkeypatch.setattr(ProcessEngine, "command", staticmethod(lambda: [sys.executable, "-c", text]))
+        return ProcessEngine(EngineChoice(), spare_ns)
+
+    return make
+
+
+@pytest.fixture
+def seat() -> EngineSeat:
+    return EngineSeat(cpus=(max(os.sched_getaffinity(0)),))
+
+
+def ignore(_event: Json) -> None:
+    pass
+
+
+def test_events_come_in_order_and_the_recording_last(
+    engine: Callable[..., ProcessEngine], seat: EngineSeat
+) -> None:
+    body = """
+import json, os
+def run(spec, on_event):
+    on_event('{"event": "started"}')
+    on_event('{"event": "window_open", "monotonic_ns": 7}')
+    big = "x" * 3_000_000
+    return json.dumps({"spec": json.loads(spec), "cpus": sorted(os.sched_getaffinity(0)), "big": big})
+"""
+    events: list[Json] = []
+    recording = engine(body).run(WORKLOAD, ADDRESS, seat, events.append)
+    assert events == [{"event": "started"}, {"event": "window_open", "monotonic_ns": 7}]
+    assert recording["spec"]["target"] == {"host": "127.0.0.1", "port": 8000}
+    assert recording["cpus"] == list(seat.cpus)
+    assert len(recording["big"]) == 3_000_000
+
+
+def test_an_error_of_the_engine_is_said_in_its_words(
+    engine: Callable[..., ProcessEngine], seat: EngineSeat
+) -> None:
+    body = "def run(spec, on_event): raise ValueError('`rate_per_s` is 0; expected more')"
+    with pytest.raises(EngineError, match="`rate_per_s` is 0; expected more"):
+        engine(body).run(WORKLOAD, ADDRESS, seat, ignore)
+
+
+def test_an_engine_that_dies_is_named_with_its_end(
+    engine: Callable[..., ProcessEngine], seat: EngineSeat
+) -> None:
+    body = "import os\ndef run(spec, on_event): os.abort()"
+    with pytest.raises(EngineError, match=r"ended without a recording \(killed by signal 6\)"):
+        engine(body).run(WORKLOAD, ADDRESS, seat, ignore)
+
+
+def test_an_engine_that_hangs_is_killed_at_the_hard_deadline(
+    engine: Callable[..., ProcessEngine], seat: EngineSeat
+) -> None:
+    body = (
+        "import time, signal\ndef run(spec, on_event):\n  signal.signal(15, signal.SIG_IGN); time.sleep(600)"
+    )
+    with pytest.raises(EngineError, match="not done after 300 ms and was killed"):
+        engine(body, spare_ns=300_000_000).run(WORKLOAD, ADDRESS, seat, ignore)
+
+
+def test_a_cancelled_run_returns_what_it_has(engine: Callable[..., ProcessEngine], seat: EngineSeat) -> None:
+    process = engine(WAITS_AND_RECORDS)
+
+    def cancel_elsewhere(_event: Json) -> None:
+        threading.Thread(target=process.cancel).start()
+
+    assert process.run(WORKLOAD, ADDRESS, seat, cancel_elsewhere) == {"window": {"interrupted": True}}
+
+
+def test_a_cancelled_run_without_a_recording_is_an_error(
+    engine: Callable[..., ProcessEngine], seat: EngineSeat
+) -> None:
+    process = engine(WAITS)
+    with pytest.raises(EngineError, match="the run was cancelled"):
+        process.run(WORKLOAD, ADDRESS, seat, lambda _event: process.cancel())
+
+
+def test_an_interruption_ends_the_child(engine: Callable[..., ProcessEngine], seat: EngineSeat) -> None:
+    process = engine(WAITS)
+    pids: list[int] = []
+
+    def interrupt(_event: Json) -> None:
+        assert process._process is not None
+        pids.append(process._process.pid)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        process.run(WORKLOAD, ADDRESS, seat, interrupt)
+    assert not Path(f"/proc/{pids[0]}").exists()
+
+
+def test_the_end_of_its_stdin_cancels_it(engine: Callable[..., ProcessEngine], seat: EngineSeat) -> None:
+    engine(WAITS)
+    order = '{"spec": {}, "seat": {"network_namespace": null, "cpus": [%d], "nice": 0, "uid": null}}\n'
+    done = subprocess.run(
+        ProcessEngine.command(),
+        input=order % seat.cpus[0],
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1] == (
+        '{"event": "error", "kind": "cancelled", "message": "the run was cancelled"}'
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes the user")
+def test_it_gives_up_its_privileges(engine: Callable[..., ProcessEngine], seat: EngineSeat) -> None:
+    body = """
+import json, os
+def run(spec, on_event):
+    return json.dumps({"ids": [*os.getresuid(), *os.getresgid()], "groups": os.getgroups()})
+"""
+    nobody = EngineSeat(seat.cpus, None, 65534, 65534, (65534,))
+    recording = engine(body).run(WORKLOAD, ADDRESS, nobody, ignore)
+    assert recording == {"ids": [65534] * 6, "groups": [65534]}
