@@ -1,0 +1,245 @@
+//! Where every request ends.
+
+use crate::error::Error;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The one end of a request. `docs/reference/engine-wire.md` says when each applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)] // the names are the definitions
+pub enum Class {
+    Ok,
+    BadStatus(u16),
+    FailedValidation,
+    ConnectRefused,
+    ConnectTimedOut,
+    ConnectUnreachable,
+    Reset,
+    Eof,
+    ShortBody,
+    Parse,
+    TimedOut,
+    NotSentQueue,
+    NotSentEnd,
+    InFlightAtEnd,
+    ClientNoAddress,
+    ClientNoDescriptor,
+    ClientNoBuffer,
+    ClientOther,
+}
+
+impl Class {
+    /// Whether the request was never answered: then its age is a lower bound of its latency, and it is a censored sample.
+    pub fn is_censored(self) -> bool {
+        matches!(
+            self,
+            Self::ConnectTimedOut
+                | Self::TimedOut
+                | Self::NotSentQueue
+                | Self::NotSentEnd
+                | Self::InFlightAtEnd
+        )
+    }
+
+    /// The name in the account.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::BadStatus(_) => "bad_status",
+            Self::FailedValidation => "failed_validation",
+            Self::ConnectRefused => "connect_refused",
+            Self::ConnectTimedOut => "connect_timed_out",
+            Self::ConnectUnreachable => "connect_unreachable",
+            Self::Reset => "reset",
+            Self::Eof => "eof",
+            Self::ShortBody => "short_body",
+            Self::Parse => "parse",
+            Self::TimedOut => "timed_out",
+            Self::NotSentQueue => "not_sent_queue",
+            Self::NotSentEnd => "not_sent_end",
+            Self::InFlightAtEnd => "in_flight_at_end",
+            Self::ClientNoAddress => "client_no_address",
+            Self::ClientNoDescriptor => "client_no_descriptor",
+            Self::ClientNoBuffer => "client_no_buffer",
+            Self::ClientOther => "client_other",
+        }
+    }
+}
+
+/// How many requests ended how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // as in `Class`
+pub struct Account {
+    pub scheduled: u64,
+    pub ok: u64,
+    /// By status code.
+    pub bad_status: BTreeMap<u16, u64>,
+    pub failed_validation: u64,
+    pub connect_refused: u64,
+    pub connect_timed_out: u64,
+    pub connect_unreachable: u64,
+    pub dns: u64,
+    pub tls: u64,
+    pub reset: u64,
+    pub eof: u64,
+    pub short_body: u64,
+    pub parse: u64,
+    pub timed_out: u64,
+    pub not_sent_queue: u64,
+    pub not_sent_end: u64,
+    pub in_flight_at_end: u64,
+    pub client_no_address: u64,
+    pub client_no_descriptor: u64,
+    pub client_no_buffer: u64,
+    pub client_other: u64,
+}
+
+impl Account {
+    /// Counts the end of one request.
+    pub fn count(&mut self, class: Class) {
+        *match class {
+            Class::Ok => &mut self.ok,
+            Class::BadStatus(code) => self.bad_status.entry(code).or_default(),
+            Class::FailedValidation => &mut self.failed_validation,
+            Class::ConnectRefused => &mut self.connect_refused,
+            Class::ConnectTimedOut => &mut self.connect_timed_out,
+            Class::ConnectUnreachable => &mut self.connect_unreachable,
+            Class::Reset => &mut self.reset,
+            Class::Eof => &mut self.eof,
+            Class::ShortBody => &mut self.short_body,
+            Class::Parse => &mut self.parse,
+            Class::TimedOut => &mut self.timed_out,
+            Class::NotSentQueue => &mut self.not_sent_queue,
+            Class::NotSentEnd => &mut self.not_sent_end,
+            Class::InFlightAtEnd => &mut self.in_flight_at_end,
+            Class::ClientNoAddress => &mut self.client_no_address,
+            Class::ClientNoDescriptor => &mut self.client_no_descriptor,
+            Class::ClientNoBuffer => &mut self.client_no_buffer,
+            Class::ClientOther => &mut self.client_other,
+        } += 1;
+    }
+
+    /// Adds another account; associative and commutative.
+    pub fn merge(&mut self, other: &Self) {
+        self.scheduled += other.scheduled;
+        for (&code, &count) in &other.bad_status {
+            *self.bad_status.entry(code).or_default() += count;
+        }
+        for (own, more) in self.singles_mut().into_iter().zip(other.singles()) {
+            *own += more;
+        }
+    }
+
+    /// All that have ended.
+    pub fn ended(&self) -> u64 {
+        self.bad_status.values().sum::<u64>() + self.singles().iter().sum::<u64>()
+    }
+
+    /// Checks that every scheduled request ended in exactly one class.
+    ///
+    /// # Errors
+    /// [`Error::Account`] with both sides.
+    pub fn check(&self) -> Result<(), Error> {
+        let ended = self.ended();
+        (ended == self.scheduled)
+            .then_some(())
+            .ok_or_else(|| Error::Account(format!("{} scheduled, {ended} ended: {self:?}", self.scheduled)))
+    }
+
+    fn singles(&self) -> [u64; 19] {
+        let mut copy = self.clone();
+        copy.singles_mut().map(|count| *count)
+    }
+
+    fn singles_mut(&mut self) -> [&mut u64; 19] {
+        [
+            &mut self.ok,
+            &mut self.failed_validation,
+            &mut self.connect_refused,
+            &mut self.connect_timed_out,
+            &mut self.connect_unreachable,
+            &mut self.dns,
+            &mut self.tls,
+            &mut self.reset,
+            &mut self.eof,
+            &mut self.short_body,
+            &mut self.parse,
+            &mut self.timed_out,
+            &mut self.not_sent_queue,
+            &mut self.not_sent_end,
+            &mut self.in_flight_at_end,
+            &mut self.client_no_address,
+            &mut self.client_no_descriptor,
+            &mut self.client_no_buffer,
+            &mut self.client_other,
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const ALL: [Class; 18] = [
+        Class::Ok,
+        Class::BadStatus(503),
+        Class::FailedValidation,
+        Class::ConnectRefused,
+        Class::ConnectTimedOut,
+        Class::ConnectUnreachable,
+        Class::Reset,
+        Class::Eof,
+        Class::ShortBody,
+        Class::Parse,
+        Class::TimedOut,
+        Class::NotSentQueue,
+        Class::NotSentEnd,
+        Class::InFlightAtEnd,
+        Class::ClientNoAddress,
+        Class::ClientNoDescriptor,
+        Class::ClientNoBuffer,
+        Class::ClientOther,
+    ];
+
+    #[test]
+    fn every_class_is_counted_under_its_name_and_enters_the_sum() {
+        for class in ALL {
+            let mut account = Account {
+                scheduled: 1,
+                ..Account::default()
+            };
+            account.count(class);
+            account.check().unwrap();
+            let json = serde_json::to_value(&account).unwrap();
+            assert_ne!(json[class.name()], serde_json::json!(0), "{class:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_without_an_end_is_a_fault() {
+        let account = Account {
+            scheduled: 2,
+            ok: 1,
+            ..Account::default()
+        };
+        assert!(account
+            .check()
+            .unwrap_err()
+            .to_string()
+            .contains("2 scheduled, 1 ended"));
+    }
+
+    #[test]
+    fn merging_adds_every_class() {
+        let (mut all, mut sum) = (Account::default(), Account::default());
+        for class in ALL {
+            let mut one = Account::default();
+            one.count(class);
+            all.count(class);
+            sum.merge(&one);
+        }
+        assert_eq!(all, sum);
+    }
+}

@@ -1,0 +1,38 @@
+//! Why a run could not be made.
+
+/// What went wrong, in words for the user.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The specification asks for what cannot be: field, value and expectation.
+    #[error("{0}")]
+    InvalidSpec(String),
+    /// The target's name has no address.
+    #[error("no address for `{host}`: {reason}")]
+    Resolve {
+        /// The name as given.
+        host: String,
+        /// What the resolver said.
+        reason: String,
+    },
+    /// The engine itself could not do what it needs (not a failed request: those are counted).
+    #[error("{action}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The account of requests does not add up: a fault of the engine.
+    #[error("the account does not add up: {0}")]
+    Account(String),
+    /// The run was aborted, without a result.
+    #[error("aborted")]
+    Aborted,
+}
+
+impl Error {
+    /// Attaches what was tried to a system error.
+    pub(crate) fn io(action: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+        move |source| Error::Io { action, source }
+    }
+}

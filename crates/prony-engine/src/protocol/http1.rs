@@ -1,0 +1,282 @@
+//! HTTP/1.1 as a client speaks it, without I/O: a request as bytes, and a reader of replies that is fed bytes.
+//!
+//! The framing is that of RFC 9112 section 6.3. What a reply means does not depend on how it was cut into pieces on
+//! the way, and bytes that are not HTTP/1 end in [`Progress::Malformed`], never in waiting for more than 64 KiB.
+//! Once its buffers have grown to the heads of a server, a reader does not allocate.
+//!
+//! ```
+//! use prony_engine::protocol::http1::{Progress, ReplyReader};
+//!
+//! let mut body = Vec::new();
+//! let mut reader = ReplyReader::new(false);
+//! let mut keep = |piece: &[u8]| body.extend_from_slice(piece);
+//! assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\nContent-Le", &mut keep), Progress::More);
+//! assert_eq!(reader.feed(b"ngth: 2\r\n\r\nhi", &mut keep), Progress::Complete { surplus: 0 });
+//! assert_eq!((reader.status(), reader.keeps_alive(), body.as_slice()), (200, true, b"hi".as_slice()));
+//! ```
+
+mod chunked;
+mod fields;
+mod head;
+mod request;
+
+pub use request::render_request;
+
+use chunked::ChunkedBody;
+use fields::{Framing, Head};
+use head::HeadReader;
+
+/// Where a reply is after [`ReplyReader::feed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The reply goes on.
+    More,
+    /// The reply is complete.
+    Complete {
+        /// How many of the bytes that were fed lie behind the reply. Without pipelining nothing was asked for
+        /// that could answer with them.
+        surplus: usize,
+    },
+    /// The bytes are not HTTP/1, for this reason. It stays so until [`ReplyReader::reset`].
+    Malformed(&'static str),
+}
+
+/// What the peer's close means for the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndOfStream {
+    /// The reply is complete: it was already, or it is delimited by the close.
+    Complete,
+    /// Not one byte of a reply was received.
+    NoReply,
+    /// The final head is not complete. An interim (1xx) reply alone is no reply.
+    WithinHead,
+    /// The head is complete, a body of known length or in chunks is not.
+    WithinBody,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Head,
+    Fixed { remaining: u64 },
+    Chunked(ChunkedBody),
+    UntilClose,
+    Complete,
+    Malformed(&'static str),
+}
+
+/// Reads the replies of one connection, one after the other.
+#[derive(Debug)]
+pub struct ReplyReader {
+    heads: HeadReader,
+    stage: Stage,
+    head: Option<Head>,
+    has_begun: bool,
+    body_bytes: u64,
+}
+
+impl ReplyReader {
+    /// A reader for a connection on which every request is HEAD (a reply then ends with its head), or none is.
+    pub fn new(is_head_request: bool) -> Self {
+        ReplyReader {
+            heads: HeadReader::new(is_head_request),
+            stage: Stage::Head,
+            head: None,
+            has_begun: false,
+            body_bytes: 0,
+        }
+    }
+
+    /// Forgets the last reply and awaits the next. Nothing that was fed carries over: the surplus of
+    /// [`Progress::Complete`] is an error of the peer, and a reader that is to go on behind it has to be fed it again.
+    pub fn reset(&mut self) {
+        self.heads.reset();
+        self.stage = Stage::Head;
+        self.head = None;
+        self.has_begun = false;
+        self.body_bytes = 0;
+    }
+
+    /// Takes what was received. Body bytes are handed to `on_body` piecewise, in order, without the chunking.
+    pub fn feed(&mut self, data: &[u8], on_body: &mut impl FnMut(&[u8])) -> Progress {
+        self.has_begun |= !data.is_empty();
+        let mut rest = data;
+        let progress = match self.take_heads(&mut rest) {
+            Ok(()) => self.take_body(rest, on_body),
+            Err(reason) => Progress::Malformed(reason),
+        };
+        match progress {
+            Progress::More => (),
+            Progress::Complete { .. } => self.stage = Stage::Complete,
+            Progress::Malformed(reason) => self.stage = Stage::Malformed(reason),
+        }
+        progress
+    }
+
+    /// The peer closed: a close-delimited reply is complete by that; another that is unfinished never will be.
+    pub fn end_of_stream(&mut self) -> EndOfStream {
+        match self.stage {
+            Stage::UntilClose | Stage::Complete => {
+                self.stage = Stage::Complete;
+                EndOfStream::Complete
+            }
+            _ if !self.has_begun => EndOfStream::NoReply,
+            _ if self.head.is_none() => EndOfStream::WithinHead,
+            _ => EndOfStream::WithinBody,
+        }
+    }
+
+    /// The status code of the final head, 0 before it is complete.
+    pub fn status(&self) -> u16 {
+        self.head.map_or(0, |head| head.status)
+    }
+
+    /// Whether the peer lets the connection be used again after this reply: by the HTTP version, the tokens of
+    /// `Connection`, and the framing. False before the final head is complete.
+    pub fn keeps_alive(&self) -> bool {
+        self.head.is_some_and(|head| head.keeps_alive)
+    }
+
+    /// Whether any byte of this reply was seen.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Bytes of the body so far, without the chunking.
+    pub fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// Takes interim heads and the final one off `rest`, as far as they are there.
+    fn take_heads(&mut self, rest: &mut &[u8]) -> Result<(), &'static str> {
+        while let Stage::Head = self.stage {
+            let Some(head) = self.heads.take(rest)? else {
+                break;
+            };
+            match head.status {
+                101 => return Err("101 was not asked for"),
+                100..=199 => (),
+                _ => self.begin_body(head),
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_body(&mut self, head: Head) {
+        self.head = Some(head);
+        self.stage = match head.framing {
+            Framing::Fixed(length) => Stage::Fixed { remaining: length },
+            Framing::Chunked => Stage::Chunked(ChunkedBody::default()),
+            Framing::UntilClose => Stage::UntilClose,
+        };
+    }
+
+    fn take_body(&mut self, rest: &[u8], on_body: &mut impl FnMut(&[u8])) -> Progress {
+        let body_bytes = &mut self.body_bytes;
+        let mut deliver = |piece: &[u8]| {
+            *body_bytes += piece.len() as u64;
+            on_body(piece);
+        };
+        match &mut self.stage {
+            Stage::Head => Progress::More,
+            Stage::Fixed { remaining } => take_fixed(remaining, rest, &mut deliver),
+            Stage::Chunked(body) => match body.take(rest, &mut deliver) {
+                Ok(None) => Progress::More,
+                Ok(Some(surplus)) => Progress::Complete { surplus },
+                Err(reason) => Progress::Malformed(reason),
+            },
+            Stage::UntilClose => {
+                take_piece(u64::MAX, rest, &mut deliver);
+                Progress::More
+            }
+            Stage::Complete => Progress::Complete { surplus: rest.len() },
+            Stage::Malformed(reason) => Progress::Malformed(reason),
+        }
+    }
+}
+
+fn take_fixed(remaining: &mut u64, data: &[u8], deliver: &mut impl FnMut(&[u8])) -> Progress {
+    let rest = take_piece(*remaining, data, deliver);
+    *remaining -= (data.len() - rest.len()) as u64;
+    match *remaining {
+        0 => Progress::Complete { surplus: rest.len() },
+        _ => Progress::More,
+    }
+}
+
+/// Delivers at most `limit` bytes of `data` and returns the others.
+fn take_piece<'d>(limit: u64, data: &'d [u8], deliver: &mut impl FnMut(&[u8])) -> &'d [u8] {
+    let length = usize::try_from(limit).map_or(data.len(), |limit| limit.min(data.len()));
+    let (piece, rest) = data.split_at(length);
+    if !piece.is_empty() {
+        deliver(piece);
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ignore(_: &[u8]) {}
+
+    #[test]
+    fn a_fresh_reader_knows_no_reply() {
+        let mut reader = ReplyReader::new(false);
+        assert_eq!(reader.feed(b"", &mut ignore), Progress::More);
+        assert!(!reader.has_begun() && !reader.keeps_alive());
+        assert_eq!((reader.status(), reader.body_bytes()), (0, 0));
+        assert_eq!(reader.end_of_stream(), EndOfStream::NoReply);
+    }
+
+    #[test]
+    fn an_interim_reply_alone_is_no_reply() {
+        let mut reader = ReplyReader::new(false);
+        assert_eq!(
+            reader.feed(b"HTTP/1.1 100 Continue\r\n\r\n", &mut ignore),
+            Progress::More
+        );
+        assert_eq!((reader.status(), reader.has_begun()), (0, true));
+        assert_eq!(reader.end_of_stream(), EndOfStream::WithinHead);
+    }
+
+    #[test]
+    fn what_follows_a_complete_reply_is_surplus() {
+        let mut reader = ReplyReader::new(false);
+        reader.feed(b"HTTP/1.1 204 No Content\r\n\r\n", &mut ignore);
+        assert_eq!(
+            reader.feed(b"HTTP", &mut ignore),
+            Progress::Complete { surplus: 4 }
+        );
+        assert_eq!(reader.end_of_stream(), EndOfStream::Complete);
+    }
+
+    #[test]
+    fn a_malformed_reply_stays_so_until_reset() {
+        let mut reader = ReplyReader::new(false);
+        let failure = reader.feed(b"SSH-2.0", &mut ignore);
+        assert!(matches!(failure, Progress::Malformed(_)));
+        assert_eq!(reader.feed(b"HTTP/1.1 204 \r\n\r\n", &mut ignore), failure);
+        assert_eq!(reader.end_of_stream(), EndOfStream::WithinHead);
+        reader.reset();
+        let next = reader.feed(b"HTTP/1.1 204 \r\n\r\n", &mut ignore);
+        assert_eq!(next, Progress::Complete { surplus: 0 });
+    }
+
+    #[test]
+    fn a_reset_reader_has_forgotten_half_a_head_and_half_a_body() {
+        let mut reader = ReplyReader::new(false);
+        for half in [
+            "HTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab",
+        ] {
+            assert_eq!(reader.feed(half.as_bytes(), &mut ignore), Progress::More);
+            reader.reset();
+            assert!(!reader.has_begun());
+            assert_eq!((reader.status(), reader.body_bytes()), (0, 0));
+            let whole = reader.feed(b"HTTP/1.1 404 No\r\nContent-Length: 1\r\n\r\nx", &mut ignore);
+            assert_eq!(whole, Progress::Complete { surplus: 0 });
+            assert_eq!((reader.status(), reader.body_bytes()), (404, 1));
+            reader.reset();
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What the fields of a complete head say about its reply: the framing, and whether the connection goes on.
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Response, Status};
+
+/// How many headers are parsed at the first attempt, and at the second.
+const USUAL_HEADERS: usize = 64;
+const MOST_HEADERS: usize = 1024;
+
+/// How the end of a body is found (RFC 9112 section 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    Fixed(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// What a head says about its reply and the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) status: u16,
+    pub(super) keeps_alive: bool,
+    pub(super) framing: Framing,
+}
+
+/// The meaning of a complete head.
+pub(super) fn parse_head(bytes: &[u8], is_head_request: bool) -> Result<Head, &'static str> {
+    let head = match parse_with::<USUAL_HEADERS>(bytes, is_head_request) {
+        Err(httparse::Error::TooManyHeaders) => parse_with::<MOST_HEADERS>(bytes, is_head_request),
+        other => other,
+    };
+    head.unwrap_or_else(|error| Err(describe(error)))
+}
+
+type Meaning = Result<Head, &'static str>;
+
+/// The outer error is that of the bytes, the inner one that of their meaning.
+fn parse_with<const N: usize>(bytes: &[u8], is_head_request: bool) -> Result<Meaning, httparse::Error> {
+    let mut response = Response::new(&mut []);
+    let mut headers = [const { MaybeUninit::uninit() }; N];
+    let mut config = ParserConfig::default();
+    // RFC 9112 section 5.2: a server must not fold lines, a user agent must understand it.
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut headers)?;
+    Ok(match (parsed, response.code, response.version) {
+        (Status::Complete(length), Some(status), Some(version)) if length == bytes.len() => {
+            interpret(status, version, response.headers, is_head_request)
+        }
+        _ => Err("the head's lines do not end where they should"),
+    })
+}
+
+fn interpret(status: u16, version: u8, headers: &[Header<'_>], is_head_request: bool) -> Meaning {
+    if status < 100 {
+        return Err("the status code is below 100");
+    }
+    let fields = Fields::read(headers);
+    let framing = match is_head_request || matches!(status, 100..=199 | 204 | 304) {
+        true => Framing::Fixed(0),
+        false => fields.framing()?,
+    };
+    Ok(Head {
+        status,
+        keeps_alive: fields.persists(version) && framing != Framing::UntilClose,
+        framing,
+    })
+}
+
+/// The last transfer coding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    None,
+    Chunked,
+    Other,
+}
+
+/// The fields that delimit a reply.
+struct Fields {
+    length: Result<Option<u64>, &'static str>,
+    coding: Coding,
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Fields {
+    fn read(headers: &[Header<'_>]) -> Fields {
+        let mut fields = Fields {
+            length: Ok(None),
+            coding: Coding::None,
+            close: false,
+            keep_alive: false,
+        };
+        for header in headers {
+            fields.add(header.name, header.value);
+        }
+        fields
+    }
+
+    fn add(&mut self, name: &str, value: &[u8]) {
+        // The lengths come first: nearly all names differ in it.
+        match name.len() {
+            10 if name.eq_ignore_ascii_case("connection") => elements(value).for_each(|e| self.add_option(e)),
+            14 if name.eq_ignore_ascii_case("content-length") => self.add_length(value),
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+                elements(value).for_each(|e| self.add_coding(e));
+            }
+            _ => (),
+        }
+    }
+
+    fn add_option(&mut self, option: &[u8]) {
+        self.close |= option.eq_ignore_ascii_case(b"close");
+        self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+    }
+
+    fn add_coding(&mut self, coding: &[u8]) {
+        // `identity` was a name for no coding until RFC 2616 was corrected; it still comes with a Content-Length.
+        if coding.eq_ignore_ascii_case(b"chunked") {
+            self.coding = Coding::Chunked;
+        } else if !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity") {
+            self.coding = Coding::Other;
+        }
+    }
+
+    /// A field may be repeated, and be a list, if all its values are the same number (RFC 9110 section 8.6).
+    fn add_length(&mut self, value: &[u8]) {
+        for element in elements(value) {
+            self.length = match (self.length, parse_length(element)) {
+                (Ok(Some(known)), Ok(length)) if known != length => Err("two Content-Lengths differ"),
+                (Ok(_), Ok(length)) => Ok(Some(length)),
+                (Err(reason), _) | (_, Err(reason)) => Err(reason),
+            };
+        }
+    }
+
+    /// The framing of a reply that has a body. Beside a transfer coding, lengths do not count, right or wrong.
+    fn framing(&self) -> Result<Framing, &'static str> {
+        Ok(match self.coding {
+            Coding::Chunked => Framing::Chunked,
+            Coding::Other => Framing::UntilClose,
+            Coding::None => self.length?.map_or(Framing::UntilClose, Framing::Fixed),
+        })
+    }
+
+    /// RFC 9112 section 9.3, and 6.1: transfer codings are not of HTTP/1.0, so its end may not be where it seems.
+    fn persists(&self, version: u8) -> bool {
+        match version {
+            0 => self.keep_alive && !self.close && self.coding == Coding::None,
+            _ => !self.close,
+        }
+    }
+}
+
+fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+}
+
+fn parse_length(digits: &[u8]) -> Result<u64, &'static str> {
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Err("the Content-Length is not a number");
+    }
+    let append = |number: u64, digit: &u8| number.checked_mul(10)?.checked_add(u64::from(digit - b'0'));
+    digits
+        .iter()
+        .try_fold(0, append)
+        .ok_or("the Content-Length is beyond 64 bit")
+}
+
+fn describe(error: httparse::Error) -> &'static str {
+    match error {
+        httparse::Error::HeaderName => "a header's name has a forbidden character",
+        httparse::Error::HeaderValue => "a header's value has a forbidden character",
+        httparse::Error::NewLine => "a line of the head does not end in CRLF",
+        httparse::Error::Status => "the status line is not understood",
+        httparse::Error::TooManyHeaders => "the head has more than 1024 headers",
+        httparse::Error::Version => "the version is not HTTP/1.0 or HTTP/1.1",
+        httparse::Error::Token => "the head has a forbidden character",
+    }
+}

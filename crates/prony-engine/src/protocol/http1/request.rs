@@ -1,0 +1,131 @@
+//! The request, rendered once and sent many times.
+
+const USER_AGENT: &str = concat!("prony/", env!("CARGO_PKG_VERSION"));
+
+/// The bytes of a request. The headers are sent as they stand; where absent (case-insensitively) are added
+/// `Host: default_host`, `User-Agent`, `Accept: */*`, `Connection: close` unless `keep_alive`, and `Content-Length`.
+///
+/// The length is that of the body. Without a body it is 0 for POST, PUT and PATCH (RFC 9110 section 8.6: there a
+/// length is expected) and not sent for other methods; beside a `Transfer-Encoding` it must not be sent
+/// (RFC 9112 section 6.2), and the body is taken to be encoded so.
+///
+/// Assumptions: neither the method, the path nor a header holds a line end; that is for the reader of the
+/// specification to refuse.
+pub fn render_request(
+    method: &str,
+    path: &str,
+    headers: &[(String, String)],
+    body: Option<&[u8]>,
+    keep_alive: bool,
+    default_host: &str,
+) -> Vec<u8> {
+    let length = content_length(method, headers, body).map(|length| length.to_string());
+    let defaults = [
+        ("Host", Some(default_host)),
+        ("User-Agent", Some(USER_AGENT)),
+        ("Accept", Some("*/*")),
+        ("Connection", (!keep_alive).then_some("close")),
+        ("Content-Length", length.as_deref()),
+    ];
+    let mut request = format!("{method} {path} HTTP/1.1\r\n").into_bytes();
+    for (name, value) in defaults {
+        if let Some(value) = value.filter(|_| !contains(headers, name)) {
+            push_header(&mut request, name, value);
+        }
+    }
+    for (name, value) in headers {
+        push_header(&mut request, name, value);
+    }
+    request.extend_from_slice(b"\r\n");
+    request.extend_from_slice(body.unwrap_or_default());
+    request
+}
+
+fn content_length(method: &str, headers: &[(String, String)], body: Option<&[u8]>) -> Option<usize> {
+    if contains(headers, "Transfer-Encoding") {
+        return None;
+    }
+    match body {
+        Some(body) => Some(body.len()),
+        None => matches!(method, "POST" | "PUT" | "PATCH").then_some(0),
+    }
+}
+
+fn contains(headers: &[(String, String)], name: &str) -> bool {
+    headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
+}
+
+fn push_header(request: &mut Vec<u8>, name: &str, value: &str) {
+    for part in [name, ": ", value, "\r\n"] {
+        request.extend_from_slice(part.as_bytes());
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn render(method: &str, headers: &[(&str, &str)], body: Option<&[u8]>, keep_alive: bool) -> String {
+        let owned: Vec<_> = headers
+            .iter()
+            .map(|(n, v)| (n.to_string(), v.to_string()))
+            .collect();
+        String::from_utf8(render_request(method, "/p?q", &owned, body, keep_alive, "h:80")).unwrap()
+    }
+
+    #[test]
+    fn a_plain_get_has_the_defaults_and_no_length() {
+        let agent = env!("CARGO_PKG_VERSION");
+        let expected =
+            format!("GET /p?q HTTP/1.1\r\nHost: h:80\r\nUser-Agent: prony/{agent}\r\nAccept: */*\r\n\r\n");
+        assert_eq!(render("GET", &[], None, true), expected);
+    }
+
+    #[test]
+    fn given_headers_stand_whatever_their_case() {
+        let given = [
+            ("hOST", "a"),
+            ("user-agent", "b"),
+            ("ACCEPT", "c"),
+            ("content-length", "7"),
+            ("x", ""),
+        ];
+        assert_eq!(
+            render("POST", &given, Some(b"body"), true),
+            "POST /p?q HTTP/1.1\r\nhOST: a\r\nuser-agent: b\r\nACCEPT: c\r\ncontent-length: 7\r\nx: \r\n\r\nbody"
+        );
+    }
+
+    #[test]
+    fn a_length_is_sent_for_a_body_and_for_methods_that_expect_one() {
+        assert!(render("GET", &[], Some(b"12345"), true).ends_with("Content-Length: 5\r\n\r\n12345"));
+        assert!(render("GET", &[], Some(b""), true).contains("Content-Length: 0\r\n"));
+        for method in ["POST", "PUT", "PATCH"] {
+            assert!(render(method, &[], None, true).ends_with("Content-Length: 0\r\n\r\n"));
+        }
+        for method in ["GET", "HEAD", "DELETE", "OPTIONS"] {
+            assert!(!render(method, &[], None, true).contains("Content-Length"));
+        }
+    }
+
+    #[test]
+    fn a_transfer_encoding_stands_without_a_length() {
+        let request = render(
+            "POST",
+            &[("transfer-encoding", "chunked")],
+            Some(b"0\r\n\r\n"),
+            true,
+        );
+        assert!(!request.contains("Content-Length"));
+        assert!(request.ends_with("transfer-encoding: chunked\r\n\r\n0\r\n\r\n"));
+    }
+
+    #[test]
+    fn connection_close_is_added_unless_kept_alive_or_given() {
+        assert!(render("GET", &[], None, false).contains("Connection: close\r\n"));
+        assert!(!render("GET", &[], None, true).contains("Connection"));
+        let given = render("GET", &[("connection", "upgrade")], None, false);
+        assert!(!given.contains("close"));
+    }
+}

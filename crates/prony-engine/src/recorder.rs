@@ -1,0 +1,279 @@
+//! What one worker writes down: the account, the latencies, the seconds, Little's two sides.
+//!
+//! Nothing here locks, allocates or asks the system on the path of a request that succeeds.
+
+mod seconds;
+
+pub use seconds::{seconds, Ledger, SecondLatency, Seconds};
+
+use crate::account::{Account, Class};
+use crate::distribution::Distribution;
+use crate::recording::{Bytes, Distributions, ErrorSample, Little, SAMPLES_PER_CLASS};
+
+/// A request on its way.
+#[derive(Debug, Clone, Copy)]
+pub struct Flight {
+    /// Open loop: when it was due. Closed loop: when it was begun.
+    pub intended_ns: u64,
+    /// When it was first handed to the kernel; null before that.
+    pub sent_ns: Option<u64>,
+    /// Whether it belongs to the window.
+    pub recorded: bool,
+    /// Whether it has been sent a second time.
+    pub retried: bool,
+}
+
+/// One worker's figures.
+#[derive(Debug)]
+pub struct Recorder {
+    is_open_loop: bool,
+    /// The account so far.
+    pub account: Account,
+    /// Bytes so far.
+    pub bytes: Bytes,
+    /// Latencies so far.
+    pub distributions: Distributions,
+    /// Failures in full, few of each class.
+    pub error_samples: Vec<ErrorSample>,
+    /// The per-second series.
+    pub seconds: Seconds,
+    /// When the first request of the window was sent; null before that.
+    pub first_sent_ns: Option<u64>,
+    /// When the last one ended.
+    pub last_ended_ns: u64,
+    in_flight: InFlight,
+    outstanding: u64,
+}
+
+/// Requests sent and not ended, and the time-integral of their number.
+#[derive(Debug, Default)]
+struct InFlight {
+    count: u64,
+    changed_ns: u64,
+    integral_ns: u128,
+    sojourn_sum_ns: u128,
+}
+
+impl InFlight {
+    fn step(&mut self, now_ns: u64) {
+        self.integral_ns += u128::from(self.count) * u128::from(now_ns.saturating_sub(self.changed_ns));
+        self.changed_ns = now_ns;
+    }
+}
+
+impl Recorder {
+    /// An empty one. A closed loop has no response times.
+    pub fn new(is_open_loop: bool, seconds: Seconds) -> Self {
+        let open_only = || is_open_loop.then(Distribution::default);
+        let distributions = Distributions {
+            ok_response: open_only(),
+            censored_response: open_only(),
+            send_lag: open_only(),
+            ..Distributions::default()
+        };
+        Self {
+            is_open_loop,
+            account: Account::default(),
+            bytes: Bytes::default(),
+            distributions,
+            error_samples: Vec::new(),
+            seconds,
+            first_sent_ns: None,
+            last_ended_ns: 0,
+            in_flight: InFlight::default(),
+            outstanding: 0,
+        }
+    }
+
+    /// A request of the window is due (open loop) or begun (closed loop).
+    pub fn scheduled(&mut self, flight: &Flight) {
+        if flight.recorded {
+            self.account.scheduled += 1;
+            self.outstanding += 1;
+            self.seconds.scheduled(flight.intended_ns);
+        }
+    }
+
+    /// A request is handed to the kernel for the first time; the connection was free for it since `free_since_ns`.
+    pub fn sent(&mut self, flight: &Flight, now_ns: u64, free_since_ns: u64) {
+        if !flight.recorded {
+            return;
+        }
+        self.first_sent_ns.get_or_insert(now_ns);
+        self.in_flight.step(now_ns);
+        self.in_flight.count += 1;
+        if let Some(lag) = &mut self.distributions.send_lag {
+            lag.record(now_ns.saturating_sub(flight.intended_ns.max(free_since_ns)));
+        }
+    }
+
+    /// A request has ended; `body_bytes` is what came of its reply, `detail` says more of a failure.
+    pub fn ended(&mut self, flight: &Flight, class: Class, now_ns: u64, body_bytes: u64, detail: &str) {
+        if !flight.recorded {
+            return;
+        }
+        self.account.count(class);
+        self.outstanding -= 1;
+        self.last_ended_ns = self.last_ended_ns.max(now_ns);
+        self.bytes.body_received += body_bytes;
+        if let Some(sent_ns) = flight.sent_ns {
+            self.in_flight.step(now_ns);
+            self.in_flight.count -= 1;
+            self.in_flight.sojourn_sum_ns += u128::from(now_ns.saturating_sub(sent_ns));
+        }
+        self.record_latency(flight, class, now_ns, body_bytes);
+        if class != Class::Ok {
+            self.keep_sample(class, now_ns, detail);
+        }
+    }
+
+    /// Requests of the window that have not ended.
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// Requests of the window that are sent and have not ended.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight.count
+    }
+
+    /// Both sides of Little's law.
+    pub fn little(&self) -> Little {
+        let InFlight {
+            integral_ns,
+            sojourn_sum_ns,
+            ..
+        } = self.in_flight;
+        Little {
+            in_flight_integral_ns: integral_ns,
+            sojourn_sum_ns,
+            residual: None,
+        }
+    }
+
+    fn record_latency(&mut self, flight: &Flight, class: Class, now_ns: u64, body_bytes: u64) {
+        let response_ns = now_ns.saturating_sub(flight.intended_ns);
+        let service_ns = flight.sent_ns.map(|sent_ns| now_ns.saturating_sub(sent_ns));
+        let latencies = &mut self.distributions;
+        if class == Class::Ok {
+            let service_ns = service_ns.unwrap_or(0);
+            latencies.ok_service.record(service_ns);
+            if let Some(responses) = &mut latencies.ok_response {
+                responses.record(response_ns);
+            }
+            let shown_ns = if self.is_open_loop {
+                response_ns
+            } else {
+                service_ns
+            };
+            self.seconds.answered(now_ns, shown_ns, body_bytes);
+            return;
+        }
+        self.seconds.failed(now_ns, body_bytes);
+        if class.is_censored() {
+            if let Some(responses) = &mut latencies.censored_response {
+                responses.record(response_ns);
+            }
+            if let Some(service_ns) = service_ns {
+                latencies.censored_service.record(service_ns);
+            }
+        }
+    }
+
+    #[cold]
+    fn keep_sample(&mut self, class: Class, at_ns: u64, detail: &str) {
+        let name = class.name();
+        if self
+            .error_samples
+            .iter()
+            .filter(|sample| sample.class == name)
+            .count()
+            < SAMPLES_PER_CLASS
+        {
+            let detail = match class {
+                Class::BadStatus(code) => format!("status {code}"),
+                Class::FailedValidation => "another body than expected".to_owned(),
+                _ => detail.to_owned(),
+            };
+            self.error_samples.push(ErrorSample {
+                class: name.to_owned(),
+                detail,
+                at_ns,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flight(intended_ns: u64, sent_ns: u64) -> Flight {
+        Flight {
+            intended_ns,
+            sent_ns: Some(sent_ns),
+            recorded: true,
+            retried: false,
+        }
+    }
+
+    #[test]
+    fn t01_waiting_for_a_connection_is_in_the_response_time_and_not_in_the_service_time() {
+        let mut recorder = Recorder::new(true, Seconds::detached());
+        let late = flight(1_000, 9_000);
+        recorder.scheduled(&late);
+        recorder.sent(&late, 9_000, 8_500);
+        recorder.ended(&late, Class::Ok, 10_000, 0, "");
+        let latencies = &recorder.distributions;
+        assert_eq!(
+            latencies.ok_response.as_ref().and_then(Distribution::max_ns),
+            Some(9_000)
+        );
+        assert_eq!(latencies.ok_service.max_ns(), Some(1_000));
+        assert_eq!(
+            latencies.send_lag.as_ref().and_then(Distribution::max_ns),
+            Some(500)
+        );
+    }
+
+    #[test]
+    fn t03_the_unanswered_are_censored_at_their_age_and_the_failed_are_only_counted() {
+        let mut recorder = Recorder::new(true, Seconds::detached());
+        for (class, sent_ns) in [
+            (Class::InFlightAtEnd, Some(2_000)),
+            (Class::NotSentEnd, None),
+            (Class::Reset, Some(2_000)),
+        ] {
+            let one = Flight {
+                sent_ns,
+                ..flight(1_000, 0)
+            };
+            recorder.scheduled(&one);
+            if sent_ns.is_some() {
+                recorder.sent(&one, 2_000, 0);
+            }
+            recorder.ended(&one, class, 5_000, 0, "");
+        }
+        let latencies = &recorder.distributions;
+        assert_eq!(
+            latencies.censored_response.as_ref().map(Distribution::count),
+            Some(2)
+        );
+        assert_eq!(latencies.censored_service.max_ns(), Some(3_000));
+        assert!(latencies.ok_service.is_empty());
+        assert!(recorder.account.check().is_ok());
+    }
+
+    #[test]
+    fn t28_the_integral_of_requests_in_flight_is_the_sum_of_their_times() {
+        let mut recorder = Recorder::new(false, Seconds::detached());
+        let (a, b) = (flight(0, 0), flight(10, 10));
+        recorder.sent(&a, 0, 0);
+        recorder.sent(&b, 10, 10);
+        recorder.outstanding = 2;
+        recorder.ended(&a, Class::Ok, 30, 0, "");
+        recorder.ended(&b, Class::Ok, 100, 0, "");
+        let little = recorder.little();
+        assert_eq!((little.in_flight_integral_ns, little.sojourn_sum_ns), (120, 120));
+    }
+}

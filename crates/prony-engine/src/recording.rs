@@ -1,0 +1,323 @@
+//! What came of a run. The JSON form is public: `docs/reference/engine-wire.md`.
+
+use crate::account::Account;
+use crate::clock::NS_PER_S;
+use crate::distribution::Distribution;
+use crate::error::Error;
+use crate::spec::{Pacing, Spec};
+use serde::{Deserialize, Serialize};
+
+/// The version of the JSON form.
+pub const FORMAT: u32 = 1;
+
+/// The result of a run, with the specification that produced it.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[allow(missing_docs)] // defined in the document named above, field by field
+pub struct Recording {
+    pub format: u32,
+    pub engine: Engine,
+    pub spec: Spec,
+    #[serde(rename = "loop")]
+    pub shape: String,
+    pub window: Window,
+    pub account: Account,
+    pub connections: Connections,
+    pub bytes: Bytes,
+    pub queue: Queue,
+    pub distributions: Distributions,
+    pub series: Vec<Second>,
+    pub generator: Generator,
+    pub little: Little,
+    pub error_samples: Vec<ErrorSample>,
+}
+
+/// Which engine it was.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Engine {
+    pub name: String,
+    pub version: String,
+    pub driver: String,
+    pub threads: usize,
+    pub pacing: Option<Pacing>,
+}
+
+/// When it was: monotonic nanoseconds, and the wall clock at the opening.
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Window {
+    pub open_ns: u64,
+    pub close_ns: u64,
+    pub drained_ns: u64,
+    pub open_unix_ns: u64,
+    pub interrupted: bool,
+}
+
+/// What happened to connections, in the window and the drain.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Connections {
+    pub opened: u64,
+    pub reconnects: u64,
+    pub connect_failures: u64,
+    pub retried: u64,
+    pub answered: Answered,
+}
+
+/// How evenly the answers were spread over the connections (the engine's slots, whatever sockets they used).
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Answered {
+    pub connections: u64,
+    pub without_reply: u64,
+    pub min: u64,
+    pub max: u64,
+}
+
+/// Bytes handed to and taken from the kernel for requests of the window.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Bytes {
+    pub sent: u64,
+    pub received: u64,
+    pub body_received: u64,
+}
+
+/// Requests that were due while no connection was idle.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Queue {
+    pub waited: u64,
+    pub max_length: u64,
+}
+
+/// Latencies; null where the loop has none.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Distributions {
+    pub ok_response: Option<Distribution>,
+    pub ok_service: Distribution,
+    pub censored_response: Option<Distribution>,
+    pub censored_service: Distribution,
+    pub send_lag: Option<Distribution>,
+    pub connect: Distribution,
+}
+
+/// One second of the window or the drain.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Second {
+    pub second: u64,
+    pub scheduled: u64,
+    pub ok: u64,
+    pub failed: u64,
+    pub body_bytes: u64,
+    pub latency: Distribution,
+}
+
+/// What the load cost this side, and whether this side set the figures.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Generator {
+    pub limited: Option<String>,
+    pub cpu_work_ns: u64,
+    pub cpu_spin_ns: u64,
+    pub run_queue_ns: u64,
+    pub cpu_ns_per_request: Option<f64>,
+    pub spin_share: f64,
+    pub threads: Vec<Thread>,
+}
+
+/// One worker.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Thread {
+    pub cpu: Option<usize>,
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub spin_ns: u64,
+    pub run_queue_ns: u64,
+}
+
+/// Little's law, L = lambda x W, from two independent sides.
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Little {
+    pub in_flight_integral_ns: u128,
+    pub sojourn_sum_ns: u128,
+    pub residual: Option<f64>,
+}
+
+/// One failure in full.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct ErrorSample {
+    pub class: String,
+    pub detail: String,
+    pub at_ns: u64,
+}
+
+/// How many failures of a class are kept in full.
+pub const SAMPLES_PER_CLASS: usize = 3;
+
+// A worker that works more than this of the time may be what set the figures (STATISTICS: generator proof).
+const MAX_WORK_SHARE: f64 = 0.80;
+const MAX_RUN_QUEUE_SHARE: f64 = 0.01;
+const MAX_SEND_LAG_NS: u64 = 10_000_000;
+
+impl Recording {
+    /// Adds the result of another worker or machine under the same specification. Associative; `finish` computes what depends on the whole.
+    pub fn merge(&mut self, other: &Self) {
+        self.window.open_ns = self.window.open_ns.min(other.window.open_ns);
+        self.window.close_ns = self.window.close_ns.max(other.window.close_ns);
+        self.window.drained_ns = self.window.drained_ns.max(other.window.drained_ns);
+        self.window.open_unix_ns = self.window.open_unix_ns.min(other.window.open_unix_ns);
+        self.window.interrupted |= other.window.interrupted;
+        self.account.merge(&other.account);
+        self.connections.merge(&other.connections);
+        self.bytes.sent += other.bytes.sent;
+        self.bytes.received += other.bytes.received;
+        self.bytes.body_received += other.bytes.body_received;
+        self.queue.waited += other.queue.waited;
+        self.queue.max_length += other.queue.max_length;
+        self.distributions.merge(&other.distributions);
+        merge_series(&mut self.series, &other.series);
+        self.generator
+            .threads
+            .extend(other.generator.threads.iter().cloned());
+        self.little.in_flight_integral_ns += other.little.in_flight_integral_ns;
+        self.little.sojourn_sum_ns += other.little.sojourn_sum_ns;
+        self.error_samples.extend(other.error_samples.iter().cloned());
+        self.engine.threads += other.engine.threads;
+    }
+
+    /// Computes what depends on the whole, and checks the account.
+    ///
+    /// # Errors
+    /// [`Error::Account`] when a request has no end or two.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        self.account.check()?;
+        let elapsed_ns = self.window.drained_ns.saturating_sub(self.window.open_ns);
+        let generator = &mut self.generator;
+        generator.cpu_spin_ns = generator.threads.iter().map(|thread| thread.spin_ns).sum();
+        generator.run_queue_ns = generator.threads.iter().map(|thread| thread.run_queue_ns).sum();
+        generator.cpu_work_ns = generator.threads.iter().map(Thread::work_ns).sum();
+        let completed = self.account.ended();
+        generator.cpu_ns_per_request =
+            (completed > 0).then(|| generator.cpu_work_ns as f64 / completed as f64);
+        let thread_time_ns = (elapsed_ns * generator.threads.len() as u64).max(1);
+        generator.spin_share = generator.cpu_spin_ns as f64 / thread_time_ns as f64;
+        generator.limited = generator.limit(elapsed_ns, self.distributions.send_lag.as_ref());
+        self.little.residual = (self.little.sojourn_sum_ns > 0)
+            .then(|| self.little.in_flight_integral_ns as f64 / self.little.sojourn_sum_ns as f64 - 1.0);
+        keep_few(&mut self.error_samples);
+        Ok(())
+    }
+}
+
+impl Connections {
+    fn merge(&mut self, other: &Self) {
+        self.opened += other.opened;
+        self.reconnects += other.reconnects;
+        self.connect_failures += other.connect_failures;
+        self.retried += other.retried;
+        let (own, more) = (&mut self.answered, &other.answered);
+        own.min = if own.connections == 0 {
+            more.min
+        } else {
+            own.min.min(more.min)
+        };
+        own.max = own.max.max(more.max);
+        own.connections += more.connections;
+        own.without_reply += more.without_reply;
+    }
+}
+
+impl Distributions {
+    fn merge(&mut self, other: &Self) {
+        merge_optional(&mut self.ok_response, other.ok_response.as_ref());
+        merge_optional(&mut self.censored_response, other.censored_response.as_ref());
+        merge_optional(&mut self.send_lag, other.send_lag.as_ref());
+        self.ok_service.merge(&other.ok_service);
+        self.censored_service.merge(&other.censored_service);
+        self.connect.merge(&other.connect);
+    }
+}
+
+impl Thread {
+    fn work_ns(&self) -> u64 {
+        (self.user_ns + self.system_ns).saturating_sub(self.spin_ns)
+    }
+}
+
+impl Generator {
+    fn limit(&self, elapsed_ns: u64, send_lag: Option<&Distribution>) -> Option<String> {
+        let elapsed = elapsed_ns.max(1) as f64;
+        // Too short to say anything: one scheduling quantum would decide.
+        if elapsed_ns < NS_PER_S / 5 {
+            return None;
+        }
+        let work = self
+            .threads
+            .iter()
+            .map(|thread| thread.work_ns() as f64 / elapsed)
+            .fold(0.0, f64::max);
+        if work > MAX_WORK_SHARE {
+            return Some(format!(
+                "a worker thread was busy {:.0} % of the time",
+                work * 100.0
+            ));
+        }
+        let waiting = self
+            .threads
+            .iter()
+            .map(|thread| thread.run_queue_ns as f64 / elapsed)
+            .fold(0.0, f64::max);
+        if waiting > MAX_RUN_QUEUE_SHARE {
+            return Some(format!(
+                "a worker thread waited {:.1} % of the time for its CPU",
+                waiting * 100.0
+            ));
+        }
+        let lag = send_lag.and_then(|lag| lag.quantile_ns(0.99)).unwrap_or(0);
+        (lag > MAX_SEND_LAG_NS).then(|| {
+            format!(
+                "1 % of the requests went out more than {:.1} ms late",
+                lag as f64 / 1e6
+            )
+        })
+    }
+}
+
+fn merge_optional(own: &mut Option<Distribution>, other: Option<&Distribution>) {
+    if let Some(other) = other {
+        own.get_or_insert_with(Distribution::default).merge(other);
+    }
+}
+
+fn merge_series(own: &mut Vec<Second>, other: &[Second]) {
+    for more in other {
+        match own.binary_search_by_key(&more.second, |second| second.second) {
+            Ok(place) => {
+                let second = &mut own[place];
+                second.scheduled += more.scheduled;
+                second.ok += more.ok;
+                second.failed += more.failed;
+                second.body_bytes += more.body_bytes;
+                second.latency.merge(&more.latency);
+            }
+            Err(place) => own.insert(place, more.clone()),
+        }
+    }
+}
+
+fn keep_few(samples: &mut Vec<ErrorSample>) {
+    samples.sort_by(|a, b| (&a.class, a.at_ns).cmp(&(&b.class, b.at_ns)));
+    let mut kept: Vec<ErrorSample> = Vec::new();
+    for sample in samples.drain(..) {
+        if kept.iter().filter(|other| other.class == sample.class).count() < SAMPLES_PER_CLASS {
+            kept.push(sample);
+        }
+    }
+    *samples = kept;
+}

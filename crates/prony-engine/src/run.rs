@@ -1,0 +1,414 @@
+//! Starts the workers, tells how they get on, and makes one Recording of theirs.
+
+use crate::clock::{Clock, Monotonic};
+use crate::cpu::{self, Usage};
+use crate::driver::{Driver, Epoll};
+use crate::error::Error;
+use crate::event::{Event, Phase};
+use crate::protocol::Http1;
+use crate::recorder::{seconds, Ledger, Recorder, Seconds};
+use crate::recording::{self, Answered, Connections, Engine, Generator, Recording, Thread, Window};
+use crate::spec::{Spec, Stop};
+use crate::worker::{chosen_pacing, task, worker_count, Gauges, Task, Times, Worker};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A handle to end a run from elsewhere; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Control(Arc<Flags>);
+
+#[derive(Debug, Default)]
+struct Flags {
+    cancelled: AtomicBool,
+    aborted: AtomicBool,
+}
+
+impl Control {
+    /// A handle for one run.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends the load now, and lets the run return what it has, marked as interrupted.
+    pub fn cancel(&self) {
+        self.0.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the run now, without a result.
+    pub fn abort(&self) {
+        self.0.aborted.store(true, Ordering::Relaxed);
+        self.cancel();
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::Relaxed)
+    }
+
+    fn is_aborted(&self) -> bool {
+        self.0.aborted.load(Ordering::Relaxed)
+    }
+}
+
+// The workers are created, pinned and have their memory before the schedule starts.
+const LEAD_NS: u64 = 20_000_000;
+const SLICE: Duration = Duration::from_millis(100);
+// Four times a second, to a slice.
+const PROGRESS_EVERY_NS: u64 = 250_000_000;
+// Descriptors that are not connections: epoll, standard streams, the host program's files.
+const SPARE_DESCRIPTORS: u64 = 64;
+
+/// Makes a run; `on_event` is told how it goes.
+///
+/// # Errors
+/// See [`Error`]. Failed requests are no errors: they are in the account.
+pub fn run(spec: &Spec, control: &Control, on_event: &mut dyn FnMut(&Event)) -> Result<Recording, Error> {
+    run_with(spec, control, on_event, &mut || {})
+}
+
+/// As [`run`]; `on_slice` is called at least every 100 ms on the calling thread, so that a host program can look at its signals.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    spec: &Spec,
+    control: &Control,
+    on_event: &mut dyn FnMut(&Event),
+    on_slice: &mut dyn FnMut(),
+) -> Result<Recording, Error> {
+    let address = resolve(&spec.target.host, spec.target.port)?;
+    let times = Times::new(spec, Monotonic.now() + LEAD_NS);
+    let mut crew = start_crew(spec, times, address, control)?;
+    on_event(&Event::Started);
+    let mut watch = Watch {
+        times,
+        next_progress_ns: 0,
+        opened: false,
+        closed: false,
+    };
+    while !crew.iter().all(|member| member.thread.is_finished()) {
+        watch.look(&crew, on_event);
+        std::thread::sleep(watch.pause());
+        crew.iter_mut().for_each(|member| member.ledger.collect());
+        on_slice();
+        if control.is_aborted() {
+            return Err(Error::Aborted);
+        }
+    }
+    watch.look(&crew, on_event);
+    let mut recording = collect(crew)?;
+    recording.window = whole_window(recording.window, spec, times, control.is_cancelled());
+    watch.finish(&recording.window, on_event);
+    recording.finish()?;
+    Ok(recording)
+}
+
+/// A worker seen from the coordinator.
+struct Member {
+    thread: JoinHandle<Result<Recording, Error>>,
+    gauges: Arc<Gauges>,
+    ledger: Ledger,
+}
+
+fn start_crew(
+    spec: &Spec,
+    times: Times,
+    address: SocketAddr,
+    control: &Control,
+) -> Result<Vec<Member>, Error> {
+    let count = worker_count(spec);
+    let host = format_host(spec);
+    (0..count)
+        .map(|number| {
+            let (series, ledger) = seconds(times.open_ns);
+            let gauges = Arc::new(Gauges::default());
+            let job = Job {
+                spec: spec.clone(),
+                task: task(spec, times, number, count)?,
+                protocol: Http1::new(&spec.workload.request, spec.request_body()?.as_deref(), &host),
+                address,
+                cpu: spec.cpus.as_ref().map(|cpus| cpus[number % cpus.len()]),
+                series,
+                gauges: Arc::clone(&gauges),
+                control: control.clone(),
+            };
+            let thread = std::thread::Builder::new()
+                .name(format!("prony-worker-{number}"))
+                .spawn(move || job.run())
+                .map_err(Error::io("starting a worker thread"))?;
+            Ok(Member {
+                thread,
+                gauges,
+                ledger,
+            })
+        })
+        .collect()
+}
+
+/// What a worker thread gets.
+struct Job {
+    spec: Spec,
+    task: Task,
+    protocol: Http1,
+    address: SocketAddr,
+    cpu: Option<usize>,
+    series: Seconds,
+    gauges: Arc<Gauges>,
+    control: Control,
+}
+
+impl Job {
+    fn run(self) -> Result<Recording, Error> {
+        self.settle()?;
+        let driver = Epoll::new(self.address, self.task.connections)
+            .map_err(Error::io("creating an epoll instance"))?;
+        let recorder = Recorder::new(self.spec.workload.shape.is_open(), self.series);
+        let times = self.task.times;
+        let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
+        // The load begins for all workers at once.
+        std::thread::sleep(Duration::from_nanos(
+            times.epoch_ns.saturating_sub(Monotonic.now()),
+        ));
+        let mut at_open = Usage::of_this_thread();
+        worker
+            .run(&self.control.0.cancelled, &self.gauges, &mut || {
+                at_open = Usage::of_this_thread()
+            })
+            .map_err(Error::io("waiting for sockets"))?;
+        let used = Usage::of_this_thread().since(&at_open);
+        let drained_ns = Monotonic.now();
+        Ok(report(self.spec, &mut worker, self.cpu, used, drained_ns))
+    }
+
+    fn settle(&self) -> Result<(), Error> {
+        cpu::sharpen_timers();
+        if self.spec.workload.shape.connections() as u64 + SPARE_DESCRIPTORS > cpu::descriptor_limit() {
+            // A table of its own doubles what the process may hold; where the kernel refuses, EMFILE is counted as what it is.
+            let _ = cpu::own_descriptors();
+        }
+        self.cpu.map_or(Ok(()), |cpu| {
+            cpu::pin(cpu).map_err(Error::io("binding a worker to its CPU"))
+        })
+    }
+}
+
+/// One worker's Recording.
+fn report<D: Driver>(
+    spec: Spec,
+    worker: &mut Worker<Http1, D, Monotonic>,
+    cpu: Option<usize>,
+    used: Usage,
+    drained_ns: u64,
+) -> Recording {
+    let answered = answered(worker.answered());
+    let recorder = &mut worker.recorder;
+    let thread = Thread {
+        cpu,
+        user_ns: used.user_ns,
+        system_ns: used.system_ns,
+        spin_ns: worker.spin_ns,
+        run_queue_ns: used.run_queue_ns,
+    };
+    let open_ns = recorder.first_sent_ns.unwrap_or(u64::MAX);
+    Recording {
+        format: recording::FORMAT,
+        engine: Engine {
+            name: env!("CARGO_PKG_NAME").to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            driver: D::NAME.to_owned(),
+            threads: 1,
+            pacing: chosen_pacing(&spec),
+        },
+        shape: if spec.workload.shape.is_open() {
+            "open"
+        } else {
+            "closed"
+        }
+        .to_owned(),
+        spec,
+        window: Window {
+            open_ns,
+            close_ns: recorder.last_ended_ns,
+            drained_ns,
+            open_unix_ns: u64::MAX,
+            interrupted: false,
+        },
+        account: recorder.account.clone(),
+        connections: Connections {
+            opened: worker.counts.opened,
+            reconnects: worker.counts.reconnects,
+            connect_failures: worker.counts.failures,
+            retried: worker.counts.retried,
+            answered,
+        },
+        bytes: recorder.bytes.clone(),
+        queue: worker.queue_figures.clone(),
+        distributions: recorder.distributions.clone(),
+        series: recorder.seconds.finish(),
+        generator: Generator {
+            threads: vec![thread],
+            ..Generator::default()
+        },
+        little: recorder.little(),
+        error_samples: std::mem::take(&mut recorder.error_samples),
+    }
+}
+
+fn answered(counts: impl Iterator<Item = u64>) -> Answered {
+    let counts: Vec<u64> = counts.collect();
+    Answered {
+        connections: counts.len() as u64,
+        without_reply: counts.iter().filter(|&&count| count == 0).count() as u64,
+        min: counts.iter().copied().min().unwrap_or(0),
+        max: counts.iter().copied().max().unwrap_or(0),
+    }
+}
+
+/// Waits for the threads and adds up their Recordings.
+fn collect(crew: Vec<Member>) -> Result<Recording, Error> {
+    let mut whole: Option<Recording> = None;
+    for member in crew {
+        let mut own = member
+            .thread
+            .join()
+            .map_err(|_| Error::Account("a worker thread panicked".to_owned()))??;
+        member.ledger.fill(&mut own.series);
+        match &mut whole {
+            None => whole = Some(own),
+            Some(whole) => whole.merge(&own),
+        }
+    }
+    whole.ok_or_else(|| Error::Account("there was no worker".to_owned()))
+}
+
+/// The window of the whole run: by the plan where time ends it, by the first sending and the last end where a count does.
+fn whole_window(measured: Window, spec: &Spec, times: Times, interrupted: bool) -> Window {
+    let (open_ns, close_ns) = match spec.workload.stop {
+        Stop::Duration { .. } if interrupted => (
+            times.open_ns,
+            measured.drained_ns.clamp(times.open_ns, times.close_ns),
+        ),
+        Stop::Duration { .. } => (times.open_ns, times.close_ns),
+        Stop::Requests { .. } if measured.open_ns == u64::MAX => (times.open_ns, times.open_ns),
+        Stop::Requests { .. } => (measured.open_ns, measured.close_ns.max(measured.open_ns)),
+    };
+    let wall_ns = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |wall| wall.as_nanos() as u64);
+    let open_unix_ns = wall_ns.saturating_sub(Monotonic.now().saturating_sub(open_ns));
+    Window {
+        open_ns,
+        close_ns,
+        drained_ns: measured.drained_ns.max(close_ns),
+        open_unix_ns,
+        interrupted,
+    }
+}
+
+/// Says what the clock and the gauges say, when it is time.
+struct Watch {
+    times: Times,
+    next_progress_ns: u64,
+    opened: bool,
+    closed: bool,
+}
+
+impl Watch {
+    fn look(&mut self, crew: &[Member], on_event: &mut dyn FnMut(&Event)) {
+        let now_ns = Monotonic.now();
+        if !self.opened && now_ns >= self.times.open_ns {
+            self.opened = true;
+            on_event(&Event::WindowOpen {
+                monotonic_ns: self.times.open_ns,
+            });
+        }
+        if !self.closed && now_ns >= self.times.close_ns {
+            self.closed = true;
+            on_event(&Event::WindowClose {
+                monotonic_ns: self.times.close_ns,
+            });
+        }
+        if now_ns >= self.next_progress_ns {
+            self.next_progress_ns = now_ns + PROGRESS_EVERY_NS;
+            on_event(&self.progress(crew, now_ns));
+        }
+    }
+
+    /// To the next edge of the window, at most a slice.
+    fn pause(&self) -> Duration {
+        let now_ns = Monotonic.now();
+        let edges = [self.times.open_ns, self.times.close_ns]
+            .into_iter()
+            .filter(|&edge| edge > now_ns);
+        edges
+            .map(|edge| Duration::from_nanos(edge - now_ns))
+            .min()
+            .unwrap_or(SLICE)
+            .min(SLICE)
+    }
+
+    fn progress(&self, crew: &[Member], now_ns: u64) -> Event {
+        let sum = |gauge: fn(&Gauges) -> &std::sync::atomic::AtomicU64| {
+            crew.iter()
+                .map(|member| gauge(&member.gauges).load(Ordering::Relaxed))
+                .sum()
+        };
+        let (phase, since_ns) = match (self.opened, self.closed) {
+            (false, _) => (Phase::Warmup, self.times.epoch_ns),
+            (true, false) => (Phase::Window, self.times.open_ns),
+            (true, true) => (Phase::Drain, self.times.close_ns),
+        };
+        Event::Progress {
+            phase,
+            elapsed_ns: now_ns.saturating_sub(since_ns),
+            ok: sum(|gauges| &gauges.ok),
+            failed: sum(|gauges| &gauges.failed),
+            in_flight: sum(|gauges| &gauges.in_flight),
+            queued: sum(|gauges| &gauges.queued),
+        }
+    }
+
+    /// A run that ends by count or by cancellation closes its window when it is over.
+    fn finish(&mut self, window: &Window, on_event: &mut dyn FnMut(&Event)) {
+        if !self.opened {
+            on_event(&Event::WindowOpen {
+                monotonic_ns: window.open_ns,
+            });
+        }
+        if !self.closed {
+            on_event(&Event::WindowClose {
+                monotonic_ns: window.close_ns,
+            });
+        }
+    }
+}
+
+fn resolve(host: &str, port: u16) -> Result<SocketAddr, Error> {
+    let failed = |reason: String| Error::Resolve {
+        host: host.to_owned(),
+        reason,
+    };
+    let mut addresses = (host, port)
+        .to_socket_addrs()
+        .map_err(|error| failed(error.to_string()))?;
+    addresses
+        .next()
+        .ok_or_else(|| failed("the name has none".to_owned()))
+}
+
+/// The `Host` of the requests: the target as given.
+fn format_host(spec: &Spec) -> String {
+    let (host, port) = (&spec.target.host, spec.target.port);
+    let host = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.clone()
+    };
+    if port == 80 {
+        host
+    } else {
+        format!("{host}:{port}")
+    }
+}

@@ -1,0 +1,64 @@
+//! Evenly spaced arrivals.
+
+use super::{Schedule, Share};
+use crate::clock::NS_PER_S;
+
+// Rates are held in millionths of a request per second, so that 999.5/s is exact and an hour drifts by less than its last digit.
+const RATE_UNIT: f64 = 1e6;
+
+/// Request k is due at `k / rate`: computed from k each time, so that no rounding adds up.
+#[derive(Debug)]
+pub struct Constant {
+    rate_millionths: u128,
+    next: u64,
+    step: u64,
+}
+
+impl Constant {
+    /// The share of an even stream of `rate_per_s` requests per second.
+    pub fn new(rate_per_s: f64, share: Share) -> Self {
+        // Validated specifications have 0 < rate < 1e9, so this neither wraps nor is zero.
+        let rate_millionths = ((rate_per_s * RATE_UNIT).round() as u128).max(1);
+        Self {
+            rate_millionths,
+            next: share.worker,
+            step: share.workers,
+        }
+    }
+}
+
+impl Schedule for Constant {
+    fn next_due(&mut self) -> u64 {
+        let due = u128::from(self.next) * u128::from(NS_PER_S) * (RATE_UNIT as u128) / self.rate_millionths;
+        self.next += self.step;
+        u64::try_from(due).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t08_the_rate_does_not_drift() {
+        for rate in [7.0, 78.0, 333.0, 999.5, 30_001.0, 1_234_567.0] {
+            let mut schedule = Constant::new(
+                rate,
+                Share {
+                    worker: 0,
+                    workers: 1,
+                },
+            );
+            let count = (rate * 60.0).min(300_000.0) as u64;
+            let mut last = 0;
+            for _ in 0..=count {
+                last = schedule.next_due();
+            }
+            let achieved = count as f64 / (last as f64 / 1e9);
+            assert!(
+                (achieved / rate - 1.0).abs() < 1e-6,
+                "{rate}/s came out as {achieved}/s"
+            );
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! What is asked of a run. The JSON form is public: `docs/reference/engine-wire.md`.
+
+use crate::error::Error;
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine as _;
+use serde::{Deserialize, Serialize};
+
+/// All that a run needs to know. Times are nanoseconds.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Where the load goes.
+    pub target: Target,
+    /// What is sent, when, for how long.
+    pub workload: Workload,
+    /// Worker threads; never more than connections.
+    pub threads: usize,
+    /// The CPUs that workers are pinned to, round robin; null: not pinned.
+    pub cpus: Option<Vec<usize>>,
+    /// How due times are waited for.
+    pub pacing: Pacing,
+}
+
+/// Where the load goes.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// An IPv4 or IPv6 literal, or a name.
+    pub host: String,
+    /// The TCP port.
+    pub port: u16,
+}
+
+/// What is sent, when, for how long.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Who decides when the next request goes out: the last answer, or a schedule.
+    #[serde(rename = "loop")]
+    pub shape: Loop,
+    /// What ends the window.
+    pub stop: Stop,
+    /// The same load before the window opens.
+    pub warmup_ns: u64,
+    /// The longest that a request may take.
+    pub timeout_ns: u64,
+    /// The longest wait for answers after the window.
+    pub grace_ns: u64,
+    /// What is sent.
+    pub request: Request,
+    /// Which reply is a success.
+    pub expect: Expectation,
+}
+
+/// The loop of a load.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Loop {
+    /// Each connection sends again when it has its answer.
+    Closed {
+        /// Exactly so many.
+        connections: usize,
+    },
+    /// Requests are due by a schedule, whatever the server does.
+    Open {
+        /// Requests per second.
+        rate_per_s: f64,
+        /// How they are spread.
+        arrivals: Arrivals,
+        /// Of Poisson arrivals.
+        seed: u64,
+        /// At most so many, opened on demand.
+        connections: usize,
+    },
+}
+
+impl Loop {
+    /// Connections: exactly (closed) or at most (open).
+    pub fn connections(&self) -> usize {
+        match self {
+            Self::Closed { connections } | Self::Open { connections, .. } => *connections,
+        }
+    }
+
+    /// Whether this is an open loop.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Open { .. })
+    }
+}
+
+/// How the arrivals of an open loop are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// Evenly.
+    Constant,
+    /// As those of independent users.
+    Poisson,
+}
+
+/// What ends the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Stop {
+    /// Time.
+    Duration {
+        /// The window's length.
+        duration_ns: u64,
+    },
+    /// A count.
+    Requests {
+        /// Exactly so many in the window.
+        requests: u64,
+    },
+}
+
+/// One request, sent again and again.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Such as `GET`.
+    pub method: String,
+    /// Begins with `/`; may hold a query.
+    pub path: String,
+    /// Sent as they stand.
+    pub headers: Vec<(String, String)>,
+    /// Base64, or null.
+    pub body: Option<String>,
+    /// False: a connection for each request.
+    pub keep_alive: bool,
+}
+
+/// Which reply is a success.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expectation {
+    /// Null: 200 to 399.
+    pub status: Option<u16>,
+    /// Base64, or null: any.
+    pub body: Option<String>,
+}
+
+/// How due times are waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pacing {
+    /// Precise while the predicted spin is at most 20 % of a core.
+    Auto,
+    /// Sleep, then spin.
+    Precise,
+    /// Sleep only.
+    Economical,
+}
+
+const HOUR_NS: u64 = 3_600_000_000_000;
+// A due time is a multiple of 1 ns; beyond this rate gaps would vanish. Far above what a machine can send.
+const MAX_RATE_PER_S: f64 = 1e9;
+
+impl Spec {
+    /// Reads and checks a specification.
+    ///
+    /// # Errors
+    /// [`Error::InvalidSpec`] with the field, its value and what was expected.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        let spec: Self = serde_json::from_str(text)
+            .map_err(|error| Error::InvalidSpec(format!("the specification: {error}")))?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// The request's body, decoded.
+    pub fn request_body(&self) -> Result<Option<Vec<u8>>, Error> {
+        decoded("workload.request.body", self.workload.request.body.as_deref())
+    }
+
+    /// The expected body, decoded.
+    pub fn expected_body(&self) -> Result<Option<Vec<u8>>, Error> {
+        decoded("workload.expect.body", self.workload.expect.body.as_deref())
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let load = &self.workload;
+        require(self.threads >= 1, "threads", self.threads, "at least 1")?;
+        require(
+            self.target.port != 0,
+            "target.port",
+            self.target.port,
+            "1 to 65535",
+        )?;
+        require(
+            self.cpus.as_ref().is_none_or(|cpus| !cpus.is_empty()),
+            "cpus",
+            "[]",
+            "null or at least one CPU",
+        )?;
+        require(
+            load.shape.connections() >= 1,
+            "workload.loop.connections",
+            load.shape.connections(),
+            "at least 1",
+        )?;
+        if let Loop::Open { rate_per_s, .. } = load.shape {
+            let fits = rate_per_s > 0.0 && rate_per_s <= MAX_RATE_PER_S;
+            require(
+                fits,
+                "workload.loop.rate_per_s",
+                rate_per_s,
+                "more than 0, at most 1e9",
+            )?;
+        }
+        match load.stop {
+            Stop::Duration { duration_ns } => require_time("workload.stop.duration_ns", duration_ns)?,
+            Stop::Requests { requests } => {
+                require(requests >= 1, "workload.stop.requests", requests, "at least 1")?
+            }
+        }
+        require_time("workload.timeout_ns", load.timeout_ns)?;
+        require(
+            load.warmup_ns <= 24 * HOUR_NS,
+            "workload.warmup_ns",
+            load.warmup_ns,
+            "at most a day",
+        )?;
+        require(
+            load.grace_ns <= HOUR_NS,
+            "workload.grace_ns",
+            load.grace_ns,
+            "at most an hour",
+        )?;
+        self.check_request()
+    }
+
+    fn check_request(&self) -> Result<(), Error> {
+        let request = &self.workload.request;
+        let is_token =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
+        require(
+            is_token(&request.method),
+            "workload.request.method",
+            &request.method,
+            "a method such as GET",
+        )?;
+        let path_fits =
+            request.path.starts_with('/') && request.path.bytes().all(|byte| byte > b' ' && byte != 0x7f);
+        require(
+            path_fits,
+            "workload.request.path",
+            &request.path,
+            "a path that starts with / and has no blanks",
+        )?;
+        for (name, value) in &request.headers {
+            let fits = is_token(name) && !value.contains(['\r', '\n', '\0']);
+            require(
+                fits,
+                "workload.request.headers",
+                format!("{name}: {value}"),
+                "a name and a value on one line",
+            )?;
+        }
+        self.request_body()?;
+        self.expected_body()?;
+        Ok(())
+    }
+}
+
+fn require(holds: bool, field: &str, value: impl std::fmt::Display, expected: &str) -> Result<(), Error> {
+    holds
+        .then_some(())
+        .ok_or_else(|| Error::InvalidSpec(format!("`{field}` is `{value}`; expected {expected}")))
+}
+
+fn require_time(field: &str, value: u64) -> Result<(), Error> {
+    require(
+        (1..=24 * HOUR_NS).contains(&value),
+        field,
+        value,
+        "1 ns to a day, in nanoseconds",
+    )
+}
+
+fn decoded(field: &str, text: Option<&str>) -> Result<Option<Vec<u8>>, Error> {
+    text.map(|text| {
+        STANDARD
+            .decode(text)
+            .map_err(|error| Error::InvalidSpec(format!("`{field}` is not base64: {error}")))
+    })
+    .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const PLAIN: &str = r#"{"target": {"host": "127.0.0.1", "port": 8000}, "workload": {
+        "loop": {"kind": "closed", "connections": 10}, "stop": {"kind": "duration", "duration_ns": 1000},
+        "warmup_ns": 0, "timeout_ns": 1000, "grace_ns": 0,
+        "request": {"method": "GET", "path": "/", "headers": [["a", "b"]], "body": null, "keep_alive": true},
+        "expect": {"status": null, "body": null}}, "threads": 1, "cpus": null, "pacing": "auto"}"#;
+
+    fn message(find: &str, replace: &str) -> String {
+        assert!(PLAIN.contains(find), "{find}");
+        Spec::from_json(&PLAIN.replace(find, replace))
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn a_plain_one_is_read_and_written_back() {
+        let spec = Spec::from_json(PLAIN).unwrap();
+        let again = Spec::from_json(&serde_json::to_string(&spec).unwrap()).unwrap();
+        assert_eq!(again.workload.shape.connections(), 10);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_value_and_what_was_expected() {
+        let cases = [
+            (
+                "\"connections\": 10",
+                "\"connections\": 0",
+                "`workload.loop.connections` is `0`; expected at least 1",
+            ),
+            (
+                "\"threads\": 1",
+                "\"threads\": 0",
+                "`threads` is `0`; expected at least 1",
+            ),
+            (
+                "\"path\": \"/\"",
+                "\"path\": \"x\"",
+                "`workload.request.path` is `x`; expected a path that starts with /",
+            ),
+            (
+                "[\"a\", \"b\"]",
+                "[\"a\", \"b\\r\\nc: d\"]",
+                "expected a name and a value on one line",
+            ),
+            (
+                "\"body\": null}}",
+                "\"body\": \"%\"}}",
+                "`workload.expect.body` is not base64",
+            ),
+            (
+                "\"pacing\": \"auto\"",
+                "\"pacing\": \"auto\", \"more\": 1",
+                "unknown field `more`",
+            ),
+        ];
+        for (find, replace, expected) in cases {
+            assert!(
+                message(find, replace).contains(expected),
+                "{}",
+                message(find, replace)
+            );
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! TCP sockets that never block, and what their errors mean.
+
+use crate::account::Class;
+use crate::clock::NS_PER_S;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// A new socket on its way to `address`, and whether it is connected already.
+pub fn connect(address: &SocketAddr) -> io::Result<(OwnedFd, bool)> {
+    let family = if address.is_ipv4() {
+        libc::AF_INET
+    } else {
+        libc::AF_INET6
+    };
+    // SAFETY: no pointers are passed.
+    let raw = checked(unsafe {
+        libc::socket(
+            family,
+            libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
+            0,
+        )
+    })?;
+    // SAFETY: `raw` is a new descriptor that nothing else owns.
+    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+    set_nodelay(&socket)?;
+    let (storage, length) = raw_address(address);
+    // SAFETY: `storage` holds a socket address of `length` bytes.
+    let result = checked(unsafe { libc::connect(raw, (&raw const storage).cast(), length) });
+    match result {
+        Ok(_) => Ok((socket, true)),
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok((socket, false)),
+        Err(error) => Err(error),
+    }
+}
+
+/// How a connection attempt ended: the socket's pending error, if any.
+pub fn connect_result(socket: &OwnedFd) -> io::Result<()> {
+    let mut error: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: `error` and `length` are valid for writes and of the size stated.
+    checked(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ERROR,
+            (&raw mut error).cast(),
+            &raw mut length,
+        )
+    })?;
+    if error == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(error))
+    }
+}
+
+/// Sends what fits; a closed peer is an error, not a signal.
+pub fn send(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: `bytes` is valid for reads of its length.
+    let sent = unsafe {
+        libc::send(
+            socket.as_raw_fd(),
+            bytes.as_ptr().cast(),
+            bytes.len(),
+            libc::MSG_NOSIGNAL,
+        )
+    };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Receives what is there; 0 at the end of the stream.
+pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: `buffer` is valid for writes of its length.
+    let received = unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    usize::try_from(received).map_err(|_| io::Error::last_os_error())
+}
+
+/// The class of a connection attempt that failed.
+pub fn connect_class(error: &io::Error) -> Class {
+    match error.raw_os_error() {
+        Some(libc::ECONNREFUSED | libc::ECONNRESET) => Class::ConnectRefused,
+        Some(libc::ETIMEDOUT) => Class::ConnectTimedOut,
+        Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENETDOWN | libc::EHOSTDOWN) => {
+            Class::ConnectUnreachable
+        }
+        Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE) => Class::ClientNoAddress,
+        Some(libc::EMFILE | libc::ENFILE) => Class::ClientNoDescriptor,
+        Some(libc::ENOBUFS | libc::ENOMEM) => Class::ClientNoBuffer,
+        _ => Class::ClientOther,
+    }
+}
+
+/// The class of a request whose connection failed under it.
+pub fn transfer_class(error: &io::Error) -> Class {
+    match error.raw_os_error() {
+        Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED) => Class::Reset,
+        Some(libc::ETIMEDOUT) => Class::TimedOut,
+        Some(libc::ENOBUFS | libc::ENOMEM) => Class::ClientNoBuffer,
+        _ => Class::ClientOther,
+    }
+}
+
+/// A C result: negative is an error in errno.
+pub fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+/// Nanoseconds as a C time.
+pub fn timespec(ns: u64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (ns / NS_PER_S) as libc::time_t,
+        tv_nsec: (ns % NS_PER_S) as libc::c_long,
+    }
+}
+
+fn set_nodelay(socket: &OwnedFd) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: `on` is valid for reads of the size stated.
+    checked(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_NODELAY,
+            (&raw const on).cast(),
+            length,
+        )
+    })?;
+    Ok(())
+}
+
+fn raw_address(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: all zeros is a valid value of this plain C structure.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let place = &raw mut storage;
+    let length = match address {
+        SocketAddr::V4(v4) => {
+            let raw = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: v4.port().to_be(),
+                sin_addr: libc::in_addr {
+                    s_addr: u32::from_ne_bytes(v4.ip().octets()),
+                },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: the storage is larger than, and aligned for, every socket address.
+            unsafe { place.cast::<libc::sockaddr_in>().write(raw) };
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(v6) => {
+            let raw = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: v6.port().to_be(),
+                sin6_flowinfo: v6.flowinfo(),
+                sin6_addr: libc::in6_addr {
+                    s6_addr: v6.ip().octets(),
+                },
+                sin6_scope_id: v6.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe { place.cast::<libc::sockaddr_in6>().write(raw) };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, length as libc::socklen_t)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t36_t41_every_errno_has_its_class() {
+        let connect = [
+            (libc::ECONNREFUSED, Class::ConnectRefused),
+            (libc::ETIMEDOUT, Class::ConnectTimedOut),
+            (libc::EHOSTUNREACH, Class::ConnectUnreachable),
+            (libc::EADDRNOTAVAIL, Class::ClientNoAddress),
+            (libc::EMFILE, Class::ClientNoDescriptor),
+            (libc::ENOBUFS, Class::ClientNoBuffer),
+            (libc::EACCES, Class::ClientOther),
+        ];
+        for (errno, class) in connect {
+            assert_eq!(connect_class(&io::Error::from_raw_os_error(errno)), class);
+        }
+        for errno in [libc::ECONNRESET, libc::EPIPE] {
+            assert_eq!(transfer_class(&io::Error::from_raw_os_error(errno)), Class::Reset);
+        }
+    }
+}

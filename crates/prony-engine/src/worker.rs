@@ -1,0 +1,378 @@
+//! One thread of load: one loop, sharing nothing.
+//!
+//! *due requests -> time-outs -> wait -> what is ready*, again and again. A closed loop begins a request on each connection that is
+//! free; an open loop begins one when the schedule says so, on any connection that is idle, opens one more if none is, and queues the
+//! request in order if it may open no more.
+
+mod connection;
+mod deadlines;
+mod pacing;
+mod plan;
+mod transfer;
+
+pub use plan::{chosen_pacing, task, worker_count, Task, Times};
+
+use crate::account::Class;
+use crate::clock::Clock;
+use crate::driver::{Driver, Ready};
+use crate::protocol::Protocol;
+use crate::recorder::{Flight, Recorder};
+use crate::recording::Queue;
+use connection::{Connection, State};
+use deadlines::Deadlines;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What a worker shows of itself while it runs; read by the coordinator.
+#[derive(Debug, Default)]
+pub struct Gauges {
+    /// `ok` so far.
+    pub ok: AtomicU64,
+    /// Ended otherwise so far.
+    pub failed: AtomicU64,
+    /// Sent and not ended.
+    pub in_flight: AtomicU64,
+    /// Due and not sent.
+    pub queued: AtomicU64,
+}
+
+/// Counts of connections.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub opened: u64,
+    pub reconnects: u64,
+    pub failures: u64,
+    pub retried: u64,
+}
+
+/// A worker at work.
+pub struct Worker<P: Protocol, D, C> {
+    protocol: P,
+    driver: D,
+    clock: C,
+    task: Task,
+    next_due_ns: Option<u64>,
+    connections: Vec<Connection<P::Reader>>,
+    idle: Vec<usize>,
+    closed: Vec<usize>,
+    connecting: usize,
+    queue: VecDeque<Flight>,
+    deadlines: Deadlines,
+    back_offs: BinaryHeap<Reverse<(u64, usize)>>,
+    ready: Vec<Ready>,
+    buffer: Vec<u8>,
+    last_intended_ns: u64,
+    pub(crate) recorder: Recorder,
+    pub(crate) counts: Counts,
+    pub(crate) queue_figures: Queue,
+    pub(crate) spin_ns: u64,
+}
+
+// Replies up to this size take one call; larger ones several.
+const BUFFER_BYTES: usize = 64 * 1024;
+// A cancellation is seen within this time, whatever else is awaited.
+const MAX_WAIT_NS: u64 = 50_000_000;
+
+impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
+    /// A worker before its first step.
+    pub fn new(protocol: P, driver: D, clock: C, mut task: Task, recorder: Recorder) -> Self {
+        let slots = task.connections;
+        let epoch_ns = task.times.epoch_ns;
+        let next_due_ns = task
+            .schedule
+            .as_mut()
+            .map(|schedule| epoch_ns + schedule.next_due());
+        let connections = (0..slots).map(|_| Connection::new(protocol.reader())).collect();
+        Self {
+            protocol,
+            driver,
+            clock,
+            next_due_ns,
+            connections,
+            idle: Vec::with_capacity(slots),
+            closed: (0..slots).rev().collect(),
+            connecting: 0,
+            queue: VecDeque::with_capacity(1024),
+            deadlines: Deadlines::new(slots),
+            back_offs: BinaryHeap::new(),
+            ready: Vec::with_capacity(1024),
+            buffer: vec![0; BUFFER_BYTES],
+            last_intended_ns: task.times.open_ns,
+            task,
+            recorder,
+            counts: Counts::default(),
+            queue_figures: Queue::default(),
+            spin_ns: 0,
+        }
+    }
+
+    /// Runs to the end of the drain, or until `cancelled`; `on_open` is called once, at the opening of the window.
+    ///
+    /// # Errors
+    /// When the driver cannot wait; failures of requests are counted, not returned.
+    pub fn run(
+        &mut self,
+        cancelled: &AtomicBool,
+        gauges: &Gauges,
+        on_open: &mut dyn FnMut(),
+    ) -> std::io::Result<()> {
+        let mut is_open = false;
+        self.begin_all();
+        loop {
+            let now_ns = self.clock.now();
+            if !is_open && now_ns >= self.task.times.open_ns {
+                is_open = true;
+                self.spin_ns = 0;
+                self.counts = Counts::default();
+                on_open();
+            }
+            if cancelled.load(Ordering::Relaxed) {
+                self.task.times.close_ns = now_ns;
+                break;
+            }
+            self.tick(now_ns);
+            if self.is_done(now_ns) {
+                break;
+            }
+            self.show(gauges);
+            self.wait()?;
+            self.handle_ready();
+        }
+        self.end_outstanding();
+        self.show(gauges);
+        Ok(())
+    }
+
+    /// Answered requests by slot.
+    pub(crate) fn answered(&self) -> impl Iterator<Item = u64> + '_ {
+        self.connections.iter().map(|connection| connection.answered)
+    }
+
+    fn is_open_loop(&self) -> bool {
+        self.task.schedule.is_some()
+    }
+
+    fn in_window(&self, at_ns: u64) -> bool {
+        at_ns >= self.task.times.open_ns && at_ns < self.task.times.close_ns
+    }
+
+    /// A closed loop starts on all connections at once; an open loop when the first request is due.
+    fn begin_all(&mut self) {
+        if !self.is_open_loop() {
+            let now_ns = self.clock.now();
+            (0..self.connections.len()).for_each(|slot| self.begin(slot, now_ns));
+        }
+    }
+
+    /// Everything that falls due by itself.
+    fn tick(&mut self, now_ns: u64) {
+        self.take_due(now_ns);
+        self.expire_queue(now_ns);
+        self.expire_slots(now_ns);
+        self.end_back_offs(now_ns);
+        self.open_for_queue(now_ns);
+    }
+
+    fn take_due(&mut self, now_ns: u64) {
+        while let Some(due_ns) = self.next_due_ns.filter(|&due_ns| due_ns <= now_ns) {
+            let recorded = self.in_window(due_ns);
+            if due_ns >= self.task.times.close_ns || (recorded && !self.take_from_budget()) {
+                self.next_due_ns = None;
+                return;
+            }
+            self.last_intended_ns = due_ns;
+            self.arrive(Flight {
+                intended_ns: due_ns,
+                sent_ns: None,
+                recorded,
+                retried: false,
+            });
+            let epoch_ns = self.task.times.epoch_ns;
+            self.next_due_ns = self
+                .task
+                .schedule
+                .as_mut()
+                .map(|schedule| epoch_ns + schedule.next_due());
+        }
+    }
+
+    /// An arrival of the open loop: sent, or queued.
+    fn arrive(&mut self, flight: Flight) {
+        self.recorder.scheduled(&flight);
+        match self.take_idle() {
+            Some((slot, since_ns)) => self.send(slot, flight, since_ns),
+            None => {
+                self.queue.push_back(flight);
+                self.queue_figures.waited += u64::from(flight.recorded);
+                self.queue_figures.max_length = self.queue_figures.max_length.max(self.queue.len() as u64);
+            }
+        }
+    }
+
+    fn take_idle(&mut self) -> Option<(usize, u64)> {
+        while let Some(slot) = self.idle.pop() {
+            self.connections[slot].listed = false;
+            if let State::Idle { since_ns } = self.connections[slot].state {
+                return Some((slot, since_ns));
+            }
+        }
+        None
+    }
+
+    /// Takes one request from the count that ends the run; true where no count does.
+    fn take_from_budget(&mut self) -> bool {
+        match &mut self.task.requests {
+            Some(0) => false,
+            Some(left) => {
+                *left -= 1;
+                true
+            }
+            None => true,
+        }
+    }
+
+    /// A free connection of the closed loop begins its next request, unless the load is over.
+    fn begin(&mut self, slot: usize, now_ns: u64) {
+        let recorded = self.in_window(now_ns);
+        let may_begin = now_ns < self.task.times.close_ns && (!recorded || self.take_from_budget());
+        if !may_begin {
+            return;
+        }
+        let flight = Flight {
+            intended_ns: now_ns,
+            sent_ns: None,
+            recorded,
+            retried: false,
+        };
+        self.recorder.scheduled(&flight);
+        match self.connections[slot].state {
+            State::Idle { since_ns } => self.send(slot, flight, since_ns),
+            _ => {
+                self.connections[slot].flight = Some(flight);
+                self.connect(slot, now_ns);
+            }
+        }
+    }
+
+    /// The open loop: as many attempts under way as requests wait, while slots last.
+    fn open_for_queue(&mut self, now_ns: u64) {
+        while self.connecting < self.queue.len() {
+            let Some(slot) = self.closed.pop() else { return };
+            self.connect(slot, now_ns);
+        }
+    }
+
+    fn expire_queue(&mut self, now_ns: u64) {
+        while let Some(&first) = self.queue.front() {
+            if first.intended_ns + self.task.times.timeout_ns > now_ns {
+                return;
+            }
+            self.queue.pop_front();
+            let (class, detail) = match (first.sent_ns, self.connecting) {
+                (Some(_), _) => (
+                    Class::TimedOut,
+                    "sent again after a close, and no connection before the time-out",
+                ),
+                (None, 0) => (Class::NotSentQueue, "no connection was free before the time-out"),
+                (None, _) => (Class::ConnectTimedOut, "no connection before the time-out"),
+            };
+            self.recorder.ended(&first, class, now_ns, 0, detail);
+        }
+    }
+
+    fn expire_slots(&mut self, now_ns: u64) {
+        while let Some((at_ns, slot)) = self.deadlines.first() {
+            if at_ns > now_ns {
+                return;
+            }
+            let connecting = matches!(self.connections[slot].state, State::Connecting { .. });
+            if connecting {
+                self.connect_failed(
+                    slot,
+                    Class::ConnectTimedOut,
+                    now_ns,
+                    "no connection before the time-out",
+                );
+            } else {
+                self.end(
+                    slot,
+                    Class::TimedOut,
+                    now_ns,
+                    "no complete reply before the time-out",
+                );
+                self.disconnect(slot);
+                self.free(slot, now_ns);
+            }
+        }
+    }
+
+    fn end_back_offs(&mut self, now_ns: u64) {
+        while let Some(&Reverse((at_ns, slot))) = self.back_offs.peek() {
+            if at_ns > now_ns {
+                return;
+            }
+            self.back_offs.pop();
+            self.connections[slot].state = State::Closed;
+            self.begin(slot, now_ns);
+        }
+    }
+
+    fn is_done(&self, now_ns: u64) -> bool {
+        let times = &self.task.times;
+        let (is_over, over_ns) = match self.task.requests {
+            None => (now_ns >= times.close_ns, times.close_ns),
+            Some(left) => (left == 0 && now_ns >= times.open_ns, self.last_intended_ns),
+        };
+        if !is_over {
+            return false;
+        }
+        let drained = self.recorder.outstanding() == 0;
+        // A closed loop that counts has no schedule to fall behind: each of its requests ends by its own time-out.
+        let may_wait = self.task.requests.is_some() && !self.is_open_loop();
+        drained || (!may_wait && now_ns >= over_ns.saturating_add(times.grace_ns))
+    }
+
+    /// Accounts for all that is still under way.
+    fn end_outstanding(&mut self) {
+        let now_ns = self.clock.now();
+        for slot in 0..self.connections.len() {
+            let sent = self.connections[slot]
+                .flight
+                .is_some_and(|flight| flight.sent_ns.is_some());
+            self.end(slot, class_at_end(sent), now_ns, "the run ended");
+            self.driver.close(slot);
+        }
+        while let Some(flight) = self.queue.pop_front() {
+            self.recorder.ended(
+                &flight,
+                class_at_end(flight.sent_ns.is_some()),
+                now_ns,
+                0,
+                "the run ended",
+            );
+        }
+    }
+
+    fn show(&self, gauges: &Gauges) {
+        let account = &self.recorder.account;
+        let waiting = self.recorder.outstanding() - self.recorder.in_flight();
+        gauges.ok.store(account.ok, Ordering::Relaxed);
+        gauges.failed.store(
+            account.scheduled - account.ok - self.recorder.outstanding(),
+            Ordering::Relaxed,
+        );
+        gauges
+            .in_flight
+            .store(self.recorder.in_flight(), Ordering::Relaxed);
+        gauges.queued.store(waiting, Ordering::Relaxed);
+    }
+}
+
+fn class_at_end(sent: bool) -> Class {
+    if sent {
+        Class::InFlightAtEnd
+    } else {
+        Class::NotSentEnd
+    }
+}

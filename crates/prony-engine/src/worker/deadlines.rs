@@ -1,0 +1,115 @@
+//! When the requests of the slots time out: a list in order of time, threaded through the slots.
+//!
+//! All requests have one time-out and begin in order, so a new deadline nearly always goes to the end: adding and removing take no
+//! search, and nothing is left behind by requests that were answered.
+
+const NONE: usize = usize::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    at_ns: u64,
+    before: usize,
+    after: usize,
+    listed: bool,
+}
+
+/// At most one deadline for each slot.
+#[derive(Debug)]
+pub struct Deadlines {
+    links: Vec<Link>,
+    first: usize,
+    last: usize,
+}
+
+impl Deadlines {
+    /// None yet, for so many slots.
+    pub fn new(slots: usize) -> Self {
+        let unlisted = Link {
+            at_ns: 0,
+            before: NONE,
+            after: NONE,
+            listed: false,
+        };
+        Self {
+            links: vec![unlisted; slots],
+            first: NONE,
+            last: NONE,
+        }
+    }
+
+    /// Sets the deadline of a slot, in place of an earlier one.
+    pub fn set(&mut self, slot: usize, at_ns: u64) {
+        self.remove(slot);
+        let mut before = self.last;
+        while before != NONE && self.links[before].at_ns > at_ns {
+            before = self.links[before].before;
+        }
+        let after = if before == NONE {
+            self.first
+        } else {
+            self.links[before].after
+        };
+        self.links[slot] = Link {
+            at_ns,
+            before,
+            after,
+            listed: true,
+        };
+        self.join(before, slot);
+        self.join(slot, after);
+    }
+
+    /// Takes back the deadline of a slot, if it has one.
+    pub fn remove(&mut self, slot: usize) {
+        let Link {
+            before,
+            after,
+            listed,
+            ..
+        } = self.links[slot];
+        if listed {
+            self.links[slot].listed = false;
+            self.join(before, after);
+        }
+    }
+
+    /// The earliest: when, and whose.
+    pub fn first(&self) -> Option<(u64, usize)> {
+        (self.first != NONE).then(|| (self.links[self.first].at_ns, self.first))
+    }
+
+    fn join(&mut self, before: usize, after: usize) {
+        match before {
+            NONE => self.first = after,
+            slot => self.links[slot].after = after,
+        }
+        match after {
+            NONE => self.last = before,
+            slot => self.links[slot].before = before,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn the_first_is_always_the_earliest(steps in proptest::collection::vec((0usize..8, proptest::option::of(0u64..50)), 0..200)) {
+            let (mut list, mut model) = (Deadlines::new(8), BTreeMap::new());
+            for (slot, at) in steps {
+                match at {
+                    Some(at) => { list.set(slot, at); model.insert(slot, at); }
+                    None => { list.remove(slot); model.remove(&slot); }
+                }
+                prop_assert_eq!(list.first().map(|(at, _)| at), model.values().min().copied());
+                if let Some((at, slot)) = list.first() {
+                    prop_assert_eq!(model.get(&slot), Some(&at));
+                }
+            }
+        }
+    }
+}

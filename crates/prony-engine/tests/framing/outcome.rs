@@ -1,0 +1,140 @@
+//! What a reply comes to, and the ways to feed it.
+
+use prony_engine::protocol::http1::{EndOfStream, Progress, ReplyReader};
+
+/// How a reply ends when its bytes are followed by the peer's close.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Reply {
+        status: u16,
+        body: Vec<u8>,
+        keeps_alive: bool,
+        surplus: usize,
+    },
+    Malformed(&'static str),
+    Unfinished(EndOfStream),
+}
+
+/// Feeds pieces until the reply has ended; pieces that are left count as surplus.
+pub fn read_with<'d>(reader: &mut ReplyReader, pieces: impl IntoIterator<Item = &'d [u8]>) -> Outcome {
+    reader.reset();
+    let mut body = Vec::new();
+    let mut pieces = pieces.into_iter();
+    let mut surplus = 0;
+    loop {
+        let Some(piece) = pieces.next() else {
+            match reader.end_of_stream() {
+                EndOfStream::Complete => break,
+                unfinished => return Outcome::Unfinished(unfinished),
+            }
+        };
+        match reader.feed(piece, &mut |part| {
+            assert!(!part.is_empty(), "an empty piece of body");
+            body.extend_from_slice(part);
+        }) {
+            Progress::More => (),
+            Progress::Complete { surplus: here } => {
+                surplus = here + pieces.by_ref().map(<[u8]>::len).sum::<usize>();
+                break;
+            }
+            Progress::Malformed(reason) => return Outcome::Malformed(reason),
+        }
+    }
+    assert_eq!(reader.body_bytes(), body.len() as u64);
+    Outcome::Reply {
+        status: reader.status(),
+        body,
+        keeps_alive: reader.keeps_alive(),
+        surplus,
+    }
+}
+
+pub fn read_whole(data: &[u8], is_head_request: bool) -> Outcome {
+    read_with(&mut ReplyReader::new(is_head_request), [data])
+}
+
+/// Split points of `data` in two: every one, or of a long reply every 251st (a prime, so that no period is met).
+fn splits(data: &[u8]) -> impl Iterator<Item = usize> {
+    let step = if data.len() <= 4096 { 1 } else { 251 };
+    (0..=data.len()).step_by(step)
+}
+
+/// The outcome of `data`, after it was the same whole, byte by byte and split in two, by readers that are new and by
+/// one that has seen the same reply before.
+fn read_every_way(name: &str, data: &[u8], is_head_request: bool) -> Outcome {
+    let whole = read_whole(data, is_head_request);
+    let mut used = ReplyReader::new(is_head_request);
+    let mut check = |pieces: &[&[u8]], how: &str| {
+        let mut fresh = ReplyReader::new(is_head_request);
+        for reader in [&mut fresh, &mut used] {
+            assert_eq!(read_with(reader, pieces.iter().copied()), whole, "{name}, {how}");
+        }
+    };
+    check(&[data], "whole");
+    check(&[data], "whole, again");
+    check(&data.chunks(1).collect::<Vec<_>>(), "byte by byte");
+    for at in splits(data) {
+        let (first, second) = data.split_at(at);
+        check(&[first, second], &format!("split at {at}"));
+    }
+    whole
+}
+
+#[track_caller]
+pub fn assert_reply(name: &str, data: impl AsRef<[u8]>, expected: (u16, &str, bool, usize)) {
+    assert_reply_to(false, name, data, expected);
+}
+
+#[track_caller]
+pub fn assert_reply_to(
+    is_head_request: bool,
+    name: &str,
+    data: impl AsRef<[u8]>,
+    (status, body, keeps_alive, surplus): (u16, &str, bool, usize),
+) {
+    let expected = Outcome::Reply {
+        status,
+        body: body.as_bytes().to_vec(),
+        keeps_alive,
+        surplus,
+    };
+    assert_eq!(
+        read_every_way(name, data.as_ref(), is_head_request),
+        expected,
+        "{name}"
+    );
+}
+
+#[track_caller]
+pub fn assert_malformed(reason: &'static str, cases: &[&str]) {
+    for case in cases {
+        let name: String = case.chars().take(100).collect();
+        assert_eq!(
+            read_every_way(&name, case.as_bytes(), false),
+            Outcome::Malformed(reason),
+            "{name:?}"
+        );
+    }
+}
+
+#[track_caller]
+pub fn assert_unfinished(expected: EndOfStream, cases: &[&str]) {
+    for case in cases {
+        assert_eq!(
+            read_every_way(case, case.as_bytes(), false),
+            Outcome::Unfinished(expected),
+            "{case:?}"
+        );
+    }
+}
+
+pub const KEEPS: bool = true;
+pub const CLOSES: bool = false;
+
+pub fn with_fields(fields: &str, body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\n{fields}\r\n{body}")
+}
+
+pub fn chunked(body: &str) -> String {
+    with_fields("Transfer-Encoding: chunked\r\n", body)
+}
