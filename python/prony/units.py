@@ -9,16 +9,22 @@ The only place that converts or formats. Must not know what is measured.
 """
 
 import re
-from typing import NewType
+from collections.abc import Iterable
+from statistics import median
+from typing import NamedTuple, NewType
 
 __all__ = [
     "Bytes",
     "Nanoseconds",
     "PerSecond",
     "Ratio",
+    "Scale",
+    "bytes_scale",
+    "duration_scale",
     "format_bytes",
     "format_count",
     "format_duration",
+    "format_in",
     "format_percent",
     "format_rate",
     "parse_bytes",
@@ -33,6 +39,8 @@ PerSecond = NewType("PerSecond", float)
 Ratio = NewType("Ratio", float)
 
 _SECOND_NS = 1_000_000_000
+_DURATION_STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_BYTES_STEPS = ((1024.0**3, "GiB"), (1024.0**2, "MiB"), (1024.0, "KiB"), (1.0, "B"))
 _DURATION_NS = {
     "ns": 1,
     "us": 1_000,
@@ -124,12 +132,12 @@ def _scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
 
 def format_duration(value_ns: float) -> str:
     """Return a duration with three significant digits and its unit: ``12.1 ms``."""
-    return _scaled(value_ns, ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")))
+    return _scaled(value_ns, _DURATION_STEPS)
 
 
 def format_bytes(value: float) -> str:
     """Return a size with three significant digits in binary units: ``52.7 MiB``."""
-    return _scaled(value, ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"), (1, "B")))
+    return _scaled(value, _BYTES_STEPS)
 
 
 def format_rate(value: float) -> str:
@@ -154,3 +162,43 @@ def format_percent(ratio: float) -> str:
 def format_count(value: float) -> str:
     """Return a count with thousands separated."""
     return f"{value:,.0f}"
+
+
+class Scale(NamedTuple):
+    """The unit that a table's column is written in: a value is divided by ``size``."""
+
+    size: float
+    unit: str
+
+
+def _common_scale(values: Iterable[float], steps: tuple[tuple[float, str], ...]) -> Scale:
+    known = [abs(value) for value in values if value]
+    typical = median(known) if known else 0.0
+    return Scale(*next((step for step in steps if typical >= step[0]), steps[-1]))
+
+
+def duration_scale(values_ns: Iterable[float]) -> Scale:
+    """Return the unit in which most of these durations read best."""
+    return _common_scale(values_ns, _DURATION_STEPS)
+
+
+def bytes_scale(values: Iterable[float]) -> Scale:
+    """Return the unit in which most of these sizes read best."""
+    return _common_scale(values, _BYTES_STEPS)
+
+
+def format_in(value: float, scale: Scale, half_width: float | None = None) -> str:
+    """Return a value in the unit of its column, without the unit, and with its half-width where there is one.
+
+    >>> format_in(2_220_000, Scale(1e6, "ms"), 320_000)
+    '2.22 ±0.32'
+    """
+    scaled = value / scale.size
+    magnitude = abs(scaled)
+    decimals = 0 if magnitude >= 99.95 else 1 if magnitude >= 9.995 else 2 if magnitude >= 0.0995 else 3
+    text = f"{scaled:,.{decimals}f}"
+    if half_width is None:
+        return text
+    # A width that rounds to nothing is still not nothing.
+    least = 10.0**-decimals if half_width > 0 else 0.0
+    return f"{text} ±{max(half_width / scale.size, least):,.{decimals}f}"

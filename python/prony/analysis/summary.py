@@ -11,12 +11,12 @@ from math import fsum, sqrt
 from statistics import median
 
 from prony.analysis.compare import student_t
-from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES, class_count
+from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES, class_count, latency_summaries
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.metrics import METRICS
-from prony.model import Cell, Json, LogTail, Ok, Outcome, Trial
+from prony.model import Cell, Json, LogTail, Ok, Outcome, Placement, Trial
 
 __all__ = [
     "CellSummary",
@@ -24,6 +24,7 @@ __all__ = [
     "TrialFigures",
     "estimate",
     "figures",
+    "flat_account",
     "latest_attempts",
     "summarise_cell",
 ]
@@ -43,10 +44,11 @@ class TrialFigures:
     metrics: Mapping[str, Value]
     roles: Mapping[str, Mapping[str, Value]]
     account: Mapping[str, int]
-    censored: bool
+    censored_from: float | None
     limited: str | None
     log: LogTail
     command: tuple[str, ...]
+    placement: Placement | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,10 @@ class CellSummary:
     """A cell: ``ok`` of ``total`` trials count, ``others`` are those that do not. ``account``: requests by
     class, summed.
 
-    ``unqualified``: null, or why the cell's speed enters no comparison. ``limited``: why the generator and
-    not the server may have set the figures, in some trial. ``by_block``: metrics of the trials that count,
-    by block.
+    ``censored_from``: the least percentile, over the trials, from which latencies of all requests are lower
+    bounds. ``unqualified``: null, or why the cell's speed enters no comparison. ``limited``: why the
+    generator and not the server may have set the figures, in some trial. ``by_block``: metrics of the
+    trials that count, by block.
     """
 
     cell: Cell
@@ -89,14 +92,17 @@ class CellSummary:
     roles: Mapping[str, Mapping[str, Estimated]]
     account: Mapping[str, int]
     error_ratio: float | None
-    censored: bool
+    censored_from: float | None
     unqualified: str | None
     limited: str | None
     others: tuple[TrialFigures, ...]
     by_block: Mapping[int, Mapping[str, Value]]
 
 
-def _flat_account(recording: Json | None) -> dict[str, int]:
+def flat_account(recording: Json | None) -> dict[str, int]:
+    """Return the account by class, `bad_status` by code, without the classes that are 0 (but `scheduled`
+    and `ok`).
+    """
     if recording is None:
         return {}
     account = recording["account"]
@@ -110,9 +116,17 @@ def _flat_account(recording: Json | None) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count or name in ("scheduled", "ok")}
 
 
+def _censored_from(recording: Json | None) -> float | None:
+    if recording is None:
+        return None
+    summaries = latency_summaries(recording)
+    summary = summaries["all", "response"] or summaries["all", "service"]
+    return None if summary is None else summary.censored_from
+
+
 def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
-    account = _flat_account(trial.recording)
+    account = flat_account(trial.recording)
     generator = (trial.recording or {}).get("generator") or {}
     return TrialFigures(
         cell_id=trial.cell_id,
@@ -122,10 +136,11 @@ def figures(trial: Trial) -> TrialFigures:
         metrics=trial_metrics(trial),
         roles=role_metrics(trial),
         account=account,
-        censored=any(name in account for name in UNANSWERED_CLASSES),
+        censored_from=_censored_from(trial.recording),
         limited=generator.get("limited"),
         log=trial.log,
         command=trial.command,
+        placement=trial.placement,
     )
 
 
@@ -203,7 +218,7 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures]) -> CellSummary:
         roles={role: _role([trial.roles.get(role, {}) for trial in counted]) for role in roles},
         account=dict(account),
         error_ratio=error_ratio,
-        censored=any(trial.censored for trial in counted),
+        censored_from=min((t.censored_from for t in counted if t.censored_from is not None), default=None),
         unqualified=_unqualified(len(counted), len(own), error_ratio),
         limited=next((trial.limited for trial in counted if trial.limited), None),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),

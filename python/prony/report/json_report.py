@@ -1,0 +1,144 @@
+"""A study's report as JSON with stable keys (`prony report FILE --json`). docs/reference/report-json.md
+lists them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from prony.analysis.answer import Answer
+from prony.analysis.missing import Missing
+from prony.analysis.summary import CellSummary, Estimate, TrialFigures
+from prony.archive import Archive, SubjectRecord
+from prony.archive.codec import encode_engine, encode_sandbox, encode_workload
+from prony.model import Failed, Invalid, Json
+from prony.report.reading import Group, Reading, read_archive
+
+__all__ = ["VERSION", "reading_json", "report_json"]
+
+VERSION = 1
+
+
+def _estimates(metrics: Mapping[str, Estimate | Missing]) -> Json:
+    return {
+        name: {"missing": value.reason} if isinstance(value, Missing) else asdict(value)
+        for name, value in metrics.items()
+    }
+
+
+def _trial(trial: TrialFigures) -> Json:
+    return {"block": trial.block, "attempt": trial.attempt, **_outcome(trial), "log": trial.log.text}
+
+
+def _outcome(trial: TrialFigures) -> Json:
+    match trial.outcome:
+        case Failed(stage, reason):
+            return {"outcome": "failed", "stage": stage, "reason": reason}
+        case Invalid(reason):
+            return {"outcome": "invalid", "stage": None, "reason": reason}
+        case _:
+            return {"outcome": "ok", "stage": None, "reason": None}
+
+
+def _cell(cell: CellSummary) -> Json:
+    return {
+        "cell_id": cell.cell.id,
+        "subject": cell.cell.subject.name,
+        "trials_ok": cell.ok,
+        "trials": cell.total,
+        "qualified": cell.unqualified is None,
+        "unqualified_reason": cell.unqualified,
+        "generator_limited": cell.limited,
+        "error_ratio": cell.error_ratio,
+        "censored_from": cell.censored_from,
+        "account": dict(cell.account),
+        "metrics": _estimates(cell.metrics),
+        "roles": {role: _estimates(metrics) for role, metrics in cell.roles.items()},
+        "by_block": {
+            str(block): {
+                name: None if isinstance(value, Missing) else value for name, value in metrics.items()
+            }
+            for block, metrics in cell.by_block.items()
+        },
+        "uncounted": [_trial(trial) for trial in cell.others],
+    }
+
+
+def _answer(found: Answer, subjects: Mapping[str, SubjectRecord]) -> Json:
+    record = subjects.get(found.leader or "")
+    return {
+        "metric": found.metric,
+        "leader": found.leader,
+        "ties": list(found.ties),
+        "blocks": found.blocks,
+        "decided": found.decided,
+        "reason": found.reason,
+        "command_line": None if record is None else record.command_line,
+        "comparisons": {
+            name: {**asdict(comparison), "verdict": comparison.verdict.value}
+            for name, comparison in found.comparisons.items()
+        },
+    }
+
+
+def _group(group: Group, subjects: Mapping[str, SubjectRecord]) -> Json:
+    return {
+        "workload": encode_workload(group.workload),
+        "engine": encode_engine(group.engine),
+        "sandbox": encode_sandbox(group.sandbox),
+        "cells": [_cell(cell) for cell in group.cells],
+        "answer": _answer(group.answer, subjects),
+    }
+
+
+def _subject(record: SubjectRecord) -> Json:
+    return {
+        "server_version": record.server_version,
+        "interpreter": record.interpreter,
+        "packages": dict(record.packages),
+        "lock_digest": record.lock_digest,
+        "settings": dict(record.settings),
+        "command_line": record.command_line,
+        "sandbox": record.sandbox,
+        "facts": record.facts,
+        "unavailable": record.unavailable,
+    }
+
+
+def reading_json(reading: Reading) -> Json:
+    """Return the report of a study that has been read, as JSON. A missing value is null or names its
+    reason.
+    """
+    plan = reading.plan
+    return {
+        "version": VERSION,
+        "plan": {
+            "name": plan.name,
+            "title": plan.title,
+            "question": plan.question,
+            "profile": plan.profile,
+            "blocks": plan.blocks,
+            "seed": plan.seed,
+        },
+        "runs": [{**asdict(run), "status": run.status.value} for run in reading.runs],
+        "fingerprint": reading.fingerprint,
+        "subjects": {name: _subject(record) for name, record in reading.subjects.items()},
+        "groups": [_group(group, reading.subjects) for group in reading.groups],
+        "findings": [
+            {
+                "subject": found.subject,
+                "rule": found.finding.rule,
+                "confidence": found.finding.confidence.value,
+                "sentence": found.finding.sentence,
+                "numbers": dict(found.finding.numbers),
+                "advice": found.finding.advice,
+                "trials": found.trials,
+                "of": found.of,
+            }
+            for found in reading.findings
+        ],
+    }
+
+
+def report_json(archive: Archive) -> Json:
+    """Return the report of a study from its archive, as JSON."""
+    return reading_json(read_archive(archive))

@@ -1,0 +1,101 @@
+"""An archive read once, as what all reports of a study are made from."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from prony.analysis.answer import Answer, answer
+from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
+from prony.archive import Archive, Run, SubjectRecord, TrialRecord
+from prony.diagnosis import Evidence, Finding, diagnose
+from prony.model import Cell, EngineChoice, Json, Placement, Plan, SandboxChoice, TrialRole, Workload
+
+__all__ = ["Found", "Group", "Reading", "read", "read_archive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding about a subject: the first of its kind, and in how many of its trials it was made."""
+
+    subject: str
+    finding: Finding
+    trials: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The cells that share a workload, generator and sandbox, and the best of them."""
+
+    workload: Workload
+    engine: EngineChoice
+    sandbox: SandboxChoice
+    cells: tuple[CellSummary, ...]
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All that reports of a study say, as values."""
+
+    plan: Plan
+    runs: tuple[Run, ...]
+    fingerprint: Json
+    subjects: Mapping[str, SubjectRecord]
+    groups: tuple[Group, ...]
+    findings: tuple[Found, ...]
+    placements: tuple[Placement, ...]
+
+
+def _merge(findings: Iterable[tuple[str, Finding]], trials: Mapping[str, int]) -> tuple[Found, ...]:
+    first: dict[tuple[str, str], Finding] = {}
+    count: dict[tuple[str, str], int] = {}
+    for subject, finding in findings:
+        key = (subject, finding.rule)
+        first.setdefault(key, finding)
+        count[key] = count.get(key, 0) + 1
+    return tuple(Found(key[0], finding, count[key], trials[key[0]]) for key, finding in first.items())
+
+
+def _groups(cells: Iterable[Cell], trials: Iterable[TrialFigures]) -> tuple[Group, ...]:
+    alike: dict[tuple[Workload, EngineChoice, SandboxChoice], list[CellSummary]] = {}
+    known = tuple(trials)
+    for cell in cells:
+        key = (cell.workload, cell.engine, cell.sandbox)
+        alike.setdefault(key, []).append(summarise_cell(cell, known))
+    return tuple(Group(*key, tuple(found), answer(found)) for key, found in alike.items())
+
+
+def read(
+    plan: Plan,
+    runs: tuple[Run, ...],
+    subjects: Mapping[str, SubjectRecord],
+    trials: Iterable[TrialRecord],
+) -> Reading:
+    """Return what the values of an archive say. Each trial is dropped when its figures have been taken."""
+    cells = {cell.id: cell for cell in plan.cells}
+    taken: list[TrialFigures] = []
+    findings: list[tuple[str, Finding]] = []
+    count: dict[str, int] = {}
+    for record in trials:
+        trial = record.trial
+        if trial.role is not TrialRole.SUBJECT or trial.cell_id not in cells:
+            continue
+        cell = cells[trial.cell_id]
+        name = cell.subject.name
+        count[name] = count.get(name, 0) + 1
+        taken.append(figures(trial))
+        findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
+    return Reading(
+        plan=plan,
+        runs=runs,
+        fingerprint=runs[0].fingerprint if runs else {},
+        subjects=subjects,
+        groups=_groups(plan.cells, taken),
+        findings=_merge(findings, count),
+        placements=tuple(dict.fromkeys(trial.placement for trial in taken if trial.placement is not None)),
+    )
+
+
+def read_archive(archive: Archive) -> Reading:
+    """Return what ``archive`` says."""
+    return read(archive.plan(), archive.runs(), archive.subjects(), archive.trials())

@@ -1,0 +1,251 @@
+"""A study's report: the tables, what went wrong and why, and the answer as its last lines."""
+
+from collections.abc import Iterator
+
+from prony.analysis.answer import Answer
+from prony.analysis.compare import LEAST_BLOCKS, Comparison, Verdict
+from prony.analysis.summary import CellSummary, Estimate, TrialFigures
+from prony.archive import Archive, RunStatus
+from prony.metrics import METRICS, format_metric
+from prony.model import ClosedLoop, Failed, Invalid
+from prony.report.document import (
+    Block,
+    Command,
+    Document,
+    Footnotes,
+    Notes,
+    Paragraph,
+    Section,
+    Tone,
+)
+from prony.report.reading import Group, Reading, read_archive
+from prony.report.tables import failures_table, populations_table, ranked, subjects_table
+from prony.report.words import machine_words, signed_percent
+
+__all__ = ["reading_document", "study_document"]
+
+_LOG_LINES = 3
+
+
+# --- the head ---------------------------------------------------------------------------------------------
+
+
+def _blocks(count: int) -> str:
+    return f"{count} block{'s' if count != 1 else ''}"
+
+
+def _too_few(reading: Reading) -> tuple[Block, ...]:
+    count = reading.plan.blocks
+    if count >= LEAST_BLOCKS:
+        return ()
+    be = "is" if count == 1 else "are"
+    text = (
+        f"{_blocks(count)} {be} too few for verdicts: they need {LEAST_BLOCKS}, and 10 are better. For those:"
+    )
+    return (Paragraph(text, Tone.WARNING), Command(f"prony study {reading.plan.name} --profile full"))
+
+
+def _head(reading: Reading) -> Section:
+    plan = reading.plan
+    facts = f"{plan.name}: {plan.profile} profile, {_blocks(plan.blocks)}, seed {plan.seed}"
+    if len(reading.runs) > 1:
+        facts += f", {len(reading.runs)} runs"
+    blocks = list(_too_few(reading))
+    if any(run.status is RunStatus.INTERRUPTED for run in reading.runs[-1:]):
+        blocks.append(
+            Paragraph("The last run was interrupted: the figures are of the trials before.", Tone.WARNING)
+        )
+    if plan.question:
+        blocks.append(Paragraph(plan.question))
+    return Section(
+        "", (*blocks, Paragraph(facts, Tone.QUIET), Paragraph(machine_words(reading.fingerprint), Tone.QUIET))
+    )
+
+
+# --- the tables -------------------------------------------------------------------------------------------
+
+
+def _best(found: Answer) -> tuple[str, ...]:
+    return () if found.leader is None else (found.leader, *found.ties)
+
+
+def _group_heading(group: Group) -> str:
+    text = group.workload.describe()
+    return text[0].upper() + text[1:]
+
+
+def _group_section(group: Group) -> Section:
+    notes = Footnotes()
+    cells = ranked(group.cells, group.answer.metric)
+    if not cells:
+        return Section(_group_heading(group), (Paragraph("No trial was run."),))
+    blocks: list[Block] = []
+    if isinstance(group.workload.loop, ClosedLoop):
+        blocks.append(
+            Paragraph(
+                "The load is as high as each server takes: latencies are those at saturation, "
+                "and compare servers under different loads.",
+                Tone.QUIET,
+            )
+        )
+    blocks.append(subjects_table(cells, _best(group.answer), notes))
+    return Section(_group_heading(group), (*blocks, notes.notes()))
+
+
+def _failure_sections(group: Group) -> Iterator[Section]:
+    cells = ranked(group.cells, group.answer.metric)
+    failures = failures_table(cells) if cells else None
+    if failures is None:
+        return
+    yield Section("Requests that failed, by kind", (failures,))
+    notes = Footnotes()
+    if (both := populations_table(cells, notes)) is not None:
+        yield Section("With and without the failures", (both, notes.notes()))
+
+
+# --- what did not count -----------------------------------------------------------------------------------
+
+
+def _outcome_words(trial: TrialFigures) -> str:
+    match trial.outcome:
+        case Failed(stage, reason):
+            return f"failed at {stage}: {reason}"
+        case Invalid(reason):
+            return f"not valid: {reason}"
+        case _:
+            return "ok"
+
+
+def _uncounted(reading: Reading) -> Section | None:
+    blocks: list[Block] = []
+    for group in reading.groups:
+        for cell in group.cells:
+            for trial in cell.others:
+                blocks.append(
+                    Paragraph(f"{cell.cell.subject.name}, block {trial.block + 1}: {_outcome_words(trial)}")
+                )
+                lines = trial.log.text.rstrip().splitlines()[-_LOG_LINES:]
+                blocks.append(Notes(tuple(("  |", line) for line in lines)))
+    return Section("Trials that do not count", tuple(blocks)) if blocks else None
+
+
+def _unavailable(reading: Reading) -> Section | None:
+    known = [(record.name, record.unavailable) for record in reading.subjects.values() if record.unavailable]
+    items = tuple(("", f"{name}: {reason}") for name, reason in known)
+    return Section("Not measured", (Notes(items),)) if items else None
+
+
+# --- notes ------------------------------------------------------------------------------------------------
+
+
+def _finding_notes(reading: Reading) -> Iterator[str]:
+    for found in reading.findings:
+        often = f" ({found.trials} of {found.of} trials)" if found.of > 1 else ""
+        advice = f" Advice: {found.finding.advice}." if found.finding.advice else ""
+        yield f"{found.subject}: {found.finding.sentence}{often}.{advice}"
+
+
+def _cpus(cpus: tuple[int, ...]) -> str:
+    return f"CPU{'s' if len(cpus) != 1 else ''} {', '.join(map(str, cpus))}"
+
+
+def _sandbox_notes(reading: Reading) -> Iterator[str]:
+    networks = {
+        str(record.sandbox["network"])
+        for record in reading.subjects.values()
+        if record.sandbox.get("network")
+    }
+    if "host" in networks:
+        yield "Servers ran on the host's loopback: sockets left by one trial may be met by the next."
+    elif networks:
+        yield "Each trial ran in a network namespace of its own, server and generator together."
+    if len(reading.placements) == 1:
+        placement = reading.placements[0]
+        if placement.shared:
+            yield f"Server and generator shared {_cpus(placement.server_cpus)}: they slow each other."
+        else:
+            yield f"Server on {_cpus(placement.server_cpus)}, generator on {_cpus(placement.generator_cpus)}."
+    yield "CPU: 100 % is one core; on loopback, part of the network work is billed to the generator."
+
+
+def _notes(reading: Reading) -> Section:
+    items = (*_finding_notes(reading), *_sandbox_notes(reading))
+    if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
+        items = (
+            *items,
+            "±: half of the 95 % interval of the mean over trials; n: trials that count of those run.",
+        )
+    return Section("Notes", (Notes(tuple(("", item) for item in items)),))
+
+
+# --- the answer -------------------------------------------------------------------------------------------
+
+
+def _figure(cell: CellSummary, metric: str) -> str:
+    value = cell.metrics[metric]
+    if not isinstance(value, Estimate):
+        return "—"
+    text = format_metric(metric, value.mean)
+    if value.low is None or value.high is None:
+        return f"{text} (one trial: no interval)"
+    low, high = format_metric(metric, max(value.low, 0.0)), format_metric(metric, value.high)
+    return f"{text} (95 % interval {low} to {high})"
+
+
+def _interval(found: Comparison) -> str:
+    if found.effect is None:
+        return "not compared"
+    text = signed_percent(found.effect)
+    if found.low is None or found.high is None:
+        return text
+    low, high = signed_percent(found.low), signed_percent(found.high)
+    return f"{text}, {100 * (1 - found.level):.3g} % interval {low} to {high}"
+
+
+def _comparison_lines(found: Answer) -> Iterator[str]:
+    for name in found.ties:
+        comparison = found.comparisons[name]
+        needed = f", {comparison.blocks_needed} blocks would tell" if comparison.blocks_needed else ""
+        same = "equivalent" if comparison.verdict is Verdict.EQUIVALENT else f"not told apart from it{needed}"
+        yield f"{name}: {same} ({_interval(comparison)})"
+    others = [name for name in found.comparisons if name not in found.ties]
+    if others:
+        yield f"next: {others[0]} ({_interval(found.comparisons[others[0]])})"
+
+
+def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
+    found = group.answer
+    where = f"{_group_heading(group)}: " if len(reading.groups) > 1 else ""
+    if found.leader is None or found.metric is None:
+        yield Paragraph(f"{where}no answer: {found.reason}.", Tone.WARNING)
+        return
+    cell = next(cell for cell in group.cells if cell.cell.subject.name == found.leader)
+    title = METRICS[found.metric].title
+    if found.decided:
+        claim = (
+            f"is best (n = {found.blocks})" if not found.ties else f"leads, with equals (n = {found.blocks})"
+        )
+    else:
+        claim = f"leads; too few repeats for a verdict (n = {found.blocks})"
+    yield Paragraph(f"{where}{found.leader} {claim}: {title}, {_figure(cell, found.metric)}.", Tone.STRONG)
+    yield Notes(tuple(("", line) for line in _comparison_lines(found)))
+    record = reading.subjects.get(found.leader)
+    if record is not None and record.command_line:
+        yield Command(record.command_line)
+
+
+def reading_document(reading: Reading) -> Document:
+    """Return the report of a study that has been read."""
+    sections = [_head(reading)]
+    for group in reading.groups:
+        sections.append(_group_section(group))
+        sections += _failure_sections(group)
+    sections += [part for part in (_uncounted(reading), _unavailable(reading)) if part is not None]
+    answers = tuple(block for group in reading.groups for block in _answer_blocks(reading, group))
+    sections += [_notes(reading), Section("Answer", answers)]
+    return Document(reading.plan.title or reading.plan.name, tuple(sections))
+
+
+def study_document(archive: Archive) -> Document:
+    """Return the report of a study from its archive."""
+    return reading_document(read_archive(archive))

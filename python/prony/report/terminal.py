@@ -1,0 +1,228 @@
+"""Documents on a terminal: as wide as it is, readable without colour.
+
+All text is stripped of control characters and never parsed as markup: what a server wrote into its log must
+not steer the reader's terminal.
+
+*Source*: NO_COLOR, no-color.org. Control characters: ECMA-48, sections 5.2 and 5.3; bidirectional controls:
+UAX #9.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from prony.report.document import Bars, Block, Cell, Column, Command, Document, Notes, Paragraph, Table, Tone
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+__all__ = ["TerminalReporter", "plain"]
+
+_STYLES = {
+    Tone.PLAIN: "",
+    Tone.STRONG: "bold",
+    Tone.QUIET: "dim",
+    Tone.GOOD: "green",
+    Tone.WARNING: "yellow",
+    Tone.BAD: "red",
+}
+_GAP = 2
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
+_MARKED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]*$")
+_BAR_WIDTH = 40
+# Beyond this, lines of prose are hard to follow.
+_PROSE_WIDTH = 110
+
+
+def plain(text: str) -> str:
+    """Return ``text`` without control sequences and control characters; line ends stay, tabs become spaces.
+
+    >>> plain("\\x1b[31mred\\x1b[0m \\x9b1A\\ttext")
+    'red 1A    text'
+    """
+    return _CONTROLS.sub("", _SEQUENCES.sub("", text)).replace("\t", "    ")
+
+
+class TerminalReporter:
+    """Writes documents to a console; without one, to standard output."""
+
+    def __init__(self, console: "Console | None" = None) -> None:
+        from rich.console import Console
+
+        self._console = console or Console(highlight=False, emoji=False, markup=False)
+
+    def write(self, document: Document) -> None:
+        """Write ``document``."""
+        self._line(_text(document.title, Tone.STRONG))
+        for section in document.sections:
+            self._line(_text("", Tone.PLAIN))
+            if section.heading:
+                self._line(_text(section.heading, Tone.STRONG))
+            for block in section.blocks:
+                self._block(block)
+
+    def _line(self, text: "Text") -> None:
+        self._console.print(text, soft_wrap=True)
+
+    def _block(self, block: Block) -> None:
+        match block:
+            case Paragraph(text, tone):
+                self._prose("", text, tone)
+            case Notes(items):
+                for mark, text in items:
+                    self._prose(f"{mark} " if mark else "", text, Tone.QUIET if mark else Tone.PLAIN)
+            case Command(text):
+                self._line(_text(f"    {plain(text)}", Tone.GOOD))
+            case Bars(rows):
+                for line in _bars(rows):
+                    self._line(line)
+            case Table():
+                for line in table_lines(block, self._console.width):
+                    self._line(line)
+
+    def _prose(self, lead: str, text: str, tone: Tone) -> None:
+        width = min(self._console.width, _PROSE_WIDTH)
+        for number, line in enumerate(_text(text, tone).wrap(self._console, width - len(lead))):
+            line.rstrip()
+            self._line(_text(" " * len(lead) if number else lead, tone).append_text(line))
+
+
+def _text(text: str, tone: Tone) -> "Text":
+    from rich.text import Text
+
+    return Text(plain(text), style=_STYLES[tone])
+
+
+def _bars(rows: Sequence[tuple[str, int, str]]) -> Iterator["Text"]:
+    from rich.cells import cell_len
+
+    most = max((count for _, count, _ in rows), default=0)
+    label_width = max((cell_len(label) for label, _, _ in rows), default=0)
+    count_width = max((len(f"{count:,}") for _, count, _ in rows), default=0)
+    for label, count, note in rows:
+        # Eighths of a cell: a class of few requests must still be seen.
+        eighths = round(8 * _BAR_WIDTH * count / most) if most else 0
+        eighths = max(eighths, 1) if count else 0
+        bar = "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
+        line = _text(f"{label:>{label_width}} {count:>{count_width},} ", Tone.PLAIN)
+        line.append_text(_text(bar, Tone.GOOD))
+        yield line.append_text(_text(f"  {note}" if note else "", Tone.QUIET))
+
+
+# --- tables -----------------------------------------------------------------------------------------------
+
+
+def _widths(table: Table) -> list[int]:
+    from rich.cells import cell_len
+
+    columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
+    return [
+        max([cell_len(column.title), *(cell_len(plain(cell.text)) for cell in cells)])
+        for column, cells in zip(table.columns, columns, strict=True)
+    ]
+
+
+def _parts(table: Table, widths: Sequence[int], limit: int) -> list[list[int]]:
+    """Return the columns of each part of a table that is wider than ``limit``: the first is repeated.
+
+    Columns of one group stay together if they fit.
+    """
+    room = limit - widths[0]
+    groups: list[list[int]] = []
+    for index in range(1, len(table.columns)):
+        same = (
+            groups
+            and table.columns[index].group
+            and table.columns[groups[-1][0]].group == table.columns[index].group
+        )
+        groups[-1].append(index) if same else groups.append([index])
+    parts: list[list[int]] = [[]]
+    for group in groups:
+        for piece in [group] if _needed(group, widths) <= room else [[index] for index in group]:
+            if parts[-1] and _needed([*parts[-1], *piece], widths) > room:
+                parts.append([])
+            parts[-1].extend(piece)
+    return [[0, *part] for part in parts]
+
+
+def _needed(columns: Sequence[int], widths: Sequence[int]) -> int:
+    return sum(widths[index] + _GAP for index in columns)
+
+
+def _pad(text: "Text", width: int, left: bool) -> "Text":
+    from rich.text import Text
+
+    space = Text(" " * max(0, width - text.cell_len))
+    return Text.assemble(text, space) if left else Text.assemble(space, text)
+
+
+def _row(cells: Sequence[Cell], columns: Sequence[Column], widths: Sequence[int]) -> "Text":
+    from rich.text import Text
+
+    padded = [
+        _pad(_text(cell.text, cell.tone), width, column.text)
+        for cell, column, width in zip(cells, columns, widths, strict=True)
+    ]
+    line = Text(" " * _GAP).join(padded)
+    line.rstrip()
+    return line
+
+
+def _group_line(columns: Sequence[Column], widths: Sequence[int]) -> "Text | None":
+    """Return the line of the groups' headings, each over its columns; null if there are none."""
+    if not any(column.group for column in columns):
+        return None
+    line, start = "", 0
+    for index, (column, width) in enumerate(zip(columns, widths, strict=True)):
+        if column.group and (index == 0 or columns[index - 1].group != column.group):
+            span = sum(
+                w + _GAP
+                for c, w in zip(columns[index:], widths[index:], strict=True)
+                if c.group == column.group
+            )
+            title = f" {column.group} "
+            line = (
+                line.ljust(start) + title.center(span - _GAP, "─")
+                if len(title) < span
+                else line.ljust(start) + title
+            )
+        start += width + _GAP
+    return _text(line.rstrip(), Tone.QUIET)
+
+
+def _hang_marks(table: Table) -> Table:
+    """Return ``table`` with its footnotes' marks to the right of the numbers, so that digits stay under
+    digits.
+    """
+    marks = [
+        [len(_MARKED.findall(row[index].text)[0]) for row in table.rows]
+        for index in range(len(table.columns))
+    ]
+    rows = tuple(
+        tuple(
+            cell
+            if column.text
+            else replace(cell, text=cell.text + " " * (max(marks[index]) - marks[index][number]))
+            for index, (cell, column) in enumerate(zip(row, table.columns, strict=True))
+        )
+        for number, row in enumerate(table.rows)
+    )
+    return replace(table, rows=rows)
+
+
+def table_lines(table: Table, limit: int) -> Iterator["Text"]:
+    """Yield the lines of ``table`` in at most ``limit`` columns where its widest column allows."""
+    table = _hang_marks(table)
+    widths = _widths(table)
+    for number, part in enumerate(_parts(table, widths, limit)):
+        if number:
+            yield _text("", Tone.PLAIN)
+        columns, own = [table.columns[index] for index in part], [widths[index] for index in part]
+        if (groups := _group_line(columns, own)) is not None:
+            yield groups
+        yield _row([Cell(column.title, Tone.STRONG) for column in columns], columns, own)
+        for row in table.rows:
+            yield _row([row[index] for index in part], columns, own)

@@ -1,0 +1,65 @@
+"""Words for what the account, the machine and comparisons hold."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from prony.model import Json
+from prony.units import format_bytes
+
+__all__ = ["class_words", "machine_words", "signed_percent"]
+
+_CLASSES: Mapping[str, str] = MappingProxyType(
+    {
+        "ok": "answered as expected",
+        "failed_validation": "answered with another body",
+        "connect_refused": "connection refused",
+        "connect_timed_out": "no connection before the time-out",
+        "connect_unreachable": "server unreachable",
+        "dns": "name not resolved",
+        "tls": "no TLS session",
+        "reset": "connection reset by the server",
+        "eof": "connection closed before a reply",
+        "short_body": "connection closed within a reply",
+        "parse": "reply is not HTTP/1.1",
+        "timed_out": "no complete reply before the time-out",
+        "not_sent_queue": "not sent: no idle connection before the time-out",
+        "not_sent_end": "not sent: still queued at the end",
+        "in_flight_at_end": "unanswered at the end",
+        "client_no_address": "generator: no local port left",
+        "client_no_descriptor": "generator: no file descriptor left",
+        "client_no_buffer": "generator: no memory for sockets",
+        "client_other": "generator: other error",
+    }
+)
+
+
+def class_words(name: str) -> str:
+    """Return a class of the account in words."""
+    if name.startswith("bad_status "):
+        return f"answered with status {name.removeprefix('bad_status ')}"
+    return _CLASSES.get(name, name)
+
+
+def signed_percent(effect: float) -> str:
+    """Return a relative difference, such as ``+12.9 %``; from tenfold on, as a factor."""
+    if effect >= 9:
+        return f"{effect + 1:,.0f} times"
+    return f"{100 * effect:+.1f} %" if abs(effect) < 1 else f"{100 * effect:+.0f} %"
+
+
+def _first(fingerprint: Json, *names: str) -> str | None:
+    return next((str(fingerprint[name]) for name in names if fingerprint.get(name)), None)
+
+
+def machine_words(fingerprint: Json) -> str:
+    """Return the machine in one line; what is not known is left out."""
+    cpus, memory = fingerprint.get("cpus"), fingerprint.get("memory_bytes")
+    count = len(cpus) if isinstance(cpus, list) else cpus
+    parts = (
+        _first(fingerprint, "cpu_model", "cpu"),
+        f"{count} CPUs" if count else None,
+        format_bytes(memory) if isinstance(memory, int) else None,
+        _first(fingerprint, "os", "distribution"),
+        _first(fingerprint, "kernel"),
+    )
+    return ", ".join(part for part in parts if part) or "unknown machine"
