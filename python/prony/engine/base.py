@@ -6,14 +6,14 @@ Must not know how a generator works.
 'Engine'
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import Protocol, cast
 
 from prony.model import Address, Json, Workload
 from prony.sandbox.base import EngineSeat
 
-__all__ = ["Engine", "Native", "NativeMemory", "NativeProcess", "NativeSampler", "OnEvent", "load_native"]
+__all__ = ["Engine", "Native", "OnEvent", "load_native"]
 
 OnEvent = Callable[[Json], None]
 
@@ -33,48 +33,11 @@ class Engine(Protocol):
         ...
 
 
-class NativeProcess(Protocol):
-    """One process as the compiled sampler sees it."""
-
-    pid: int
-    parent_pid: int
-    start_time_ticks: int
-    command: str
-    user_ns: int
-    system_ns: int
-    rss_bytes: int
-    vsz_bytes: int
-    threads: int
-
-
-class NativeMemory(Protocol):
-    """A process's memory, shared pages divided among those who share them (PSS) or left out (USS)."""
-
-    pss_bytes: int
-    uss_bytes: int
-
-
-class NativeSampler(Protocol):
-    """Samples the processes below a root."""
-
-    def sample(self) -> Sequence[NativeProcess]:
-        """Return them as they are now."""
-        ...
-
-
 class Native(Protocol):
     """What Prony uses of the compiled module ``prony._engine``."""
 
     def run(self, spec: str, on_event: Callable[[str], None] | None) -> str:
         """Run a specification and return the Recording; both are JSON."""
-        ...
-
-    def ProcessSampler(self, root_pid: int, include_root: bool = False) -> NativeSampler:  # noqa: N802
-        """Return a sampler of the processes below ``root_pid``."""
-        ...
-
-    def process_memory(self, pid: int) -> NativeMemory | None:
-        """Return a process's memory; null when it is gone or may not be read."""
         ...
 
 

@@ -53,7 +53,7 @@ def _handle_signals() -> None:
 
 
 def _take_seat(seat: Json, parent: int) -> None:
-    """Enter the subject's network, its CPUs and its user, in this order: the last gives up the right to more."""
+    """Enter the subject's network, its CPUs and its user, in the order in which rights are lost."""
     if seat["network_namespace"] is not None:
         linux.enter_network(seat["network_namespace"])
     os.sched_setaffinity(0, seat["cpus"])

@@ -1,0 +1,80 @@
+"""What the monitors use of the compiled module.
+
+Must not know who asks.
+
+>>> CompiledSource.__name__
+'CompiledSource'
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+__all__ = ["CompiledSource", "NativeMemory", "NativeProcess", "ProcessSource"]
+
+
+class NativeProcess(Protocol):
+    """One process. CPU times are cumulative since its start."""
+
+    @property
+    def pid(self) -> int: ...  # noqa: D102
+    @property
+    def start_time_ticks(self) -> int: ...  # noqa: D102
+    @property
+    def user_ns(self) -> int: ...  # noqa: D102
+    @property
+    def system_ns(self) -> int: ...  # noqa: D102
+    @property
+    def rss_bytes(self) -> int: ...  # noqa: D102
+    @property
+    def vsz_bytes(self) -> int: ...  # noqa: D102
+    @property
+    def threads(self) -> int: ...  # noqa: D102
+
+
+class NativeMemory(Protocol):
+    """A process's memory, with shared pages divided among those who share them (PSS) or left out (USS)."""
+
+    @property
+    def pss_bytes(self) -> int: ...  # noqa: D102
+    @property
+    def uss_bytes(self) -> int: ...  # noqa: D102
+
+
+class ProcessSource(Protocol):
+    """Where samples of the processes below a root come from."""
+
+    def sample(self) -> Sequence[NativeProcess]:
+        """Return the processes as they are now."""
+        ...
+
+    def memory(self, pid: int) -> NativeMemory | None:
+        """Return a process's memory; null when it is gone or may not be read."""
+        ...
+
+
+class CompiledSource:
+    """See ``ProcessSource``: the processes below ``tree_pid``, without it, by the compiled sampler."""
+
+    def __init__(self, tree_pid: int) -> None:
+        # Loaded where it is used: archives are read without it.
+        self._native = cast(_Native, import_module("prony._engine"))
+        self._sampler = self._native.ProcessSampler(tree_pid)
+
+    def sample(self) -> Sequence[NativeProcess]:
+        """Return the processes as they are now."""
+        return self._sampler.sample()
+
+    def memory(self, pid: int) -> NativeMemory | None:
+        """Return a process's memory; null when it is gone or may not be read."""
+        return self._native.process_memory(pid)
+
+
+class _Sampler(Protocol):
+    def sample(self) -> Sequence[NativeProcess]: ...
+
+
+class _Native(Protocol):
+    def ProcessSampler(self, root_pid: int, include_root: bool = False) -> _Sampler: ...  # noqa: N802
+
+    def process_memory(self, pid: int) -> NativeMemory | None: ...

@@ -1,0 +1,185 @@
+"""The subject's processes over time, by role: CPU and memory, twice a second and at the edges of the window.
+
+Must not know the engine or the sandbox.
+
+>>> role_of((RoleRule("master"), RoleRule("worker", "child")), is_main=False, command="gunicorn: worker")
+'worker'
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from prony.model import Phase, Placement, ProcessRow, RoleRule, Sample
+from prony.monitor.machine import read_machine_cpu
+from prony.monitor.native import CompiledSource, NativeProcess, ProcessSource
+
+__all__ = ["ProcessMonitor", "role_of"]
+
+# 2 Hz: 50 processes cost 0.2 % of a core. The kernel's own clock tick, 10 ms, makes more often pointless.
+_PERIOD_S = 0.5
+_UNKNOWN_ROLE = "other"
+
+_Key = tuple[int, int]
+
+
+def role_of(rules: Sequence[RoleRule], is_main: bool, command: str) -> str:
+    """Return the role that the first rule which fits gives a process; ``other`` when none does."""
+    for rule in rules:
+        match rule.where:
+            case "main":
+                fits = is_main
+            case "child":
+                fits = not is_main
+            case "command":
+                fits = rule.pattern in command
+        if fits:
+            return rule.role
+    return _UNKNOWN_ROLE
+
+
+class ProcessMonitor:
+    """Samples the processes below ``tree_pid`` in a thread of the lowest priority on the generator's CPUs.
+
+    As a context manager it starts and stops. ``enter`` marks the phases; it samples at once, so that the
+    first and the last sample of the window lie at its edges.
+    """
+
+    def __init__(
+        self,
+        tree_pid: int,
+        main_pid: int,
+        roles: Sequence[RoleRule],
+        placement: Placement,
+        source: ProcessSource | None = None,
+    ) -> None:
+        self._main_pid = main_pid
+        self._roles = tuple(roles)
+        self._cpus = placement.generator_cpus
+        self._source = source or CompiledSource(tree_pid)
+        self._samples: list[Sample] = []
+        self._commands: dict[_Key, str] = {}
+        self._phase = Phase.IDLE
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._watch, name="prony-processes", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def sample(self) -> None:
+        """Look now, in the current phase."""
+        with self._lock:
+            self._look()
+
+    def enter(self, phase: Phase, with_memory: bool = False) -> None:
+        """End the phase with a sample (``with_memory``: with PSS and USS), and begin another with one."""
+        with self._lock:
+            self._look()
+            if with_memory:
+                self._samples[-1] = self._with_memory(self._samples[-1])
+            self._phase = phase
+            self._look()
+
+    def stop(self) -> None:
+        """End; a second call does nothing.
+
+        *Errors*: what went wrong in the thread.
+        """
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def samples(self) -> tuple[Sample, ...]:
+        """Return the samples so far, in order."""
+        with self._lock:
+            return tuple(self._samples)
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    def _watch(self) -> None:
+        self._step_aside()
+        next_s = time.monotonic()
+        try:
+            while not self._ended.wait(max(0.0, next_s - time.monotonic())):
+                self.sample()
+                next_s += _PERIOD_S
+        except Exception as error:  # raised again by stop, in the caller's thread
+            self._failure = error
+
+    def _step_aside(self) -> None:
+        # On Linux both are of the calling thread alone (sched(7)): the process keeps its own.
+        thread = threading.get_native_id()
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, 19)
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(thread, self._cpus)
+
+    def _look(self) -> None:
+        found = self._source.sample()
+        now_ns = time.monotonic_ns()
+        machine = read_machine_cpu()
+        rows = tuple(self._row(process) for process in found)
+        self._samples.append(
+            Sample(now_ns, self._phase, rows, machine.busy_ns, machine.idle_ns, machine.steal_ns)
+        )
+
+    def _row(self, process: NativeProcess) -> ProcessRow:
+        command = self._command(process)
+        return ProcessRow(
+            pid=process.pid,
+            start_time_ticks=process.start_time_ticks,
+            role=role_of(self._roles, process.pid == self._main_pid, command),
+            command=command,
+            user_ns=process.user_ns,
+            system_ns=process.system_ns,
+            rss_bytes=process.rss_bytes,
+            vsz_bytes=process.vsz_bytes,
+            threads=process.threads,
+        )
+
+    def _command(self, process: NativeProcess) -> str:
+        # Once for each process and phase: servers rename their workers soon after the start (setproctitle).
+        key = (process.pid, process.start_time_ticks)
+        if key not in self._commands:
+            self._commands[key] = _read_command(process.pid)
+        return self._commands[key]
+
+    def _with_memory(self, sample: Sample) -> Sample:
+        rows = []
+        for row in sample.processes:
+            memory = self._source.memory(row.pid)
+            pss, uss = (memory.pss_bytes, memory.uss_bytes) if memory else (None, None)
+            rows.append(replace(row, pss_bytes=pss, uss_bytes=uss))
+        self._commands.clear()
+        return replace(sample, processes=tuple(rows))
+
+
+def _read_command(pid: int) -> str:
+    """Return a process's command line, or its name in brackets where it has none."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").strip()
+        name = b"" if command else b"[" + Path(f"/proc/{pid}/comm").read_bytes().strip() + b"]"
+    except OSError:
+        return ""
+    return (command or name).decode(errors="replace")

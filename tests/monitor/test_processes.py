@@ -1,0 +1,119 @@
+import os
+import threading
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from prony.model import Phase, Placement, RoleRule
+from prony.monitor import MONITORS, ProcessMonitor
+from prony.monitor.processes import role_of
+
+CPUS = tuple(os.sched_getaffinity(0))
+PLACEMENT = Placement(CPUS, CPUS[-1:], shared=True)
+
+
+@dataclass(frozen=True)
+class FakeProcess:
+    pid: int
+    start_time_ticks: int = 7
+    user_ns: int = 30
+    system_ns: int = 20
+    rss_bytes: int = 100
+    vsz_bytes: int = 200
+    threads: int = 3
+
+
+@dataclass(frozen=True)
+class FakeMemory:
+    pss_bytes: int = 11
+    uss_bytes: int = 10
+
+
+class FakeSource:
+    """Two processes: this one, and one that is gone by the time it is looked at."""
+
+    def __init__(self) -> None:
+        self.threads: set[tuple[int, int]] = set()
+
+    def sample(self) -> list[FakeProcess]:
+        thread = threading.get_native_id()
+        self.threads.add((os.getpriority(os.PRIO_PROCESS, thread), len(os.sched_getaffinity(thread))))
+        return [FakeProcess(os.getpid()), FakeProcess(2**22)]
+
+    def memory(self, pid: int) -> FakeMemory | None:
+        return FakeMemory() if pid == os.getpid() else None
+
+
+def monitor(source: FakeSource) -> ProcessMonitor:
+    rules = (RoleRule("server"), RoleRule("worker", "child"))
+    return ProcessMonitor(0, os.getpid(), rules, PLACEMENT, source)
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_main", "command", "role"),
+    [
+        ((RoleRule("master"), RoleRule("worker", "child")), True, "", "master"),
+        ((RoleRule("master"), RoleRule("worker", "child")), False, "", "worker"),
+        ((RoleRule("proxy", "command", "nginx"), RoleRule("app", "child")), False, "nginx: worker", "proxy"),
+        ((RoleRule("proxy", "command", "nginx"), RoleRule("app", "child")), False, "python", "app"),
+        ((RoleRule("master"),), False, "python", "other"),
+    ],
+)
+def test_the_first_rule_that_fits_gives_the_role(
+    rules: tuple[RoleRule, ...], is_main: bool, command: str, role: str
+) -> None:
+    assert role_of(rules, is_main, command) == role
+
+
+def test_the_window_has_a_sample_at_each_edge_and_memory_at_its_end() -> None:
+    watch = monitor(FakeSource())
+    watch.enter(Phase.WARMUP)
+    watch.enter(Phase.WINDOW)
+    watch.enter(Phase.DRAIN, with_memory=True)
+    samples = watch.samples()
+    assert [sample.phase for sample in samples] == ["idle", "warmup", "warmup", "window", "window", "drain"]
+    assert [row.pss_bytes for row in samples[4].processes] == [11, None]
+    assert [row.role for row in samples[4].processes] == ["server", "worker"]
+    assert all(row.pss_bytes is None for sample in samples[:4] for row in sample.processes)
+    assert [sample.monotonic_ns for sample in samples] == sorted(sample.monotonic_ns for sample in samples)
+
+
+def test_a_row_names_the_command_and_the_machine_is_read() -> None:
+    watch = monitor(FakeSource())
+    watch.sample()
+    sample = watch.samples()[0]
+    assert "pytest" in sample.processes[0].command
+    assert sample.processes[1].command == ""
+    assert sample.machine_busy_ns > 0
+
+
+def test_the_thread_samples_at_the_lowest_priority_on_the_generators_cpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("prony.monitor.processes._PERIOD_S", 0.01)
+    source = FakeSource()
+    with monitor(source) as watch:
+        deadline_s = time.monotonic() + 5
+        while len(watch.samples()) < 3 and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        watch.stop()
+    assert len(watch.samples()) >= 3
+    assert source.threads == {(19, 1)}
+    assert os.getpriority(os.PRIO_PROCESS, 0) < 19
+
+
+def test_what_goes_wrong_in_the_thread_comes_back_at_the_stop() -> None:
+    class Broken(FakeSource):
+        def sample(self) -> list[FakeProcess]:
+            raise OSError("broken")
+
+    watch = monitor(Broken())
+    watch.start()
+    with pytest.raises(OSError, match="broken"):
+        watch.stop()
+    watch.stop()
+
+
+def test_the_registry_lists_every_monitor() -> None:
+    assert sorted(MONITORS) == ["kernel", "processes"]
