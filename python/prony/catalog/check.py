@@ -118,6 +118,7 @@ def _facts(entry: ServerEntry) -> Iterator[Problem]:
     yield from _expression(entry, ("facts", "concurrency", "processes"), concurrency.processes)
     yield from _expression(entry, ("facts", "concurrency", "slots"), concurrency.slots)
     for index, fact in enumerate(entry.facts.keep_alive):
+        yield from _expression(entry, ("facts", "keep_alive", index, "idle_s"), fact.idle_s)
         if fact.when:
             yield from _condition(entry, ("facts", "keep_alive", index, "when", "if"), fact.when)
     if entry.facts.keep_alive[-1].when:

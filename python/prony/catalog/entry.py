@@ -146,11 +146,14 @@ class BacklogFact(_Part):
 
 
 class KeepAliveFact(_Part):
-    """Whether connections are kept open, and how long they may idle; ``when``: under which condition."""
+    """Whether connections are kept open, and how long they may idle; ``when``: under which condition.
+
+    ``idle_s`` is a number of seconds or an expression of settings; absent: not known.
+    """
 
     when: Condition | None = None
     on: Annotated[bool, Field(strict=True)]
-    idle: Duration | None = None
+    idle_s: Annotated[int, Field(strict=True)] | str | None = None
     source: Line
 
 

@@ -59,7 +59,7 @@ def choose_interpreter(children: Children, user: RunAs) -> Interpreter:
     if found is None:
         raise HostError(
             f"the user `{user.name}` can run no Python from 3.11 on: neither `{own}`, nor a copy of it",
-            hint="install one for all users (Debian: apt-get install python3), or choose a user with `--run-as`",
+            hint="install one for all users (Debian: apt-get install python3), or choose one with `--run-as`",
         )
     return found
 
@@ -106,29 +106,46 @@ def _copy(prefix: Path, program: Path, user: RunAs) -> Path:
     """Return the interpreter in a copy of ``prefix`` in the cache, of hard links where that is possible."""
     key = hashlib.sha256(f"{prefix} {sys.version}".encode()).hexdigest()[:16]
     target = user.cache / "interpreters" / key
-    inside = (
-        target / program.relative_to(prefix)
-        if program.is_relative_to(prefix)
-        else target / "bin" / program.name
+    if not target.is_dir():
+        draft = target.with_name(f".draft-{key}-{os.getpid()}")
+        try:
+            (draft / "bin").mkdir(parents=True)
+            target.parent.chmod(0o755)
+            _fill(draft, prefix, program)
+            draft.rename(target)
+        except OSError as error:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise HostError(
+                f"cannot copy the interpreter `{program}` to `{target}`: {error.strerror}",
+                hint="install Python for all users, or choose another place with the variable PRONY_CACHE",
+            ) from error
+    return target / "bin" / program.name
+
+
+def _fill(folder: Path, prefix: Path, program: Path) -> None:
+    unneeded = shutil.ignore_patterns("__pycache__", "site-packages", "test", "*.a", "pkgconfig")
+    shutil.copytree(prefix / "lib", folder / "lib", symlinks=True, ignore=unneeded, copy_function=_link)
+    copy = folder / "bin" / program.name
+    copy.write_bytes(_relocated(program.read_bytes(), prefix))
+    for path, mode in ((folder, 0o755), (folder / "bin", 0o755), (copy, 0o755)):
+        path.chmod(mode)
+
+
+def _relocated(program: bytes, prefix: Path) -> bytes:
+    """Return the program with its library path beside itself, where it names ``prefix`` as an absolute one.
+
+    if len(beside) >= len(absolute):
+        return program
+    return program.replace(absolute, beside.ljust(len(absolute), b"\0"))
+    that a shorter one may take its place. *Source*: System V ABI, Dynamic Linking, DT_RUNPATH and $ORIGIN.
+    """
+    absolute = os.fsencode(prefix / "lib") + b"\0"
+    beside = b"$ORIGIN/../lib"
+    return (
+        program.replace(absolute, beside.ljust(len(absolute), b"\0"))
+        if len(beside) < len(absolute)
+        else program
     )
-    if target.is_dir():
-        return inside
-    draft = target.with_name(f".draft-{key}-{os.getpid()}")
-    try:
-        draft.mkdir(parents=True)
-        target.parent.chmod(0o755)
-        for name in ("bin", "lib"):
-            ignored = shutil.ignore_patterns("__pycache__", "site-packages", "test", "*.a")
-            shutil.copytree(prefix / name, draft / name, symlinks=True, ignore=ignored, copy_function=_link)
-        draft.chmod(0o755)
-        draft.rename(target)
-    except OSError as error:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise HostError(
-            f"cannot copy the interpreter `{program}` to `{target}`: {error.strerror}",
-            hint="install Python for all users, or choose another place with the variable PRONY_CACHE",
-        ) from error
-    return inside
 
 
 def _link(source: str, target: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from prony.catalog.apps import materialise_app
 from prony.catalog.entry import Conditional, ServerEntry
 from prony.catalog.expression import evaluate
 from prony.catalog.settings import holds, keep_alive_fact, resolved_settings
@@ -17,7 +18,16 @@ from prony.errors import UsageError
 from prony.model import Address, Launch, Readiness, RoleRule, StopRule, Subject
 from prony.units import parse_duration
 
-__all__ = ["PLACEHOLDERS", "DeclaredFacts", "Installed", "command_for_user", "declared_facts", "make_launch"]
+__all__ = [
+    "PLACEHOLDERS",
+    "DeclaredFacts",
+    "Installed",
+    "command_for_user",
+    "declared_facts",
+    "make_launch",
+    "materialise_app",
+    "resolved_settings",
+]
 
 # What a command may ask for besides its entry's settings.
 PLACEHOLDERS = frozenset(
@@ -49,7 +59,7 @@ class DeclaredFacts:
 
     backlog: int | None
     keep_alive: bool
-    keep_alive_idle_ns: int | None
+    keep_alive_idle_s: int | None
     processes: int
     slots: int | None
 
@@ -131,7 +141,7 @@ def declared_facts(entry: ServerEntry, subject: Subject, cpus: int) -> DeclaredF
     return DeclaredFacts(
         backlog=_number(entry.facts.backlog.value, numbers),
         keep_alive=keep_alive.on,
-        keep_alive_idle_ns=parse_duration(keep_alive.idle) if keep_alive.idle else None,
+        keep_alive_idle_s=_number(keep_alive.idle_s, numbers),
         processes=_number(concurrency.processes, numbers) or 1,
         slots=_number(concurrency.slots, numbers),
     )

@@ -151,7 +151,7 @@ def _named(
 
 def _clashes(servers: Mapping[str, ServerEntry]) -> list[str]:
     return [
-        f"`{entry.name}-{variant}` is a server and also the variant `{variant}` of `{entry.name}`; expected one"
+        f"`{entry.name}-{variant}` is a server and a variant of `{entry.name}`; expected one of the two"
         for entry in servers.values()
         for variant in entry.variants
         if f"{entry.name}-{variant}" in servers

@@ -117,7 +117,7 @@ def _refused(file: Path, user: RunAs) -> Unresolved | None:
     blocked = first_unreadable(file, user)
     if blocked:
         return Unresolved(
-            f"the user `{user.name}`, which servers run as, cannot read `{file}` (`{blocked}` is closed to it)",
+            f"the user `{user.name}`, whom servers run as, cannot read `{file}`: `{blocked}` is closed to it",
             "",
         )
     return None

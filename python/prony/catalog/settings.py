@@ -109,7 +109,7 @@ def holds(condition: Condition, values: Mapping[str, int | str]) -> bool:
 
 
 def keep_alive_fact(entry: ServerEntry, values: Mapping[str, int | str]) -> KeepAliveFact:
-    """Return what the entry declares of keep-alive under resolved settings: the first whose condition holds."""
+    """Return what the entry declares of keep-alive under resolved settings: the first that holds."""
     return next(fact for fact in entry.facts.keep_alive if fact.when is None or holds(fact.when, values))
 
 

@@ -24,7 +24,6 @@ _LARGEST_FILE_BYTES = 256 * 1024
 _LONGEST_SHOWN = 60
 
 _EXPECTED = {
-    "missing": "this field",
     "extra_forbidden": "no such field",
     "int_type": "a whole number",
     "int_parsing": "a whole number",
@@ -37,6 +36,8 @@ _EXPECTED = {
     "model_attributes_type": "a table",
     "union_tag_not_found": "a `type`: `int`, `choice`, `bool` or `text`",
 }
+
+_TOO_FEW = "at least one"
 
 _PATTERNS = {
     "^[^\\x00": "one line of text without control characters",
@@ -88,7 +89,8 @@ def read_toml(path: Path) -> TomlSource:
     *Errors*: SourceError when it cannot be read, is too large, or is not TOML.
     """
     try:
-        raw = path.open("rb").read(_LARGEST_FILE_BYTES + 1)
+        with path.open("rb") as file:
+            raw = file.read(_LARGEST_FILE_BYTES + 1)
     except OSError as error:
         raise SourceError([f"{path}: cannot be read: {error.strerror}"]) from error
     if len(raw) > _LARGEST_FILE_BYTES:
@@ -113,8 +115,8 @@ def validate(source: TomlSource, kind: type[Entry]) -> Entry:
     try:
         return kind.model_validate(source.data)
     except ValidationError as error:
-        found = [_problem(source, dict(item)) for item in error.errors(include_url=False)]
-        raise problems_error(source, found) from error
+        found = [_problem(source.data, dict(item)) for item in error.errors(include_url=False)]
+        raise problems_error(source, _merged(found)) from error
 
 
 def problems_error(source: TomlSource, problems: Iterable[Problem]) -> SourceError:
@@ -126,19 +128,41 @@ def problems_error(source: TomlSource, problems: Iterable[Problem]) -> SourceErr
 def _sentence(problem: Problem) -> str:
     field = ".".join(str(part) for part in problem.place) or "(the file)"
     if problem.found is None:
-        return f"{field}: is missing; expected {problem.expected}"
+        return f"{field}: is missing"
     shown = str(problem.found).lower() if isinstance(problem.found, bool) else str(problem.found)
     shown = "".join(character if character.isprintable() else "·" for character in shown)
+    if isinstance(problem.found, str) and problem.expected.startswith(("a whole number", "`true`")):
+        shown = f'"{shown}"'
     if len(shown) > _LONGEST_SHOWN:
         shown = f"{shown[:_LONGEST_SHOWN]}…"
     return f"{field}: found `{shown}`; expected {problem.expected}"
 
 
-def _problem(source: TomlSource, item: dict[str, Any]) -> Problem:
+def _merged(problems: Sequence[Problem]) -> list[Problem]:
+    """Return the problems, those of one place in one; a list is not too short for what is wrong inside it."""
+    by_place: dict[Place, list[Problem]] = {}
+    for problem in problems:
+        by_place.setdefault(problem.place, []).append(problem)
+    return [
+        Problem(place, same[0].found, " or ".join(dict.fromkeys(problem.expected for problem in same)))
+        for place, same in by_place.items()
+        if not (
+            same[0].expected == _TOO_FEW and any(other[: len(place)] == place != other for other in by_place)
+        )
+    ]
+
+
+def _problem(data: Any, item: dict[str, Any]) -> Problem:
     kind = str(item["type"])
-    place = _named_place(source.data, item["loc"])
-    found = None if kind == "missing" else _short(item["input"])
-    return Problem(place, place[-1] if kind == "extra_forbidden" else found, _expected(kind, item))
+    place = _named_place(data, item["loc"])
+    match kind:
+        case "missing":
+            return Problem(place, None, "")
+        case "extra_forbidden":
+            return Problem(place, place[-1], _EXPECTED[kind])
+        case "union_tag_invalid":
+            return Problem((*place, "type"), item["ctx"]["tag"], _expected(kind, item))
+    return Problem(place, _short(item["input"]), _expected(kind, item))
 
 
 def _expected(kind: str, item: dict[str, Any]) -> str:
@@ -153,7 +177,7 @@ def _expected(kind: str, item: dict[str, Any]) -> str:
             message = str(context["error"])
             return message.partition("expected ")[2] or message
         case "too_short":
-            return f"at least {context['min_length']} of them"
+            return _TOO_FEW
         case "greater_than_equal" | "less_than_equal" | "string_too_long":
             limit = context.get("le", context.get("max_length"))
             return f"at least {context['ge']}" if "ge" in context else f"at most {limit}"

@@ -1,0 +1,154 @@
+"""Every entry of the built-in catalogue: that it is complete, and that nothing is left over."""
+
+import re
+
+import pytest
+
+from prony.catalog.apps import BUILT_IN_APPS, load_app
+from prony.catalog.entry import ServerEntry
+from prony.catalog.launch import declared_facts
+from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog, load_server
+from prony.catalog.resolve import LOCKS, built_in_requirements
+from prony.errors import UsageError
+from prony.model import Interface, Subject
+
+SERVERS = sorted(BUILT_IN_SERVERS.glob("*.toml"))
+APPS = sorted(BUILT_IN_APPS.glob("*/app.toml"))
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    return load_catalog()
+
+
+@pytest.mark.parametrize("file", SERVERS, ids=lambda file: file.stem)
+class TestEachServer:
+    def test_it_is_named_after_its_file(self, file):
+        assert load_server(file).name == file.stem
+
+    def test_it_is_pinned_to_exact_versions(self, file):
+        for requirement in load_server(file).install.requirements:
+            assert re.fullmatch(r"[a-z0-9-]+(\[[a-z,]+\])?==[0-9a-z.]+", requirement)
+
+    def test_its_lock_holds_its_pins_and_those_of_all_apps(self, file):
+        locked = (LOCKS / f"{file.stem}.txt").read_text().lower()
+        for requirement in (*load_server(file).install.requirements, *built_in_requirements()):
+            assert re.sub(r"\[.*\]", "", requirement) in locked
+
+    def test_its_lock_names_no_package_index(self, file):
+        locked = (LOCKS / f"{file.stem}.txt").read_text()
+        assert "://" not in locked
+        assert "--index" not in locked
+        assert "--extra-index" not in locked
+        assert "--find-links" not in locked
+        assert "--trusted-host" not in locked
+
+    def test_every_package_of_its_lock_has_hashes(self, file):
+        for line in (LOCKS / f"{file.stem}.txt").read_text().splitlines():
+            assert "==" not in line or line.endswith("\\")
+
+    def test_every_source_is_a_place_and_not_a_shrug(self, file):
+        for source in sources(load_server(file)):
+            assert len(source) > 8
+            assert "prony" not in source.lower()
+
+    def test_it_listens_only_where_it_is_told_to(self, file):
+        arguments = str(load_server(file).command)
+        assert "{host}" in arguments
+        assert "{port}" in arguments
+        assert "0.0.0.0" not in arguments
+
+    def test_every_setting_is_used(self, file):
+        entry = load_server(file)
+        command = "".join(
+            part if isinstance(part, str) else f"{{{part.setting}}}{part.then}{part.otherwise}"
+            for part in entry.command
+        )
+        for key in entry.settings:
+            assert f"{{{key}}}" in command
+
+    def test_its_facts_can_be_worked_out_for_every_variant(self, file, catalog):
+        entry = load_server(file)
+        for variant in ("", *entry.variants):
+            subject = Subject("s", entry.name, catalog.app("hello"), entry.interfaces[0], variant)
+            facts = declared_facts(entry, subject, cpus=2)
+            assert facts.processes >= 1
+            assert facts.backlog is None or facts.backlog >= 1
+
+    def test_some_app_speaks_its_interface(self, file, catalog):
+        for interface in load_server(file).interfaces:
+            assert any(interface in app.targets for app in catalog.apps.values())
+
+
+@pytest.mark.parametrize("file", APPS, ids=lambda file: file.parent.name)
+class TestEachApp:
+    def test_its_modules_exist(self, file):
+        for target in load_app(file).targets.values():
+            assert (file.parent / f"{target.partition(':')[0]}.py").is_file()
+
+    def test_it_has_a_contract(self, file):
+        checks = load_app(file).contract.checks
+        assert checks
+        assert checks[0].body
+        assert checks[0].status == 200
+
+    def test_its_requirements_are_pinned(self, file):
+        assert all("==" in requirement for requirement in load_app(file).requirements)
+
+
+def test_no_lock_is_left_over():
+    assert {file.stem for file in LOCKS.glob("*.txt")} == {file.stem for file in SERVERS}
+
+
+def test_the_catalogue_holds_every_file(catalog):
+    assert list(catalog.servers) == sorted(file.stem for file in SERVERS)
+    assert list(catalog.apps) == sorted(file.parent.name for file in APPS)
+    assert not catalog.own
+
+
+def test_a_variant_is_found_by_its_full_name(catalog):
+    entry, variant = catalog.find("gunicorn-gthread")
+    assert (entry.name, variant) == ("gunicorn", "gthread")
+    assert catalog.split("gunicorn-embedded") == ("gunicorn-embedded", "")
+    assert catalog.interfaces("granian-one-thread") == (Interface.WSGI, Interface.ASGI)
+
+
+def test_an_unknown_server_is_answered_with_the_nearest_names(catalog):
+    with pytest.raises(UsageError, match="there is no server `gunicron`") as caught:
+        catalog.find("gunicron")
+    assert "`gunicorn`" in caught.value.hint
+
+
+def test_an_unknown_app_is_answered_with_the_nearest_names(catalog):
+    with pytest.raises(UsageError, match="there is no app `helo`") as caught:
+        catalog.app("helo")
+    assert "`hello`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("server", "backlog"),
+    [
+        ("wsgiref", 5),
+        ("cheroot", 5),
+        ("cherrypy", 5),
+        ("twisted", 50),
+        ("uwsgi", 100),
+        ("tornado", 128),
+        ("waitress", 1024),
+        ("granian", 1024),
+        ("gunicorn", 2048),
+        ("uvicorn", 2048),
+    ],
+)
+def test_the_listen_queue_is_the_servers_own_default(catalog, server, backlog):
+    entry = catalog.server(server)
+    subject = Subject("s", server, catalog.app("hello"), entry.interfaces[0])
+    assert declared_facts(entry, subject, cpus=2).backlog == backlog
+
+
+def sources(entry: ServerEntry):
+    facts = entry.facts
+    yield from (setting.source for setting in entry.settings.values())
+    yield from (facts.backlog.source, facts.concurrency.source)
+    yield from (fact.source for fact in facts.keep_alive)
+    yield from (caveat.source for caveat in facts.caveats)

@@ -1,0 +1,144 @@
+"""Environments that are really built, with uv, from the package index that pip would use."""
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable, prepare
+from prony.catalog.loader import load_catalog
+from prony.catalog.status import status
+from prony.runas import resolve_user
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    return load_catalog()
+
+
+@pytest.fixture(scope="module")
+def user():
+    # pytest's own temporary folder is closed to other users, as whom servers run when this runs as root.
+    with TemporaryDirectory(prefix="prony-test-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield replace(resolve_user(), cache=folder / "prony")
+
+
+class Progress:
+    def __init__(self):
+        self.states = []
+
+    def __call__(self, progress):
+        self.states.append((progress.key, progress.state))
+
+    def of(self, key):
+        return [state for name, state in self.states if name == key]
+
+
+def prepared(user, *requests):
+    progress = Progress()
+    return prepare(requests, user, progress, jobs=2), progress
+
+
+def test_environments_are_built_once_and_then_taken_from_the_cache(catalog, user):
+    requests = [EnvironmentRequest(name, catalog.server(name)) for name in ("wsgiref", "waitress")]
+    assert status(catalog.server("waitress"), user) == "installable"
+    built, first = prepared(user, *requests)
+    again, second = prepared(user, *requests)
+    assert first.of("waitress") == ["queued", "building", "ready"]
+    assert second.of("waitress") == ["queued", "ready"]
+    assert built == again
+    assert isinstance(built["waitress"], Environment)
+    assert built["waitress"].packages["waitress"] == "3.0.2"
+    assert built["waitress"].interpreter.startswith("CPython 3.")
+    assert (built["waitress"].bin / "waitress-serve").is_file()
+    assert status(catalog.server("waitress"), user) == "ready"
+
+
+def test_a_build_that_was_cut_off_is_not_taken_for_whole(catalog, user):
+    request = EnvironmentRequest("wsgiref", catalog.server("wsgiref"))
+    environment = prepared(user, request)[0]["wsgiref"]
+    (environment.bin.parent.parent / "complete.json").unlink()
+    assert prepared(user, request)[1].of("wsgiref") == ["queued", "building", "ready"]
+
+
+def test_an_impossible_requirement_is_unavailable_with_its_reason(catalog, user):
+    request = EnvironmentRequest("x", catalog.server("waitress"), app_requirements=("waitress==0.0.0.1",))
+    results, progress = prepared(user, request)
+    assert isinstance(results["x"], Unavailable)
+    assert "`waitress` and `waitress==0.0.0.1` cannot be installed together" in results["x"].reason
+    assert progress.of("x") == ["queued", "failed"]
+
+
+def test_the_apps_pins_win_over_the_servers(catalog, user):
+    request = EnvironmentRequest("x", catalog.server("waitress"), app_requirements=("waitress==3.0.1",))
+    environment = prepared(user, request)[0]["x"]
+    assert isinstance(environment, Environment)
+    assert environment.packages["waitress"] == "3.0.1"
+
+
+def test_a_requirements_file_is_resolved_together_with_the_server(catalog, user):
+    file = user.cache.parent / "requirements.txt"
+    file.write_text("falcon==4.4.0\n")
+    request = EnvironmentRequest("x", catalog.server("wsgiref"), requirements_file=file)
+    environment = prepared(user, request)[0]["x"]
+    assert isinstance(environment, Environment)
+    assert set(environment.packages) == {"falcon"}
+
+
+def test_a_projects_file_is_resolved_too(catalog, user):
+    file = user.cache.parent / "pyproject.toml"
+    file.write_text('[project]\nname = "mine"\nversion = "1"\ndependencies = ["falcon==4.4.0"]\n')
+    request = EnvironmentRequest("x", catalog.server("wsgiref"), requirements_file=file)
+    environment = prepared(user, request)[0]["x"]
+    assert isinstance(environment, Environment)
+    assert set(environment.packages) == {"falcon"}
+
+
+def test_a_users_own_environment_is_taken_as_it_stands(catalog, user):
+    built = prepared(user, EnvironmentRequest("waitress", catalog.server("waitress")))[0]["waitress"]
+    request = EnvironmentRequest("x", catalog.server("waitress"), python=built.bin.parent)
+    found = prepared(user, request)[0]["x"]
+    assert isinstance(found, Environment)
+    assert (found.python, found.lock_digest) == (built.python, "")
+
+
+def test_a_users_own_environment_without_the_server_says_how_to_install_it(catalog, user):
+    built = prepared(user, EnvironmentRequest("wsgiref", catalog.server("wsgiref")))[0]["wsgiref"]
+    request = EnvironmentRequest("x", catalog.server("tornado"), python=built.bin.parent)
+    found = prepared(user, request)[0]["x"]
+    assert isinstance(found, Unavailable)
+    assert "No module named 'tornado'" in found.reason
+    assert f"{built.python} -m pip install 'tornado==6.6.1'" in found.reason
+
+
+def test_an_interruption_ends_what_is_being_built(catalog, user, monkeypatch):
+    def interrupt(progress):
+        if progress.state == "building":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare([EnvironmentRequest("cherrypy", catalog.server("cherrypy"))], user, interrupt, jobs=1)
+    assert not list((user.cache / "environments").glob("cherrypy-*/complete.json"))
+    built = prepared(user, EnvironmentRequest("cherrypy", catalog.server("cherrypy")))
+    assert built[1].of("cherrypy") == ["queued", "building", "ready"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: runs as another user")
+def test_the_environment_belongs_to_the_user_and_its_mark_does_not(catalog, user):
+    environment = prepared(user, EnvironmentRequest("wsgiref", catalog.server("wsgiref")))[0]["wsgiref"]
+    folder = environment.bin.parent
+    assert folder.owner() == user.name
+    assert folder.parent.stat().st_uid == 0
+    owners = {path.stat().st_uid for path in Path(folder).rglob("*") if not path.is_symlink()}
+    assert owners == {user.uid}
+    done = subprocess.run(
+        [environment.python, "-c", "import flask"], user=user.uid, group=user.gid, check=False, cwd="/"
+    )
+    assert done.returncode == 0
