@@ -4,8 +4,9 @@ A measuring side writes one Archive; a reading side turns Archives into answers;
 docs/archive-format.md is normative. Must not know analysis or reports.
 """
 
-from prony.archive.archive import Archive, ArchiveWriter, create, open_archive, resume
+from prony.archive.archive import Archive, open_archive
 from prony.archive.records import Run, RunStatus, SubjectRecord, TrialRecord
+from prony.archive.writer import ArchiveWriter, create, resume
 
 __all__ = [
     "Archive",

@@ -59,7 +59,7 @@ def _loop_words(recording: Json) -> str:
         return f"Open loop{asked}: {how}"
     count = f", {connections} connection{'s' if connections != 1 else ''}" if connections else ""
     return (
-        f"Closed loop{count}: each connection waits for its reply, so the server sets the load. The latencies "
+        f"Closed loop{count}: each connection waits for its reply, so the server sets the load. Latencies "
         "are those at saturation; for what users of a given load see, use --rate."
     )
 

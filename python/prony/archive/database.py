@@ -1,0 +1,68 @@
+"""A connection to an archive's file, and what its tables must be."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from pathlib import Path
+
+from prony.archive.guard import limit, table_columns
+from prony.errors import ArchiveError
+
+__all__ = ["connect", "expected_columns", "prony_version", "reading", "schema"]
+
+# Another process may be reading: its quick_check of a large archive takes seconds.
+_WAIT_S = 30.0
+
+
+def prony_version() -> str:
+    """Return the version of this Prony; `unknown` in a checkout that is not installed."""
+    try:
+        return version("prony")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def schema() -> str:
+    """Return the statements that create an archive's tables."""
+    return files("prony.archive").joinpath("schema.sql").read_text("utf-8")
+
+
+@cache
+def expected_columns() -> dict[str, tuple[str, ...]]:
+    """Return the tables of this format with their columns."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(schema())
+        return table_columns(database)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what a foreign or damaged file causes into one kind of error."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise ArchiveError(f"`{path}` cannot be read: {error}") from error
+    except (
+        sqlite3.Error,
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+        OverflowError,
+    ) as error:
+        raise ArchiveError(f"`{path}` is damaged: {error}") from error
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """Return a connection in SQLite's ``mode`` (`ro` or `rw`), without the powers that an archive never
+    needs.
+    """
+    database = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=_WAIT_S, isolation_level=None
+    )
+    limit(database)
+    return database

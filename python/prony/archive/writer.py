@@ -1,0 +1,161 @@
+"""The measuring side's end of an archive: create one, or resume one, and append trials.
+
+One transaction per trial with a rollback journal and full synchronisation: a process that is killed loses
+at most the trial that was running. (A write-ahead log was rejected: after a kill the main file, copied
+alone, holds nothing.)
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from prony.archive import codec
+from prony.archive.archive import open_archive
+from prony.archive.database import connect, prony_version, reading, schema
+from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
+from prony.archive.records import RunStatus, SubjectRecord
+from prony.archive.rows import insert_trial
+from prony.errors import ArchiveError
+from prony.model import Json, Plan, Trial
+
+__all__ = ["ArchiveWriter", "create", "resume"]
+
+
+class ArchiveWriter:
+    """The measuring side's end of an archive: one run. A context manager; leaving it closes the file.
+
+    A run that does not call ``finish`` is `interrupted`.
+    """
+
+    def __init__(self, path: Path, database: sqlite3.Connection, fingerprint: Json) -> None:
+        self.path = path
+        self._database = database
+        with self._transaction():
+            cursor = database.execute(
+                "INSERT INTO run VALUES (NULL,?,?,NULL,?,?)",
+                (prony_version(), time.time_ns(), RunStatus.INTERRUPTED.value, codec.dump(fingerprint)),
+            )
+        self.run_id = cursor.lastrowid or 0
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            with self._database:  # commits, or rolls back
+                yield
+        except sqlite3.Error as error:
+            raise ArchiveError(f"`{self.path}` cannot be written: {error}") from error
+
+    def record_subject(self, record: SubjectRecord) -> None:
+        """Store a subject as it was resolved; a later record of the same name replaces it."""
+        row = (
+            record.name,
+            record.server_version,
+            record.interpreter,
+            record.lock_digest,
+            record.command_line,
+            codec.dump(dict(record.packages)),
+            codec.dump(dict(record.settings)),
+            codec.dump(dict(record.sandbox)),
+            codec.dump(dict(record.facts)),
+            record.unavailable,
+        )
+        with self._transaction():
+            self._database.execute("INSERT OR REPLACE INTO subject VALUES (?,?,?,?,?,?,?,?,?,?)", row)
+
+    def append(self, trial: Trial, facts: Mapping[str, Any] | None = None) -> int:
+        """Store a trial in one transaction and return its id. When this returns, it is on the disk.
+
+        ``facts``: what was learnt of the trial's sandbox.
+        """
+        with self._transaction():
+            return insert_trial(self._database, self.run_id, trial, facts or {})
+
+    def finish(self, status: RunStatus = RunStatus.FINISHED) -> None:
+        """Say how the run ended."""
+        with self._transaction():
+            self._database.execute(
+                "UPDATE run SET status = ?, ended_unix_ns = ? WHERE run_id = ?",
+                (RunStatus(status).value, time.time_ns(), self.run_id),
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _durable(database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA journal_mode=DELETE")
+    database.execute("PRAGMA synchronous=FULL")
+    database.execute("PRAGMA foreign_keys=ON")
+
+
+def _insert_plan(database: sqlite3.Connection, plan: Plan) -> None:
+    database.execute("INSERT INTO meta VALUES (?,?,?)", (FORMAT_VERSION, prony_version(), time.time_ns()))
+    database.execute(
+        "INSERT INTO plan VALUES (?,?,?,?,?,?,?)",
+        (plan.name, plan.title, plan.question, plan.text, plan.profile, plan.blocks, plan.seed),
+    )
+    for cell in plan.cells:
+        subject = cell.subject
+        row = (
+            cell.id,
+            subject.name,
+            subject.server,
+            subject.variant,
+            subject.app.name,
+            subject.interface.value,
+            codec.dump(codec.encode_subject(subject)),
+            codec.dump(codec.encode_workload(cell.workload)),
+            codec.dump(codec.encode_engine(cell.engine)),
+            codec.dump(codec.encode_sandbox(cell.sandbox)),
+        )
+        database.execute("INSERT INTO cell VALUES (?,?,?,?,?,?,?,?,?,?)", row)
+
+
+def create(path: Path, plan: Plan, fingerprint: Json) -> ArchiveWriter:
+    """Create an archive for ``plan`` and return its writer, with the first run begun.
+
+    *Errors*: ArchiveError when ``path`` exists already (results are never overwritten) or cannot be written.
+    """
+    try:
+        path.open("xb").close()
+    except FileExistsError as error:
+        raise ArchiveError(f"`{path}` exists already", "Name another file, or move that one away.") from error
+    except OSError as error:
+        raise ArchiveError(f"`{path}` cannot be created: {error.strerror}") from error
+    database = connect(path, "rw")
+    try:
+        _durable(database)
+        stamp = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT_VERSION};"
+        database.executescript(f"BEGIN; {schema()}; {stamp}")
+        _insert_plan(database, plan)
+        database.execute("COMMIT")
+        return ArchiveWriter(path, database, fingerprint)
+    except sqlite3.Error as error:
+        database.close()
+        raise ArchiveError(f"`{path}` cannot be written: {error}") from error
+
+
+def resume(path: Path, fingerprint: Json) -> ArchiveWriter:
+    """Open an existing archive to append to it, as a new run.
+
+    *Errors*: ArchiveError when it is not an archive, is damaged or cannot be written.
+    """
+    open_archive(path).close()
+    with reading(path):
+        database = connect(path, "rw")
+        _durable(database)
+    return ArchiveWriter(path, database, fingerprint)

@@ -1,0 +1,207 @@
+"""What is written is what is read; nothing is overwritten; a kill loses at most the running trial."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from golden import build
+from prony.archive import RunStatus, SubjectRecord, create, open_archive, resume
+from prony.errors import ArchiveError
+from prony.model import (
+    Arrivals,
+    Cell,
+    CountStop,
+    EngineChoice,
+    Failed,
+    Invalid,
+    OpenLoop,
+    Pacing,
+    Plan,
+    Request,
+    SandboxChoice,
+    Workload,
+)
+
+
+def plan_of(*workloads):
+    cells = tuple(Cell(k + 1, build.subject("gunicorn+falcon-hello"), w) for k, w in enumerate(workloads))
+    return Plan("study", "A study", "verbatim = 'ü'\n", "quick", cells, 3, 42, "Which?")
+
+
+WORKLOAD = Workload(
+    OpenLoop(12.5, Arrivals.POISSON, 9, 77),
+    CountStop(33),
+    Request("POST", "/a", (("x-a", "b"),), b"\x00\xff", keep_alive=False),
+    warmup_ns=1,
+    timeout_ns=2,
+    grace_ns=3,
+    expect_status=201,
+    expect_body=b"ok\x00",
+)
+
+
+def closed_trial(block=0, **kwargs):
+    workload = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
+    cell = Cell(1, build.subject("gunicorn+falcon-hello"), workload)
+    return build.trial(cell, block, 0, [1_000_000 + k for k in range(100)], **kwargs)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a.prony"
+
+
+def test_a_plan_reads_as_it_was_written(path):
+    plan = plan_of(WORKLOAD)
+    cell = Cell(
+        7,
+        plan.cells[0].subject,
+        WORKLOAD,
+        EngineChoice("wrk", 2, Pacing.PRECISE),
+        SandboxChoice(run_as="www"),
+    )
+    plan = Plan("study", "A study", plan.text, "quick", (*plan.cells, cell), 3, 42, "Which?")
+    create(path, plan, {"kernel": "6"}).close()
+    with open_archive(path) as archive:
+        assert archive.plan() == plan
+        assert archive.cells() == plan.cells
+        assert archive.fingerprint() == {"kernel": "6"}
+
+
+@pytest.mark.parametrize(
+    "outcome", [None, Failed("start", "no port"), Invalid("steal")], ids=["ok", "failed", "invalid"]
+)
+def test_a_trial_reads_as_it_was_written(path, outcome):
+    trial = closed_trial(outcome=outcome, log="é\x1b[31m\n")
+    with create(path, plan_of(WORKLOAD), {}) as writer:
+        writer.append(trial, {"network": "isolated"})
+    with open_archive(path) as archive:
+        (record,) = archive.trials()
+    assert record.trial == trial
+    assert record.facts == {"network": "isolated"}
+
+
+def test_an_open_loop_recording_reads_as_it_was_written(path):
+    cell = Cell(
+        1,
+        build.subject("gunicorn+falcon-hello"),
+        build.Workload(OpenLoop(10), build.DurationStop(build.SECOND)),
+    )
+    trial = build.trial(cell, 0, 0, [5] * 40, errors={"bad_status": {"503": 2}, "timed_out": 1}, censored=[9])
+    with create(path, plan_of(WORKLOAD), {}) as writer:
+        writer.append(trial)
+    with open_archive(path) as archive:
+        assert next(archive.trials()).trial == trial
+
+
+def test_subjects_read_as_they_were_written_and_are_replaced_by_name(path):
+    first = SubjectRecord("a", unavailable="no compiler")
+    second = SubjectRecord(
+        "a", "1", "CPython", {"x": "1"}, "d", {"workers": 2}, "cmd", {"network": "host"}, {"backlog": 5}
+    )
+    with create(path, plan_of(WORKLOAD), {}) as writer:
+        writer.record_subject(first)
+        writer.record_subject(second)
+    with open_archive(path) as archive:
+        assert archive.subjects() == {"a": second}
+
+
+def test_results_are_never_overwritten(path):
+    path.write_text("mine")
+    with pytest.raises(ArchiveError, match="exists already"):
+        create(path, plan_of(WORKLOAD), {})
+    assert path.read_text() == "mine"
+
+
+def test_a_run_is_interrupted_until_it_finishes_and_a_resumed_study_has_two(path):
+    create(path, plan_of(WORKLOAD), {}).close()
+    with resume(path, {"again": True}) as writer:
+        writer.append(closed_trial())
+        writer.finish()
+    with open_archive(path) as archive:
+        assert [run.status for run in archive.runs()] == [RunStatus.INTERRUPTED, RunStatus.FINISHED]
+        assert [record.run_id for record in archive.trials()] == [2]
+
+
+def test_a_trial_of_an_unknown_cell_is_refused_and_leaves_nothing(path):
+    with create(path, plan_of(WORKLOAD), {}) as writer:
+        stray = build.trial(
+            Cell(99, build.subject("a+b"), build.Workload(OpenLoop(1), CountStop(1))),
+            0,
+            0,
+            [],
+            outcome=Failed("start", "x"),
+        )
+        with pytest.raises(ArchiveError):
+            writer.append(stray)
+        writer.append(closed_trial())
+    with open_archive(path) as archive:
+        assert len(list(archive.trials())) == 1
+
+
+def test_an_archive_that_is_being_written_can_be_read(path):
+    with create(path, plan_of(WORKLOAD), {}) as writer:
+        writer.append(closed_trial())
+        with open_archive(path) as archive:
+            assert len(list(archive.trials())) == 1
+        writer.append(closed_trial(1))
+
+
+WRITER = """
+import sys
+sys.path[:0] = sys.argv[2:]
+import histograms
+histograms.stand_in_for_the_engine()
+from pathlib import Path
+from test_archive import WORKLOAD, closed_trial, plan_of
+from prony.archive import create
+writer = create(Path(sys.argv[1]), plan_of(WORKLOAD), {})
+trial = closed_trial()
+while True:
+    print(writer.append(trial), flush=True)
+"""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_writer_killed_at_any_moment_loses_at_most_the_running_trial(path, seed):
+    here = Path(__file__).parent
+    folders = [str(here.parents[1] / "python"), str(here.parent), str(here)]
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path), *folders], stdout=subprocess.PIPE)
+    first = writer.stdout.readline()
+    time.sleep(random.Random(seed).uniform(0.0, 0.15))
+    os.kill(writer.pid, signal.SIGKILL)
+    appended = [int(line) for line in (first + writer.stdout.read()).split(b"\n") if line]
+    writer.wait()
+    writer.stdout.close()
+    with open_archive(path) as archive:
+        stored = [record.id for record in archive.trials()]
+    assert stored[: len(appended)] == appended
+    assert len(stored) - len(appended) <= 1
+
+
+def test_a_transaction_left_half_done_is_rolled_back_by_the_next_reader(path, tmp_path):
+    with create(path, plan_of(WORKLOAD), {}) as writer:
+        writer.append(closed_trial())
+    script = (
+        "import os, sqlite3, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None); d.execute('PRAGMA cache_size=1');"
+        "d.execute('BEGIN'); d.execute('DELETE FROM distribution');"
+        "d.execute('CREATE TABLE x (y)'); d.executemany('INSERT INTO x VALUES (?)', [('z' * 3000,)] * 500); os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(path)], check=False)
+    assert path.with_name("a.prony-journal").exists()
+    with open_archive(path) as archive:
+        assert next(archive.trials()).trial == closed_trial()
+
+
+def test_the_journal_is_a_rollback_journal(path):
+    create(path, plan_of(WORKLOAD), {}).close()
+    database = sqlite3.connect(path)
+    assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    database.close()
