@@ -7,5 +7,8 @@ True
 """
 
 from prony.host.cpus import Cpu, available_cpus
+from prony.host.environment import visible_environment
+from prony.host.fingerprint import fingerprint
+from prony.host.preflight import HostCheck, preflight
 
-__all__ = ["Cpu", "available_cpus"]
+__all__ = ["Cpu", "HostCheck", "available_cpus", "fingerprint", "preflight", "visible_environment"]

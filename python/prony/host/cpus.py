@@ -24,7 +24,7 @@ class Cpu:
 
 
 def available_cpus(folder: Path = _FOLDER) -> tuple[Cpu, ...]:
-    """Return the CPUs of this process's affinity; where the topology is unreadable, each a core of its own."""
+    """Return the CPUs of this process's affinity; each a core of its own where that is not known."""
     return tuple(Cpu(number, _core(folder, number)) for number in sorted(os.sched_getaffinity(0)))
 
 

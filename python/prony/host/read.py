@@ -1,0 +1,47 @@
+"""Facts from files: a value, or the reason why there is none.
+
+Must not know what a fact means.
+
+>>> read_fact(Path("/no/such/file"))
+{'missing': 'cannot read `/no/such/file`: No such file or directory'}
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from prony.model import Json
+
+__all__ = ["Fact", "missing", "read_fact", "read_number", "read_text"]
+
+# A JSON value, or {"missing": reason}.
+Fact = Any
+
+
+def missing(reason: str) -> Json:
+    """Return what stands for a value that could not be read."""
+    return {"missing": reason}
+
+
+def read_fact(path: Path, parse: Callable[[str], Fact] = str) -> Fact:
+    """Return what ``parse`` makes of a file's text, stripped; if it cannot, the reason."""
+    try:
+        return parse(path.read_text(errors="replace").strip())
+    except OSError as error:
+        return missing(f"cannot read `{path}`: {error.strerror}")
+    except (ValueError, IndexError, KeyError, StopIteration):
+        return missing(f"`{path}` does not say")
+
+
+def read_text(path: Path) -> str | None:
+    """Return a file's text, stripped; null when it cannot be read."""
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return None
+
+
+def read_number(path: Path) -> int | None:
+    """Return the number that a file holds; null when there is none."""
+    text = read_text(path)
+    return int(text) if text is not None and text.lstrip("-").isdigit() else None
