@@ -1,8 +1,23 @@
-//! The Python face of the engine: converts, releases the GIL, maps errors; nothing else.
+//! The Python face of the engine, module `prony._engine`: converts, releases the GIL, maps errors; nothing else.
+//!
+//! Each file registers its own classes and functions. `python/prony/_engine.pyi` describes them for type checkers, and
+//! `stubtest` holds the two together.
+
+mod error;
+mod histogram;
+mod process;
+mod reference;
+mod run;
+
 use pyo3::prelude::*;
 
-/// The extension module `prony._engine`.
+/// The measuring parts of Prony that are written in Rust.
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::register(module)?;
+    run::register(module)?;
+    histogram::register(module)?;
+    reference::register(module)?;
+    process::register(module)
 }

@@ -1,0 +1,172 @@
+//! Processes and CPUs: `ProcessSampler` and the functions around it.
+
+use std::collections::BTreeMap;
+
+use pyo3::prelude::*;
+
+use crate::error::to_python;
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<ProcessSampler>()?;
+    module.add_class::<ProcessSample>()?;
+    module.add_class::<Memory>()?;
+    module.add_class::<CpuTime>()?;
+    module.add_class::<MachineCpu>()?;
+    module.add_function(wrap_pyfunction!(process_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(process_identity, module)?)?;
+    module.add_function(wrap_pyfunction!(process_command_line, module)?)?;
+    module.add_function(wrap_pyfunction!(machine_cpu, module)?)
+}
+
+/// Samples the processes below `root_pid`, and on request that one too.
+///
+/// `count_switches` doubles the cost of a process, and costs as much again for each further thread.
+#[pyclass(module = "prony._engine")]
+struct ProcessSampler {
+    inner: prony_process::Sampler,
+}
+
+#[pymethods]
+impl ProcessSampler {
+    #[new]
+    #[pyo3(signature = (root_pid, include_root=false, count_switches=false))]
+    fn new(root_pid: u32, include_root: bool, count_switches: bool) -> ProcessSampler {
+        let mut inner = prony_process::Sampler::new(root_pid);
+        if include_root {
+            inner = inner.including_root();
+        }
+        if count_switches {
+            inner = inner.counting_switches();
+        }
+        ProcessSampler { inner }
+    }
+
+    /// Return the processes that there are now, parents first; one that ends meanwhile is not among them.
+    fn sample(&mut self, py: Python<'_>) -> PyResult<Vec<ProcessSample>> {
+        let samples = py
+            .detach(|| self.inner.sample())
+            .map_err(|error| to_python(py, &error))?;
+        Ok(samples.into_iter().map(ProcessSample::from).collect())
+    }
+}
+
+/// One process at one moment; times and faults since its start, its own without its children's.
+#[pyclass(frozen, get_all, module = "prony._engine")]
+struct ProcessSample {
+    pid: u32,
+    parent_pid: u32,
+    start_time_ticks: u64,
+    command: String,
+    state: char,
+    threads: u64,
+    user_ns: u64,
+    system_ns: u64,
+    rss_bytes: u64,
+    vsz_bytes: u64,
+    minor_faults: u64,
+    major_faults: u64,
+    voluntary_switches: Option<u64>,
+    involuntary_switches: Option<u64>,
+}
+
+impl From<prony_process::ProcessSample> for ProcessSample {
+    fn from(sample: prony_process::ProcessSample) -> ProcessSample {
+        ProcessSample {
+            pid: sample.identity.pid,
+            parent_pid: sample.parent_pid,
+            start_time_ticks: sample.identity.start_time_ticks,
+            command: sample.name,
+            state: sample.state,
+            threads: sample.threads,
+            user_ns: sample.user_ns,
+            system_ns: sample.system_ns,
+            rss_bytes: sample.rss_bytes,
+            vsz_bytes: sample.vsz_bytes,
+            minor_faults: sample.minor_faults,
+            major_faults: sample.major_faults,
+            voluntary_switches: sample.switches.map(|switches| switches.voluntary),
+            involuntary_switches: sample.switches.map(|switches| switches.involuntary),
+        }
+    }
+}
+
+/// A process's memory with what it shares divided (PSS), and what it has for itself (USS).
+#[pyclass(frozen, get_all, module = "prony._engine")]
+struct Memory {
+    pss_bytes: u64,
+    uss_bytes: u64,
+}
+
+/// Return a process's memory, None when it has ended or may not be read. Dear: the kernel walks all its pages.
+#[pyfunction]
+fn process_memory(py: Python<'_>, pid: u32) -> PyResult<Option<Memory>> {
+    let memory = py
+        .detach(|| prony_process::memory(pid))
+        .map_err(|error| to_python(py, &error))?;
+    Ok(memory.map(|memory| Memory {
+        pss_bytes: memory.pss_bytes,
+        uss_bytes: memory.uss_bytes,
+    }))
+}
+
+/// Return the number and the start time (in clock ticks since boot) of a process, None when it has ended.
+#[pyfunction]
+fn process_identity(py: Python<'_>, pid: u32) -> PyResult<Option<(u32, u64)>> {
+    let identity = prony_process::identity(pid).map_err(|error| to_python(py, &error))?;
+    Ok(identity.map(|identity| (identity.pid, identity.start_time_ticks)))
+}
+
+/// Return the arguments of a process, None when it has ended.
+#[pyfunction]
+fn process_command_line(py: Python<'_>, pid: u32) -> PyResult<Option<Vec<String>>> {
+    prony_process::cmdline(pid).map_err(|error| to_python(py, &error))
+}
+
+/// Time since the machine was started, by what a CPU did.
+#[pyclass(frozen, get_all, module = "prony._engine")]
+#[derive(Clone)]
+struct CpuTime {
+    user_ns: u64,
+    system_ns: u64,
+    idle_ns: u64,
+    io_wait_ns: u64,
+    irq_ns: u64,
+    soft_irq_ns: u64,
+    steal_ns: u64,
+}
+
+impl From<prony_process::CpuTime> for CpuTime {
+    fn from(time: prony_process::CpuTime) -> CpuTime {
+        CpuTime {
+            user_ns: time.user_ns,
+            system_ns: time.system_ns,
+            idle_ns: time.idle_ns,
+            io_wait_ns: time.io_wait_ns,
+            irq_ns: time.irq_ns,
+            soft_irq_ns: time.soft_irq_ns,
+            steal_ns: time.steal_ns,
+        }
+    }
+}
+
+/// All CPUs of the machine that are online, by number, and their sum.
+#[pyclass(frozen, get_all, module = "prony._engine")]
+struct MachineCpu {
+    total: CpuTime,
+    cpus: BTreeMap<u32, CpuTime>,
+}
+
+/// Return how long the machine's CPUs did what.
+#[pyfunction]
+fn machine_cpu(py: Python<'_>) -> PyResult<MachineCpu> {
+    let cpu = prony_process::machine_cpu().map_err(|error| to_python(py, &error))?;
+    let cpus = cpu
+        .cpus
+        .into_iter()
+        .map(|(number, time)| (number, time.into()))
+        .collect();
+    Ok(MachineCpu {
+        total: cpu.total.into(),
+        cpus,
+    })
+}

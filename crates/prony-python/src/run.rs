@@ -1,0 +1,97 @@
+//! `run`: a specification in, events, a Recording out.
+
+use std::cell::RefCell;
+
+use prony_engine::{run_with, Control, Event, Spec};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+
+use crate::error::to_python;
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(run, module)?)
+}
+
+/// Run a specification and return its Recording, both as JSON; each event goes to `on_event` as JSON.
+///
+/// The first Ctrl-C ends the load, and the Recording says `interrupted`; the second one raises KeyboardInterrupt. Anything else
+/// that `on_event` raises ends the run and is raised.
+///
+/// Raises EngineError when the run could not be made.
+#[pyfunction]
+#[pyo3(signature = (spec, on_event=None))]
+fn run(py: Python<'_>, spec: &str, on_event: Option<Py<PyAny>>) -> PyResult<String> {
+    let spec = Spec::from_json(spec).map_err(|error| to_python(py, &error))?;
+    let (outcome, raised) = py.detach(|| {
+        let control = Control::new();
+        let host = RefCell::new(Host {
+            on_event,
+            control: control.clone(),
+            interrupted: false,
+            raised: None,
+        });
+        let outcome = run_with(
+            &spec,
+            &control,
+            &mut |event| host.borrow_mut().tell(event),
+            &mut || host.borrow_mut().look_for_signals(),
+        );
+        (outcome, host.into_inner().raised)
+    });
+    match raised {
+        Some(exception) => Err(exception),
+        None => to_json(&outcome.map_err(|error| to_python(py, &error))?),
+    }
+}
+
+/// The Python program around a run.
+struct Host {
+    on_event: Option<Py<PyAny>>,
+    control: Control,
+    interrupted: bool,
+    /// What ended the run.
+    raised: Option<PyErr>,
+}
+
+impl Host {
+    fn tell(&mut self, event: &Event) {
+        if self.raised.is_some() {
+            return;
+        }
+        Python::attach(|py| {
+            let outcome = self.call(py, event);
+            self.weigh(py, outcome);
+        });
+    }
+
+    fn call(&self, py: Python<'_>, event: &Event) -> PyResult<()> {
+        match &self.on_event {
+            Some(on_event) => on_event.call1(py, (to_json(event)?,)).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn look_for_signals(&mut self) {
+        if self.raised.is_none() {
+            Python::attach(|py| self.weigh(py, py.check_signals()));
+        }
+    }
+
+    /// A signal that comes while `on_event` runs is raised in there: both ways are the same interrupt.
+    fn weigh(&mut self, py: Python<'_>, outcome: PyResult<()>) {
+        let Err(exception) = outcome else {
+            return;
+        };
+        if exception.is_instance_of::<PyKeyboardInterrupt>(py) && !self.interrupted {
+            self.interrupted = true;
+            self.control.cancel();
+        } else {
+            self.raised = Some(exception);
+            self.control.abort();
+        }
+    }
+}
+
+fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
