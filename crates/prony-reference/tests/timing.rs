@@ -1,5 +1,4 @@
-//! When the server answers. Bounds are one-sided where a busy machine may add time, and wide: exactness is shown by the
-//! measurements in `bench/`.
+//! When the server answers. Bounds are one-sided where a busy machine may add time, and wide where they are not.
 
 #![allow(clippy::unwrap_used)]
 
