@@ -230,11 +230,7 @@ fn switches_are_counted_when_asked() {
 #[test]
 fn the_command_line_is_split_into_its_arguments() {
     let mut child = Command::new("sleep").args(["100"]).spawn().unwrap();
-    let arguments = until(|| {
-        cmdline(child.id())
-            .ok()?
-            .filter(|arguments| arguments.len() == 2)
-    });
+    let arguments = until(|| cmdline(child.id()).ok()?.filter(|arguments| arguments.len() == 2));
     assert_eq!(arguments, ["sleep", "100"]);
     child.kill().unwrap();
     child.wait().unwrap();
