@@ -1,4 +1,4 @@
-"""The role of a load generator, and what is asked of the compiled engine.
+"""The role of a load generator.
 
 Must not know how a generator works.
 
@@ -7,13 +7,12 @@ Must not know how a generator works.
 """
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import Protocol, cast
+from typing import Protocol
 
 from prony.model import Address, Json, Workload
 from prony.sandbox.base import EngineSeat
 
-__all__ = ["Engine", "Native", "OnEvent", "load_native"]
+__all__ = ["Engine", "OnEvent"]
 
 OnEvent = Callable[[Json], None]
 
@@ -31,19 +30,3 @@ class Engine(Protocol):
     def cancel(self) -> None:
         """End the load that runs, from any thread: ``run`` returns a Recording marked as interrupted."""
         ...
-
-
-class Native(Protocol):
-    """What Prony uses of the compiled module ``prony._engine``."""
-
-    def run(self, spec: str, on_event: Callable[[str], None] | None) -> str:
-        """Run a specification and return the Recording; both are JSON."""
-        ...
-
-
-def load_native() -> Native:
-    """Return the compiled module: loaded where it is used, for it is not needed to read archives.
-
-    *Errors*: ImportError when it was not built.
-    """
-    return cast(Native, import_module("prony._engine"))

@@ -17,7 +17,6 @@ import sys
 import threading
 from typing import NoReturn
 
-from prony.engine.base import load_native
 from prony.model import Json
 from prony.sandbox import linux
 
@@ -31,11 +30,12 @@ def main() -> int:
     try:
         # Everything is imported before the user changes: the new one may not be able to read Prony's own
         # files.
-        native = load_native()
+        from prony import _engine
+
         order = json.loads(sys.stdin.buffer.readline())
         _take_seat(order["seat"], parent)
         threading.Thread(target=_cancel_at_end_of_stdin, daemon=True).start()
-        recording = native.run(json.dumps(order["spec"]), lambda event: _say_line(event.encode()))
+        recording = _engine.run(json.dumps(order["spec"]), lambda event: _say_line(event.encode()))
         _say_line(b'{"event":"recording","recording":' + recording.encode() + b"}")
     except KeyboardInterrupt:
         return _fail("cancelled", "the run was cancelled")

@@ -7,7 +7,7 @@ Must not know trials.
 
 import json
 
-from prony.engine.base import OnEvent, load_native
+from prony.engine.base import OnEvent
 from prony.engine.spec import to_spec
 from prony.errors import EngineError
 from prony.model import Address, EngineChoice, Json, Workload
@@ -27,10 +27,13 @@ class LocalEngine:
 
         *Errors*: EngineError; KeyboardInterrupt when a signal ends it.
         """
+        # Loaded where it is used: archives are read without it.
+        from prony import _engine
+
         spec = to_spec(workload, address, self._choice, seat.cpus or None)
         try:
-            recording = load_native().run(json.dumps(spec), lambda event: on_event(json.loads(event)))
-        except (ValueError, RuntimeError, OSError) as error:
+            recording = _engine.run(json.dumps(spec), lambda event: on_event(json.loads(event)))
+        except _engine.EngineError as error:
             raise EngineError(str(error)) from error
         return dict(json.loads(recording))
 

@@ -7,8 +7,7 @@ Must not know who asks.
 """
 
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Protocol, cast
+from typing import Protocol
 
 __all__ = ["CompiledSource", "NativeMemory", "NativeProcess", "ProcessSource"]
 
@@ -58,8 +57,10 @@ class CompiledSource:
 
     def __init__(self, tree_pid: int) -> None:
         # Loaded where it is used: archives are read without it.
-        self._native = cast(_Native, import_module("prony._engine"))
-        self._sampler = self._native.ProcessSampler(tree_pid)
+        from prony import _engine
+
+        self._sampler = _engine.ProcessSampler(tree_pid)
+        self._memory = _engine.process_memory
 
     def sample(self) -> Sequence[NativeProcess]:
         """Return the processes as they are now."""
@@ -67,14 +68,4 @@ class CompiledSource:
 
     def memory(self, pid: int) -> NativeMemory | None:
         """Return a process's memory; null when it is gone or may not be read."""
-        return self._native.process_memory(pid)
-
-
-class _Sampler(Protocol):
-    def sample(self) -> Sequence[NativeProcess]: ...
-
-
-class _Native(Protocol):
-    def ProcessSampler(self, root_pid: int, include_root: bool = False) -> _Sampler: ...  # noqa: N802
-
-    def process_memory(self, pid: int) -> NativeMemory | None: ...
+        return self._memory(pid)
