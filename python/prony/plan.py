@@ -172,11 +172,14 @@ class Nuisances:
 
     padding_bytes: int
     hash_seed: int
-    port_seed: int
 
     def as_text(self) -> dict[str, str]:
         """Return the values as the archive keeps them."""
-        return {"padding_bytes": str(self.padding_bytes), "hash_seed": str(self.hash_seed), "port_seed": str(self.port_seed)}
+        return {"padding_bytes": str(self.padding_bytes), "hash_seed": str(self.hash_seed)}
+
+    def as_environment(self) -> dict[str, str]:
+        """Return the variables that carry them into a subject: a padding moves its stack, a seed orders its hashes."""
+        return {"PRONY_PADDING": "x" * self.padding_bytes, "PYTHONHASHSEED": str(self.hash_seed)}
 
 
 def make_plan(document: StudyDocument, text: str, catalog: CatalogView, options: PlanOptions) -> Plan:
@@ -221,7 +224,7 @@ def nuisances(plan: Plan, block: int, cell: Cell, attempt: int = 0) -> Nuisances
     *Source*: Mytkowicz et al., 2009, Producing Wrong Data Without Doing Anything Obviously Wrong!
     """
     random = Random(f"{plan.seed}:nuisance:{block}:{cell.id}:{attempt}")  # noqa: S311
-    return Nuisances(random.randrange(MAX_PADDING_BYTES), random.randrange(2**32), random.randrange(2**32))
+    return Nuisances(random.randrange(MAX_PADDING_BYTES), random.randrange(2**32))
 
 
 def _narrowed(plan: Plan, pattern: str) -> Plan:

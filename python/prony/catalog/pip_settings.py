@@ -8,6 +8,7 @@ pip".
 
 import configparser
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -101,3 +102,14 @@ def _value(option: str, value: str, joint: str) -> str:
     if option == "no-index":
         return "true" if value.strip().lower() in {"1", "true", "yes", "on"} else ""
     return joint.join(value.split()) if joint else value.strip()
+
+
+def _main() -> None:
+    """Print the settings as shell assignments, for ``scripts/setup``, which runs before Prony is installed."""
+    files = configuration_files(os.environ, Path.home())
+    for name, value in uv_settings(os.environ, files).items():
+        sys.stdout.write(f"export {name}={shlex.quote(value)}\n")
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,36 @@
+"""``prony clean``: frees what Prony keeps on disk, and ends what a killed one left."""
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["EPILOG", "clean"]
+
+EPILOG = """\
+Examples:
+
+  prony clean          end and remove what a Prony that was killed left behind
+
+  prony clean --all    and remove all environments and copies of apps; they are built again when needed
+"""
+
+
+def clean(
+    everything: Annotated[bool, typer.Option("--all", help="Remove environments and copies of apps too.")] = False,
+    run_as: Annotated[str | None, typer.Option(help="The user that servers run as, when Prony is root.")] = None,
+) -> None:
+    """End and remove what is left of interrupted runs; archives are never touched."""
+    from prony.catalog.cache import cache_items, remove
+    from prony.runas import resolve_user
+    from prony.sandbox.journal import clear_remains
+    from prony.units import format_bytes
+
+    user = resolve_user(run_as)
+    for remains in clear_remains(user):
+        kept = f"left alone: {remains.kept}" if remains.kept else f"{remains.processes_ended} processes ended, folder removed"
+        typer.echo(f"run {remains.run}: {kept}")
+    freed = 0
+    for item in cache_items(user.cache) if everything else ():
+        if item.kind != "run" and remove(item):
+            freed += item.size_bytes
+    typer.echo(f"freed {format_bytes(freed)}" if everything else "nothing else to clean; --all removes environments")

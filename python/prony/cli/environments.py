@@ -1,0 +1,37 @@
+"""``prony env``: what Prony keeps on disk."""
+
+import json
+from typing import Annotated
+
+import typer
+
+__all__ = ["EPILOG", "env"]
+
+EPILOG = """\
+Examples:
+
+  prony env           environments, apps and runs in the cache, with their sizes
+
+  prony env --json    the same as data
+"""
+
+
+def env(
+    run_as: Annotated[str | None, typer.Option(help="The user that servers run as, when Prony is root.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what Prony keeps in its cache; `prony clean` frees it."""
+    from prony.catalog.cache import cache_items
+    from prony.runas import resolve_user
+    from prony.units import format_bytes
+
+    user = resolve_user(run_as)
+    items = cache_items(user.cache)
+    if as_json:
+        rows = [{"kind": item.kind, "name": item.path.name, "bytes": item.size_bytes} for item in items]
+        typer.echo(json.dumps({"cache": str(user.cache), "items": rows}, indent=2))
+        return
+    typer.echo(f"{user.cache}  (servers run as {user.name})")
+    for item in items:
+        typer.echo(f"  {format_bytes(item.size_bytes):>10}  {item.kind:12} {item.path.name}")
+    typer.echo(f"  {format_bytes(sum(item.size_bytes for item in items)):>10}  in all")

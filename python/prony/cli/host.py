@@ -1,0 +1,37 @@
+"""``prony host``: the fingerprint and what will not fit."""
+
+import json
+from typing import Annotated
+
+import typer
+
+__all__ = ["EPILOG", "host"]
+
+EPILOG = """\
+Examples:
+
+  prony host                       what this machine is, and what to set before a study
+
+  prony host -c 10000              would 10,000 connections fit?
+
+  prony host --json                the fingerprint as every archive keeps it
+"""
+
+
+def host(
+    connections: Annotated[int, typer.Option("-c", "--connections", min=1, help="Connections to plan for.")] = 1000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show this machine's fingerprint and preflight: files, ports, listen queue, CPUs, and the command that mends each."""
+    from prony.host import fingerprint, preflight
+
+    facts, checks = fingerprint(), preflight(connections)
+    if as_json:
+        from dataclasses import asdict
+
+        typer.echo(json.dumps({"fingerprint": facts, "preflight": [asdict(check) for check in checks]}, indent=2))
+        return
+    from prony.report.host import host_document
+    from prony.report.terminal import TerminalReporter
+
+    TerminalReporter().write(host_document(facts, checks))

@@ -1,0 +1,169 @@
+"""``prony load``: the engine on its own."""
+
+import ipaddress
+import json
+import os
+from typing import Annotated
+from urllib.parse import SplitResult, urlsplit
+
+import typer
+
+from prony.cli.options import connections_of, duration_of, make_request, optional, rate_of, write_output
+from prony.errors import ExitCode, UsageError
+from prony.model import (
+    Address,
+    AddressKind,
+    Arrivals,
+    ClosedLoop,
+    CountStop,
+    DurationStop,
+    EngineChoice,
+    Json,
+    Loop,
+    OpenLoop,
+    Pacing,
+    Workload,
+)
+
+__all__ = ["EPILOG", "load"]
+
+EPILOG = """\
+Examples:
+
+  prony load http://127.0.0.1:8000/ -c 100 -d 30s             closed loop, 100 connections
+
+  prony load http://127.0.0.1:8000/ --rate 550 -d 3m          open loop: latency from the intended time
+
+  prony load http://127.0.0.1:8000/ -n 10000 -c 50            exactly 10,000 requests
+
+  prony load http://127.0.0.1:8000/api -m POST -H 'Content-Type: application/json' --body @order.json --rate 200
+
+  prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
+"""
+
+
+def load(
+    url: Annotated[str, typer.Argument(help="What to load, such as http://127.0.0.1:8000/path.")],
+    connections: Annotated[
+        str | None,
+        typer.Option("-c", "--connections", help="Closed loop: so many connections (10). Open loop: at most so many (1024)."),
+    ] = None,
+    rate: Annotated[str | None, typer.Option("--rate", "-r", help="Open loop: requests per second, whatever the server does.")] = None,
+    arrivals: Annotated[Arrivals, typer.Option(help="Open loop: evenly spaced, or at random as independent users come.")] = Arrivals.CONSTANT,
+    seed: Annotated[int, typer.Option(help="Seed of the Poisson arrivals.")] = 1,
+    requests: Annotated[int | None, typer.Option("-n", "--requests", min=1, help="Stop after exactly so many requests.")] = None,
+    duration: Annotated[str | None, typer.Option("-d", "--duration", help="Length of the window (10s).")] = None,
+    warmup: Annotated[str | None, typer.Option(help="The same load before the window, not recorded (0s).")] = None,
+    timeout: Annotated[str, typer.Option(help="The longest that a request may take.")] = "10s",
+    grace: Annotated[str | None, typer.Option(help="The longest wait for answers after the window (the time-out).")] = None,
+    method: Annotated[str, typer.Option("-m", "--method", help="The request's method.")] = "GET",
+    header: Annotated[list[str] | None, typer.Option("-H", "--header", help="A header, `Name: value`; may be repeated.")] = None,
+    body: Annotated[str | None, typer.Option(help="The request's body; @FILE reads it from a file.")] = None,
+    keep_alive: Annotated[bool, typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request.")] = True,
+    expect_status: Annotated[int | None, typer.Option(help="Only this status is a success (200 to 399).")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Worker threads (half the CPUs).")] = None,
+    pacing: Annotated[Pacing, typer.Option(help="Open loop: how due times are waited for.")] = Pacing.AUTO,
+    allow_host: Annotated[list[str] | None, typer.Option(help="Name a host other than this machine that may be loaded.")] = None,
+    json_to: Annotated[str | None, typer.Option("--json", help="Write the result as JSON to a file, or to standard output for -.")] = None,
+) -> int:
+    """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
+    parts = _target(url)
+    address = _address(parts, allow_host or ())
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    timeout_ns = duration_of("--timeout", timeout)
+    workload = Workload(
+        loop=_loop(connections, rate, arrivals, seed),
+        stop=_stop(requests, duration),
+        request=make_request(method, path, [*(header or ()), *_host_header(parts)], body, keep_alive),
+        warmup_ns=optional(duration_of, "--warmup", warmup) or 0,
+        timeout_ns=timeout_ns,
+        grace_ns=optional(duration_of, "--grace", grace) or timeout_ns,
+        expect_status=expect_status,
+    )
+    engine = EngineChoice(threads=threads or _default_threads(), pacing=pacing)
+    return _run(workload, address, engine, json_to)
+
+
+def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: str | None) -> int:
+    from prony.analysis.load_json import load_result
+    from prony.cli.progress import LoadProgress
+    from prony.engine.local import LocalEngine
+    from prony.sandbox.base import EngineSeat
+
+    with LoadProgress(workload) as progress:
+        recording = LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
+    if json_to is not None:
+        write_output(json.dumps(load_result(recording), indent=2), json_to)
+    if json_to != "-":
+        from prony.report.load import load_document
+        from prony.report.terminal import TerminalReporter
+
+        TerminalReporter().write(load_document(recording))
+    return _status(recording)
+
+
+def _status(recording: Json) -> int:
+    if recording["window"]["interrupted"]:
+        return ExitCode.INTERRUPTED
+    # No answer at all is no measurement: a script must be able to tell.
+    return ExitCode.DONE if recording["account"]["ok"] else ExitCode.COULD_NOT_MEASURE
+
+
+def _target(url: str) -> SplitResult:
+    parts = urlsplit(url if "//" in url else f"http://{url}")
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    if parts.scheme != "http" or not parts.hostname or port == -1 or parts.username:
+        raise UsageError(f"`{url}` is not a target; expected `http://HOST[:PORT][/PATH]`", hint="prony load http://127.0.0.1:8000/")
+    return parts
+
+
+def _address(parts: SplitResult, allowed: list[str] | tuple[str, ...]) -> Address:
+    host = parts.hostname or ""
+    if not _is_loopback(host) and host not in allowed:
+        raise UsageError(
+            f"`{host}` is not this machine; a load can hurt, so other hosts must be named",
+            hint=f"if you may load it: prony load ... --allow-host {host}",
+        )
+    kind = AddressKind.TCP6 if ":" in host else AddressKind.TCP4
+    return Address(host, parts.port or 80, kind)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _host_header(parts: SplitResult) -> list[str]:
+    """The engine writes `Host` from the address; a name in the URL must reach the server as typed."""
+    return [] if _is_loopback(parts.hostname or "") and parts.hostname != "localhost" else [f"Host: {parts.netloc}"]
+
+
+def _loop(connections: str | None, rate: str | None, arrivals: Arrivals, seed: int) -> Loop:
+    counts = optional(connections_of, "-c", connections) or ()
+    if len(counts) > 1:
+        raise UsageError(f"`-c {connections}`: one count here; `prony run` takes a list")
+    if rate is None:
+        return ClosedLoop(counts[0] if counts else 10)
+    loop = OpenLoop(rate_of("--rate", rate), arrivals, seed)
+    return OpenLoop(loop.rate_per_s, arrivals, seed, counts[0]) if counts else loop
+
+
+def _stop(requests: int | None, duration: str | None) -> CountStop | DurationStop:
+    if requests is not None and duration is not None:
+        raise UsageError("`-n` and `-d` both say when to stop; give one")
+    if requests is not None:
+        return CountStop(requests)
+    return DurationStop(duration_of("-d", duration or "10s"))
+
+
+def _default_threads() -> int:
+    return max(1, len(os.sched_getaffinity(0)) // 2)
+
+

@@ -1,0 +1,97 @@
+"""The entry point: the list of commands, and what happens to their errors.
+
+The only place that catches everything. Standard output is data, standard error is talk.
+"""
+
+import os
+import sys
+from typing import NoReturn
+
+import typer
+
+from prony.cli import clean, environments, host, load, reference, report, run, servers
+from prony.errors import ExitCode, PronyError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="prony",
+    help="A dynamometer for web application servers: which server, how many workers, what it carries, and what stops it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+COMMANDS = (
+    ("run", run.run, run.EPILOG),
+    ("load", load.load, load.EPILOG),
+    ("report", report.report, report.EPILOG),
+    ("servers", servers.servers, servers.EPILOG),
+    ("host", host.host, host.EPILOG),
+    ("reference", reference.reference, reference.EPILOG),
+    ("env", environments.env, environments.EPILOG),
+    ("clean", clean.clean, clean.EPILOG),
+)
+for _name, _command, _epilog in COMMANDS:
+    app.command(_name, epilog=_epilog)(_command)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    """A dynamometer for web application servers: which server, how many workers, what it carries, and what stops it."""
+    if version:
+        from prony._engine import __version__
+
+        typer.echo(f"prony {__version__}")
+        raise typer.Exit
+    del context
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with its status."""
+    sys.exit(_status(sys.argv[1:]))
+
+
+def _status(arguments: list[str]) -> int:
+    try:
+        result = app(args=arguments, prog_name="prony", standalone_mode=False)
+        return int(result) if isinstance(result, int) else ExitCode.DONE
+    except PronyError as error:
+        return _told(error)
+    except typer.Exit as exit_:
+        return exit_.exit_code
+    except typer.Abort:
+        return ExitCode.INTERRUPTED
+    except typer.TyperException as error:
+        error.show()
+        return ExitCode.USAGE
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone (`prony ... | head`): end quietly, and keep Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.DONE
+    except Exception as error:  # noqa: BLE001 - the last resort: say it in a line, keep the trace for a report
+        return _fault(error)
+
+
+def _told(error: PronyError) -> int:
+    typer.echo(f"error: {error.message}", err=True)
+    if error.hint:
+        typer.echo(f"\nhint: {error.hint}", err=True)
+    return error.exit_code
+
+
+def _fault(error: Exception) -> int:
+    import traceback
+
+    if os.environ.get("PRONY_TRACE"):
+        traceback.print_exc()
+    typer.echo(f"error: a fault in Prony itself: {type(error).__name__}: {error}", err=True)
+    typer.echo("\nhint: set PRONY_TRACE=1 and start it again to see where", err=True)
+    return ExitCode.INTERNAL

@@ -1,0 +1,99 @@
+"""Parsing of single options that several commands share: text in, validated values out, one clear message otherwise."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import typer
+
+from prony.errors import UsageError
+from prony.model import Request
+from prony.units import parse_duration, parse_rate
+
+__all__ = [
+    "body_of",
+    "connections_of",
+    "duration_of",
+    "header_of",
+    "make_request",
+    "optional",
+    "rate_of",
+    "write_output",
+]
+
+Value = TypeVar("Value")
+
+
+def _parsed(option: str, text: str, parse: Callable[[str], Value]) -> Value:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise UsageError(f"`{option}`: {error}") from None
+
+
+def duration_of(option: str, text: str) -> int:
+    """Return nanoseconds; UsageError names the option."""
+    return _parsed(option, text, parse_duration)
+
+
+def rate_of(option: str, text: str) -> float:
+    """Return requests per second; UsageError names the option."""
+    return _parsed(option, text, parse_rate)
+
+
+def optional(parse: Callable[[str, str], Value], option: str, text: str | None) -> Value | None:
+    """Return the parsed value, or null when the option is absent."""
+    return None if text is None else parse(option, text)
+
+
+def connections_of(option: str, text: str) -> tuple[int, ...]:
+    """Return the counts in a list such as ``10,100``."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise UsageError(f"`{option} {text}`: expected one or more counts, such as `100` or `10,100,1000`")
+    return tuple(int(part) for part in parts)
+
+
+def header_of(text: str) -> tuple[str, str]:
+    """Return name and value of ``Name: value``."""
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip() or any(mark in text for mark in "\r\n\0"):
+        raise UsageError(f"`-H {text!r}`: expected `Name: value` on one line")
+    return name.strip(), value.strip()
+
+
+def body_of(text: str | None) -> bytes | None:
+    """Return a body as typed, or the content of a file for ``@path``."""
+    if text is None or not text.startswith("@"):
+        return None if text is None else text.encode()
+    path = Path(text[1:])
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"`--body {text}`: cannot read `{path}`: {error.strerror}") from None
+
+
+def make_request(method: str, path: str, headers: Sequence[str], body: str | None, keep_alive: bool) -> Request:  # noqa: FBT001
+    """Return the request that ``-m``, ``--path``, ``-H``, ``--body`` and ``--no-keepalive`` describe."""
+    if not path.startswith("/"):
+        raise UsageError(f"`--path {path}`: expected a path that starts with `/`")
+    if not method.isalpha():
+        raise UsageError(f"`-m {method}`: expected a method such as `GET` or `POST`")
+    return Request(method.upper(), path, tuple(header_of(text) for text in headers), body_of(body), keep_alive)
+
+
+def write_output(text: str, where: str) -> None:
+    """Write ``text`` to standard output for ``-``, else to a new or replaced file, whole or not at all."""
+    if where == "-":
+        typer.echo(text)
+        return
+    path = Path(where)
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        unfinished.write_text(text + "\n", encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise UsageError(f"cannot write `{where}`: {error.strerror}") from None
+
+

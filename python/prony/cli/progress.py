@@ -1,0 +1,167 @@
+"""What is seen while a measurement runs: on standard error, live on a terminal, a line per event elsewhere.
+
+Costs little on purpose: it runs on the generator's CPUs, four updates a second.
+"""
+
+import time
+from collections import deque
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from prony.catalog.environment import EnvironmentProgress
+from prony.model import Cell, DurationStop, Failed, Invalid, Json, Ok, Trial, Workload
+from prony.study import StudyListener
+from prony.units import format_count, format_duration
+
+__all__ = ["LoadProgress", "StudyProgress"]
+
+REFRESH_PER_S = 4
+
+
+def _console() -> Console:
+    return Console(stderr=True, highlight=False, markup=False)
+
+
+def _bar(share: float, width: int = 24) -> str:
+    full = round(max(0.0, min(1.0, share)) * width)
+    return "━" * full + "╌" * (width - full)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(max(0.0, seconds)), 60)
+    return f"{minutes}:{rest:02d}"
+
+
+class _LiveLine:
+    """One line that is rewritten in place; nothing at all where standard error is not a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._live = Live(console=console, refresh_per_second=REFRESH_PER_S, transient=True) if console.is_terminal else None
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, line: str) -> None:
+        if self._live:
+            self._live.update(Text(line, no_wrap=True, overflow="ellipsis"))
+
+
+class LoadProgress:
+    """The progress of one load: phase, time, counts."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+        self._line = _LiveLine(_console())
+
+    def __enter__(self) -> Self:
+        self._line.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._line.__exit__(kind, error, trace)
+
+    def on_event(self, event: Json) -> None:
+        """Show a progress event of the engine."""
+        if event["event"] == "progress":
+            self._line.show(load_line(self._workload, event))
+
+
+def load_line(workload: Workload, event: Json) -> str:
+    """Return one line for a progress event: ``window ━━━━╌╌ 4.0 s  12,300 ok  3 failed  10 in flight``."""
+    phase, elapsed_ns = str(event["phase"]), int(event["elapsed_ns"])
+    text = f"{phase:7} {_bar(_share(workload, phase, elapsed_ns))} {format_duration(elapsed_ns):>8}"
+    text += f"  {format_count(event['ok'])} ok  {format_count(event['failed'])} failed  {format_count(event['in_flight'])} in flight"
+    return text + (f"  {format_count(event['queued'])} queued" if event["queued"] else "")
+
+
+def _share(workload: Workload, phase: str, elapsed_ns: int) -> float:
+    match workload.stop:
+        case DurationStop(duration_ns) if phase == "window":
+            return elapsed_ns / duration_ns
+        case _ if phase == "warmup" and workload.warmup_ns:
+            return elapsed_ns / workload.warmup_ns
+        case _:
+            return 0.0
+
+
+class StudyProgress(StudyListener):
+    """The progress of a study: environments, then trials with what runs, what is left and the time to go."""
+
+    def __init__(self, trials: int, estimate_s: float) -> None:
+        self._console = _console()
+        self._line = _LiveLine(self._console)
+        self._trials = trials
+        self._done = 0
+        self._lengths: deque[float] = deque(maxlen=40)
+        self._estimate_s = estimate_s
+        self._began = time.monotonic()
+        self._running = ""
+
+    def __enter__(self) -> Self:
+        self._line.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._line.__exit__(kind, error, trace)
+
+    def notice(self, text: str) -> None:
+        """Print a line that stays."""
+        self._console.print(Text(text))
+
+    def environment(self, progress: EnvironmentProgress) -> None:
+        """Show how an environment's build goes."""
+        if progress.state in ("ready", "failed") and progress.seconds >= 1:
+            self.notice(f"  {progress.key}: {progress.state} after {progress.seconds:.0f} s")
+        else:
+            self._line.show(f"preparing {progress.key}: {progress.state}")
+
+    def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
+        """Show which trial runs."""
+        self._began = time.monotonic()
+        self._running = f"block {block + 1}/{blocks}  {cell.subject.name}  {cell.workload.describe()}"
+        self._line.show(self._status(""))
+
+    def trial_event(self, cell: Cell, event: Json) -> None:
+        """Show the load's own progress."""
+        if event["event"] == "progress":
+            counts = f"{event['phase']}  {format_count(event['ok'])} ok  {format_count(event['failed'])} failed"
+            self._line.show(self._status(counts))
+        del cell
+
+    def trial_ended(self, cell: Cell, trial: Trial) -> None:
+        """Count the trial; where nothing is live, print a line for it."""
+        self._done += 1
+        self._lengths.append(time.monotonic() - self._began)
+        line = f"  [{self._done}/{self._trials}] {cell.subject.name}  {cell.workload.describe()}: {_outcome(trial)}"
+        if not self._console.is_terminal or not isinstance(trial.outcome, Ok):
+            self.notice(f"{line}  ({_clock(self._left_s())} to go)")
+
+    def _left_s(self) -> float:
+        each = sum(self._lengths) / len(self._lengths) if self._lengths else self._estimate_s
+        return (self._trials - self._done) * each
+
+    def _status(self, counts: str) -> str:
+        to_go = _clock(self._left_s() - (time.monotonic() - self._began))
+        return f"{_bar(self._done / self._trials)} {self._done}/{self._trials}  {to_go} to go  {self._running}  {counts}"
+
+
+def _outcome(trial: Trial) -> str:
+    match trial.outcome:
+        case Ok():
+            account = (trial.recording or {}).get("account", {})
+            failed = account.get("scheduled", 0) - account.get("ok", 0)
+            return f"ok, {format_count(account.get('ok', 0))} answered" + (f", {format_count(failed)} failed" if failed else "")
+        case Failed(stage, reason):
+            return f"failed at {stage}: {reason}"
+        case Invalid(reason):
+            return f"invalid: {reason}"

@@ -1,0 +1,100 @@
+"""``prony reference``: the reference server by hand."""
+
+import json
+import signal
+import threading
+from typing import Annotated
+
+import typer
+
+from prony.cli.options import duration_of, optional
+from prony.errors import UsageError
+from prony.model import Json
+from prony.units import parse_bytes
+
+__all__ = ["EPILOG", "reference"]
+
+EPILOG = """\
+Examples:
+
+  prony reference --port 8000                              a plain reply, as fast as it goes
+
+  prony reference --delay 100ms                            a remote API
+
+  prony reference --delay 5ms --distribution exponential   service times that vary
+
+  prony reference --error-every 20                         5 % of 503
+
+  prony reference --stall-after 3s --stall-for 2s          a freeze
+"""
+
+
+def reference(
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
+    delay: Annotated[str, typer.Option(help="Service time before each reply, such as 5ms.")] = "0ms",
+    distribution: Annotated[str, typer.Option(help="Of the delay: fixed or exponential (then --delay is the mean).")] = "fixed",
+    body: Annotated[str, typer.Option(help="Size of the body, such as 64KiB.")] = "13B",
+    framing: Annotated[str, typer.Option(help="content_length, chunked or close_delimited.")] = "content_length",
+    error_every: Annotated[int | None, typer.Option(min=1, help="Every n-th request is answered 503.")] = None,
+    silent_every: Annotated[int | None, typer.Option(min=1, help="Every n-th request is never answered.")] = None,
+    close_after: Annotated[int | None, typer.Option(min=1, help="Close a connection after n replies.")] = None,
+    reset_after: Annotated[int | None, typer.Option(min=1, help="Reset a connection within its n-th reply.")] = None,
+    stall_after: Annotated[str | None, typer.Option(help="Freeze so long after the first request.")] = None,
+    stall_for: Annotated[str | None, typer.Option(help="How long the freeze lasts.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that serve.")] = 1,
+) -> None:
+    """Start a server with exactly known delays, stalls and errors on the loopback; Ctrl-C ends it and prints what it counted."""
+    config: Json = {
+        "port": port,
+        "threads": threads,
+        "framing": framing,
+        "body_bytes": _size(body),
+        "delay": _delay(delay, distribution),
+        "error_every": error_every,
+        "silent_every": silent_every,
+        "close_after": close_after,
+        "reset_after": reset_after,
+        "stall": _stall(stall_after, stall_for),
+    }
+    _serve(json.dumps(config))
+
+
+def _serve(config: str) -> None:
+    from prony._engine import EngineError, ReferenceServer
+
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    try:
+        server = ReferenceServer(config)
+    except EngineError as error:
+        raise UsageError(f"the reference server did not start: {error}") from None
+    with server:
+        typer.echo(f"listening on http://127.0.0.1:{server.port}", err=True)
+        ended.wait()
+        typer.echo(json.dumps(json.loads(server.counts()), indent=2))
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise UsageError(f"`--body`: {error}") from None
+
+
+def _delay(text: str, distribution: str) -> Json:
+    delay_ns = duration_of("--delay", text)
+    match distribution:
+        case "fixed":
+            return {"kind": "fixed", "ns": delay_ns} if delay_ns else {"kind": "none"}
+        case "exponential":
+            return {"kind": "exponential", "mean_ns": delay_ns, "seed": 1}
+        case _:
+            raise UsageError(f"`--distribution {distribution}`: expected `fixed` or `exponential`")
+
+
+def _stall(after: str | None, length: str | None) -> Json | None:
+    after_ns, for_ns = optional(duration_of, "--stall-after", after), optional(duration_of, "--stall-for", length)
+    if (after_ns is None) != (for_ns is None):
+        raise UsageError("`--stall-after` and `--stall-for` belong together")
+    return None if after_ns is None else {"after_ns": after_ns, "for_ns": for_ns}

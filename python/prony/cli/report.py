@@ -1,0 +1,42 @@
+"""``prony report``: an archive's answers."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["EPILOG", "report", "show_report"]
+
+EPILOG = """\
+Examples:
+
+  prony report embedded-servers.prony           the tables and the answer
+
+  prony report embedded-servers.prony --json    the same as data (docs/reference/report-json.md)
+"""
+
+
+def report(
+    file: Annotated[Path, typer.Argument(help="An archive, *.prony.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Report what an archive holds; executes nothing from it."""
+    if as_json:
+        from prony.archive.archive import open_archive
+        from prony.report.json_report import report_json
+
+        with open_archive(file) as archive:
+            typer.echo(json.dumps(report_json(archive), indent=2))
+        return
+    show_report(file)
+
+
+def show_report(file: Path) -> None:
+    """Print the terminal report of an archive."""
+    from prony.archive.archive import open_archive
+    from prony.report.study import study_document
+    from prony.report.terminal import TerminalReporter
+
+    with open_archive(file) as archive:
+        TerminalReporter().write(study_document(archive))

@@ -1,0 +1,140 @@
+"""The catalogue as documents: all servers in a table, or all that is declared of one, with sources."""
+
+from collections.abc import Iterator, Sequence
+
+from prony.catalog.entry import IntSetting, ServerEntry, Setting
+from prony.catalog.status import status
+from prony.model import Json
+from prony.report.document import Block, Cell, Column, Document, Notes, Paragraph, Section, Table, Tone
+
+__all__ = ["server_document", "server_json", "servers_document"]
+
+
+def servers_document(entries: Sequence[ServerEntry]) -> Document:
+    """Return a table of servers: what they speak, their version, and whether they can be measured here."""
+    columns = (
+        Column("server"),
+        Column("interface", text=True),
+        Column("version", text=True),
+        Column("here", text=True),
+        Column("what it is", text=True),
+    )
+    rows = tuple(row for entry in entries for row in _rows(entry))
+    hint = Paragraph(
+        "prony servers NAME shows one server's facts and settings, with their sources.", Tone.QUIET
+    )
+    return Document("Servers", (Section("", (Table(columns, rows), hint)),))
+
+
+def _rows(entry: ServerEntry) -> Iterator[tuple[Cell, ...]]:
+    here = status(entry)
+    tone = Tone.WARNING if here.startswith("needs") else Tone.GOOD if here == "ready" else Tone.PLAIN
+    spoken = ", ".join(entry.interfaces)
+    yield Cell(entry.name), Cell(spoken), Cell(_pinned(entry)), Cell(here, tone), Cell(entry.title)
+    for name, variant in entry.variants.items():
+        yield Cell(f"{entry.name}-{name}"), Cell(spoken), Cell(""), Cell(here, tone), Cell(variant.title)
+
+
+def server_document(entry: ServerEntry) -> Document:
+    """Return all that the catalogue says of one server."""
+    facts = entry.facts
+    lines = (
+        ("", f"version {_pinned(entry)}, {entry.licence}, {entry.upstream}"),
+        ("", f"speaks {', '.join(entry.interfaces)} over {', '.join(entry.wires)}; here: {status(entry)}"),
+    )
+    table = Table(
+        (Column("fact"), Column("value", text=True), Column("source", text=True)),
+        (
+            _fact(
+                "listen queue",
+                facts.backlog.value if facts.backlog.value is not None else "the kernel's limit",
+                facts.backlog.source,
+            ),
+            *(
+                _fact(_when("keep-alive", fact.when), _kept(fact.on, fact.idle_s), fact.source)
+                for fact in facts.keep_alive
+            ),
+            _fact("processes", facts.concurrency.processes, facts.concurrency.source),
+            _fact(
+                "requests at once",
+                facts.concurrency.slots if facts.concurrency.slots is not None else "no fixed number",
+                facts.concurrency.text,
+            ),
+        ),
+    )
+    sections = [Section("", (Notes(lines),)), Section("Facts", (table,))]
+    if facts.caveats:
+        sections.append(
+            Section(
+                "Caveats", (Notes(tuple(("", f"{item.text} ({item.source})") for item in facts.caveats)),)
+            )
+        )
+    if entry.settings:
+        sections.append(Section("Settings", _settings(entry)))
+    if entry.variants:
+        items = tuple(("", f"{entry.name}-{name}: {item.title}") for name, item in entry.variants.items())
+        sections.append(Section("Variants", (Notes(items),)))
+    return Document(f"{entry.name}: {entry.title}", tuple(sections))
+
+
+def _fact(name: str, value: object, source: str) -> tuple[Cell, ...]:
+    return Cell(name), Cell(str(value)), Cell(source, Tone.QUIET)
+
+
+def _when(name: str, condition: object) -> str:
+    setting, value = getattr(condition, "setting", None), getattr(condition, "value", None)
+    if setting is None:
+        return name
+    return f"{name} if {setting}" + (f" is {value}" if value is not None else "")
+
+
+def _kept(on: bool, idle_s: int | str | None) -> str:
+    return "off" if not on else "on" if idle_s is None else f"on, idle for {idle_s} s"
+
+
+def _settings(entry: ServerEntry) -> tuple[Block, ...]:
+    columns = (
+        Column("setting"),
+        Column("default", text=True),
+        Column("values", text=True),
+        Column("meaning", text=True),
+    )
+    rows = tuple(
+        (Cell(name), Cell(_default(setting)), Cell(_range(setting)), Cell(setting.doc))
+        for name, setting in entry.settings.items()
+    )
+    first = next(iter(entry.settings))
+    hint = Paragraph(f"Change one with --set {entry.name}.{first}=VALUE.", Tone.QUIET)
+    return Table(columns, rows), hint
+
+
+def _default(setting: Setting) -> str:
+    return (
+        "the server's"
+        if setting.default is None
+        else str(setting.default).lower()
+        if setting.type == "bool"
+        else str(setting.default)
+    )
+
+
+def _range(setting: Setting) -> str:
+    if isinstance(setting, IntSetting):
+        return f"{setting.min} to {setting.max}"
+    return (
+        ", ".join(setting.choices)
+        if setting.type == "choice"
+        else {"bool": "true, false"}.get(setting.type, "text")
+    )
+
+
+def _pinned(entry: ServerEntry) -> str:
+    if not entry.install.requirements:
+        return "Python's own"
+    return entry.install.requirements[0].partition("==")[2] or entry.install.requirements[0]
+
+
+def server_json(entry: ServerEntry) -> Json:
+    """Return all that the catalogue says of one server, as data, with its status here."""
+    found: Json = entry.model_dump(mode="json", by_alias=True, exclude={"files"})
+    return {**found, "version": _pinned(entry), "status": status(entry)}

@@ -1,0 +1,283 @@
+"""A plan -> trials -> an archive.
+
+Prepares every subject, then runs randomised blocks with a fresh server for each trial, and archives each trial as it ends.
+Must not know the command line or reports.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from prony.archive import ArchiveWriter, RunStatus, SubjectRecord, create
+from prony.catalog.apps import is_built_in
+from prony.catalog.environment import Environment, EnvironmentProgress, EnvironmentRequest, Unavailable, prepare
+from prony.catalog.launch import command_for_user, declared_facts, make_launch, materialise_app, resolved_settings
+from prony.catalog.entry import ServerEntry
+from prony.catalog.loader import Catalog
+from prony.engine import open_engine
+from prony.host import available_cpus, fingerprint
+from prony.model import Address, Cell, Check, Json, Launch, Placement, Plan, SandboxChoice, Subject, Trial
+from prony.plan import Nuisances, block_order, nuisances
+from prony.runas import RunAs
+from prony.sandbox import Sandbox, describe, open_sandbox
+from prony.sandbox.contract import probe
+from prony.sandbox.exchange import Reply
+from prony.sandbox.journal import Run, clear_remains, open_run
+from prony.sandbox.placement import place
+from prony.trial import Position, Task, run_trial
+
+__all__ = ["Study", "StudyListener", "run_study"]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What is to be measured, and with what.
+
+    ``requirements_file`` and ``python`` are a user app's own (see `EnvironmentRequest`); ``jobs``: environments built at a time.
+    """
+
+    plan: Plan
+    catalog: Catalog
+    user: RunAs
+    out: Path
+    requirements_file: Path | None = None
+    python: Path | None = None
+    jobs: int = 2
+
+
+class StudyListener(Protocol):
+    """Who is told how a study goes."""
+
+    def notice(self, text: str) -> None:
+        """Tell something that the user should see and keep."""
+
+    def environment(self, progress: EnvironmentProgress) -> None:
+        """Tell how an environment gets on."""
+
+    def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
+        """Tell that a trial begins."""
+
+    def trial_event(self, cell: Cell, event: Json) -> None:
+        """Pass on an event of the engine."""
+
+    def trial_ended(self, cell: Cell, trial: Trial) -> None:
+        """Tell that a trial is over and archived."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A subject that can be started."""
+
+    subject: Subject
+    environment: Environment
+    app_folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """All that the trials of one run share."""
+
+    study: Study
+    run: Run
+    ready: Mapping[str, _Ready]
+    placement: Placement
+
+    def sandbox(self, name: str, choice: SandboxChoice) -> Sandbox:
+        return open_sandbox(choice, self.study.user, self.run.folder / name)
+
+    def launch(self, subject: Subject, sandbox: Sandbox, nuisance: Nuisances) -> Launch:
+        """Return the exact process to start, on a free port, with the nuisances in its environment."""
+        ready = self.ready[subject.name]
+        launch = make_launch(
+            self.study.catalog.server(subject.server),
+            subject,
+            ready.environment,
+            Address("127.0.0.1", sandbox.free_port()),
+            str(ready.app_folder),
+            str(sandbox.folder),
+            len(self.placement.server_cpus),
+        )
+        return replace(launch, environment={**launch.environment, **nuisance.as_environment()})
+
+
+def run_study(study: Study, listener: StudyListener) -> None:
+    """Run every cell of the plan in every block, and leave the archive at ``study.out``.
+
+    *Errors*: HostError and UsageError before the first trial; what goes wrong in a trial is its outcome.
+    KeyboardInterrupt passes through when everything is stopped; the archive then holds all trials that were finished.
+    """
+    clear_old_remains(study.user, listener)
+    engine = study.plan.cells[0].engine
+    placement = place(available_cpus(), study.plan.cells[0].sandbox.share_cpus, engine.threads)
+    environments = prepare(_requests(study), study.user, listener.environment, study.jobs)
+    ready, records = _resolve(study, environments, placement)
+    with create(study.out, study.plan, fingerprint()) as writer, open_run(study.user) as run:
+        for record in records:
+            writer.record_subject(record)
+            if record.unavailable:
+                listener.notice(f"{record.name} is unavailable: {record.unavailable}")
+        bench = _Bench(study, run, ready, placement)
+        _compare_replies(bench, listener)
+        for block in range(study.plan.blocks):
+            _run_block(bench, block, writer, listener)
+        writer.finish(RunStatus.FINISHED)
+
+
+def clear_old_remains(user: RunAs, listener: StudyListener) -> None:
+    """End and remove what a Prony that was killed had left, and say so."""
+    for remains in clear_remains(user):
+        if remains.kept:
+            listener.notice(f"the remains of run {remains.run} are left alone: {remains.kept}")
+        elif remains.processes_ended:
+            listener.notice(f"ended {remains.processes_ended} processes that run {remains.run} had left")
+
+
+# --- preparing --------------------------------------------------------------------------------------------
+
+
+def _environment_key(subject: Subject) -> str:
+    """Built-in apps share their server's environment; a user's app has one of its own."""
+    return subject.server if is_built_in(subject.app) else f"{subject.server} for {subject.app.name}"
+
+
+def _requests(study: Study) -> Sequence[EnvironmentRequest]:
+    found: dict[str, EnvironmentRequest] = {}
+    for subject in study.plan.subjects():
+        built_in = is_built_in(subject.app)
+        key = _environment_key(subject)
+        found[key] = EnvironmentRequest(
+            key=key,
+            server=study.catalog.server(subject.server),
+            app_requirements=None if built_in else subject.app.requirements,
+            requirements_file=None if built_in else study.requirements_file,
+            python=None if built_in else study.python,
+        )
+    return tuple(found.values())
+
+
+def _resolve(
+    study: Study, environments: Mapping[str, Environment | Unavailable], placement: Placement
+) -> tuple[dict[str, _Ready], list[SubjectRecord]]:
+    ready: dict[str, _Ready] = {}
+    records: list[SubjectRecord] = []
+    for subject in study.plan.subjects():
+        environment = environments[_environment_key(subject)]
+        if isinstance(environment, Unavailable):
+            records.append(SubjectRecord(subject.name, unavailable=environment.reason))
+            continue
+        found = _Ready(subject, environment, materialise_app(subject.app, study.user))
+        ready[subject.name] = found
+        records.append(_record(study, found, placement))
+    return ready, records
+
+
+def _record(study: Study, ready: _Ready, placement: Placement) -> SubjectRecord:
+    subject, environment = ready.subject, ready.environment
+    entry = study.catalog.server(subject.server)
+    cpus = len(placement.server_cpus)
+    facts = describe(study.plan.cells[0].sandbox, study.user)
+    return SubjectRecord(
+        name=subject.name,
+        server_version=_server_version(entry, environment),
+        interpreter=environment.interpreter,
+        packages=environment.packages,
+        lock_digest=environment.lock_digest,
+        settings=resolved_settings(entry, subject, cpus),
+        command_line=command_for_user(entry, subject, subject.app.folder, cpus),
+        sandbox={**asdict(facts), "network": "isolated" if facts.network == "own namespace" else "host"},
+        facts=asdict(declared_facts(entry, subject, cpus)),
+    )
+
+
+def _server_version(entry: ServerEntry, environment: Environment) -> str | None:
+    """Return the version of the server's own package: the first that its entry requires; none: the interpreter's."""
+    if not entry.install.requirements:
+        return environment.interpreter
+    name = re.split(r"[^A-Za-z0-9._-]", entry.install.requirements[0], maxsplit=1)[0]
+    return environment.packages.get(name.lower())
+
+
+# --- before the first block -------------------------------------------------------------------------------
+
+
+def _compare_replies(bench: _Bench, listener: StudyListener) -> None:
+    """Where an app has no contract, ask every subject once and tell how their replies differ.
+
+    Two servers that answer differently do different work: a comparison of their speed would mean nothing.
+    """
+    replies: dict[str, str] = {}
+    for cell in _first_cells(bench):
+        if not cell.subject.app.contract.checks:
+            replies[cell.subject.name] = _reply_of(bench, cell)
+    if len(set(replies.values())) > 1:
+        listener.notice("the replies to the probe differ; say which is right with --expect-status and --expect-body:")
+        for name, reply in replies.items():
+            listener.notice(f"  {name}: {reply}")
+    elif any(not _is_success(reply) for reply in replies.values()):
+        listener.notice(f"every subject answers the probe so: {next(iter(replies.values()))}")
+        listener.notice("if that is right, say so with --expect-status; otherwise see --path")
+
+
+def _first_cells(bench: _Bench) -> Iterator[Cell]:
+    seen: set[str] = set()
+    for cell in bench.study.plan.cells:
+        if cell.subject.name in bench.ready and cell.subject.name not in seen:
+            seen.add(cell.subject.name)
+            yield cell
+
+
+def _reply_of(bench: _Bench, cell: Cell) -> str:
+    from prony.errors import SubjectError
+
+    sandbox = bench.sandbox(f"probe-{cell.id}", cell.sandbox)
+    try:
+        launch = bench.launch(cell.subject, sandbox, nuisances(bench.study.plan, -1, cell))
+        with sandbox.start(launch, bench.placement) as subject:
+            subject.wait_until_ready(launch.readiness, cell.workload.request)
+            return _described(probe(Check(cell.workload.request), subject.address, subject.seat.network_namespace))
+    except SubjectError as error:
+        return f"does not start: {error.message}"
+
+
+def _described(reply: Reply | str) -> str:
+    if isinstance(reply, str):
+        return reply
+    digest = hashlib.sha256(reply.body).hexdigest()[:12]
+    return f"status {reply.status}, {len(reply.body)} bytes, SHA-256 {digest}"
+
+
+def _is_success(reply: str) -> bool:
+    return reply.startswith(("status 2", "status 3"))
+
+
+# --- blocks -----------------------------------------------------------------------------------------------
+
+
+def _run_block(bench: _Bench, block: int, writer: ArchiveWriter, listener: StudyListener) -> None:
+    plan = bench.study.plan
+    cells = [cell for cell in block_order(plan, block) if cell.subject.name in bench.ready]
+    for position, cell in enumerate(cells):
+        listener.trial_started(cell, block, plan.blocks)
+        task = _task(bench, cell, Position(block, position))
+        trial = run_trial(task, lambda event, cell=cell: listener.trial_event(cell, event))
+        writer.append(trial)
+        listener.trial_ended(cell, trial)
+
+
+def _task(bench: _Bench, cell: Cell, position: Position) -> Task:
+    sandbox = bench.sandbox(f"trial-{position.block}-{position.position}-{position.attempt}", cell.sandbox)
+    nuisance = nuisances(bench.study.plan, position.block, cell, position.attempt)
+    launch = bench.launch(cell.subject, sandbox, nuisance)
+    return Task(
+        cell=cell,
+        position=position,
+        launch=launch,
+        contract=cell.subject.app.contract,
+        sandbox=sandbox,
+        engine=open_engine(cell.engine),
+        placement=bench.placement,
+        nuisances={**nuisance.as_text(), "port": str(launch.address.port)},
+    )

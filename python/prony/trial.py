@@ -1,0 +1,176 @@
+"""One measurement of one cell: the order of events.
+
+*start the sandbox -> wait until ready -> verify the contract -> start monitors -> load (warm-up, then the window, on the same
+connections) -> stop monitors -> collect the log -> stop -> judge validity*. What goes wrong becomes the trial's Outcome, with its evidence;
+only an interruption passes through. Must not know studies or archives.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from prony.engine import Engine
+from prony.errors import EngineError, PronyError, SubjectError
+from prony.model import (
+    Cell,
+    Contract,
+    Failed,
+    Invalid,
+    Json,
+    Launch,
+    LogTail,
+    Ok,
+    Outcome,
+    Phase,
+    Placement,
+    Sample,
+    Trial,
+    TrialRole,
+)
+from prony.monitor.kernel import KernelCounters
+from prony.monitor.processes import ProcessMonitor
+from prony.sandbox import RunningSubject, Sandbox
+
+__all__ = ["Position", "Task", "run_trial"]
+
+# Little's law: the engine's integral of requests in flight against its own stamps. They are two views of one thing, so more than
+# this apart means that one of them is wrong (DESIGN: only that mismatch invalidates).
+MAX_LITTLE_RESIDUAL = 0.10
+# ... but both are integers of a clock: with next to nothing in flight the ratio says nothing.
+MIN_LITTLE_INTEGRAL_NS = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a trial stands in its study."""
+
+    block: int
+    position: int
+    attempt: int = 0
+    role: TrialRole = TrialRole.SUBJECT
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """All that one trial needs, resolved."""
+
+    cell: Cell
+    position: Position
+    launch: Launch
+    contract: Contract
+    sandbox: Sandbox
+    engine: Engine
+    placement: Placement
+    nuisances: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """What has been gathered so far; a trial that breaks off keeps it."""
+
+    recording: Json | None = None
+    samples: tuple[Sample, ...] = ()
+    counters: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    log: LogTail = LogTail("")
+    events: list[Json] = field(default_factory=list)
+
+
+def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
+    """Run one trial to its end and return it, whatever its outcome.
+
+    *Errors*: none of a subject, the engine or the sandbox passes; KeyboardInterrupt does, after everything is stopped.
+    """
+    started = time.time_ns()
+    evidence = _Evidence()
+    outcome = _measure(task, evidence, on_event)
+    return Trial(
+        cell_id=task.cell.id,
+        block=task.position.block,
+        position=task.position.position,
+        attempt=task.position.attempt,
+        role=task.position.role,
+        outcome=outcome,
+        started_unix_ns=started,
+        ended_unix_ns=time.time_ns(),
+        command=task.launch.command,
+        placement=task.placement,
+        nuisances=task.nuisances,
+        recording=evidence.recording,
+        samples=evidence.samples,
+        counters=evidence.counters,
+        missing=evidence.missing,
+        log=evidence.log,
+        events=tuple(evidence.events),
+    )
+
+
+def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) -> Outcome:
+    try:
+        with task.sandbox.start(task.launch, task.placement) as subject:
+            try:
+                return _on_running(task, subject, evidence, on_event)
+            finally:
+                evidence.log = subject.log()
+    except SubjectError as error:
+        evidence.log = evidence.log if evidence.log.text else LogTail(error.log)
+        return Failed(error.stage, error.message)
+    except EngineError as error:
+        return Invalid(f"the generator: {error.message}")
+    except PronyError as error:
+        return Invalid(error.message)
+    except Exception as error:  # noqa: BLE001 - one trial's fault must not lose the others; it is told with the outcome
+        return Invalid(f"a fault in Prony: {type(error).__name__}: {error}")
+
+
+def _on_running(
+    task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]
+) -> Outcome:
+    subject.wait_until_ready(task.launch.readiness, task.cell.workload.request)
+    broken = subject.verify(task.contract)
+    if broken is not None:
+        return Failed("contract", broken)
+    _load(task, subject, evidence, on_event)
+    died = subject.exit_reason()
+    if died is not None:
+        return Failed("load", f"the server {died} under load")
+    return _judged(evidence.recording)
+
+
+def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]) -> None:
+    processes = ProcessMonitor(subject.tree_pid, subject.main_pid, task.launch.roles, task.placement)
+    kernel = KernelCounters(subject.network_pid)
+
+    def on_engine_event(event: Json) -> None:
+        match event["event"]:
+            case "window_open":
+                kernel.open_window()
+                processes.enter(Phase.WINDOW)
+                evidence.events.append(event)
+            case "window_close":
+                processes.enter(Phase.DRAIN, with_memory=True)
+                kernel.close_window()
+                evidence.events.append(event)
+        on_event(event)
+
+    with processes:
+        processes.enter(Phase.WARMUP)
+        try:
+            evidence.recording = task.engine.run(task.cell.workload, subject.address, subject.seat, on_engine_event)
+        finally:
+            processes.stop()
+            evidence.samples = processes.samples()
+            evidence.counters, evidence.missing = kernel.deltas()
+
+
+def _judged(recording: Json | None) -> Outcome:
+    if recording is None:
+        return Invalid("the generator returned no recording")
+    if recording["window"]["interrupted"]:
+        return Invalid("interrupted")
+    little = recording["little"]
+    residual = little["residual"]
+    large = little["in_flight_integral_ns"] > MIN_LITTLE_INTEGRAL_NS
+    if residual is not None and large and abs(residual) > MAX_LITTLE_RESIDUAL:
+        return Invalid(f"Little's law is off by {residual:+.0%}: the generator's own figures disagree")
+    return Ok()
