@@ -1,6 +1,8 @@
 """Apps: what identifies them, and where servers read them."""
 
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -97,6 +99,17 @@ def test_a_built_in_app_is_copied_to_where_servers_can_read_it(user):
 def test_a_users_own_folder_is_used_as_it_is(folder, user):
     mine = replace(user, drop=False)
     assert materialise_app(user_app("hello:app", folder, Interface.WSGI), mine) == folder
+
+
+def test_a_module_that_is_closed_to_the_user_is_named(user):
+    with TemporaryDirectory(prefix="prony-test-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "open.py").write_text("app = 1\n")
+        (folder / "closed.py").write_text("KEY = 1\n")
+        (folder / "closed.py").chmod(0o600)
+        with pytest.raises(UsageError, match=r"`.*closed\.py` is closed to it"):
+            materialise_app(user_app("open:app", folder, Interface.WSGI), user)
 
 
 def test_a_folder_that_is_closed_to_the_user_is_named(folder, user):

@@ -164,6 +164,8 @@ def test_facts_follow_the_settings(catalog):
 
 def test_facts_of_keep_alive_follow_a_condition(catalog):
     assert declared_facts(*subject_of(catalog, "gunicorn"), 2).keep_alive is False
+    # gunicorn turns its class sync into gthread where there are several threads
+    assert declared_facts(*subject_of(catalog, "gunicorn", {"threads": 2}), 2).keep_alive is True
     assert declared_facts(*subject_of(catalog, "uwsgi"), 2).keep_alive is True
     assert declared_facts(*subject_of(catalog, "uwsgi-router"), 2).keep_alive is False
 

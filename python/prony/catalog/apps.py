@@ -17,7 +17,7 @@ from prony.errors import HostError, UsageError
 from prony.model import App, Check, Contract, Interface, Request
 from prony.runas import RunAs
 
-__all__ = ["BUILT_IN_APPS", "folder_digest", "load_app", "materialise_app", "user_app"]
+__all__ = ["BUILT_IN_APPS", "folder_digest", "is_built_in", "load_app", "materialise_app", "user_app"]
 
 BUILT_IN_APPS = Path(__file__).parent / "apps"
 
@@ -115,6 +115,11 @@ def folder_digest(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def is_built_in(app: App) -> bool:
+    """Return whether the app came with Prony."""
+    return Path(app.folder).parent == BUILT_IN_APPS
+
+
 def materialise_app(app: App, user: RunAs) -> Path:
     """Return a folder with the app that ``user`` can read: for a built-in app a copy, else the app's own.
 
@@ -122,15 +127,21 @@ def materialise_app(app: App, user: RunAs) -> Path:
     written.
     """
     folder = Path(app.folder)
-    if folder.parent == BUILT_IN_APPS:
+    if is_built_in(app):
         return _copied(folder, app.digest, user)
-    blocked = first_unreadable(folder, user)
+    blocked = first_unreadable(folder, user) or _first_closed_file(folder, user)
     if blocked is None:
         return folder
     raise UsageError(
         f"the user `{user.name}`, which servers run as, cannot read `{folder}` (`{blocked}` is closed to it)",
         hint="move the app to a folder that this user can read, or choose another user with `--run-as`",
     )
+
+
+def _first_closed_file(folder: Path, user: RunAs) -> Path | None:
+    if not user.drop:
+        return None
+    return next((file for file in _python_files(folder) if first_unreadable(file, user)), None)
 
 
 def _copied(folder: Path, digest: str, user: RunAs) -> Path:

@@ -9,9 +9,10 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock as ThreadLock
@@ -192,7 +193,8 @@ class Builder:
                 f"`{server.name}` is not usable in `{python.parent.parent}`: {missing[0]}",
                 "\n".join(missing),
             )
-        return Environment(key, python, python.parent, report["packages"], report["interpreter"], digest)
+        packages = _normalised(report["packages"])
+        return Environment(key, python, python.parent, packages, report["interpreter"], digest)
 
 
 def environment_name(server: ServerEntry, lock: Lock, interpreter: Interpreter) -> str:
@@ -226,6 +228,10 @@ def _marked(key: str, folder: Path, lock: Lock) -> Environment | None:
     programs = folder / "venv" / "bin"
     if not (programs / "python").exists():
         return None
-    return Environment(
-        key, programs / "python", programs, content["packages"], content["interpreter"], lock.digest
-    )
+    packages = _normalised(content["packages"])
+    return Environment(key, programs / "python", programs, packages, content["interpreter"], lock.digest)
+
+
+def _normalised(packages: Mapping[str, str]) -> dict[str, str]:
+    # Source: PEP 503, Normalized Names.
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in sorted(packages.items())}

@@ -102,6 +102,10 @@ def _condition(entry: ServerEntry, place: Place, condition: Condition) -> Iterat
     if setting is None:
         known = ", ".join(sorted(entry.settings)) or "none"
         yield Problem(place, condition.setting, f"one of the settings: {known}")
+    elif condition.above is not None and not isinstance(setting, IntSetting):
+        yield Problem(
+            (*place[:-1], "above"), condition.above, f"`is`: `{condition.setting}` is no whole number"
+        )
     elif condition.value is not None:
         fits = isinstance(condition.value, bool) == isinstance(setting, BoolSetting)
         if isinstance(setting, ChoiceSetting):

@@ -98,10 +98,14 @@ SettingValue = Annotated[bool, Field(strict=True)] | Annotated[int, Field(strict
 
 
 class Condition(_Part):
-    """Holds when the setting ``if`` has the value ``is``; without ``is``: when it is on, or set at all."""
+    """Holds when the setting ``if`` has the value ``is``, or is ``above`` a number.
+
+    With neither it holds when the setting is on, or set at all.
+    """
 
     setting: Key = Field(alias="if")
     value: SettingValue | None = Field(default=None, alias="is")
+    above: Annotated[int, Field(strict=True)] | None = None
 
 
 class Conditional(Condition):

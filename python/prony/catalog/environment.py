@@ -43,8 +43,8 @@ class EnvironmentRequest:
 class Environment:
     """An environment that works: ``python`` is its interpreter, ``bin`` the folder of its programs.
 
-    ``packages`` maps names to versions, ``interpreter`` is such as ``CPython 3.11.2``, ``lock_digest`` the
-    SHA-256 of the lock (empty for a user's own environment).
+    ``packages`` maps normal names to versions, ``interpreter`` is such as ``CPython 3.11.2``, ``lock_digest``
+    the SHA-256 of the lock (empty for a user's own environment).
     """
 
     key: str

@@ -123,7 +123,8 @@ def _copy(prefix: Path, program: Path, user: RunAs) -> Path:
 
 
 def _fill(folder: Path, prefix: Path, program: Path) -> None:
-    unneeded = shutil.ignore_patterns("__pycache__", "site-packages", "test", "*.a", "pkgconfig")
+    # Bytecode is kept: trials write none, and a library without it is compiled anew at every start.
+    unneeded = shutil.ignore_patterns("site-packages", "test", "*.a", "pkgconfig")
     shutil.copytree(prefix / "lib", folder / "lib", symlinks=True, ignore=unneeded, copy_function=_link)
     copy = folder / "bin" / program.name
     copy.write_bytes(_relocated(program.read_bytes(), prefix))

@@ -103,9 +103,11 @@ def parse_value(key: str, setting: Setting, value: int | str, cpus: int) -> int 
 def holds(condition: Condition, values: Mapping[str, int | str]) -> bool:
     """Return whether ``condition`` holds under the resolved settings ``values``."""
     value = values.get(condition.setting)
-    if condition.value is None:
-        return value is not None and value is not False
-    return value == condition.value
+    if condition.above is not None:
+        return isinstance(value, int) and value > condition.above
+    if condition.value is not None:
+        return value == condition.value
+    return value is not None and value is not False
 
 
 def keep_alive_fact(entry: ServerEntry, values: Mapping[str, int | str]) -> KeepAliveFact:
