@@ -35,13 +35,11 @@ MS = 1_000_000
 SECOND = 1_000_000_000
 STARTED = 1_790_000_000 * SECOND
 FINGERPRINT = {
-    "hostname": "bench",
-    "cpu_model": "AMD EPYC 7B13",
-    "cpus": 2,
-    "memory_bytes": 8 * 1024**3,
-    "kernel": "6.1.0-18-amd64",
-    "os": "Debian GNU/Linux 12",
-    "governor": "performance",
+    "machine": "x86_64",
+    "cpu": {"model": "AMD EPYC 7B13", "available": 2, "governor": {"missing": "no cpufreq"}},
+    "memory": {"total_bytes": 8 * 1024**3},
+    "kernel": {"release": "6.1.0-18-amd64"},
+    "virtualisation": {"guest": True},
 }
 NO_ERRORS = {
     "bad_status": {},

@@ -47,19 +47,23 @@ def signed_percent(effect: float) -> str:
     return f"{100 * effect:+.1f} %" if abs(effect) < 1 else f"{100 * effect:+.0f} %"
 
 
-def _first(fingerprint: Json, *names: str) -> str | None:
-    return next((str(fingerprint[name]) for name in names if fingerprint.get(name)), None)
+def _fact(fingerprint: Json, *path: str) -> str | int | None:
+    """Return a fact of the fingerprint; null where it is missing or of another kind."""
+    value: object = fingerprint
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, (str, int)) else None
 
 
 def machine_words(fingerprint: Json) -> str:
     """Return the machine in one line; what is not known is left out."""
-    cpus, memory = fingerprint.get("cpus"), fingerprint.get("memory_bytes")
-    count = len(cpus) if isinstance(cpus, list) else cpus
+    cpus, memory = _fact(fingerprint, "cpu", "available"), _fact(fingerprint, "memory", "total_bytes")
+    guest = _fact(fingerprint, "virtualisation", "guest")
     parts = (
-        _first(fingerprint, "cpu_model", "cpu"),
-        f"{count} CPUs" if count else None,
+        _fact(fingerprint, "cpu", "model"),
+        f"{cpus} CPU{'s' if cpus != 1 else ''}" if cpus else None,
         format_bytes(memory) if isinstance(memory, int) else None,
-        _first(fingerprint, "os", "distribution"),
-        _first(fingerprint, "kernel"),
+        f"kernel {release}" if (release := _fact(fingerprint, "kernel", "release")) else None,
+        "virtual machine" if guest is True else None,
     )
-    return ", ".join(part for part in parts if part) or "unknown machine"
+    return ", ".join(str(part) for part in parts if part) or "unknown machine"

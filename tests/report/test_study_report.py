@@ -1,0 +1,190 @@
+"""What the reports of studies and load runs say, against golden files; and what they must never do."""
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from golden import build
+from prony.analysis.load_json import load_result
+from prony.archive import open_archive
+from prony.model import LogTail
+from prony.report.host import host_document
+from prony.report.json_report import report_json
+from prony.report.load import load_document
+from prony.report.study import study_document
+from prony.report.terminal import TerminalReporter
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+WIDTHS = (80, 120, 200)
+
+
+@pytest.fixture(scope="module", params=["study_two", "closed_study"])
+def archive(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("golden") / f"{request.param}.prony"
+    with open_archive(getattr(build, request.param)(path)) as archive:
+        yield request.param, archive
+
+
+def shown(document, width):
+    out = io.StringIO()
+    TerminalReporter(Console(file=out, width=width, highlight=False)).write(document)
+    return out.getvalue()
+
+
+def check(name, text, update):
+    path = GOLDEN / name
+    if update:
+        path.write_text(text, "utf-8")
+    assert text == path.read_text("utf-8")
+
+
+def rounded(value):
+    """Figures to 9 digits: the last ones differ between builds of the special functions."""
+    match value:
+        case dict():
+            return {key: rounded(each) for key, each in value.items()}
+        case list() | tuple():
+            return [rounded(each) for each in value]
+        case float():
+            return float(f"{value:.9g}")
+        case _:
+            return value
+
+
+def sample_of(report):
+    """Without stamps, and with the first cell of each group: the others have the same keys."""
+    runs = [{**run, "started_unix_ns": 0, "ended_unix_ns": 0, "prony_version": ""} for run in report["runs"]]
+    groups = [{**group, "cells": group["cells"][:1]} for group in report["groups"]]
+    return {**report, "runs": runs, "groups": groups}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_terminal_report(archive, width, update_golden):
+    name, opened = archive
+    text = shown(study_document(opened), width)
+    check(f"{name}.{width}.txt", text, update_golden)
+    assert all(len(line) <= width for line in text.splitlines() if not line.startswith("    "))
+
+
+def test_the_json_report(archive, update_golden):
+    name, opened = archive
+    report = json.dumps(rounded(sample_of(report_json(opened))), indent=1, allow_nan=False)
+    check(f"{name}.json", report + "\n", update_golden)
+
+
+def first_recording(opened, cell_id):
+    return next(r.trial.recording for r in opened.trials() if r.trial.cell_id == cell_id)
+
+
+def test_the_report_of_a_load_run(archive, update_golden):
+    name, opened = archive
+    recording = first_recording(opened, 4 if name == "study_two" else 1)
+    check(f"{name}.load.txt", shown(load_document(recording), 100), update_golden)
+    result = {**load_result(recording), "series": load_result(recording)["series"][:1]}
+    check(f"{name}.load.json", json.dumps(rounded(result), indent=1, allow_nan=False) + "\n", update_golden)
+
+
+def test_the_last_lines_are_the_answer_and_the_command(archive):
+    name, opened = archive
+    lines = shown(study_document(opened), 120).rstrip().splitlines()
+    leader = "gunicorn+falcon-hello" if name == "study_two" else "bjoern+hello"
+    assert lines[-1].strip() == build.command_line(leader)
+    assert any(line.startswith(leader) for line in lines[-5:])
+
+
+def test_few_blocks_are_said_first(archive):
+    name, opened = archive
+    lines = shown(study_document(opened), 120).splitlines()
+    assert lines[2].startswith("3 blocks are too few for verdicts") is (name == "study_two")
+
+
+def test_what_a_server_wrote_does_not_steer_the_terminal(tmp_path):
+    path = build.study_two(tmp_path / "a.prony", 2)
+    with open_archive(path) as opened:
+        text = shown(study_document(opened), 120)
+    assert "MemoryError: out of memory" in text
+    assert all(character == "\n" or character.isprintable() for character in text)
+
+
+def test_missing_is_never_zero_or_nan(archive):
+    _, opened = archive
+    text = shown(study_document(opened), 200)
+    assert "nan" not in text.lower()
+    assert "None" not in text
+
+
+def test_a_study_with_no_trials_still_reports(tmp_path):
+    with build.create(tmp_path / "a.prony", build_plan(), {}):
+        pass
+    with open_archive(tmp_path / "a.prony") as opened:
+        text = shown(study_document(opened), 100)
+        assert json.dumps(report_json(opened), allow_nan=False)
+    assert "No trial was run." in text
+    assert "no answer: no subject qualifies." in text
+    assert "unknown machine" in text
+
+
+def build_plan():
+    cell = build.Cell(
+        1, build.subject("a+b"), build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
+    )
+    return build.Plan("study", "", "", "quick", (cell,), 5, 1)
+
+
+def test_a_run_in_which_nothing_was_sent_is_said_so():
+    workload = build.Workload(build.OpenLoop(10), build.DurationStop(build.SECOND))
+    text = shown(load_document(build.recording(workload, [])), 80)
+    assert "Nothing was sent." in text
+
+
+def test_a_run_in_which_nothing_was_answered_has_no_latency():
+    workload = build.Workload(build.OpenLoop(10), build.DurationStop(build.SECOND))
+    text = shown(load_document(build.recording(workload, [], errors={"connect_refused": 50})), 120)
+    assert "0.00 /s answered as expected, of 50.0 /s sent or due: 0 %" in text
+    assert "connection refused" in text
+    assert "—" in text
+
+
+def test_an_external_generator_may_leave_most_out():
+    workload = build.Workload(build.ClosedLoop(10), build.DurationStop(build.SECOND))
+    full = build.recording(workload, [10_000_000] * 500)
+    bare = {
+        **full,
+        "engine": {"name": "wrk", "version": "4.2"},
+        "distributions": {"ok_service": full["distributions"]["ok_service"]},
+        "generator": {},
+        "series": [],
+    }
+    for key in ("connections", "bytes", "queue", "little", "error_samples"):
+        del bare[key]
+    assert "500 /s answered" in shown(load_document(bare), 100)
+    assert load_result(bare)["generator"]["cpu_ns_per_request"] is None
+
+
+def test_a_log_without_end_is_cut_to_its_last_lines(tmp_path):
+    workload = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
+    plan = build_plan()
+    trial = build.trial(
+        build.Cell(1, plan.cells[0].subject, workload), 0, 0, [], outcome=build.Failed("start", "no")
+    )
+    trial = replace(trial, log=LogTail("\n".join(f"line {k}" for k in range(1000))))
+    with build.create(tmp_path / "a.prony", plan, {}) as writer:
+        writer.append(trial)
+    with open_archive(tmp_path / "a.prony") as opened:
+        text = shown(study_document(opened), 100)
+    assert "line 999" in text
+    assert "line 996" not in text
+
+
+class Check:
+    name, level, found, wanted, command = "open files", "fail", "1,024", "10,100", "ulimit -n 10100"
+
+
+def test_a_machine_that_is_not_fit_says_what_mends_it():
+    text = shown(host_document(build.FINGERPRINT, [Check()]), 100)
+    assert "AMD EPYC 7B13, 2 CPUs, 8.00 GiB, kernel 6.1.0-18-amd64, virtual machine" in text
+    assert "    ulimit -n 10100" in text

@@ -1,0 +1,118 @@
+"""Documents on terminals of any width: nothing is cut, nothing a server wrote steers them."""
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from prony.report import FORMATS
+from prony.report.document import (
+    Bars,
+    Cell,
+    Column,
+    Command,
+    Document,
+    Notes,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from prony.report.terminal import TerminalReporter, plain
+
+
+def shown(document, width=80, **kwargs):
+    out = io.StringIO()
+    TerminalReporter(Console(file=out, width=width, highlight=False, **kwargs)).write(document)
+    return out.getvalue()
+
+
+def document(*blocks):
+    return Document("Title", (Section("Heading", blocks),))
+
+
+WIDE = Table(
+    (Column("subject", text=True), *(Column(f"c{k}", "group" if k < 3 else "") for k in range(8))),
+    ((Cell("a"), *(Cell(f"{k}.00 ±0.10") for k in range(8))),),
+)
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\x08\r\u202e[bold red]x[/bold red] :smile: \x00"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        Paragraph(HOSTILE),
+        Notes((("  |", HOSTILE),)),
+        Command(HOSTILE),
+        Bars(((HOSTILE, 1, HOSTILE),)),
+        Table((Column(HOSTILE),), ((Cell(HOSTILE),),)),
+    ],
+)
+def test_no_control_character_and_no_markup_reaches_the_terminal(block):
+    out = shown(Document(HOSTILE, (Section(HOSTILE, (block,)),)))
+    assert "[bold red]x[/bold red] :smile:" in out
+    assert all(character == "\n" or character.isprintable() for character in out)
+
+
+@given(st.text())
+def test_plain_text_holds_no_control_character(text):
+    assert all(c == "\n" or not (ord(c) < 32 or 127 <= ord(c) < 160) for c in plain(text))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_a_wide_table_is_split_and_every_figure_is_shown_once(width):
+    lines = shown(document(WIDE), width).splitlines()
+    assert max(len(line) for line in lines) <= width
+    assert all(sum(f"{k}.00 ±0.10" in line for line in lines) == 1 for k in range(8))
+
+
+def test_columns_of_a_group_stay_together_where_they_fit():
+    lines = shown(document(WIDE), 50).splitlines()
+    (line,) = [line for line in lines if "c0" in line]
+    assert "c2" in line
+
+
+def test_marks_hang_to_the_right_of_the_digits():
+    table = Table((Column("s", text=True), Column("n")), ((Cell("a"), Cell("100¹")), (Cell("b"), Cell("99"))))
+    first, second = shown(document(table)).splitlines()[-2:]
+    assert first.index("100") + 3 == second.index("99") + 2
+
+
+def test_without_colour_nothing_is_lost():
+    text = document(Paragraph("careful", Tone.WARNING), Paragraph("bad", Tone.BAD))
+    assert "\x1b" not in shown(text, no_color=True)
+    assert "\x1b[33mcareful" in shown(text, force_terminal=True, color_system="standard")
+
+
+def test_no_color_is_heeded(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[33m" not in shown(document(Paragraph("careful", Tone.WARNING)), force_terminal=True)
+
+
+def test_a_command_is_never_wrapped():
+    command = "python -m server " + "--option value " * 20
+    assert command.rstrip() in shown(document(Command(command.rstrip())))
+
+
+def test_prose_is_wrapped_at_words():
+    lines = shown(document(Paragraph("word " * 60))).splitlines()
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_a_rare_class_has_a_bar_and_an_empty_one_has_none():
+    out = shown(document(Bars((("1 ms", 100_000, ""), ("2 ms", 1, ""), ("3 ms", 0, "")))))
+    many, rare, none = out.splitlines()[-3:]
+    assert many.count("█") == 40
+    assert rare.endswith("▏")
+    assert none.rstrip().endswith("0")
+
+
+@pytest.mark.parametrize("target", FORMATS.values())
+def test_every_registered_format_is_there(target):
+    from importlib import import_module
+
+    module, name = target.split(":")
+    assert callable(getattr(import_module(module), name))
