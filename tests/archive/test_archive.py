@@ -186,15 +186,22 @@ def test_a_writer_killed_at_any_moment_loses_at_most_the_running_trial(path, see
     assert len(stored) - len(appended) <= 1
 
 
+HALF_A_TRANSACTION = """
+import os, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("PRAGMA cache_size=1")  # so that pages are written before the commit
+database.execute("BEGIN")
+database.execute("DELETE FROM distribution")
+database.execute("CREATE TABLE x (y)")
+database.executemany("INSERT INTO x VALUES (?)", [("z" * 3000,)] * 500)
+os._exit(9)
+"""
+
+
 def test_a_transaction_left_half_done_is_rolled_back_by_the_next_reader(path, tmp_path):
     with create(path, plan_of(WORKLOAD), {}) as writer:
         writer.append(closed_trial())
-    script = (
-        "import os, sqlite3, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None); d.execute('PRAGMA cache_size=1');"
-        "d.execute('BEGIN'); d.execute('DELETE FROM distribution');"
-        "d.execute('CREATE TABLE x (y)'); d.executemany('INSERT INTO x VALUES (?)', [('z' * 3000,)] * 500); os._exit(9)"
-    )
-    subprocess.run([sys.executable, "-c", script, str(path)], check=False)
+    subprocess.run([sys.executable, "-c", HALF_A_TRANSACTION, str(path)], check=False)
     assert path.with_name("a.prony-journal").exists()
     with open_archive(path) as archive:
         assert next(archive.trials()).trial == closed_trial()

@@ -1,0 +1,114 @@
+"""Comparisons agree with scipy's own tests, and their verdicts hold what they promise on simulated data."""
+
+import random
+from math import exp, log, log1p
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from prony.analysis.compare import Verdict, compare, compare_family
+
+RATIOS = st.lists(st.floats(-0.5, 0.5).map(lambda x: round(x, 6)), min_size=5, max_size=30, unique=True)
+
+
+@given(RATIOS.filter(lambda values: len(values) < 8))
+def test_below_eight_blocks_it_is_the_paired_t_test(values):
+    found, oracle = compare(values), stats.ttest_1samp(values, 0.0)
+    interval = oracle.confidence_interval(0.95)
+    assert found.p_value == pytest.approx(oracle.pvalue, rel=1e-6, abs=1e-12)
+    assert log1p(found.low) == pytest.approx(interval.low, rel=1e-6, abs=1e-9)
+    assert log1p(found.high) == pytest.approx(interval.high, rel=1e-6, abs=1e-9)
+
+
+@given(RATIOS.filter(lambda values: len(values) >= 8))
+def test_from_eight_blocks_on_it_is_yuens_trimmed_test(values):
+    # Against a constant, Yuen's two-sample test is the one-sample one: the constant adds no variance.
+    oracle = stats.ttest_ind(values, np.zeros(100), equal_var=False, trim=0.2)
+    found = compare(values)
+    assert found.p_value == pytest.approx(oracle.pvalue, rel=1e-6, abs=1e-12)
+    assert log1p(found.effect) == pytest.approx(stats.trim_mean(values, 0.2), rel=1e-6, abs=1e-9)
+
+
+@given(RATIOS)
+def test_swapping_the_subjects_mirrors_the_interval_and_the_verdict(values):
+    found, mirrored = compare(values), compare([-value for value in values])
+    assert log1p(found.low) == pytest.approx(-log1p(mirrored.high), abs=1e-9)
+    swapped = {Verdict.HIGHER: Verdict.LOWER, Verdict.LOWER: Verdict.HIGHER}
+    assert mirrored.verdict == swapped.get(found.verdict, found.verdict)
+
+
+@pytest.mark.parametrize("blocks", range(5))
+def test_fewer_than_five_blocks_give_no_verdict(blocks):
+    assert compare([0.5 + 0.001 * k for k in range(blocks)]).verdict is Verdict.TOO_FEW
+
+
+@pytest.mark.parametrize(
+    ("centre", "spread", "verdict"),
+    [
+        (0.10, 0.01, Verdict.HIGHER),
+        (-0.10, 0.01, Verdict.LOWER),
+        (0.0, 0.005, Verdict.EQUIVALENT),
+        (0.018, 0.012, Verdict.TRIVIAL),
+        (0.0, 0.10, Verdict.NOT_SHOWN),
+    ],
+)
+def test_each_verdict(centre, spread, verdict):
+    pattern = [-1.4, -1.0, -0.6, -0.3, -0.1, 0.1, 0.3, 0.6, 1.0, 1.4]
+    assert compare([centre + spread * step for step in pattern]).verdict is verdict
+
+
+def test_not_shown_says_about_how_many_blocks_would_show_it():
+    found = compare([0.1, -0.1, 0.05, -0.05, 0.02, -0.02])
+    assert found.verdict is Verdict.NOT_SHOWN
+    assert found.blocks_needed > 6
+
+
+def test_a_noise_floor_above_the_margin_raises_the_bar_and_takes_equivalence_away():
+    assert compare([0.04 + 0.001 * k for k in range(10)], noise_floor=0.06).verdict is Verdict.TRIVIAL
+    assert compare([0.0005 * (k - 4.5) for k in range(10)], noise_floor=0.06).verdict is Verdict.NOT_SHOWN
+
+
+def test_identical_subjects_are_equivalent():
+    assert compare([0.0] * 6).verdict is Verdict.EQUIVALENT
+
+
+def test_holm_gives_the_smallest_p_value_the_strictest_level():
+    rng = random.Random(3)
+    family = {
+        name: [rng.gauss(shift, 0.01) for _ in range(10)]
+        for name, shift in (("a", 0.2), ("b", 0.05), ("c", 0))
+    }
+    found = compare_family(family)
+    assert found["a"].level == pytest.approx(0.05 / 3)
+    assert found["b"].level == pytest.approx(0.05 / 2)
+    assert found["c"].level == pytest.approx(0.05)
+
+
+def test_after_the_first_that_is_not_rejected_all_keep_its_level():
+    noise = [0.03, -0.03, 0.02, -0.02, 0.01, -0.01]
+    found = compare_family({"a": noise, "b": [*noise[1:], 0.031], "c": [0.001 * k for k in range(3)]})
+    assert {found[name].level for name in "ab"} == {0.025}
+    assert found["c"].verdict is Verdict.TOO_FEW
+
+
+@pytest.mark.parametrize("blocks", [5, 10])
+def test_intervals_cover_the_truth_in_95_of_100_simulated_studies(blocks):
+    rng, truth, covered, runs = random.Random(blocks), log(1.05), 0, 1500
+    for _ in range(runs):
+        found = compare([truth + rng.gauss(0, 0.03) for _ in range(blocks)])
+        covered += found.low <= exp(truth) - 1 <= found.high
+    # Three standard errors of a proportion of 0.95.
+    assert covered / runs == pytest.approx(0.95, abs=3 * (0.95 * 0.05 / runs) ** 0.5)
+
+
+@pytest.mark.parametrize("blocks", [5, 10])
+def test_no_difference_is_called_one_in_at_most_5_of_100_families(blocks):
+    rng, false, runs = random.Random(blocks), 0, 300
+    for _ in range(runs):
+        family = {name: [rng.gauss(0, 0.03) for _ in range(blocks)] for name in "abc"}
+        verdicts = {found.verdict for found in compare_family(family).values()}
+        false += bool(verdicts & {Verdict.HIGHER, Verdict.LOWER, Verdict.TRIVIAL})
+    assert false / runs <= 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5

@@ -1,0 +1,45 @@
+"""The histogram that the reading side uses: the engine's own where it is built."""
+
+from base64 import b64decode, b64encode
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import histograms
+from prony.analysis.distribution import decode_histogram, merge_histograms
+
+VALUES = st.lists(st.integers(1, 3_600_000_000_000), min_size=1, max_size=200)
+
+
+def encode(values):
+    return histograms.encoded(values)
+
+
+@given(VALUES)
+def test_what_python_encodes_decodes_to_the_same_counts(values):
+    histogram = decode_histogram(encode(values))
+    assert len(histogram) == len(values)
+    for quantile in (0.01, 0.5, 0.9, 1.0):
+        assert histogram.value_at_quantile(quantile) == histograms.Histogram.decode(
+            b64decode(encode(values))
+        ).value_at_quantile(quantile)
+
+
+@given(VALUES, VALUES, VALUES)
+def test_merging_is_associative(first, second, third):
+    left = merge_histograms([encode(first), encode(second), encode(third)])
+    right = decode_histogram(encode(first))
+    rest = decode_histogram(encode(second))
+    rest.merge(decode_histogram(encode(third)))
+    right.merge(rest)
+    assert b64encode(left.encode()) == b64encode(right.encode())
+
+
+@given(VALUES, st.integers(1, 3_600_000_000_000))
+def test_count_below_counts_what_is_below_to_the_precision(values, bound):
+    count = decode_histogram(encode(values)).count_below(bound)
+    assert sum(value < bound * 0.999 for value in values) <= count <= sum(value < bound for value in values)
+
+
+def test_nothing_merges_to_nothing():
+    assert merge_histograms([]) is None

@@ -1,0 +1,78 @@
+"""CPU and memory of process trees whose members come and go."""
+
+from prony.analysis.missing import Missing
+from prony.analysis.resources import cpu_share, machine_metrics, memory_metrics, process_metrics
+from prony.model import Phase, ProcessRow, Sample
+
+SECOND = 1_000_000_000
+
+
+def process(pid, cpu_s, *, born=1, role="worker", rss=10, pss=None):
+    return ProcessRow(pid, born, role, "server", round(cpu_s * SECOND), 0, rss, 2 * rss, 1, pss, None)
+
+
+def sample(second, *processes, phase=Phase.WINDOW, busy_s=0.0, steal_s=0.0):
+    idle = round((2 * second - busy_s - steal_s) * SECOND)
+    return Sample(second * SECOND, phase, processes, round(busy_s * SECOND), idle, round(steal_s * SECOND))
+
+
+def test_what_was_used_before_the_window_does_not_count():
+    assert cpu_share([sample(0, process(1, 100)), sample(10, process(1, 105))]) == 0.5
+
+
+def test_a_process_born_in_the_window_counts_whole():
+    samples = [
+        sample(0, process(1, 0)),
+        sample(5, process(1, 1), process(2, 1)),
+        sample(10, process(1, 2), process(2, 3)),
+    ]
+    assert cpu_share(samples) == 0.5
+
+
+def test_a_process_that_died_counts_up_to_its_last_sample():
+    samples = [sample(0, process(1, 2)), sample(5, process(1, 4)), sample(10)]
+    assert cpu_share(samples) == 0.2
+
+
+def test_a_pid_that_is_used_again_is_another_process():
+    samples = [sample(0, process(1, 50)), sample(5, process(1, 51)), sample(10, process(1, 3, born=9))]
+    assert cpu_share(samples) == 0.4
+
+
+def test_one_sample_gives_no_cpu_and_says_why():
+    assert isinstance(cpu_share([sample(0, process(1, 1))]), Missing)
+
+
+def test_memory_is_the_largest_sum_within_the_window():
+    samples = (
+        sample(0, process(1, 0, rss=900), phase=Phase.WARMUP),
+        sample(1, process(1, 0, rss=10), process(2, 0, rss=20)),
+        sample(2, process(1, 0, rss=15)),
+        sample(3, process(1, 0, rss=800), phase=Phase.DRAIN),
+    )
+    found = memory_metrics(samples)
+    assert (found["rss_peak"], found["vsz_peak"], found["processes_max"]) == (30, 60, 2)
+
+
+def test_pss_is_read_at_the_mark_and_missing_if_any_process_has_none():
+    whole = (
+        sample(0, process(1, 0)),
+        sample(1, process(1, 0, pss=7), process(2, 0, pss=5), phase=Phase.DRAIN),
+    )
+    assert memory_metrics(whole)["pss_end"] == 12
+    partly = (*whole, sample(2, process(1, 0, pss=7), process(2, 0), phase=Phase.DRAIN))
+    assert memory_metrics(partly)["pss_end"] == Missing("could not be read for 1 of 2 processes")
+
+
+def test_a_role_has_its_own_figures():
+    samples = (
+        sample(0, process(1, 0, role="master"), process(2, 0)),
+        sample(10, process(1, 1, role="master"), process(2, 9)),
+    )
+    assert process_metrics(samples, "master")["cpu_percent"] == 10
+    assert process_metrics(samples)["cpu_percent"] == 100
+
+
+def test_stolen_time_is_a_share_of_all_cpus():
+    found = machine_metrics((sample(0), sample(10, busy_s=5, steal_s=1)))
+    assert found == {"machine_cpu_percent": 50, "machine_steal_percent": 5}

@@ -1,0 +1,137 @@
+"""Cells: what counts, what does not, and when speed may be compared. Answers: who leads, and how far that
+can be said.
+"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from golden import build
+from prony.analysis.answer import answer, criterion
+from prony.analysis.missing import Missing
+from prony.analysis.summary import Estimate, estimate, figures, summarise_cell
+from prony.analysis.trial_metrics import trial_metrics
+from prony.metrics import METRICS
+from prony.model import Cell, ClosedLoop, DurationStop, Failed, Invalid, OpenLoop, Workload
+
+OPEN = Workload(OpenLoop(100), DurationStop(2 * build.SECOND))
+CLOSED = Workload(ClosedLoop(4), DurationStop(2 * build.SECOND))
+
+
+def cell(number=1, workload=OPEN):
+    return Cell(number, build.subject(f"s{number}+hello"), workload)
+
+
+def trials(of, blocks, ms=1.0, **kwargs):
+    return [
+        figures(build.trial(of, block, 0, values(ms * (1 + 0.001 * block)), **kwargs))
+        for block in range(blocks)
+    ]
+
+
+def values(ms, count=2000):
+    return [int(ms * 1e6 * (0.5 + k / count)) for k in range(count)]
+
+
+@given(st.lists(st.floats(0.1, 1e9), min_size=2, max_size=20, unique=True))
+def test_the_interval_is_students(numbers):
+    found, oracle = estimate(numbers), stats.ttest_1samp(numbers, 0).confidence_interval(0.95)
+    assert found.low == pytest.approx(oracle.low, rel=1e-6, abs=1e-3)
+    assert found.high == pytest.approx(oracle.high, rel=1e-6, abs=1e-3)
+    assert found.min <= found.median <= found.max
+
+
+def test_one_trial_has_no_interval():
+    assert estimate([3.0]) == Estimate(1, 3.0, None, None, 3.0, 3.0, 3.0)
+    assert estimate([3.0]).half_width is None
+
+
+def test_every_metric_has_a_value_or_a_reason():
+    for trial in (
+        build.trial(cell(), 0, 0, values(1)),
+        build.trial(cell(), 0, 0, [], outcome=Failed("start", "x")),
+    ):
+        found = trial_metrics(trial)
+        assert list(found) == list(METRICS)
+        assert all(isinstance(value, (float, int)) or value.reason for value in found.values())
+
+
+def test_rates_divide_by_the_window():
+    found = trial_metrics(build.trial(cell(), 0, 0, values(1), errors={"reset": 100}))
+    assert (found["ok_per_s"], found["attempted_per_s"], found["error_per_s"]) == (1000, 1050, 50)
+    assert found["error_ratio"] == pytest.approx(100 / 2100)
+
+
+def test_cpu_per_request_is_cpu_over_complete_replies():
+    trial = build.trial(cell(), 0, 0, values(1), errors={"bad_status": {"500": 500}, "reset": 9}, cores=0.5)
+    assert trial_metrics(trial)["cpu_ns_per_request"] == pytest.approx(0.5 * 2e9 / 2500)
+
+
+def test_trials_that_failed_are_counted_and_not_averaged():
+    bad = figures(build.trial(cell(), 3, 0, [], outcome=Failed("load", "died")))
+    found = summarise_cell(cell(), [*trials(cell(), 3), bad])
+    assert (found.ok, found.total) == (3, 4)
+    assert found.metrics["ok_per_s"].count == 3
+    assert found.unqualified == "1 of 4 trials did not count"
+    assert found.others[0].outcome == Failed("load", "died")
+
+
+def test_an_invalid_trial_is_replaced_by_its_repeat():
+    first = figures(build.trial(cell(), 0, 0, [], outcome=Invalid("steal"), attempt=1))
+    again = figures(build.trial(cell(), 0, 0, values(1), attempt=2))
+    found = summarise_cell(cell(), [first, again])
+    assert (found.ok, found.total, found.unqualified) == (1, 1, None)
+
+
+@pytest.mark.parametrize(("lost", "qualified"), [(0, True), (2, True), (3, False)])
+def test_speed_is_qualified_up_to_one_error_in_a_thousand(lost, qualified):
+    found = summarise_cell(cell(), trials(cell(), 2, errors={"reset": lost}))
+    assert (found.unqualified is None) is qualified
+
+
+def test_percentiles_of_all_requests_are_missing_if_they_are_infinite_in_any_trial():
+    some = [*trials(cell(), 2), figures(build.trial(cell(), 2, 0, values(1), errors={"reset": 200}))]
+    missing = summarise_cell(cell(), some).metrics["response_all_p95"]
+    assert isinstance(missing, Missing)
+    assert "in 1 of 3 trials" in missing.reason
+
+
+def test_an_open_loop_is_decided_by_the_tail_and_a_closed_one_by_throughput():
+    assert criterion([summarise_cell(cell(), trials(cell(), 2))]) == "response_ok_p99"
+    closed = cell(1, CLOSED)
+    assert criterion([summarise_cell(closed, trials(closed, 2))]) == "ok_per_s"
+
+
+def test_with_few_requests_the_largest_percentile_that_all_have_decides():
+    few = [figures(build.trial(cell(), 0, 0, values(1, 300)))]
+    assert criterion([summarise_cell(cell(), few)]) == "response_ok_p95"
+
+
+def cells(blocks, *speeds):
+    return [summarise_cell(cell(k + 1), trials(cell(k + 1), blocks, ms)) for k, ms in enumerate(speeds)]
+
+
+def test_the_fastest_wins_with_five_blocks():
+    found = answer(cells(5, 2.0, 1.0, 3.0))
+    assert (found.leader, found.ties, found.decided) == ("s2+hello", (), True)
+
+
+def test_fewer_than_five_blocks_decide_nothing():
+    found = answer(cells(4, 2.0, 1.0))
+    assert (found.leader, found.ties, found.decided, found.blocks) == ("s2+hello", (), False, 4)
+
+
+def test_subjects_that_cannot_be_told_apart_share_the_lead():
+    found = answer(cells(6, 1.0, 1.0005, 2.0))
+    assert found.ties == ("s2+hello",)
+
+
+def test_a_subject_that_loses_requests_cannot_win():
+    fast = summarise_cell(cell(1), trials(cell(1), 5, 0.1, errors={"reset": 100}))
+    assert answer([fast, *cells(5, 9, 1.0)[1:]]).leader == "s2+hello"
+    assert answer([fast]).reason == "no subject qualifies"
+
+
+def test_a_lone_subject_leads():
+    assert answer(cells(6, 1.0)).leader == "s1+hello"
