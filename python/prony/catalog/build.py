@@ -164,7 +164,8 @@ class Builder:
 
     def _own(self, request: EnvironmentRequest, given: Path) -> Environment | Unavailable:
         path = given.expanduser().absolute()
-        python = path / "bin" / "python" if path.is_dir() else path
+        named = [path / "bin" / "python", path / "bin" / "python3"] if path.is_dir() else [path]
+        python = next((file for file in named if file.exists()), named[0])
         if not python.exists():
             return Unavailable(
                 request.key, f"`{python}` is not there; expected a virtual environment or an interpreter", ""

@@ -86,10 +86,20 @@ def last_lines(done: Completed, count: int = 12) -> str:
 
 
 def cause(done: Completed) -> str:
-    """Return in a line or two why a command failed, as it says itself on standard error."""
-    lines = [line.strip(" ×╰─▶│├·") for line in done.log.splitlines()]
-    telling = [line.removeprefix("error: ") for line in lines if line and not line.startswith(_NOT_TELLING)]
-    words = " ".join(telling) or f"it ended with status {done.status} and without a word"
+    """Return in a line or two why a command failed, as it says itself on standard error.
+
+    >>> cause(Completed(1, "", "error: No solution found\\n  cause: Because a needs b"))
+    'Because a needs b'
+    >>> cause(Completed(1, "", "error: Request failed\\n  cause: Connection refused"))
+    'Request failed: Connection refused'
+    """
+    words = ""
+    for line in done.log.splitlines():
+        stripped = line.strip(" ×╰─▶│├·").removeprefix("error: ")
+        if stripped and not stripped.startswith(_NOT_TELLING):
+            joint = ": " if stripped.startswith("cause: ") else " "
+            words += (joint if words else "") + stripped.removeprefix("cause: ")
+    words = words or f"it ended with status {done.status} and without a word"
     return words if len(words) <= _LONGEST_CAUSE else f"{words[:_LONGEST_CAUSE]}…"
 
 
