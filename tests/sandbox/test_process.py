@@ -217,6 +217,41 @@ def test_a_file_outside_the_folder_is_refused(sandbox: Sandbox, placement: Place
         sandbox.start(launch, placement)
 
 
+def test_a_server_that_leaves_its_cpus_is_seen(any_sandbox: Sandbox, placement: Placement) -> None:
+    if placement.shared:
+        pytest.skip("needs two CPUs")
+    script = """
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[2])})
+print("moved", flush=True)
+time.sleep(60)
+"""
+    launch = launch_script(any_sandbox, script, str(placement.generator_cpus[0]))
+    with any_sandbox.start(launch, placement) as subject:
+        assert eventually(lambda: "moved" in subject.log().text)
+        assert subject.strays(placement) == (subject.main_pid,)
+        assert subject.strays(Placement(placement.generator_cpus, ())) == ()
+
+
+def test_a_planted_link_is_not_followed(sandbox: Sandbox, placement: Placement) -> None:
+    sandbox.folder.mkdir(exist_ok=True)
+
+    (sandbox.folder / "inside").mkdir()
+    (sandbox.folder / "script.py").symlink_to(sandbox.folder / "inside" / "target")
+    (sandbox.folder / "inside" / "target").symlink_to(sandbox.folder / "other")
+    with sandbox.start(launch_script(sandbox, "pass"), placement):
+        assert not (sandbox.folder / "other").exists()
+        assert not (sandbox.folder / "script.py").is_symlink()
+
+
+@needs_root
+def test_a_folder_out_of_the_users_reach_is_named(sandbox: Sandbox, placement: Placement, run: Run) -> None:
+    run.folder.chmod(0o700)
+    with pytest.raises(SubjectError, match=r"cannot enter the folder .*: Permission denied") as caught:
+        sandbox.start(launch_script(sandbox, "pass"), placement)
+    assert "PRONY_CACHE" in str(caught.value.hint)
+
+
 @needs_root
 def test_the_subject_does_not_run_as_root(any_sandbox: Sandbox, placement: Placement, user: RunAs) -> None:
     script = "import os; print(os.getresuid(), os.getresgid(), os.getgroups()); open('writable', 'w')"

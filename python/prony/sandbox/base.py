@@ -95,6 +95,10 @@ class RunningSubject(Protocol):
         """Return null when every check of the contract holds, else why the first one that does not fails."""
         ...
 
+    def strays(self, placement: Placement) -> tuple[int, ...]:
+        """Return its processes that may run on other CPUs than the server's: servers can set their own."""
+        ...
+
     def exit_reason(self) -> str | None:
         """Return how the main process ended, such as ``exited with status 1``; null while it runs."""
         ...

@@ -62,6 +62,10 @@ class Run:
         """Create the folder of one trial, which its subject may write, and return it."""
         return own_folder(self.folder / name, self._user)
 
+    def remove_trial_folder(self, name: str) -> None:
+        """Remove what a trial left in its folder; a study of hundreds would fill the disk."""
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+
     def close(self) -> None:
         """Remove the folder and give up the lock."""
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -89,9 +93,7 @@ def open_run(user: RunAs) -> Run:
     parent = user.cache / "run"
     folder = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o755)
-        folder.chmod(0o755)
+        _make_passable(folder)
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _write(folder / _OWNER, {"owner": list(identify(os.getpid())), "pid_namespace": pid_namespace()})
@@ -188,6 +190,14 @@ def _remove(folder: Path, ended: int) -> Remains:
     except OSError as error:
         return Remains(folder.name, ended, kept=f"cannot remove `{error.filename}`: {error.strerror}")
     return Remains(folder.name, ended)
+
+
+def _make_passable(folder: Path) -> None:
+    """Create a folder and its parents so that the subject's user may pass, whatever the caller's mask."""
+    for path in (*reversed(folder.parents), folder):
+        if not path.exists():
+            path.mkdir(exist_ok=True)
+            path.chmod(0o755)
 
 
 def _is_ours(path: Path, folder: bool = True) -> bool:

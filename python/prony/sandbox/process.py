@@ -8,6 +8,7 @@ Must not know plans or trials.
 
 import contextlib
 import json
+import os
 import secrets
 import signal
 import socket
@@ -21,8 +22,10 @@ from prony.errors import HostError, SubjectError
 from prony.model import Address, Contract, Json, Launch, LogTail, Placement, Readiness, Request, SandboxChoice
 from prony.runas import RunAs, own_folder
 from prony.sandbox import journal
+from prony.sandbox.affinity import strays
 from prony.sandbox.base import EngineSeat, RunningSubject, SandboxFacts, StopReport
 from prony.sandbox.contract import verify
+from prony.sandbox.files import write_files
 from prony.sandbox.identity import Identity, identify
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.readiness import wait_until_ready
@@ -54,6 +57,8 @@ class ProcessSandbox:
             missing["network namespace"] = str(possible["network"])
         if possible["pids"] is not None:
             missing["pid namespace"] = str(possible["pids"])
+        if os.geteuid() != 0 and os.getpriority(os.PRIO_PROCESS, 0) > 0:
+            missing["priority"] = "Prony was started with `nice`, and only root can take that back"
         return SandboxFacts(
             network="host's loopback" if "network namespace" in missing else "own namespace",
             pid_namespace="pid namespace" not in missing,
@@ -79,17 +84,14 @@ class ProcessSandbox:
         *Errors*: SubjectError with stage ``start``; HostError when the sandbox itself cannot be made.
         """
         own_folder(self.folder, self._user)
-        self._write_files(launch)
+        write_files(self.folder, launch.files, self._user)
         facts = self.facts
         supervisor = Supervisor.start(self._order(launch, placement, facts))
         try:
             journal.record(self.folder, {"supervisor": identify(supervisor.pid)})
             started = supervisor.wait_for("started", "failed", timeout_s=_SPARE_S)
             if started["event"] == "failed":
-                raise SubjectError(
-                    f"the server could not be started: cannot {started['step']}: {started['reason']}",
-                    stage="start",
-                )
+                raise self._not_started(started)
             journal.record(self.folder, _processes(supervisor.pid, started))
             seat = _seat(supervisor.pid, placement, facts, self._user)
             return _ProcessSubject(launch, seat, supervisor, started, self.folder)
@@ -98,14 +100,16 @@ class ProcessSandbox:
             journal.forget(self.folder)
             raise
 
-    def _write_files(self, launch: Launch) -> None:
-        for name, text in launch.files.items():
-            path = self.folder / name
-            if not path.resolve().is_relative_to(self.folder.resolve()):
-                raise SubjectError(f"the file `{name}` lies outside the trial's folder", stage="start")
-            own_folder(path.parent, self._user)
-            path.write_text(text)
-            path.chmod(0o644)
+    def _not_started(self, failed: Json) -> SubjectError:
+        step, reason = failed["step"], failed["reason"]
+        out_of_reach = (
+            f"give `{self._user.name}` a place it can reach with the environment variable PRONY_CACHE"
+        )
+        return SubjectError(
+            f"the server could not be started: cannot {step}: {reason}",
+            hint=out_of_reach if step.startswith("enter the folder") else None,
+            stage="start",
+        )
 
     def _order(self, launch: Launch, placement: Placement, facts: SandboxFacts) -> Json:
         environment = {
@@ -152,6 +156,10 @@ class _ProcessSubject:
     def verify(self, contract: Contract) -> str | None:
         """Return null when every check of the contract holds, else why the first one that does not fails."""
         return verify(contract, self.address, self.seat.network_namespace)
+
+    def strays(self, placement: Placement) -> tuple[int, ...]:
+        """Return its processes that may run on other CPUs than the server's: servers can set their own."""
+        return strays(self.tree_pid, placement.server_cpus)
 
     def exit_reason(self) -> str | None:
         """Return how the main process ended; null while it runs."""
