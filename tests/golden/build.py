@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 
 from histograms import distribution
-from prony.archive import RunStatus, SubjectRecord, create
+from prony.archive import RunStatus, SubjectRecord, create, resume  # noqa: F401 - tests reach it here
 from prony.model import (
     App,
     Cell,
@@ -250,8 +250,14 @@ def _wsgiref(cell, block, position, rng):
 
 def study_two(path: Path, blocks=3):
     """Eight servers, open loop at 550/s for 8 s."""
-    workload = Workload(OpenLoop(550.0), DurationStop(8 * SECOND))
-    cells = tuple(Cell(index + 1, subject(name), workload) for index, name in enumerate(EIGHT))
+    # Each app has its own reply: a group is by load, not by what the app is expected to answer.
+    loads = {
+        application: Workload(OpenLoop(550.0), DurationStop(8 * SECOND), expect_body=application.encode())
+        for application in ("falcon-hello", "flask-hello")
+    }
+    cells = tuple(
+        Cell(index + 1, subject(name), loads[name.partition("+")[2]]) for index, name in enumerate(EIGHT)
+    )
     plan = Plan(
         name="embedded-servers",
         title="Servers embedded in a Python program",

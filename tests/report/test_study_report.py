@@ -180,6 +180,19 @@ def test_a_log_without_end_is_cut_to_its_last_lines(tmp_path):
     assert "line 996" not in text
 
 
+def test_a_command_that_needs_files_does_not_bury_the_answer(tmp_path):
+    path = build.closed_study(tmp_path / "a.prony", 5)
+    with build.resume(path, {}) as writer:
+        record = build.SubjectRecord(
+            "bjoern+hello", command_line="python serve.py\n\n# serve.py:\nimport this"
+        )
+        writer.record_subject(record)
+    with open_archive(path) as opened:
+        text = shown(study_document(opened), 120)
+    assert text.rstrip().endswith("    python serve.py")
+    assert "import this" not in text
+
+
 class Check:
     name, level, found, wanted, command = "open files", "fail", "1,024", "10,100", "ulimit -n 10100"
 

@@ -43,6 +43,7 @@ def _cell(cell: CellSummary) -> Json:
     return {
         "cell_id": cell.cell.id,
         "subject": cell.cell.subject.name,
+        "workload": encode_workload(cell.cell.workload),
         "trials_ok": cell.ok,
         "trials": cell.total,
         "qualified": cell.unqualified is None,
@@ -82,7 +83,11 @@ def _answer(found: Answer, subjects: Mapping[str, SubjectRecord]) -> Json:
 
 def _group(group: Group, subjects: Mapping[str, SubjectRecord]) -> Json:
     return {
-        "workload": encode_workload(group.workload),
+        "load": {
+            key: value
+            for key, value in encode_workload(group.workload).items()
+            if key not in ("request", "expect")
+        },
         "engine": encode_engine(group.engine),
         "sandbox": encode_sandbox(group.sandbox),
         "cells": [_cell(cell) for cell in group.cells],

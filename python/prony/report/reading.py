@@ -1,13 +1,13 @@
 """An archive read once, as what all reports of a study are made from."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prony.analysis.answer import Answer, answer
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive, Run, SubjectRecord, TrialRecord
 from prony.diagnosis import Evidence, Finding, diagnose
-from prony.model import Cell, EngineChoice, Json, Placement, Plan, SandboxChoice, TrialRole, Workload
+from prony.model import Cell, EngineChoice, Json, Placement, Plan, Request, SandboxChoice, TrialRole, Workload
 
 __all__ = ["Found", "Group", "Reading", "read", "read_archive"]
 
@@ -24,7 +24,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The cells that share a workload, generator and sandbox, and the best of them."""
+    """The cells that share a load, generator and sandbox, and the best of them.
+
+    ``workload`` is that of the first: requests and expectations belong to the apps, and may differ between
+    cells.
+    """
 
     workload: Workload
     engine: EngineChoice
@@ -56,13 +60,21 @@ def _merge(findings: Iterable[tuple[str, Finding]], trials: Mapping[str, int]) -
     return tuple(Found(key[0], finding, count[key], trials[key[0]]) for key, finding in first.items())
 
 
+def _load(workload: Workload) -> Workload:
+    """Return the load without what is asked of the app: two apps answer with different bodies."""
+    return replace(workload, request=Request(), expect_status=None, expect_body=None)
+
+
 def _groups(cells: Iterable[Cell], trials: Iterable[TrialFigures]) -> tuple[Group, ...]:
     alike: dict[tuple[Workload, EngineChoice, SandboxChoice], list[CellSummary]] = {}
     known = tuple(trials)
     for cell in cells:
-        key = (cell.workload, cell.engine, cell.sandbox)
+        key = (_load(cell.workload), cell.engine, cell.sandbox)
         alike.setdefault(key, []).append(summarise_cell(cell, known))
-    return tuple(Group(*key, tuple(found), answer(found)) for key, found in alike.items())
+    return tuple(
+        Group(found[0].cell.workload, engine, sandbox, tuple(found), answer(found))
+        for (_, engine, sandbox), found in alike.items()
+    )
 
 
 def read(

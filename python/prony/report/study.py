@@ -39,10 +39,8 @@ def _too_few(reading: Reading) -> tuple[Block, ...]:
     if count >= LEAST_BLOCKS:
         return ()
     be = "is" if count == 1 else "are"
-    text = (
-        f"{_blocks(count)} {be} too few for verdicts: they need {LEAST_BLOCKS}, and 10 are better. For those:"
-    )
-    return (Paragraph(text, Tone.WARNING), Command(f"prony study {reading.plan.name} --profile full"))
+    need = f"they need {LEAST_BLOCKS}, and 10 are better: the same command with --repeats 10."
+    return (Paragraph(f"{_blocks(count)} {be} too few for verdicts: {need}", Tone.WARNING),)
 
 
 def _head(reading: Reading) -> Section:
@@ -130,18 +128,35 @@ def _uncounted(reading: Reading) -> Section | None:
 
 
 def _unavailable(reading: Reading) -> Section | None:
-    known = [(record.name, record.unavailable) for record in reading.subjects.values() if record.unavailable]
-    items = tuple(("", f"{name}: {reason}") for name, reason in known)
+    reasons = {record.name: record.unavailable for record in reading.subjects.values() if record.unavailable}
+    for group in reading.groups:
+        for cell in group.cells:
+            if not cell.total:
+                reasons.setdefault(cell.cell.subject.name, "no trial was run")
+    items = tuple(("", f"{name}: {reason}") for name, reason in reasons.items())
     return Section("Not measured", (Notes(items),)) if items else None
+
+
+def _versions(reading: Reading) -> Iterator[str]:
+    servers = {subject.name: subject.server for subject in reading.plan.subjects()}
+    known = {
+        servers.get(name, name): record.server_version
+        for name, record in reading.subjects.items()
+        if record.server_version
+    }
+    if known:
+        yield "Versions: " + ", ".join(f"{server} {version}" for server, version in known.items()) + "."
 
 
 # --- notes ------------------------------------------------------------------------------------------------
 
 
 def _finding_notes(reading: Reading) -> Iterator[str]:
-    for found in reading.findings:
+    advised: set[str | None] = {None}
+    for found in sorted(reading.findings, key=lambda found: found.finding.rule):
         often = f" ({found.trials} of {found.of} trials)" if found.of > 1 else ""
-        advice = f" Advice: {found.finding.advice}." if found.finding.advice else ""
+        advice = "" if found.finding.advice in advised else f" Advice: {found.finding.advice}."
+        advised.add(found.finding.advice)
         yield f"{found.subject}: {found.finding.sentence}{often}.{advice}"
 
 
@@ -169,7 +184,7 @@ def _sandbox_notes(reading: Reading) -> Iterator[str]:
 
 
 def _notes(reading: Reading) -> Section:
-    items = (*_finding_notes(reading), *_sandbox_notes(reading))
+    items = (*_finding_notes(reading), *_versions(reading), *_sandbox_notes(reading))
     if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
         items = (
             *items,
@@ -229,9 +244,23 @@ def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
         claim = f"leads; too few repeats for a verdict (n = {found.blocks})"
     yield Paragraph(f"{where}{found.leader} {claim}: {title}, {_figure(cell, found.metric)}.", Tone.STRONG)
     yield Notes(tuple(("", line) for line in _comparison_lines(found)))
-    record = reading.subjects.get(found.leader)
-    if record is not None and record.command_line:
-        yield Command(record.command_line)
+
+
+def _commands(reading: Reading) -> Iterator[Block]:
+    """Give the command of each leader once; the files that it may need would bury the answer."""
+    leaders = dict.fromkeys(group.answer.leader for group in reading.groups)
+    for leader in leaders:
+        record = reading.subjects.get(leader or "")
+        if record is None or not record.command_line:
+            continue
+        command, _, needed = record.command_line.partition("\n\n")
+        name = f"{leader}: " if len(leaders) > 1 else ""
+        if needed:
+            held = "`prony report --json` holds (subjects, command_line)"
+            yield Paragraph(f"{name}with a file of Prony's, which {held}:", Tone.QUIET)
+        elif name:
+            yield Paragraph(name.strip(), Tone.QUIET)
+        yield Command(command)
 
 
 def reading_document(reading: Reading) -> Document:
@@ -241,8 +270,8 @@ def reading_document(reading: Reading) -> Document:
         sections.append(_group_section(group))
         sections += _failure_sections(group)
     sections += [part for part in (_uncounted(reading), _unavailable(reading)) if part is not None]
-    answers = tuple(block for group in reading.groups for block in _answer_blocks(reading, group))
-    sections += [_notes(reading), Section("Answer", answers)]
+    answers = [block for group in reading.groups for block in _answer_blocks(reading, group)]
+    sections += [_notes(reading), Section("Answer", (*answers, *_commands(reading)))]
     return Document(reading.plan.title or reading.plan.name, tuple(sections))
 
 

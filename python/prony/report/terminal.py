@@ -75,7 +75,8 @@ class TerminalReporter:
                 for mark, text in items:
                     self._prose(f"{mark} " if mark else "", text, Tone.QUIET if mark else Tone.PLAIN)
             case Command(text):
-                self._line(_text(f"    {plain(text)}", Tone.GOOD))
+                for command in text.splitlines():
+                    self._line(_text(f"    {plain(command)}", Tone.GOOD))
             case Bars(rows):
                 for line in _bars(rows):
                     self._line(line)
