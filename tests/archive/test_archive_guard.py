@@ -114,6 +114,7 @@ def bomb(inner):
         ("UPDATE recording SET recording_json = ?", "[1]"),
         ("UPDATE recording SET recording_json = ?", "[" * 100_000),
         ("UPDATE recording SET recording_json = ?", "{}"),
+        ("UPDATE recording SET recording_json = ?", '{"distributions": {}, "account": NaN}'),
         ("UPDATE trial SET command_json = ?", "{"),
         ("UPDATE trial SET role = ?", "other"),
         ("UPDATE sample SET phase = ?", "other"),

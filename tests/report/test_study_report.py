@@ -2,6 +2,8 @@
 
 import io
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from rich.console import Console
 from golden import build
 from prony.analysis.load_json import load_result
 from prony.archive import open_archive
+from prony.errors import ArchiveError
 from prony.model import LogTail
 from prony.report.host import host_document
 from prony.report.json_report import report_json
@@ -163,6 +166,20 @@ def test_an_external_generator_may_leave_most_out():
         del bare[key]
     assert "500 /s answered" in shown(load_document(bare), 100)
     assert load_result(bare)["generator"]["cpu_ns_per_request"] is None
+
+
+@pytest.mark.parametrize(
+    "damage", ['{"distributions": {}}', '{"distributions": {}, "account": 3, "window": []}']
+)
+def test_a_recording_of_another_shape_is_an_error_of_the_archive(tmp_path, damage):
+    path = build.closed_study(tmp_path / "a.prony", 1)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE recording SET recording_json = ?", (damage,))
+    with (
+        open_archive(path) as opened,
+        pytest.raises(ArchiveError, match="holds a Recording that cannot be read"),
+    ):
+        study_document(opened)
 
 
 def test_a_log_without_end_is_cut_to_its_last_lines(tmp_path):

@@ -55,9 +55,15 @@ def dump(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"`{constant}` is not JSON")
+
+
 def load_object(text: str) -> Json:
-    """Return the JSON object that ``text`` writes."""
-    value = json.loads(text)
+    """Return the JSON object that ``text`` writes; NaN and infinities, which Python would take, are
+    refused.
+    """
+    value = json.loads(text, parse_constant=_refuse)
     if not isinstance(value, dict):
         raise TypeError("expected a JSON object")
     return value

@@ -1,12 +1,14 @@
 """An archive read once, as what all reports of a study are made from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from prony.analysis.answer import Answer, answer
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive, Run, SubjectRecord, TrialRecord
 from prony.diagnosis import Evidence, Finding, diagnose
+from prony.errors import ArchiveError
 from prony.model import Cell, EngineChoice, Json, Placement, Plan, Request, SandboxChoice, TrialRole, Workload
 
 __all__ = ["Found", "Group", "Reading", "read", "read_archive"]
@@ -77,13 +79,27 @@ def _groups(cells: Iterable[Cell], trials: Iterable[TrialFigures]) -> tuple[Grou
     )
 
 
+@contextmanager
+def _reading(record: TrialRecord) -> Iterator[None]:
+    """Turn what a Recording of another shape causes into one kind of error: an archive may come from
+    anyone.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ArchiveError(f"trial {record.id} holds a Recording that cannot be read: {error!r}") from error
+
+
 def read(
     plan: Plan,
     runs: tuple[Run, ...],
     subjects: Mapping[str, SubjectRecord],
     trials: Iterable[TrialRecord],
 ) -> Reading:
-    """Return what the values of an archive say. Each trial is dropped when its figures have been taken."""
+    """Return what the values of an archive say. Each trial is dropped when its figures have been taken.
+
+    *Errors*: ArchiveError when a Recording is not of the documented shape.
+    """
     cells = {cell.id: cell for cell in plan.cells}
     taken: list[TrialFigures] = []
     findings: list[tuple[str, Finding]] = []
@@ -95,8 +111,9 @@ def read(
         cell = cells[trial.cell_id]
         name = cell.subject.name
         count[name] = count.get(name, 0) + 1
-        taken.append(figures(trial))
-        findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
+        with _reading(record):
+            taken.append(figures(trial))
+            findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
     return Reading(
         plan=plan,
         runs=runs,
