@@ -2,8 +2,10 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -46,11 +48,12 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Hello).serve_fo
 
 
 @pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunAs:
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
-    return resolve_user()
+def user(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunAs]:
+    # Not below pytest's folder, which each other run of pytest closes to all but its own user.
+    with TemporaryDirectory(prefix="prony-test-") as folder:
+        Path(folder).chmod(0o755)
+        monkeypatch.setenv("PRONY_CACHE", folder)
+        yield resolve_user()
 
 
 @pytest.mark.parametrize(

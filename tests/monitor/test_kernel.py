@@ -1,7 +1,9 @@
 import os
 import socket
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -23,13 +25,19 @@ def overflow_a_listener() -> None:
             client.connect_ex(listener.getsockname())
 
 
+@pytest.fixture
+def cache() -> Iterator[Path]:
+    # Not below pytest's folder, which each other run of pytest closes to all but its own user.
+    with TemporaryDirectory(prefix="prony-test-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a network namespace of its own")
 def test_a_full_listen_queue_is_counted_in_the_trials_network(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PRONY_CACHE", str(cache))
     user = resolve_user()
     cpus = tuple(os.sched_getaffinity(0))
     with open_run(user) as run:

@@ -1,6 +1,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -11,11 +12,12 @@ from prony.sandbox.journal import Run, open_run
 
 
 @pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunAs:
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
-    return resolve_user()
+def user(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunAs]:
+    # Not below pytest's folder, which each other run of pytest closes to all but its own user.
+    with TemporaryDirectory(prefix="prony-test-") as folder:
+        Path(folder).chmod(0o755)
+        monkeypatch.setenv("PRONY_CACHE", folder)
+        yield resolve_user()
 
 
 @pytest.fixture

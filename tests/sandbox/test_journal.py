@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import prony
 from prony.runas import RunAs
 from prony.sandbox.identity import Identity, boot_id, identify
@@ -81,16 +83,30 @@ def test_kill_9_of_prony_leaves_no_process_without_namespaces(tmp_path: Path, us
     check_killed_prony(tmp_path, user, ordinary="yes")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a PID namespace")
 def test_kill_9_of_the_supervisor_ends_the_namespace(tmp_path: Path, user: RunAs) -> None:
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
     driver, supervisor = start_driver(tmp_path, mark, "no")
     try:
         assert eventually(lambda: len(marked_processes(f"s.py\0{mark}")) == 4)
         os.kill(supervisor, signal.SIGKILL)
-        if os.geteuid() == 0:
-            assert eventually(lambda: marked_processes(f"s.py\0{mark}") == [], timeout_s=2)
+        assert eventually(lambda: marked_processes(f"s.py\0{mark}") == [], timeout_s=2)
     finally:
         end(driver)
+
+
+def test_kill_9_of_both_without_namespaces_is_mended_at_the_next_start(tmp_path: Path, user: RunAs) -> None:
+    mark = f"mark-{tmp_path.name}-{os.getpid()}"
+    driver, supervisor = start_driver(tmp_path, mark, "yes")
+    census = next((user.cache / "run").iterdir()) / "1.census.journal"
+    try:
+        assert eventually(lambda: census.exists() and len(json.loads(census.read_text())["processes"]) == 4)
+        os.kill(supervisor, signal.SIGKILL)
+    finally:
+        end(driver)
+    remains = clear_remains(user)
+    assert sum(one.processes_ended for one in remains) >= 3
+    assert eventually(lambda: marked_processes(f"s.py\0{mark}") == [])
 
 
 def test_what_outlived_prony_and_supervisor_is_ended_by_identity(user: RunAs) -> None:

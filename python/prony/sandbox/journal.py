@@ -26,7 +26,7 @@ from prony.model import Json
 from prony.runas import RunAs, own_folder
 from prony.sandbox.identity import Identity, boot_id, descendants, end_process, identify, pid_namespace
 
-__all__ = ["Remains", "Run", "clear_remains", "forget", "open_run", "record"]
+__all__ = ["Remains", "Run", "census_of", "clear_remains", "forget", "open_run", "record"]
 
 _OWNER = "owner.json"
 _SUFFIX = ".journal"
@@ -113,6 +113,12 @@ def record(trial_folder: Path, processes: dict[str, Identity]) -> None:
 def forget(trial_folder: Path) -> None:
     """Remove a trial's record: nothing of it runs."""
     _record_of(trial_folder).unlink(missing_ok=True)
+    census_of(trial_folder).unlink(missing_ok=True)
+
+
+def census_of(trial_folder: Path) -> Path:
+    """Return the file in which a trial's supervisor keeps who is below it, where there is no PID namespace."""
+    return trial_folder.with_name(trial_folder.name + ".census" + _SUFFIX)
 
 
 def clear_remains(user: RunAs) -> list[Remains]:

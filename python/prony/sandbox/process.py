@@ -130,6 +130,7 @@ class ProcessSandbox:
             "own_cpus": list(placement.generator_cpus),
             "network_namespace": facts.network == "own namespace",
             "pid_namespace": facts.pid_namespace,
+            "census": str(journal.census_of(self.folder)),
         }
 
 

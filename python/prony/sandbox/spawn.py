@@ -39,6 +39,7 @@ class Order(NamedTuple):
     own_cpus: list[int]
     network_namespace: bool
     pid_namespace: bool
+    census: str | None = None
     no_new_privileges: bool = True
 
     @classmethod

@@ -25,6 +25,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from prony.sandbox import linux
+from prony.sandbox.census import Census
 from prony.sandbox.identity import descendants
 from prony.sandbox.ring import Ring
 from prony.sandbox.spawn import Order, report_failure
@@ -85,6 +86,7 @@ class _Supervisor:
         self._order = order
         self._commands = commands
         self._ring = Ring()
+        self._census = Census(None if order.pid_namespace else order.census)
         self._status: int | None = None
         self._asked_to_stop = False
         self._log, self._look_s = -1, _LOOK_S
@@ -131,6 +133,7 @@ class _Supervisor:
         while not self._asked_to_stop:
             self._wait(self._look_s, commands=True)
             self._say_exit_once()
+            self._census.take()
             for line in self._pending_commands:
                 if self._obey(json.loads(line)):
                     return
