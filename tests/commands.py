@@ -1,0 +1,119 @@
+"""Prony as its users have it: a command line in a folder, with a cache that other tests share."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+COLUMNS = 100
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Prony:
+    """Starts Prony in ``folder`` as a user would, and shows what was said when it takes too long."""
+
+    cache: Path
+    folder: Path
+
+    def __call__(self, *arguments, timeout_s=60, **environment) -> Done:
+        process = self.start(*arguments, **environment)
+        try:
+            out, err = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            out, err = process.communicate(timeout=30)
+            pytest.fail(f"prony {arguments} was not done after {timeout_s} s\n{out}\n{err}")
+        return Done(process.returncode, out, err)
+
+    def start(self, *arguments, **environment):
+        return subprocess.Popen(
+            [sys.executable, "-m", "prony", *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env=self.environment() | environment,
+            # A session of its own: a signal to it must not reach the tests.
+            start_new_session=True,
+        )
+
+    def environment(self) -> dict[str, str]:
+        own = {"PRONY_CACHE": str(self.cache), "COLUMNS": str(COLUMNS), "NO_COLOR": "1", "PYTHONWARNINGS": "error"}
+        return {**os.environ, **own}
+
+
+def passable(folder: Path) -> Path:
+    """Return ``folder``, open to the user that servers run as when the tests are root's."""
+    for path in (folder, *folder.parents):
+        with contextlib.suppress(PermissionError):
+            path.chmod(path.stat().st_mode | 0o055)
+        if path.parent == Path("/tmp"):
+            break
+    return folder
+
+
+def eventually(condition: Callable[[], object], timeout_s: float = 5.0) -> bool:
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline_s:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@contextlib.contextmanager
+def ended(process: "subprocess.Popen[str]") -> "Iterator[subprocess.Popen[str]]":
+    """Yield ``process``; afterwards it has ended, by SIGTERM if it must."""
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+        process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def cache() -> Iterator[Path]:
+    """Prony's cache: the one that PRONY_TEST_CACHE names, so that CI can keep it, else a fresh one."""
+    kept = os.environ.get("PRONY_TEST_CACHE")
+    if kept:
+        yield Path(kept)
+        return
+    # pytest's own temporary folder is closed to other users, as whom servers run when this runs as root.
+    with TemporaryDirectory(prefix="prony-tests-", ignore_cleanup_errors=True) as name:
+        yield passable(Path(name)) / "cache"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A user's own folder, in which commands are started."""
+    return passable(tmp_path)
+
+
+@pytest.fixture
+def prony(cache: Path, folder: Path) -> Prony:
+    return Prony(cache, folder)
