@@ -64,9 +64,11 @@ _SIZE_BYTES = {
     "gb": 1000**3,
     "gib": 1024**3,
 }
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|min|s|m|h)")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
-_RATE = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)\s*(?:/\s*(s|m|h))?")
+# At most 15 digits, which a float holds exactly: nothing that is read can overflow.
+_NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
+_DURATION_PART = re.compile(rf"({_NUMBER})\s*(ns|us|µs|ms|min|s|m|h)")
+_SIZE = re.compile(rf"({_NUMBER})\s*([a-z]*)")
+_RATE = re.compile(rf"({_NUMBER}(?:e[0-9]{{1,2}})?)\s*(?:/\s*(s|m|h))?")
 _RATE_PERIOD_S = {"s": 1, "m": 60, "h": 3600}
 
 
