@@ -61,7 +61,12 @@ class Prony:
         )
 
     def environment(self) -> dict[str, str]:
-        own = {"PRONY_CACHE": str(self.cache), "COLUMNS": str(COLUMNS), "NO_COLOR": "1", "PYTHONWARNINGS": "error"}
+        own = {
+            "PRONY_CACHE": str(self.cache),
+            "COLUMNS": str(COLUMNS),
+            "NO_COLOR": "1",
+            "PYTHONWARNINGS": "error",
+        }
         return {**os.environ, **own}
 
 

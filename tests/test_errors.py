@@ -7,7 +7,14 @@ from prony.errors import ArchiveError, EngineError, ExitCode, HostError, PronyEr
 
 @pytest.mark.parametrize(
     ("kind", "status"),
-    [(PronyError, 4), (UsageError, 2), (HostError, 3), (SubjectError, 3), (EngineError, 3), (ArchiveError, 3)],
+    [
+        (PronyError, 4),
+        (UsageError, 2),
+        (HostError, 3),
+        (SubjectError, 3),
+        (EngineError, 3),
+        (ArchiveError, 3),
+    ],
 )
 def test_each_kind_of_error_has_its_exit_code(kind, status):
     assert kind("it failed").exit_code == status

@@ -53,9 +53,14 @@ def test_a_duration_is_a_number_and_a_unit(text, expected_ns):
     assert parse_duration(text) == expected_ns
 
 
-@pytest.mark.parametrize("text", ["", "10", "s", "ten seconds", "-5s", "5 x", "5s!", "1.s", "5s,3ms", "1e3s", "٣s", "9" * 400 + "s"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "10", "s", "ten seconds", "-5s", "5 x", "5s!", "1.s", "5s,3ms", "1e3s", "٣s", "9" * 400 + "s"],
+)
 def test_what_is_no_duration_is_refused_with_the_text_and_an_example(text):
-    with pytest.raises(ValueError, match="is not a duration; expected a number and a unit, such as `250ms`") as error:
+    with pytest.raises(
+        ValueError, match="is not a duration; expected a number and a unit, such as `250ms`"
+    ) as error:
         parse_duration(text)
     assert f"`{text}`" in str(error.value)
 
@@ -65,7 +70,9 @@ def test_whole_numbers_of_every_unit_are_exact(number, unit):
     assert parse_duration(f"{number}{unit}") == round(number * DURATION_NS[unit])
 
 
-@given(st.lists(st.tuples(st.integers(0, 10**4), st.sampled_from(sorted(DURATION_NS))), min_size=1, max_size=4))
+@given(
+    st.lists(st.tuples(st.integers(0, 10**4), st.sampled_from(sorted(DURATION_NS))), min_size=1, max_size=4)
+)
 def test_the_parts_of_a_duration_add_up(parts):
     text = "".join(f"{number}{unit}" for number, unit in parts)
     assert parse_duration(text) == sum(parse_duration(f"{number}{unit}") for number, unit in parts)
@@ -114,7 +121,16 @@ def test_seconds_are_for_arithmetic():
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("0", 0), ("7", 7), ("13B", 13), ("1KiB", 1024), ("1k", 1024), ("1kB", 1000), ("512M", 512 * 1024**2), ("1.5 GiB", 3 * 512 * 1024**2)],
+    [
+        ("0", 0),
+        ("7", 7),
+        ("13B", 13),
+        ("1KiB", 1024),
+        ("1k", 1024),
+        ("1kB", 1000),
+        ("512M", 512 * 1024**2),
+        ("1.5 GiB", 3 * 512 * 1024**2),
+    ],
 )
 def test_sizes_are_powers_of_1024_unless_written_with_a_small_k_and_b(text, expected):
     assert parse_bytes(text) == expected
@@ -131,7 +147,10 @@ def test_a_formatted_size_is_right_to_three_digits(value):
     assert read_back(format_bytes(value), SHOWN_BYTES) == pytest.approx(value, rel=THREE_DIGITS)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("550", 550), ("550/s", 550), ("90/m", 1.5), ("3600/h", 1), ("1e4", 10_000), ("0.5", 0.5)])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("550", 550), ("550/s", 550), ("90/m", 1.5), ("3600/h", 1), ("1e4", 10_000), ("0.5", 0.5)],
+)
 def test_a_rate_is_per_second_unless_it_says_otherwise(text, expected):
     assert parse_rate(text) == expected
 

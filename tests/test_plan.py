@@ -1,0 +1,375 @@
+"""From a study's text to cells in random order, without a file or a server."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from prony.errors import UsageError
+from prony.model import (
+    App,
+    Arrivals,
+    Cell,
+    Check,
+    ClosedLoop,
+    Contract,
+    CountStop,
+    DurationStop,
+    EngineChoice,
+    Interface,
+    OpenLoop,
+    Plan,
+    Request,
+    SandboxChoice,
+    Subject,
+    Workload,
+)
+from prony.plan import (
+    MAX_PADDING_BYTES,
+    PlanOptions,
+    ProfileDocument,
+    StudyDocument,
+    WorkloadDocument,
+    block_order,
+    make_plan,
+    nuisances,
+)
+
+SECOND = 1_000_000_000
+CHECK = Check(Request(path="/hello"), 200, b"Hello")
+APPS = {
+    "hello": App("hello", "Hello", "/apps/hello", {Interface.WSGI: "hello:app"}, contract=Contract((CHECK,))),
+    "both": App("both", "Both", "/apps/both", {Interface.ASGI: "both:asgi", Interface.WSGI: "both:wsgi"}),
+}
+SERVERS = {
+    "waitress": [Interface.WSGI],
+    "granian": [Interface.WSGI, Interface.ASGI],
+    "uvicorn": [Interface.ASGI],
+}
+
+
+class Shelf:
+    """A catalogue of three servers, of which `granian` has the variant `granian-wide`."""
+
+    def app(self, name):
+        if name not in APPS:
+            raise UsageError(f"there is no app `{name}`")
+        return APPS[name]
+
+    def interfaces(self, server):
+        return SERVERS[self.split(server)[0]]
+
+    def split(self, server):
+        entry, _, variant = server.partition("-")
+        if entry not in SERVERS:
+            raise UsageError(f"there is no server `{server}`")
+        return entry, variant
+
+
+def document(**changes):
+    content = {
+        "name": "mine",
+        "title": "Mine",
+        "subjects": [{"server": ["waitress", "granian"], "app": "hello"}],
+        "workloads": [{"loop": "closed", "connections": [1, 10]}],
+        "profiles": {
+            "quick": {"blocks": 3, "duration": "2s", "warmup": "500ms", "timeout": "1s"},
+            "full": {"blocks": 10, "duration": "1m"},
+        },
+    }
+    return StudyDocument.model_validate({**content, **changes})
+
+
+def plan_of(options=None, **changes):
+    return make_plan(document(**changes), "as written", Shelf(), options or PlanOptions())
+
+
+def grid(cells, blocks=3, seed=1):
+    app = APPS["hello"]
+    return Plan(
+        "grid",
+        "Grid",
+        "",
+        "quick",
+        tuple(
+            Cell(k, Subject(f"s{k}", "waitress", app, Interface.WSGI), Workload(ClosedLoop(1), CountStop(1)))
+            for k in range(cells)
+        ),
+        blocks,
+        seed,
+    )
+
+
+SEEDS = st.integers(0, 2**63)
+
+
+# --- the order --------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 40), st.integers(0, 100), SEEDS)
+def test_a_block_visits_every_cell_once(cells, block, seed):
+    plan = grid(cells, seed=seed)
+    assert sorted(cell.id for cell in block_order(plan, block)) == list(range(cells))
+
+
+@given(st.integers(1, 40), st.integers(0, 100), SEEDS)
+def test_the_same_seed_gives_the_same_order(cells, block, seed):
+    assert block_order(grid(cells, seed=seed), block) == block_order(grid(cells, seed=seed), block)
+
+
+@given(SEEDS)
+def test_blocks_differ_in_their_order(seed):
+    # 20 cells have 2.4e18 orders: two equal ones are no chance.
+    plan = grid(20, seed=seed)
+    orders = {tuple(cell.id for cell in block_order(plan, block)) for block in range(5)}
+    assert len(orders) == 5
+
+
+@given(SEEDS)
+def test_another_seed_gives_another_order(seed):
+    assert block_order(grid(20, seed=seed), 0) != block_order(grid(20, seed=seed + 1), 0)
+
+
+def test_every_cell_comes_first_about_as_often():
+    plan = grid(4)
+    firsts = [block_order(plan, block)[0].id for block in range(4000)]
+    # Binomial with p = 1/4: 1000 +- 27; five of these is beyond chance.
+    assert all(abs(firsts.count(cell) - 1000) < 137 for cell in range(4))
+
+
+@given(st.integers(0, 50), st.integers(0, 5), SEEDS)
+def test_nuisances_repeat_by_seed_and_stay_in_their_range(block, attempt, seed):
+    plan = grid(3, seed=seed)
+    drawn = nuisances(plan, block, plan.cells[0], attempt)
+    assert drawn == nuisances(plan, block, plan.cells[0], attempt)
+    assert 0 <= drawn.padding_bytes < MAX_PADDING_BYTES
+    assert 0 <= drawn.hash_seed < 2**32
+
+
+def test_nuisances_differ_by_block_cell_and_attempt():
+    plan = grid(2)
+    drawn = {
+        nuisances(plan, block, cell, attempt)
+        for block in range(3)
+        for cell in plan.cells
+        for attempt in range(3)
+    }
+    assert len(drawn) == 18
+
+
+def test_nuisances_reach_a_subject_by_its_environment():
+    drawn = nuisances(grid(1), 0, grid(1).cells[0])
+    environment = drawn.as_environment()
+    assert len(environment["PRONY_PADDING"]) == drawn.padding_bytes
+    assert environment["PYTHONHASHSEED"] == str(drawn.hash_seed)
+
+
+# --- expansion --------------------------------------------------------------------------------------------
+
+
+def test_every_server_is_put_around_every_app_under_every_load():
+    plan = plan_of(subjects=[{"server": ["waitress", "granian"], "app": ["hello", "both"]}])
+    found = [(cell.subject.name, cell.workload.loop.connections) for cell in plan.cells]
+    names = ["waitress+hello", "waitress+both", "granian+hello", "granian+both"]
+    assert found == [(name, count) for name in names for count in (1, 10)]
+    assert [cell.id for cell in plan.cells] == list(range(8))
+
+
+def test_a_plan_keeps_what_was_written():
+    plan = plan_of(question="Which?")
+    assert (plan.name, plan.title, plan.text, plan.question) == ("mine", "Mine", "as written", "Which?")
+
+
+def test_each_rate_of_an_open_loop_is_a_load():
+    plan = plan_of(
+        workloads=[{"loop": "open", "rate": ["60/m", 550], "arrivals": "poisson", "connections": 64}],
+        subjects=[{"server": "waitress", "app": "hello"}],
+    )
+    assert [cell.workload.loop for cell in plan.cells] == [
+        OpenLoop(1.0, Arrivals.POISSON, connections=64),
+        OpenLoop(550.0, Arrivals.POISSON, connections=64),
+    ]
+
+
+def test_times_come_from_the_profile():
+    load = plan_of().cells[0].workload
+    assert (load.stop, load.warmup_ns, load.timeout_ns) == (DurationStop(2 * SECOND), SECOND // 2, SECOND)
+
+
+def test_the_grace_is_the_time_out_unless_it_is_given():
+    profile = {"blocks": 1, "duration": "1s", "timeout": "3s"}
+    assert plan_of(profiles={"quick": profile}).cells[0].workload.grace_ns == 3 * SECOND
+    assert plan_of(profiles={"quick": {**profile, "grace": "1s"}}).cells[0].workload.grace_ns == SECOND
+
+
+def test_a_fixed_count_takes_the_place_of_the_duration():
+    plan = plan_of(workloads=[{"loop": "closed", "connections": 1, "requests": 100}])
+    assert plan.cells[0].workload.stop == CountStop(100)
+
+
+def test_connections_and_rate_of_the_profile_replace_those_of_the_load():
+    profile = {"blocks": 1, "duration": "1s", "connections": 7, "rate": 9}
+    closed = plan_of(profiles={"quick": profile})
+    assert {cell.workload.loop for cell in closed.cells} == {ClosedLoop(7)}
+    opened = plan_of(profiles={"quick": profile}, workloads=[{"loop": "open", "rate": 1}])
+    assert {cell.workload.loop for cell in opened.cells} == {OpenLoop(9.0, connections=7)}
+
+
+def test_the_contracts_first_request_is_what_is_measured_and_how_replies_are_checked():
+    load = plan_of().cells[0].workload
+    assert (load.request.path, load.expect_status, load.expect_body) == ("/hello", 200, b"Hello")
+
+
+def test_another_request_than_the_contracts_is_not_checked_against_its_reply():
+    load = plan_of(PlanOptions(request=Request(path="/other"))).cells[0].workload
+    assert (load.request.path, load.expect_status, load.expect_body) == ("/other", None, None)
+
+
+def test_a_load_without_keep_alive_asks_for_it_in_every_request():
+    plan = plan_of(workloads=[{"loop": "closed", "connections": 1, "keep_alive": False}])
+    assert not any(cell.workload.request.keep_alive for cell in plan.cells)
+
+
+def test_engine_and_sandbox_are_those_of_the_command_line():
+    engine, sandbox = EngineChoice(threads=2), SandboxChoice(network="host")
+    cell = plan_of(PlanOptions(engine=engine, sandbox=sandbox)).cells[0]
+    assert (cell.engine, cell.sandbox) == (engine, sandbox)
+
+
+def test_a_variants_subject_knows_its_entry():
+    subject = plan_of(subjects=[{"server": "granian-wide", "app": "hello"}]).subjects()[0]
+    assert (subject.name, subject.server, subject.variant) == ("granian-wide+hello", "granian", "wide")
+
+
+def test_settings_of_the_variant_win_over_those_of_its_server_and_both_over_the_file():
+    options = PlanOptions(settings={"granian": {"a": 2, "b": 2}, "granian-wide": {"a": 3}})
+    part = {"server": "granian-wide", "app": "hello", "settings": {"a": 1, "b": 1, "c": 1}}
+    assert plan_of(options, subjects=[part]).subjects()[0].settings == {"a": 3, "b": 2, "c": 1}
+
+
+# --- the interface ----------------------------------------------------------------------------------------
+
+
+def test_the_servers_first_interface_that_the_app_offers_is_taken():
+    assert plan_of(subjects=[{"server": "granian", "app": "both"}]).subjects()[0].interface is Interface.WSGI
+    assert plan_of(subjects=[{"server": "uvicorn", "app": "both"}]).subjects()[0].interface is Interface.ASGI
+
+
+def test_a_study_may_choose_the_interface():
+    part = {"server": "granian", "app": "both", "interface": "asgi"}
+    assert plan_of(subjects=[part]).subjects()[0].interface is Interface.ASGI
+
+
+@pytest.mark.parametrize(
+    "part",
+    [{"server": "uvicorn", "app": "hello"}, {"server": "waitress", "app": "both", "interface": "asgi"}],
+)
+def test_an_app_that_the_server_cannot_call_is_refused_with_what_each_speaks(part):
+    with pytest.raises(UsageError, match=r"`\w+` speaks \w+, but the app `\w+` offers \w+") as error:
+        plan_of(subjects=[part])
+    assert "prony servers" in (error.value.hint or "")
+
+
+# --- choices ----------------------------------------------------------------------------------------------
+
+
+def test_quick_is_the_profile_unless_another_is_named():
+    assert plan_of().profile == "quick"
+    assert plan_of(PlanOptions(profile="full")).blocks == 10
+
+
+def test_without_quick_the_first_profile_is_taken():
+    assert plan_of(profiles={"slow": {"blocks": 1, "duration": "1s"}}).profile == "slow"
+
+
+def test_an_unknown_profile_is_refused_with_those_that_there_are():
+    with pytest.raises(UsageError, match="study `mine` has no profile `fast`; it has quick, full"):
+        plan_of(PlanOptions(profile="fast"))
+
+
+def test_repeats_of_the_command_line_win():
+    assert plan_of(PlanOptions(blocks=7)).blocks == 7
+
+
+def test_only_keeps_the_subjects_that_fit_and_the_ids_of_the_whole_plan():
+    plan = plan_of(PlanOptions(only="granian*"))
+    assert [(cell.id, cell.subject.name) for cell in plan.cells] == [
+        (2, "granian+hello"),
+        (3, "granian+hello"),
+    ]
+
+
+def test_only_that_fits_nothing_is_refused_with_the_names():
+    with pytest.raises(UsageError, match=r"`--only nginx\*` fits no subject of `mine`") as error:
+        plan_of(PlanOptions(only="nginx*"))
+    assert error.value.hint == "its subjects are waitress+hello, granian+hello"
+
+
+def test_two_subjects_of_one_name_must_be_the_same():
+    part = {"server": "waitress", "app": "hello"}
+    assert len(plan_of(subjects=[part, part]).subjects()) == 1
+    with pytest.raises(UsageError, match="two subjects are named `waitress\\+hello` and differ"):
+        plan_of(subjects=[part, {**part, "settings": {"threads": 2}}])
+
+
+# --- what a document may not say --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        ({"loop": "open"}, "an open loop needs `rate`"),
+        ({"loop": "closed"}, "a closed loop needs `connections`"),
+        ({"loop": "closed", "connections": 1, "rate": 5}, "a closed loop has no `rate`"),
+        ({"loop": "open", "rate": 0}, "greater than 0"),
+        ({"loop": "open", "rate": "fast"}, "`fast` is not a rate"),
+        ({"loop": "open", "rate": float("inf")}, "finite"),
+        ({"loop": "closed", "connections": 0}, "greater than 0"),
+        ({"loop": "closed", "connections": []}, "at least 1"),
+        ({"loop": "half-open", "rate": 1}, "'open' or 'closed'"),
+        ({"loop": "open", "rate": 1, "speed": 2}, "Extra inputs are not permitted"),
+    ],
+)
+def test_a_load_that_cannot_be_is_refused(load, message):
+    with pytest.raises(ValidationError, match=message):
+        WorkloadDocument.model_validate(load)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"duration": "10"}, "`10` is not a duration"),
+        ({"duration": "0s"}, "greater than 0"),
+        ({"blocks": 0}, "greater than 0"),
+        ({"warmup": -1}, "greater than or equal to 0"),
+        ({"warm-up": "1s"}, "Extra inputs are not permitted"),
+    ],
+)
+def test_a_profile_that_cannot_be_is_refused(change, message):
+    with pytest.raises(ValidationError, match=message):
+        ProfileDocument.model_validate({"blocks": 1, "duration": "1s", **change})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "Not A Name"},
+        {"subjects": []},
+        {"workloads": []},
+        {"profiles": {}},
+        {"format": 2},
+        {"extra": 1},
+    ],
+)
+def test_a_study_that_lacks_something_is_refused(change):
+    with pytest.raises(ValidationError):
+        document(**change)
+
+
+def test_a_document_is_not_changed_by_a_plan():
+    written = document()
+    make_plan(written, "", Shelf(), PlanOptions(blocks=9, only="waitress*"))
+    assert written == document()
+    assert replace(plan_of(), text="") == make_plan(written, "", Shelf(), PlanOptions())
