@@ -66,7 +66,7 @@ Duration = Annotated[int, BeforeValidator(_as_duration), Field(gt=0)]
 """A duration in a document: text with a unit (``"30s"``); inside, nanoseconds."""
 Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
 Counts = Annotated[tuple[PositiveInt, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
-Rate = Annotated[float, Field(gt=0)]
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Rates = Annotated[tuple[Rate, ...], BeforeValidator(_as_rates), Field(min_length=1)]
 
 
