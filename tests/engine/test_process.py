@@ -37,8 +37,8 @@ def run(spec, on_event):
 WAITS_AND_RECORDS = """
 import time
 def run(spec, on_event):
-    on_event('{"event": "started"}')
     try:
+        on_event('{"event": "started"}')
         time.sleep(600)
     except KeyboardInterrupt:
         return '{"window": {"interrupted": true}}'

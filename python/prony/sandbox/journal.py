@@ -117,7 +117,7 @@ def forget(trial_folder: Path) -> None:
 
 
 def census_of(trial_folder: Path) -> Path:
-    """Return the file in which a trial's supervisor keeps who is below it, where there is no PID namespace."""
+    """Return the file in which a trial's supervisor keeps who is below it where no PID namespace does."""
     return trial_folder.with_name(trial_folder.name + ".census" + _SUFFIX)
 
 

@@ -40,7 +40,7 @@ EVENTS = ("started", "exited", "failed", "log", "ended")
 # waits for us.
 _PIPE_BYTES = 1024 * 1024
 _LOOK_S = 0.1
-_LOOK_SMALL_PIPE_S = 0.01
+_LOOK_SOON_S = 0.01
 _KILL_TIMEOUT_S = 10.0
 
 
@@ -89,7 +89,7 @@ class _Supervisor:
         self._census = Census(None if order.pid_namespace else order.census)
         self._status: int | None = None
         self._asked_to_stop = False
-        self._log, self._look_s = -1, _LOOK_S
+        self._log, self._look_s, self._soon = -1, _LOOK_S, False
         self._woken, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def run(self) -> int:
@@ -131,7 +131,7 @@ class _Supervisor:
 
     def _loop(self) -> None:
         while not self._asked_to_stop:
-            self._wait(self._look_s, commands=True)
+            self._wait(_LOOK_SOON_S if self._soon else self._look_s, commands=True)
             self._say_exit_once()
             self._census.take()
             for line in self._pending_commands:
@@ -151,9 +151,13 @@ class _Supervisor:
         self._status = self._subject.collect(self._status)
 
     def _collect_log(self) -> None:
+        size = 0
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self._log, _PIPE_BYTES):
                 self._ring.add(data)
+                size += len(data)
+        # A quarter of the pipe in one look: the next must not find it full.
+        self._soon = size > _PIPE_BYTES // 4
 
     _exit_said = False
     _pending_commands: list[bytes] = []  # noqa: RUF012 (replaced, never changed)
@@ -225,7 +229,7 @@ def _open_log(order: Order) -> tuple[int, int, float]:
     try:
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     except OSError:
-        look_s = _LOOK_SMALL_PIPE_S
+        look_s = _LOOK_SOON_S
     if order.uid is not None and order.gid is not None:
         # Servers that open /dev/stderr by name need the right to do so.
         os.fchown(writing, order.uid, order.gid)
