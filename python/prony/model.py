@@ -1,7 +1,8 @@
 """The central types: what is measured, how, and what came of it.
 
-Frozen values without I/O. A measuring side fills them and writes one Archive; a reading side reads them from it.
-Times are integer nanoseconds; monotonic stamps are CLOCK_MONOTONIC. Must not know catalogue, archive or engine.
+Frozen values without I/O. A measuring side fills them and writes one Archive; a reading side reads them
+from it. Times are integer nanoseconds; monotonic stamps are CLOCK_MONOTONIC. Must not know catalogue,
+archive or engine.
 
 >>> Workload(loop=OpenLoop(rate_per_s=550.0), stop=DurationStop(10_000_000_000)).describe()
 'open loop, 550/s constant, 10 s'
@@ -86,7 +87,7 @@ class AddressKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a subject listens. ``host`` is a literal; for ``unix`` it is the socket's path and ``port`` is 0."""
+    """Where a subject listens. ``host`` is a literal; for ``unix`` the socket's path, and ``port`` is 0."""
 
     host: str
     port: int
@@ -106,7 +107,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. ``headers`` are sent as they stand; ``keep_alive`` false opens a connection for each request."""
+    """One request. ``headers`` are sent as they stand; ``keep_alive`` false: a connection for each."""
 
     method: str = "GET"
     path: str = "/"
@@ -126,7 +127,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """The replies that an app must give. The first check is also what is measured; none: replies of all subjects are compared."""
+    """The replies that an app must give. The first check is also what is measured.
+
+    None: the replies of all subjects are compared before the load.
+    """
 
     checks: tuple[Check, ...] = ()
 
@@ -135,8 +139,9 @@ class Contract:
 class App:
     """What is served: a folder, and the callable in it.
 
-    ``targets`` maps each interface that the app offers to its ``module:attribute``. ``requirements`` are requirement
-    strings, resolved together with the server's. ``digest`` identifies the folder's content (SHA-256).
+    ``targets`` maps each interface that the app offers to its ``module:attribute``. ``requirements`` are
+    requirement strings, resolved together with the server's. ``digest`` identifies the folder's content
+    (SHA-256).
     """
 
     name: str
@@ -153,8 +158,9 @@ class App:
 class Subject:
     """A server with settings around an app: one thing to be measured.
 
-    ``name`` is unique in a plan (``gunicorn-gthread+flask-hello``). ``server`` names the catalogue entry, ``variant``
-    one of its presets or is empty. ``settings`` holds only what differs from the entry's defaults.
+    ``name`` is unique in a plan (``gunicorn-gthread+flask-hello``). ``server`` names the catalogue entry,
+    ``variant`` one of its presets or is empty. ``settings`` holds only what differs from the entry's
+    defaults.
     """
 
     name: str
@@ -185,14 +191,17 @@ class Pacing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoop:
-    """Each of ``connections`` sends its next request when the last one is answered: the load depends on the server."""
+    """Each of ``connections`` sends again when it has its answer: the load depends on the server."""
 
     connections: int
 
 
 @dataclass(frozen=True, slots=True)
 class OpenLoop:
-    """Requests are due at ``rate_per_s`` whatever the server does, over at most ``connections``, opened on demand."""
+    """Requests are due at ``rate_per_s`` whatever the server does.
+
+    They go over at most ``connections``, opened on demand.
+    """
 
     rate_per_s: float
     arrivals: Arrivals = Arrivals.CONSTANT
@@ -232,7 +241,8 @@ class Stage:
 class Workload:
     """The load of a trial: who sends what, when, for how long.
 
-    *Units*: all ``_ns`` are nanoseconds. ``timeout_ns`` counts from the intended time (open) or from sending (closed).
+    *Units*: all ``_ns`` are nanoseconds. ``timeout_ns`` counts from the intended time (open) or from
+    sending (closed).
     """
 
     loop: Loop
@@ -275,8 +285,9 @@ class SandboxChoice:
     """How subjects are kept apart.
 
     ``network``: ``isolated`` puts server and generator together into a network namespace of their own where
-    privileges allow, ``host`` uses the host's loopback. ``share_cpus`` lets generator and server run on one CPU.
-    ``run_as``: the user that subjects run as when Prony is root; null: the caller of sudo, else ``nobody``.
+    privileges allow, ``host`` uses the host's loopback. ``share_cpus`` lets generator and server run on one
+    CPU. ``run_as``: the user that subjects run as when Prony is root; null: the caller of sudo, else
+    ``nobody``.
     """
 
     kind: Literal["process"] = "process"
@@ -296,7 +307,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """When a subject is ready: it accepts a connection (and, with ``http``, answers the contract's first request)."""
+    """When a subject is ready: it accepts a connection and, with ``http``, answers the first request."""
 
     timeout_ns: int = 15_000_000_000
     http: bool = True
@@ -314,7 +325,8 @@ class StopRule:
 class RoleRule:
     """Gives a process its role: the first rule that fits wins.
 
-    ``where`` is ``main`` (the process that was started), ``child`` (any other) or ``command`` (the command line contains ``pattern``).
+    ``where`` is ``main`` (the process that was started), ``child`` (any other) or ``command`` (the command
+    line contains ``pattern``).
     """
 
     role: str
@@ -343,7 +355,10 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One point of the grid: what, under which load, with which generator, in which sandbox. ``id`` is unique in its plan."""
+    """One point of the grid: what, under which load, with which generator, in which sandbox.
+
+    ``id`` is unique in its plan.
+    """
 
     id: int
     subject: Subject
@@ -441,7 +456,7 @@ class ProcessRow:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The subject's processes and the machine at one monotonic moment. Machine CPU times are cumulative, all CPUs."""
+    """The subject's processes and the machine at one moment. Machine CPU times are cumulative, all CPUs."""
 
     monotonic_ns: int
     phase: Phase
@@ -463,10 +478,11 @@ class LogTail:
 class Trial:
     """One measurement of one cell, as it is archived.
 
-    ``recording`` is the engine's Recording as it came (see docs/reference/engine-wire.md), null when there was no load.
-    ``nuisances`` holds what was randomised that nobody means to test. ``command`` is the exact command line.
-    ``*_unix_ns`` are wall-clock stamps. ``counters`` are kernel counters of the trial's namespace, as deltas over the
-    window; a counter that could not be read is absent and named in ``missing``, with its reason.
+    ``recording`` is the engine's Recording as it came (see docs/reference/engine-wire.md), null when there
+    was no load. ``nuisances`` holds what was randomised that nobody means to test. ``command`` is the exact
+    command line. ``*_unix_ns`` are wall-clock stamps. ``counters`` are kernel counters of the trial's
+    namespace, as deltas over the window; a counter that could not be read is absent and named in
+    ``missing``, with its reason.
     """
 
     cell_id: int

@@ -1,7 +1,7 @@
 """A plan's text and a catalogue -> cells, blocks and their seeded order.
 
-Pure: reads no file and starts nothing. A study in the catalogue, a user's own file and the options of an ad hoc run all become a
-`StudyDocument`, and from there one path leads to the `Plan`.
+Pure: reads no file and starts nothing. A study in the catalogue, a user's own file and the options of an ad
+hoc run all become a `StudyDocument`, and from there one path leads to the `Plan`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -132,7 +132,9 @@ class StudyDocument(_Document):
         """Return the profile of this name; without one ``quick``, else the first."""
         chosen = name or ("quick" if "quick" in self.profiles else next(iter(self.profiles)))
         if chosen not in self.profiles:
-            raise UsageError(f"study `{self.name}` has no profile `{chosen}`; it has {', '.join(self.profiles)}")
+            raise UsageError(
+                f"study `{self.name}` has no profile `{chosen}`; it has {', '.join(self.profiles)}"
+            )
         return chosen, self.profiles[chosen]
 
 
@@ -144,17 +146,17 @@ class CatalogView(Protocol):
         ...
 
     def interfaces(self, server: str) -> Sequence[Interface]:
-        """Return the interfaces that ``server`` (an entry or a variant of one) speaks; UsageError when there is none."""
+        """Return the interfaces that a server or a variant of one speaks; UsageError when there is none."""
         ...
 
     def split(self, server: str) -> tuple[str, str]:
-        """Return entry and variant of a server's name: ``gunicorn-gthread`` -> ``("gunicorn", "gthread")``."""
+        """Return entry and variant of a name: ``gunicorn-gthread`` -> ``("gunicorn", "gthread")``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What the command line adds to a document. ``settings`` maps a server's name to its overridden settings."""
+    """What the command line adds to a document. ``settings``: overridden settings by server's name."""
 
     profile: str | None = None
     only: str | None = None
@@ -178,17 +180,20 @@ class Nuisances:
         return {"padding_bytes": str(self.padding_bytes), "hash_seed": str(self.hash_seed)}
 
     def as_environment(self) -> dict[str, str]:
-        """Return the variables that carry them into a subject: a padding moves its stack, a seed orders its hashes."""
+        """Return the variables that carry them into a subject: one moves its stack, one orders its hashes."""
         return {"PRONY_PADDING": "x" * self.padding_bytes, "PYTHONHASHSEED": str(self.hash_seed)}
 
 
 def make_plan(document: StudyDocument, text: str, catalog: CatalogView, options: PlanOptions) -> Plan:
     """Return the resolved plan of ``document``: every subject under every load.
 
-    *Errors*: UsageError for a name that the catalogue does not have, an app without the server's interface, or when nothing is left by ``only``.
+    *Errors*: UsageError for a name that the catalogue does not have, an app without the server's interface,
+    or when nothing is left by ``only``.
     """
     profile_name, profile = document.profile(options.profile)
-    subjects = [subject for part in document.subjects for subject in _subjects(part, catalog, options.settings)]
+    subjects = [
+        subject for part in document.subjects for subject in _subjects(part, catalog, options.settings)
+    ]
     loads = [load for part in document.workloads for load in _workloads(part, profile)]
     pairs = product(_unique(subjects), loads)
     cells = tuple(
@@ -211,7 +216,8 @@ def make_plan(document: StudyDocument, text: str, catalog: CatalogView, options:
 def block_order(plan: Plan, block: int) -> tuple[Cell, ...]:
     """Return the plan's cells in the random order of ``block``: the same for the same seed.
 
-    *Definition*: a randomised complete block visits every cell once. *Source*: Fisher, 1935, The Design of Experiments, chapter 4.
+    *Definition*: a randomised complete block visits every cell once. *Source*: Fisher, 1935, The Design of
+    Experiments, chapter 4.
     """
     cells = list(plan.cells)
     Random(f"{plan.seed}:order:{block}").shuffle(cells)  # noqa: S311 - an experiment's order, not a secret
@@ -233,7 +239,9 @@ def _narrowed(plan: Plan, pattern: str) -> Plan:
     cells = plan.only(pattern)
     if not cells:
         names = ", ".join(subject.name for subject in plan.subjects())
-        raise UsageError(f"`--only {pattern}` fits no subject of `{plan.name}`", hint=f"its subjects are {names}")
+        raise UsageError(
+            f"`--only {pattern}` fits no subject of `{plan.name}`", hint=f"its subjects are {names}"
+        )
     return replace(plan, cells=cells)
 
 
@@ -271,7 +279,9 @@ def _unique(subjects: Sequence[Subject]) -> Sequence[Subject]:
     seen: dict[str, Subject] = {}
     for subject in subjects:
         if subject.name in seen and seen[subject.name] != subject:
-            raise UsageError(f"two subjects are named `{subject.name}` and differ", hint="name them in two studies")
+            raise UsageError(
+                f"two subjects are named `{subject.name}` and differ", hint="name them in two studies"
+            )
         seen[subject.name] = subject
     return tuple(seen.values())
 
@@ -297,7 +307,7 @@ def _loops(part: WorkloadDocument, profile: ProfileDocument) -> Iterable[Loop]:
 
 
 def _for_app(load: Workload, app: App, request: Request | None) -> Workload:
-    """Return the load with what is asked of this app: the request given, else that of its contract's first check."""
+    """Return the load with what is asked of this app: the request given, else its contract's first."""
     from dataclasses import replace
 
     check = app.contract.checks[0] if app.contract.checks else None

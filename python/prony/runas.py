@@ -1,7 +1,8 @@
 """Who subjects run as, and where Prony keeps what they need.
 
-Started as root, Prony keeps its privileges for setting up sandboxes and runs everything else (installing packages, servers,
-frontends) as an ordinary user: ``--run-as``, else the caller of sudo, else ``nobody``. Must not know what is run.
+Started as root, Prony keeps its privileges for setting up sandboxes and runs everything else (installing
+packages, servers, frontends) as an ordinary user: ``--run-as``, else the caller of sudo, else ``nobody``.
+Must not know what is run.
 """
 
 import os
@@ -19,7 +20,8 @@ __all__ = ["RunAs", "find_uv", "own_folder", "resolve_user"]
 class RunAs:
     """The user that subjects run as. ``drop`` is true when Prony is root and must change to it.
 
-    ``cache`` is a folder that this user can read: environments, copies of apps, and the folders of trials live there.
+    ``cache`` is a folder that this user can read: environments, copies of apps, and the folders of trials
+    live there.
     """
 
     name: str
@@ -29,7 +31,7 @@ class RunAs:
     cache: Path
 
     def groups(self) -> tuple[int, ...]:
-        """Return the supplementary groups of this user: when privileges are dropped, only those that it has."""
+        """Return the supplementary groups: when privileges are dropped, only those that the user has."""
         return tuple(os.getgrouplist(self.name, self.gid)) if self.drop else tuple(os.getgroups())
 
 
@@ -81,7 +83,10 @@ def find_uv() -> str:
 def _caller(run_as: str | None) -> RunAs:
     entry = pwd.getpwuid(os.geteuid())
     if run_as and _entry(run_as).pw_uid != entry.pw_uid:
-        raise UsageError(f"`--run-as {run_as}` needs root; Prony runs as `{entry.pw_name}`", hint="leave `--run-as` out, or use sudo")
+        raise UsageError(
+            f"`--run-as {run_as}` needs root; Prony runs as `{entry.pw_name}`",
+            hint="leave `--run-as` out, or use sudo",
+        )
     return RunAs(entry.pw_name, entry.pw_uid, entry.pw_gid, False, _cache_of_user())
 
 

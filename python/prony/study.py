@@ -1,23 +1,37 @@
 """A plan -> trials -> an archive.
 
-Prepares every subject, then runs randomised blocks with a fresh server for each trial, and archives each trial as it ends.
-Must not know the command line or reports.
+Prepares every subject, then runs randomised blocks with a fresh server for each trial, and archives each
+trial as it ends. Must not know the command line or reports.
 """
 
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from prony.archive import ArchiveWriter, RunStatus, SubjectRecord, create
 from prony.catalog.apps import is_built_in
-from prony.catalog.environment import Environment, EnvironmentProgress, EnvironmentRequest, Unavailable, prepare
-from prony.catalog.launch import command_for_user, declared_facts, make_launch, materialise_app, resolved_settings
 from prony.catalog.entry import ServerEntry
+from prony.catalog.environment import (
+    Environment,
+    EnvironmentProgress,
+    EnvironmentRequest,
+    Unavailable,
+    prepare,
+)
+from prony.catalog.launch import (
+    command_for_user,
+    declared_facts,
+    make_launch,
+    materialise_app,
+    resolved_settings,
+)
 from prony.catalog.loader import Catalog
 from prony.engine import open_engine
+from prony.errors import SubjectError
 from prony.host import available_cpus, fingerprint
 from prony.model import Address, Cell, Check, Json, Launch, Placement, Plan, SandboxChoice, Subject, Trial
 from prony.plan import Nuisances, block_order, nuisances
@@ -36,7 +50,8 @@ __all__ = ["Study", "StudyListener", "run_study"]
 class Study:
     """What is to be measured, and with what.
 
-    ``requirements_file`` and ``python`` are a user app's own (see `EnvironmentRequest`); ``jobs``: environments built at a time.
+    ``requirements_file`` and ``python`` are a user app's own (see `EnvironmentRequest`); ``jobs``:
+    environments built at a time.
     """
 
     plan: Plan
@@ -107,7 +122,8 @@ def run_study(study: Study, listener: StudyListener) -> None:
     """Run every cell of the plan in every block, and leave the archive at ``study.out``.
 
     *Errors*: HostError and UsageError before the first trial; what goes wrong in a trial is its outcome.
-    KeyboardInterrupt passes through when everything is stopped; the archive then holds all trials that were finished.
+    KeyboardInterrupt passes through when everything is stopped; the archive then holds all trials that were
+    finished.
     """
     clear_old_remains(study.user, listener)
     engine = study.plan.cells[0].engine
@@ -193,7 +209,7 @@ def _record(study: Study, ready: _Ready, placement: Placement) -> SubjectRecord:
 
 
 def _server_version(entry: ServerEntry, environment: Environment) -> str | None:
-    """Return the version of the server's own package: the first that its entry requires; none: the interpreter's."""
+    """Return the version of the server's package, the first that it requires; none: the interpreter's."""
     if not entry.install.requirements:
         return environment.interpreter
     name = re.split(r"[^A-Za-z0-9._-]", entry.install.requirements[0], maxsplit=1)[0]
@@ -213,7 +229,9 @@ def _compare_replies(bench: _Bench, listener: StudyListener) -> None:
         if not cell.subject.app.contract.checks:
             replies[cell.subject.name] = _reply_of(bench, cell)
     if len(set(replies.values())) > 1:
-        listener.notice("the replies to the probe differ; say which is right with --expect-status and --expect-body:")
+        listener.notice(
+            "the replies to the probe differ; say which is right with --expect-status and --expect-body:"
+        )
         for name, reply in replies.items():
             listener.notice(f"  {name}: {reply}")
     elif any(not _is_success(reply) for reply in replies.values()):
@@ -230,14 +248,14 @@ def _first_cells(bench: _Bench) -> Iterator[Cell]:
 
 
 def _reply_of(bench: _Bench, cell: Cell) -> str:
-    from prony.errors import SubjectError
-
     sandbox = bench.sandbox(f"probe-{cell.id}", cell.sandbox)
     try:
         launch = bench.launch(cell.subject, sandbox, nuisances(bench.study.plan, -1, cell))
         with sandbox.start(launch, bench.placement) as subject:
             subject.wait_until_ready(launch.readiness, cell.workload.request)
-            return _described(probe(Check(cell.workload.request), subject.address, subject.seat.network_namespace))
+            return _described(
+                probe(Check(cell.workload.request), subject.address, subject.seat.network_namespace)
+            )
     except SubjectError as error:
         return f"does not start: {error.message}"
 
@@ -262,7 +280,7 @@ def _run_block(bench: _Bench, block: int, writer: ArchiveWriter, listener: Study
     for position, cell in enumerate(cells):
         listener.trial_started(cell, block, plan.blocks)
         task = _task(bench, cell, Position(block, position))
-        trial = run_trial(task, lambda event, cell=cell: listener.trial_event(cell, event))
+        trial = run_trial(task, partial(listener.trial_event, cell))
         writer.append(trial)
         listener.trial_ended(cell, trial)
 

@@ -1,8 +1,9 @@
 """One measurement of one cell: the order of events.
 
-*start the sandbox -> wait until ready -> verify the contract -> start monitors -> load (warm-up, then the window, on the same
-connections) -> stop monitors -> collect the log -> stop -> judge validity*. What goes wrong becomes the trial's Outcome, with its evidence;
-only an interruption passes through. Must not know studies or archives.
+*start the sandbox -> wait until ready -> verify the contract -> start monitors -> load (warm-up, then the
+window, on the same connections) -> stop monitors -> collect the log -> stop -> judge validity*. What goes
+wrong becomes the trial's Outcome, with its evidence; only an interruption passes through. Must not know
+studies or archives.
 """
 
 import time
@@ -33,8 +34,8 @@ from prony.sandbox import RunningSubject, Sandbox
 
 __all__ = ["Position", "Task", "run_trial"]
 
-# Little's law: the engine's integral of requests in flight against its own stamps. They are two views of one thing, so more than
-# this apart means that one of them is wrong (DESIGN: only that mismatch invalidates).
+# Little's law: the engine's integral of requests in flight against its own stamps. They are two views of one
+# thing, so more than this apart means that one of them is wrong (DESIGN: only that mismatch invalidates).
 MAX_LITTLE_RESIDUAL = 0.10
 # ... but both are integers of a clock: with next to nothing in flight the ratio says nothing.
 MIN_LITTLE_INTEGRAL_NS = 50_000_000
@@ -79,7 +80,8 @@ class _Evidence:
 def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
     """Run one trial to its end and return it, whatever its outcome.
 
-    *Errors*: none of a subject, the engine or the sandbox passes; KeyboardInterrupt does, after everything is stopped.
+    *Errors*: none of a subject, the engine or the sandbox passes; KeyboardInterrupt does, after everything
+    is stopped.
     """
     started = time.time_ns()
     evidence = _Evidence()
@@ -119,7 +121,7 @@ def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) 
         return Invalid(f"the generator: {error.message}")
     except PronyError as error:
         return Invalid(error.message)
-    except Exception as error:  # noqa: BLE001 - one trial's fault must not lose the others; it is told with the outcome
+    except Exception as error:
         return Invalid(f"a fault in Prony: {type(error).__name__}: {error}")
 
 
@@ -156,7 +158,9 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
     with processes:
         processes.enter(Phase.WARMUP)
         try:
-            evidence.recording = task.engine.run(task.cell.workload, subject.address, subject.seat, on_engine_event)
+            evidence.recording = task.engine.run(
+                task.cell.workload, subject.address, subject.seat, on_engine_event
+            )
         finally:
             processes.stop()
             evidence.samples = processes.samples()

@@ -87,20 +87,25 @@ def parse_duration(text: str) -> Nanoseconds:
     stripped = text.strip()
     parts = list(_DURATION_PART.finditer(stripped))
     if not parts or "".join(part.group(0) for part in parts) != stripped:
-        raise ValueError(f"`{text}` is not a duration; expected a number and a unit, such as `250ms`, `30s`, `1m30s`")
+        raise ValueError(
+            f"`{text}` is not a duration; expected a number and a unit, such as `250ms`, `30s`, `1m30s`"
+        )
     return Nanoseconds(round(sum(float(part.group(1)) * _DURATION_NS[part.group(2)] for part in parts)))
 
 
 def parse_bytes(text: str) -> Bytes:
     """Return the size that ``text`` writes, such as ``512M``, ``1KiB`` or ``100kB``.
 
-    ``K``, ``M``, ``G`` are powers of 1024, as in cgroups and container engines; ``kB``, ``MB``, ``GB`` powers of 1000.
+    ``K``, ``M``, ``G`` are powers of 1024, as in cgroups and container engines; ``kB``, ``MB``, ``GB``
+    powers of 1000.
 
     *Errors*: ValueError, naming the text and what was expected.
     """
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None or match.group(2) not in _SIZE_BYTES:
-        raise ValueError(f"`{text}` is not a size; expected a number and a unit, such as `512M`, `1KiB`, `100kB`")
+        raise ValueError(
+            f"`{text}` is not a size; expected a number and a unit, such as `512M`, `1KiB`, `100kB`"
+        )
     return Bytes(round(float(match.group(1)) * _SIZE_BYTES[match.group(2)]))
 
 
@@ -112,7 +117,9 @@ def parse_rate(text: str) -> PerSecond:
     match = _RATE.fullmatch(text.strip())
     rate = float(match.group(1)) / _RATE_PERIOD_S[match.group(2) or "s"] if match else 0.0
     if rate <= 0:
-        raise ValueError(f"`{text}` is not a rate; expected requests per second, such as `550`, `550/s`, `90/m`")
+        raise ValueError(
+            f"`{text}` is not a rate; expected requests per second, such as `550`, `550/s`, `90/m`"
+        )
     return PerSecond(rate)
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from dataclasses import replace
+
 import pytest
 
 from prony.catalog.launch import command_for_user, declared_facts, make_launch, resolved_settings
@@ -178,10 +180,17 @@ def test_what_a_person_types_names_no_folder_of_prony(catalog):
     )
 
 
-def test_what_a_person_types_brings_its_script(catalog):
+def test_what_a_person_types_writes_its_script_first(catalog):
     entry, subject = subject_of(catalog, "wsgiref")
-    command, _, script = command_for_user(entry, subject, "/srv/app", 2, port=80).partition(
-        "\n\n# serve.py:\n"
+    assert command_for_user(entry, subject, "/srv/app", 2, port=80) == (
+        "cd /srv/app && prony servers wsgiref --file serve.py > serve.py && "
+        "PYTHONPATH=. python serve.py 127.0.0.1 80 hello app true"
     )
-    assert command == "cd /srv/app && PYTHONPATH=. python serve.py 127.0.0.1 80 hello app true"
-    assert "make_server" in script
+
+
+def test_what_a_person_types_holds_no_secret(catalog):
+    entry, subject = subject_of(catalog, "waitress")
+    secretive = replace(subject, app=replace(subject.app, environment={"TOKEN": "hunter2"}))
+    command = command_for_user(entry, secretive, "/srv/app", 2)
+    assert "hunter2" not in command
+    assert 'TOKEN="$TOKEN"' in command

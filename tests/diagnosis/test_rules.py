@@ -46,6 +46,18 @@ def test_a_limited_generator_makes_a_lower_bound():
     assert "worker CPU 95 %" in found.sentence
 
 
+def test_connections_without_a_reply_are_starved():
+    recording = {**(HEALTHY.recording or {}), "loop": "closed"}
+    recording["connections"] = {
+        **recording["connections"],
+        "answered": {"connections": 10, "without_reply": 9, "min": 0, "max": 200},
+    }
+    trial = replace(HEALTHY, recording=recording)
+    (found,) = findings(trial, subject=SubjectRecord("uwsgi+hello", facts={"slots": 1}))
+    assert (found.rule, found.numbers) == ("D10", {"served": 1, "connections": 10})
+    assert "as many as it has workers and threads" in found.sentence
+
+
 def test_a_kill_for_memory_is_certain_only_when_it_was_counted():
     died = build.trial(CELL, 0, 0, [], outcome=Failed("load", "ended with signal 9"), counters={})
     assert findings(died)[0].confidence is Confidence.POSSIBLE

@@ -197,23 +197,6 @@ def test_a_log_without_end_is_cut_to_its_last_lines(tmp_path):
     assert "line 996" not in text
 
 
-def test_a_command_that_needs_files_does_not_bury_the_answer(tmp_path):
-    path = build.closed_study(tmp_path / "a.prony", 5)
-    with build.resume(path, {}) as writer:
-        record = build.SubjectRecord(
-            "bjoern+hello", command_line="python serve.py\n\n# serve.py:\nimport this"
-        )
-        writer.record_subject(record)
-    with open_archive(path) as opened:
-        text = shown(study_document(opened), 120)
-    assert text.rstrip().endswith("    python serve.py")
-    assert "import this" not in text
-
-
-class Check:
-    name, level, found, wanted, command = "open files", "fail", "1,024", "10,100", "ulimit -n 10100"
-
-
 def test_a_machine_that_is_not_fit_says_what_mends_it():
     text = shown(host_document(build.FINGERPRINT, [Check()]), 100)
     assert "AMD EPYC 7B13, 2 CPUs, 8.00 GiB, kernel 6.1.0-18-amd64, virtual machine" in text

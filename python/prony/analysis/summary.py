@@ -14,6 +14,7 @@ from prony.analysis.compare import student_t
 from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES, class_count, latency_summaries
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
+from prony.analysis.starvation import starvation
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.metrics import METRICS
 from prony.model import Cell, Json, LogTail, Ok, Outcome, Placement, Trial
@@ -46,6 +47,7 @@ class TrialFigures:
     account: Mapping[str, int]
     censored_from: float | None
     limited: str | None
+    starved: str | None
     log: LogTail
     command: tuple[str, ...]
     placement: Placement | None
@@ -124,6 +126,11 @@ def _censored_from(recording: Json | None) -> float | None:
     return None if summary is None else summary.censored_from
 
 
+def _starved(recording: Json | None) -> str | None:
+    found = starvation(recording)
+    return None if found is None else f"it served {found.served} of {found.connections} connections"
+
+
 def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
     account = flat_account(trial.recording)
@@ -138,6 +145,7 @@ def figures(trial: Trial) -> TrialFigures:
         account=account,
         censored_from=_censored_from(trial.recording),
         limited=generator.get("limited"),
+        starved=_starved(trial.recording),
         log=trial.log,
         command=trial.command,
         placement=trial.placement,
@@ -186,21 +194,25 @@ def _over_trials(values: Sequence[Value], name: str) -> Estimated:
     return estimate(known)
 
 
-def _unqualified(ok: int, total: int, error_ratio: float | None) -> str | None:
+def _unqualified(counted: Sequence[TrialFigures], total: int, error_ratio: float | None) -> str | None:
+    ok = len(counted)
     if not ok:
         return "no trial ran"
     if total - ok > _MOST_FAILED * total:
         return f"{total - ok} of {total} trials did not count"
     if error_ratio is None:
         return "nothing was sent"
-    return "its requests fail" if error_ratio > QUALIFIED_ERROR_RATIO else None
+    if error_ratio > QUALIFIED_ERROR_RATIO:
+        return "its requests fail"
+    return next((trial.starved for trial in counted if trial.starved), None)
 
 
 def summarise_cell(cell: Cell, trials: Iterable[TrialFigures]) -> CellSummary:
     """Return the summary of ``cell`` over its trials (those of other cells are left out).
 
     *Definition*: only trials that ran their window count. Speed is qualified when at most 0.1 % of all
-    their requests failed and at most 20 % of the trials did not count.
+    their requests failed, at most 20 % of the trials did not count, and no closed loop starved its
+    connections.
     """
     own = [trial for trial in latest_attempts(trials) if trial.cell_id == cell.id]
     counted = [trial for trial in own if isinstance(trial.outcome, Ok)]
@@ -219,7 +231,7 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures]) -> CellSummary:
         account=dict(account),
         error_ratio=error_ratio,
         censored_from=min((t.censored_from for t in counted if t.censored_from is not None), default=None),
-        unqualified=_unqualified(len(counted), len(own), error_ratio),
+        unqualified=_unqualified(counted, len(own), error_ratio),
         limited=next((trial.limited for trial in counted if trial.limited), None),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         by_block={trial.block: trial.metrics for trial in counted},

@@ -106,7 +106,8 @@ def command_for_user(  # noqa: PLR0913, PLR0917
 ) -> str:
     """Return what a person types to start this server around this app, in the manner of its own manual.
 
-    A server that is started by a script of the catalogue gets that script below the command.
+    A server that is started by a script of the catalogue gets that script written first. Values of the
+    app's own variables are not shown, for they may be secrets: the command takes them from the shell's.
 
     *Errors*: UsageError as `make_launch`.
     """
@@ -124,9 +125,8 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     program = arguments[0].removeprefix("/")  # `{bin}/gunicorn`, with an empty `{bin}`
     arguments = (program, *(argument.removeprefix("./") for argument in arguments[1:]))
     shown = _shown_environment(entry, subject, values)
-    command = f"cd {shlex.quote(app_dir)} && {shown}{shlex.join(arguments)}"
-    scripts = [f"\n\n# {name}:\n{text.rstrip()}" for name, text in entry.files.items()]
-    return command + "".join(scripts)
+    scripts = "".join(f"prony servers {entry.name} --file {name} > {name} && " for name in entry.files)
+    return f"cd {shlex.quote(app_dir)} && {scripts}{shown}{shlex.join(arguments)}"
 
 
 def declared_facts(entry: ServerEntry, subject: Subject, cpus: int) -> DeclaredFacts:
@@ -198,5 +198,5 @@ def _shown_environment(entry: ServerEntry, subject: Subject, values: Mapping[str
     named = {name: fill(text, values) for name, text in entry.environment.items()}
     # A script's own folder is what Python searches first: the app's has to be named.
     path = {"PYTHONPATH": "."} if entry.files or "{bin}" in str(entry.command[0]) else {}
-    assignments = {**path, **named, **subject.app.environment}
-    return "".join(f"{name}={shlex.quote(text)} " for name, text in assignments.items())
+    assignments = "".join(f"{name}={shlex.quote(text)} " for name, text in {**path, **named}.items())
+    return assignments + "".join(f'{name}="${name}" ' for name in subject.app.environment)

@@ -4,7 +4,7 @@ Must not know environments or users. Files are read when `load_catalog` is calle
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +16,7 @@ from prony.catalog.toml_source import SourceError, problems_error, read_toml, va
 from prony.errors import UsageError
 from prony.model import App, Interface
 
-__all__ = ["BUILT_IN_SERVERS", "Catalog", "load_catalog", "load_server"]
+__all__ = ["BUILT_IN_SERVERS", "Catalog", "load_catalog", "load_server", "with_app"]
 
 BUILT_IN_SERVERS = Path(__file__).parent / "servers"
 
@@ -37,7 +37,7 @@ class Catalog:
         *Errors*: UsageError naming the nearest names.
         """
         if name not in self.servers:
-            raise _unknown("server", name, self._server_names(), "prony servers")
+            raise _unknown("server", name, self._server_names(), "`prony servers` lists them all")
         return self.servers[name]
 
     def app(self, name: str) -> App:
@@ -46,7 +46,7 @@ class Catalog:
         *Errors*: UsageError naming the nearest names.
         """
         if name not in self.apps:
-            raise _unknown("app", name, self.apps, "prony apps")
+            raise _unknown("app", name, self.apps, f"apps: {', '.join(self.apps)}")
         return self.apps[name]
 
     def find(self, name: str) -> tuple[ServerEntry, str]:
@@ -62,7 +62,7 @@ class Catalog:
             variant = name.removeprefix(f"{entry.name}-")
             if variant != name and variant in entry.variants:
                 return entry, variant
-        raise _unknown("server", name, self._server_names(), "prony servers")
+        raise _unknown("server", name, self._server_names(), "`prony servers` lists them all")
 
     def split(self, name: str) -> tuple[str, str]:
         """Return the names of entry and variant: ``gunicorn-gthread`` is ``("gunicorn", "gthread")``.
@@ -108,6 +108,11 @@ def load_catalog(extra: Sequence[Path] = ()) -> Catalog:
         raise SourceError(problems)
     own = {entry.name for _, entry in own_servers} | {app.name for _, app in own_apps}
     return Catalog(known_servers, known_apps, frozenset(own))
+
+
+def with_app(catalog: Catalog, app: App) -> Catalog:
+    """Return the catalogue with a user's app in it; it may take the place of a built-in one of that name."""
+    return replace(catalog, apps={**catalog.apps, app.name: app})
 
 
 def load_server(file: Path) -> ServerEntry:
@@ -166,8 +171,8 @@ def _server_files(path: Path) -> list[Path]:
     raise UsageError(f"`{path}` is neither a file nor a folder; expected catalogue entries")
 
 
-def _unknown(kind: str, name: str, known: Iterable[str], command: str) -> UsageError:
+def _unknown(kind: str, name: str, known: Iterable[str], where: str) -> UsageError:
     names = sorted(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)
     shown = f"did you mean {' or '.join(f'`{found}`' for found in near)}?" if near else ""
-    return UsageError(f"there is no {kind} `{name}`", hint=f"{shown} `{command}` lists them all".strip())
+    return UsageError(f"there is no {kind} `{name}`", hint=f"{shown} {where}".strip())

@@ -105,7 +105,7 @@ def _value(option: str, value: str, joint: str) -> str:
 
 
 def _main() -> None:
-    """Print the settings as shell assignments, for ``scripts/setup``, which runs before Prony is installed."""
+    """Print the settings as shell assignments: ``scripts/setup`` runs before Prony is installed."""
     files = configuration_files(os.environ, Path.home())
     for name, value in uv_settings(os.environ, files).items():
         sys.stdout.write(f"export {name}={shlex.quote(value)}\n")

@@ -53,7 +53,7 @@ def resolved_settings(entry: ServerEntry, subject: Subject, cpus: int) -> dict[s
     except SettingsError as error:
         raise UsageError(
             f"`--set {entry.name}.{error.key}={error.found}`: expected {error.expected}",
-            hint=f"prony server {entry.name} lists the settings",
+            hint=f"prony servers {entry.name} lists the settings",
         ) from None
 
 

@@ -16,8 +16,12 @@ Examples:
 
 
 def clean(
-    everything: Annotated[bool, typer.Option("--all", help="Remove environments and copies of apps too.")] = False,
-    run_as: Annotated[str | None, typer.Option(help="The user that servers run as, when Prony is root.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Remove environments and copies of apps too.")
+    ] = False,
+    run_as: Annotated[
+        str | None, typer.Option(help="The user that servers run as, when Prony is root.")
+    ] = None,
 ) -> None:
     """End and remove what is left of interrupted runs; archives are never touched."""
     from prony.catalog.cache import cache_items, remove
@@ -27,10 +31,16 @@ def clean(
 
     user = resolve_user(run_as)
     for remains in clear_remains(user):
-        kept = f"left alone: {remains.kept}" if remains.kept else f"{remains.processes_ended} processes ended, folder removed"
+        kept = (
+            f"left alone: {remains.kept}"
+            if remains.kept
+            else f"{remains.processes_ended} processes ended, folder removed"
+        )
         typer.echo(f"run {remains.run}: {kept}")
     freed = 0
     for item in cache_items(user.cache) if everything else ():
         if item.kind != "run" and remove(item):
             freed += item.size_bytes
-    typer.echo(f"freed {format_bytes(freed)}" if everything else "nothing else to clean; --all removes environments")
+    typer.echo(
+        f"freed {format_bytes(freed)}" if everything else "nothing else to clean; --all removes environments"
+    )

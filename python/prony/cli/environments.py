@@ -17,7 +17,9 @@ Examples:
 
 
 def env(
-    run_as: Annotated[str | None, typer.Option(help="The user that servers run as, when Prony is root.")] = None,
+    run_as: Annotated[
+        str | None, typer.Option(help="The user that servers run as, when Prony is root.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show what Prony keeps in its cache; `prony clean` frees it."""

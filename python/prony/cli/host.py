@@ -19,17 +19,21 @@ Examples:
 
 
 def host(
-    connections: Annotated[int, typer.Option("-c", "--connections", min=1, help="Connections to plan for.")] = 1000,
+    connections: Annotated[
+        int, typer.Option("-c", "--connections", min=1, help="Connections to plan for.")
+    ] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show this machine's fingerprint and preflight: files, ports, listen queue, CPUs, and the command that mends each."""
+    """Show this machine's fingerprint and what will not fit, with the command that mends it."""
     from prony.host import fingerprint, preflight
 
     facts, checks = fingerprint(), preflight(connections)
     if as_json:
         from dataclasses import asdict
 
-        typer.echo(json.dumps({"fingerprint": facts, "preflight": [asdict(check) for check in checks]}, indent=2))
+        typer.echo(
+            json.dumps({"fingerprint": facts, "preflight": [asdict(check) for check in checks]}, indent=2)
+        )
         return
     from prony.report.host import host_document
     from prony.report.terminal import TerminalReporter

@@ -8,13 +8,13 @@ from types import FrameType
 __all__ = ["Terminated", "terminate_as_interrupt"]
 
 
-class Terminated(KeyboardInterrupt):  # noqa: N818 - it is no error
+class Terminated(KeyboardInterrupt):
     """The process was asked to end by a signal other than Ctrl-C."""
 
 
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
-    """Within the block, SIGTERM and SIGHUP raise `Terminated` in the main thread, as Ctrl-C raises KeyboardInterrupt."""
+    """Within the block, SIGTERM and SIGHUP raise `Terminated`, as Ctrl-C raises KeyboardInterrupt."""
 
     def terminate(number: int, frame: FrameType | None) -> None:
         raise Terminated(signal.Signals(number).name)

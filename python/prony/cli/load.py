@@ -36,7 +36,8 @@ Examples:
 
   prony load http://127.0.0.1:8000/ -n 10000 -c 50            exactly 10,000 requests
 
-  prony load http://127.0.0.1:8000/api -m POST -H 'Content-Type: application/json' --body @order.json --rate 200
+  prony load http://127.0.0.1:8000/api -m POST -H 'Content-Type: application/json' --body @order.json --rate
+  200
 
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
 """
@@ -46,25 +47,54 @@ def load(
     url: Annotated[str, typer.Argument(help="What to load, such as http://127.0.0.1:8000/path.")],
     connections: Annotated[
         str | None,
-        typer.Option("-c", "--connections", help="Closed loop: so many connections (10). Open loop: at most so many (1024)."),
+        typer.Option(
+            "-c",
+            "--connections",
+            help="Closed loop: so many connections (10). Open loop: at most so many (1024).",
+        ),
     ] = None,
-    rate: Annotated[str | None, typer.Option("--rate", "-r", help="Open loop: requests per second, whatever the server does.")] = None,
-    arrivals: Annotated[Arrivals, typer.Option(help="Open loop: evenly spaced, or at random as independent users come.")] = Arrivals.CONSTANT,
+    rate: Annotated[
+        str | None,
+        typer.Option("--rate", "-r", help="Open loop: requests per second, whatever the server does."),
+    ] = None,
+    arrivals: Annotated[
+        Arrivals, typer.Option(help="Open loop: evenly spaced, or at random as independent users come.")
+    ] = Arrivals.CONSTANT,
     seed: Annotated[int, typer.Option(help="Seed of the Poisson arrivals.")] = 1,
-    requests: Annotated[int | None, typer.Option("-n", "--requests", min=1, help="Stop after exactly so many requests.")] = None,
-    duration: Annotated[str | None, typer.Option("-d", "--duration", help="Length of the window (10s).")] = None,
-    warmup: Annotated[str | None, typer.Option(help="The same load before the window, not recorded (0s).")] = None,
+    requests: Annotated[
+        int | None, typer.Option("-n", "--requests", min=1, help="Stop after exactly so many requests.")
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option("-d", "--duration", help="Length of the window (10s).")
+    ] = None,
+    warmup: Annotated[
+        str | None, typer.Option(help="The same load before the window, not recorded (0s).")
+    ] = None,
     timeout: Annotated[str, typer.Option(help="The longest that a request may take.")] = "10s",
-    grace: Annotated[str | None, typer.Option(help="The longest wait for answers after the window (the time-out).")] = None,
+    grace: Annotated[
+        str | None, typer.Option(help="The longest wait for answers after the window (the time-out).")
+    ] = None,
     method: Annotated[str, typer.Option("-m", "--method", help="The request's method.")] = "GET",
-    header: Annotated[list[str] | None, typer.Option("-H", "--header", help="A header, `Name: value`; may be repeated.")] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("-H", "--header", help="A header, `Name: value`; may be repeated.")
+    ] = None,
     body: Annotated[str | None, typer.Option(help="The request's body; @FILE reads it from a file.")] = None,
-    keep_alive: Annotated[bool, typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request.")] = True,
-    expect_status: Annotated[int | None, typer.Option(help="Only this status is a success (200 to 399).")] = None,
+    keep_alive: Annotated[
+        bool,
+        typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request."),
+    ] = True,
+    expect_status: Annotated[
+        int | None, typer.Option(help="Only this status is a success (200 to 399).")
+    ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Worker threads (half the CPUs).")] = None,
     pacing: Annotated[Pacing, typer.Option(help="Open loop: how due times are waited for.")] = Pacing.AUTO,
-    allow_host: Annotated[list[str] | None, typer.Option(help="Name a host other than this machine that may be loaded.")] = None,
-    json_to: Annotated[str | None, typer.Option("--json", help="Write the result as JSON to a file, or to standard output for -.")] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="Name a host other than this machine that may be loaded.")
+    ] = None,
+    json_to: Annotated[
+        str | None,
+        typer.Option("--json", help="Write the result as JSON to a file, or to standard output for -."),
+    ] = None,
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
     parts = _target(url)
@@ -116,7 +146,10 @@ def _target(url: str) -> SplitResult:
     except ValueError:
         port = -1
     if parts.scheme != "http" or not parts.hostname or port == -1 or parts.username:
-        raise UsageError(f"`{url}` is not a target; expected `http://HOST[:PORT][/PATH]`", hint="prony load http://127.0.0.1:8000/")
+        raise UsageError(
+            f"`{url}` is not a target; expected `http://HOST[:PORT][/PATH]`",
+            hint="prony load http://127.0.0.1:8000/",
+        )
     return parts
 
 
@@ -142,7 +175,11 @@ def _is_loopback(host: str) -> bool:
 
 def _host_header(parts: SplitResult) -> list[str]:
     """The engine writes `Host` from the address; a name in the URL must reach the server as typed."""
-    return [] if _is_loopback(parts.hostname or "") and parts.hostname != "localhost" else [f"Host: {parts.netloc}"]
+    return (
+        []
+        if _is_loopback(parts.hostname or "") and parts.hostname != "localhost"
+        else [f"Host: {parts.netloc}"]
+    )
 
 
 def _loop(connections: str | None, rate: str | None, arrivals: Arrivals, seed: int) -> Loop:
@@ -165,5 +202,3 @@ def _stop(requests: int | None, duration: str | None) -> CountStop | DurationSto
 
 def _default_threads() -> int:
     return max(1, len(os.sched_getaffinity(0)) // 2)
-
-

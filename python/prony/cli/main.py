@@ -14,9 +14,14 @@ from prony.errors import ExitCode, PronyError
 
 __all__ = ["app", "main"]
 
+SUMMARY = (
+    "A dynamometer for web application servers: "
+    "which server, how many workers, what it carries, and what stops it."
+)
+
 app = typer.Typer(
     name="prony",
-    help="A dynamometer for web application servers: which server, how many workers, what it carries, and what stops it.",
+    help=SUMMARY,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -43,7 +48,7 @@ def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
-    """A dynamometer for web application servers: which server, how many workers, what it carries, and what stops it."""
+    """Take the options that belong to no command."""
     if version:
         from prony._engine import __version__
 
@@ -57,7 +62,7 @@ def main() -> NoReturn:
     sys.exit(_status(sys.argv[1:]))
 
 
-def _status(arguments: list[str]) -> int:
+def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for each kind of end
     try:
         result = app(args=arguments, prog_name="prony", standalone_mode=False)
         return int(result) if isinstance(result, int) else ExitCode.DONE
@@ -68,16 +73,26 @@ def _status(arguments: list[str]) -> int:
     except typer.Abort:
         return ExitCode.INTERRUPTED
     except typer.TyperException as error:
-        error.show()
-        return ExitCode.USAGE
+        return _refused(error)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has gone (`prony ... | head`): end quietly, and keep Python from complaining at exit.
+        # The reader of our output has gone (`prony ... | head`): end quietly, and keep Python from
+        # complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
-    except Exception as error:  # noqa: BLE001 - the last resort: say it in a line, keep the trace for a report
+    except Exception as error:
         return _fault(error)
+
+
+def _refused(error: typer.TyperException) -> int:
+    """Show an error of the command line itself, with its usage where it knows one; typer declares that of none."""
+    show = getattr(error, "show", None)
+    if show is not None:
+        show()
+    else:
+        typer.echo(f"error: {error.message}", err=True)
+    return ExitCode.USAGE
 
 
 def _told(error: PronyError) -> int:

@@ -1,4 +1,4 @@
-"""Parsing of single options that several commands share: text in, validated values out, one clear message otherwise."""
+"""Options that several commands share: text in, validated values out, one clear message otherwise."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -73,13 +73,17 @@ def body_of(text: str | None) -> bytes | None:
         raise UsageError(f"`--body {text}`: cannot read `{path}`: {error.strerror}") from None
 
 
-def make_request(method: str, path: str, headers: Sequence[str], body: str | None, keep_alive: bool) -> Request:  # noqa: FBT001
+def make_request(
+    method: str, path: str, headers: Sequence[str], body: str | None, keep_alive: bool
+) -> Request:
     """Return the request that ``-m``, ``--path``, ``-H``, ``--body`` and ``--no-keepalive`` describe."""
     if not path.startswith("/"):
         raise UsageError(f"`--path {path}`: expected a path that starts with `/`")
     if not method.isalpha():
         raise UsageError(f"`-m {method}`: expected a method such as `GET` or `POST`")
-    return Request(method.upper(), path, tuple(header_of(text) for text in headers), body_of(body), keep_alive)
+    return Request(
+        method.upper(), path, tuple(header_of(text) for text in headers), body_of(body), keep_alive
+    )
 
 
 def write_output(text: str, where: str) -> None:
@@ -95,5 +99,3 @@ def write_output(text: str, where: str) -> None:
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise UsageError(f"cannot write `{where}`: {error.strerror}") from None
-
-

@@ -40,14 +40,20 @@ class _LiveLine:
     """One line that is rewritten in place; nothing at all where standard error is not a terminal."""
 
     def __init__(self, console: Console) -> None:
-        self._live = Live(console=console, refresh_per_second=REFRESH_PER_S, transient=True) if console.is_terminal else None
+        self._live = (
+            Live(console=console, refresh_per_second=REFRESH_PER_S, transient=True)
+            if console.is_terminal
+            else None
+        )
 
     def __enter__(self) -> Self:
         if self._live:
             self._live.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._live:
             self._live.stop()
 
@@ -67,7 +73,9 @@ class LoadProgress:
         self._line.__enter__()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._line.__exit__(kind, error, trace)
 
     def on_event(self, event: Json) -> None:
@@ -80,8 +88,11 @@ def load_line(workload: Workload, event: Json) -> str:
     """Return one line for a progress event: ``window ━━━━╌╌ 4.0 s  12,300 ok  3 failed  10 in flight``."""
     phase, elapsed_ns = str(event["phase"]), int(event["elapsed_ns"])
     text = f"{phase:7} {_bar(_share(workload, phase, elapsed_ns))} {format_duration(elapsed_ns):>8}"
-    text += f"  {format_count(event['ok'])} ok  {format_count(event['failed'])} failed  {format_count(event['in_flight'])} in flight"
-    return text + (f"  {format_count(event['queued'])} queued" if event["queued"] else "")
+    counts = {"ok": "ok", "failed": "failed", "in_flight": "in flight", "queued": "queued"}
+    shown = [
+        f"{format_count(event[key])} {word}" for key, word in counts.items() if event[key] or key != "queued"
+    ]
+    return "  ".join([text, *shown])
 
 
 def _share(workload: Workload, phase: str, elapsed_ns: int) -> float:
@@ -111,12 +122,14 @@ class StudyProgress(StudyListener):
         self._line.__enter__()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._line.__exit__(kind, error, trace)
 
     def notice(self, text: str) -> None:
         """Print a line that stays."""
-        self._console.print(Text(text))
+        self._console.print(Text(text), soft_wrap=True)
 
     def environment(self, progress: EnvironmentProgress) -> None:
         """Show how an environment's build goes."""
@@ -134,7 +147,9 @@ class StudyProgress(StudyListener):
     def trial_event(self, cell: Cell, event: Json) -> None:
         """Show the load's own progress."""
         if event["event"] == "progress":
-            counts = f"{event['phase']}  {format_count(event['ok'])} ok  {format_count(event['failed'])} failed"
+            counts = (
+                f"{event['phase']}  {format_count(event['ok'])} ok  {format_count(event['failed'])} failed"
+            )
             self._line.show(self._status(counts))
         del cell
 
@@ -142,7 +157,8 @@ class StudyProgress(StudyListener):
         """Count the trial; where nothing is live, print a line for it."""
         self._done += 1
         self._lengths.append(time.monotonic() - self._began)
-        line = f"  [{self._done}/{self._trials}] {cell.subject.name}  {cell.workload.describe()}: {_outcome(trial)}"
+        what = f"{cell.subject.name}  {cell.workload.describe()}: {_outcome(trial)}"
+        line = f"  [{self._done}/{self._trials}] {what}"
         if not self._console.is_terminal or not isinstance(trial.outcome, Ok):
             self.notice(f"{line}  ({_clock(self._left_s())} to go)")
 
@@ -152,7 +168,8 @@ class StudyProgress(StudyListener):
 
     def _status(self, counts: str) -> str:
         to_go = _clock(self._left_s() - (time.monotonic() - self._began))
-        return f"{_bar(self._done / self._trials)} {self._done}/{self._trials}  {to_go} to go  {self._running}  {counts}"
+        done = f"{_bar(self._done / self._trials)} {self._done}/{self._trials}"
+        return f"{done}  {to_go} to go  {self._running}  {counts}"
 
 
 def _outcome(trial: Trial) -> str:
@@ -160,7 +177,9 @@ def _outcome(trial: Trial) -> str:
         case Ok():
             account = (trial.recording or {}).get("account", {})
             failed = account.get("scheduled", 0) - account.get("ok", 0)
-            return f"ok, {format_count(account.get('ok', 0))} answered" + (f", {format_count(failed)} failed" if failed else "")
+            return f"ok, {format_count(account.get('ok', 0))} answered" + (
+                f", {format_count(failed)} failed" if failed else ""
+            )
         case Failed(stage, reason):
             return f"failed at {stage}: {reason}"
         case Invalid(reason):

@@ -32,18 +32,30 @@ Examples:
 def reference(
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
     delay: Annotated[str, typer.Option(help="Service time before each reply, such as 5ms.")] = "0ms",
-    distribution: Annotated[str, typer.Option(help="Of the delay: fixed or exponential (then --delay is the mean).")] = "fixed",
+    distribution: Annotated[
+        str, typer.Option(help="Of the delay: fixed or exponential (then --delay is the mean).")
+    ] = "fixed",
     body: Annotated[str, typer.Option(help="Size of the body, such as 64KiB.")] = "13B",
-    framing: Annotated[str, typer.Option(help="content_length, chunked or close_delimited.")] = "content_length",
-    error_every: Annotated[int | None, typer.Option(min=1, help="Every n-th request is answered 503.")] = None,
-    silent_every: Annotated[int | None, typer.Option(min=1, help="Every n-th request is never answered.")] = None,
-    close_after: Annotated[int | None, typer.Option(min=1, help="Close a connection after n replies.")] = None,
-    reset_after: Annotated[int | None, typer.Option(min=1, help="Reset a connection within its n-th reply.")] = None,
+    framing: Annotated[
+        str, typer.Option(help="content_length, chunked or close_delimited.")
+    ] = "content_length",
+    error_every: Annotated[
+        int | None, typer.Option(min=1, help="Every n-th request is answered 503.")
+    ] = None,
+    silent_every: Annotated[
+        int | None, typer.Option(min=1, help="Every n-th request is never answered.")
+    ] = None,
+    close_after: Annotated[
+        int | None, typer.Option(min=1, help="Close a connection after n replies.")
+    ] = None,
+    reset_after: Annotated[
+        int | None, typer.Option(min=1, help="Reset a connection within its n-th reply.")
+    ] = None,
     stall_after: Annotated[str | None, typer.Option(help="Freeze so long after the first request.")] = None,
     stall_for: Annotated[str | None, typer.Option(help="How long the freeze lasts.")] = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads that serve.")] = 1,
 ) -> None:
-    """Start a server with exactly known delays, stalls and errors on the loopback; Ctrl-C ends it and prints what it counted."""
+    """Start a server with exactly known delays, stalls and errors; Ctrl-C prints what it counted."""
     config: Json = {
         "port": port,
         "threads": threads,
@@ -94,7 +106,10 @@ def _delay(text: str, distribution: str) -> Json:
 
 
 def _stall(after: str | None, length: str | None) -> Json | None:
-    after_ns, for_ns = optional(duration_of, "--stall-after", after), optional(duration_of, "--stall-for", length)
+    after_ns, for_ns = (
+        optional(duration_of, "--stall-after", after),
+        optional(duration_of, "--stall-for", length),
+    )
     if (after_ns is None) != (for_ns is None):
         raise UsageError("`--stall-after` and `--stall-for` belong together")
     return None if after_ns is None else {"after_ns": after_ns, "for_ns": for_ns}

@@ -34,13 +34,15 @@ Examples:
 
   prony run --app shop:app --servers gunicorn,waitress,uwsgi -c 10,100
 
-  prony run --app shop:app --dir ~/shop --requirements requirements.txt --servers gunicorn,granian --rate 550 --duration 30s
+  prony run --app shop:app --dir ~/shop --requirements requirements.txt --servers gunicorn,granian --rate
+  550 --duration 30s
 
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=4 --dry-run
 """
 
 DEFAULT_SERVERS = "gunicorn,waitress,uwsgi"
-# How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the first trial is over.
+# How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
+# first trial is over.
 TRIAL_OVERHEAD_S = 2.5
 Panel = "Your own app"
 
@@ -67,40 +69,83 @@ class _AdHoc:
 
 
 def run(
-    study: Annotated[str | None, typer.Argument(help="A built-in study, or a TOML file.", show_default=False)] = None,
-    profile: Annotated[str | None, typer.Option(help="quick (the default), full, original, or one of the file's own.")] = None,
-    only: Annotated[str | None, typer.Option(help="Only subjects whose name fits this pattern, such as '*flask*'.")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="Blocks: how often every subject is measured.")] = None,
+    study: Annotated[
+        str | None, typer.Argument(help="A built-in study, or a TOML file.", show_default=False)
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="quick (the default), full, original, or one of the file's own.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Only subjects whose name fits this pattern, such as '*flask*'.")
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Blocks: how often every subject is measured.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random order.")] = 1,
     out: Annotated[Path | None, typer.Option(help="The archive to write (NAME-DATE.prony here).")] = None,
     engine_threads: Annotated[int, typer.Option(min=1, help="Worker threads of the load engine.")] = 1,
-    app: Annotated[str | None, typer.Option(help="Your application, module:attribute.", rich_help_panel=Panel)] = None,
+    app: Annotated[
+        str | None, typer.Option(help="Your application, module:attribute.", rich_help_panel=Panel)
+    ] = None,
     interface: Annotated[Interface, typer.Option(help="How servers call it.")] = Interface.WSGI,
     directory: Annotated[Path, typer.Option("--dir", help="The folder that it is imported from.")] = Path(),
     requirements: Annotated[Path | None, typer.Option(help="Its requirements.txt or pyproject.toml.")] = None,
-    python: Annotated[Path | None, typer.Option(help="Use this virtual environment as it stands, instead of building one.")] = None,
+    python: Annotated[
+        Path | None, typer.Option(help="Use this virtual environment as it stands, instead of building one.")
+    ] = None,
     servers: Annotated[str, typer.Option(help="The servers to compare.")] = DEFAULT_SERVERS,
-    connections: Annotated[str | None, typer.Option("-c", "--connections", help="Closed loop: so many connections; a list makes a grid (10).")] = None,
+    connections: Annotated[
+        str | None,
+        typer.Option(
+            "-c", "--connections", help="Closed loop: so many connections; a list makes a grid (10)."
+        ),
+    ] = None,
     rate: Annotated[str | None, typer.Option(help="Open loop: requests per second.")] = None,
-    arrivals: Annotated[Arrivals, typer.Option(help="Open loop: evenly spaced or at random.")] = Arrivals.CONSTANT,
+    arrivals: Annotated[
+        Arrivals, typer.Option(help="Open loop: evenly spaced or at random.")
+    ] = Arrivals.CONSTANT,
     duration: Annotated[str | None, typer.Option(help="Length of a trial's window (10s).")] = None,
     warmup: Annotated[str | None, typer.Option(help="The same load before the window (2s).")] = None,
     timeout: Annotated[str, typer.Option(help="The longest that a request may take.")] = "10s",
     path: Annotated[str, typer.Option(help="What is requested.")] = "/",
     method: Annotated[str, typer.Option("-m", "--method", help="The request's method.")] = "GET",
-    header: Annotated[list[str] | None, typer.Option("-H", "--header", help="A header, `Name: value`; may be repeated.")] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("-H", "--header", help="A header, `Name: value`; may be repeated.")
+    ] = None,
     body: Annotated[str | None, typer.Option(help="The request's body; @FILE reads it from a file.")] = None,
-    expect_status: Annotated[int | None, typer.Option(min=100, max=999, help="Only this status is a success (200 to 399).")] = None,
-    expect_body: Annotated[str | None, typer.Option(help="Only this body is a success; @FILE reads it from a file.")] = None,
-    env: Annotated[list[str] | None, typer.Option(help="A variable for the app, K=V, or K to pass yours on; may be repeated.")] = None,
+    expect_status: Annotated[
+        int | None, typer.Option(min=100, max=999, help="Only this status is a success (200 to 399).")
+    ] = None,
+    expect_body: Annotated[
+        str | None, typer.Option(help="Only this body is a success; @FILE reads it from a file.")
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(help="A variable for the app, K=V, or K to pass yours on; may be repeated."),
+    ] = None,
     env_file: Annotated[Path | None, typer.Option(help="Variables for the app, a K=V a line.")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="A server's setting, server.key=value; may be repeated.")] = None,
-    net: Annotated[str | None, typer.Option(help="isolated or host (a study: isolated; your own app: host).")] = None,
-    run_as: Annotated[str | None, typer.Option(help="The user that servers run as, when Prony is root.")] = None,
-    share_cpus: Annotated[bool, typer.Option("--share-cpus", help="Let server and generator run on the same CPUs.")] = False,
-    catalog: Annotated[list[Path] | None, typer.Option(help="More catalogue entries: a file or a folder.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail (3) when a subject is unavailable or a trial does not count.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print cells, commands and time, and start nothing.")] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A server's setting, server.key=value; may be repeated.")
+    ] = None,
+    net: Annotated[
+        str | None, typer.Option(help="isolated or host (a study: isolated; your own app: host).")
+    ] = None,
+    run_as: Annotated[
+        str | None, typer.Option(help="The user that servers run as, when Prony is root.")
+    ] = None,
+    share_cpus: Annotated[
+        bool, typer.Option("--share-cpus", help="Let server and generator run on the same CPUs.")
+    ] = False,
+    catalog: Annotated[
+        list[Path] | None, typer.Option(help="More catalogue entries: a file or a folder.")
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Fail (3) when a subject is unavailable or a trial does not count."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print cells, commands and time, and start nothing.")
+    ] = False,
 ) -> int:
     """Measure a built-in study, a study's file, or your own app on several servers, and say which is best."""
     from prony.catalog.loader import load_catalog
@@ -121,7 +166,10 @@ def run(
     )
     _check_settings(options, known)
     if (study is None) == (app is None):
-        raise UsageError("name a study, or your own app with `--app module:attribute`", hint="prony run embedded-servers; prony run --help")
+        raise UsageError(
+            "name a study, or your own app with `--app module:attribute`",
+            hint="prony run embedded-servers; prony run --help",
+        )
     if study is not None:
         plan = _plan_of_study(study, known, options)
     else:
@@ -167,9 +215,11 @@ def _plan_of_app(wish: _AdHoc, known: "Catalog", options: "PlanOptions") -> "Pla
 
     app = _app(wish)
     view = with_app(known, app)
-    # What the user wrote is the command line: it is kept verbatim, as a study's file is.
-    text = shlex.join(["prony", *sys.argv[1:]])
-    return make_plan(_document(wish, app.name), text, view, replace(options, request=wish.request, profile=None))
+    # What the user wrote is the command line: it is kept verbatim, as a study's file is, but for secrets.
+    text = shlex.join(["prony", *_without_values(sys.argv[1:])])
+    return make_plan(
+        _document(wish, app.name), text, view, replace(options, request=wish.request, profile=None)
+    )
 
 
 def _app(wish: _AdHoc) -> "App":
@@ -178,7 +228,9 @@ def _app(wish: _AdHoc) -> "App":
 
     expected = wish.expect_status is not None or wish.expect_body is not None
     checks = (Check(wish.request, wish.expect_status, wish.expect_body),) if expected else ()
-    return user_app(wish.app, wish.folder, wish.interface, contract=Contract(checks), environment=wish.environment)
+    return user_app(
+        wish.app, wish.folder, wish.interface, contract=Contract(checks), environment=wish.environment
+    )
 
 
 def _document(wish: _AdHoc, app_name: str) -> "StudyDocument":
@@ -207,7 +259,7 @@ def _document(wish: _AdHoc, app_name: str) -> "StudyDocument":
 # --- options ----------------------------------------------------------------------------------------------
 
 
-def _sandbox(net: str | None, share_cpus: bool, run_as: str | None, own_app: bool) -> "SandboxChoice":  # noqa: FBT001
+def _sandbox(net: str | None, share_cpus: bool, run_as: str | None, own_app: bool) -> "SandboxChoice":
     from prony.model import SandboxChoice
 
     match net or ("host" if own_app else "isolated"):
@@ -250,6 +302,24 @@ def _environment(pairs: Sequence[str], file: Path | None) -> dict[str, str]:
     return found
 
 
+def _without_values(arguments: Sequence[str]) -> list[str]:
+    """Return a command line with the values of ``--env`` left out.
+
+    >>> _without_values(["run", "--env", "TOKEN=x", "--env=A=b", "-c", "10"])
+    ['run', '--env', 'TOKEN=...', '--env=A=...', '-c', '10']
+    """
+    shown: list[str] = []
+    for argument in arguments:
+        follows = bool(shown) and shown[-1] == "--env"
+        prefix = "" if follows else "--env="
+        if (follows or argument.startswith("--env=")) and "=" in argument.removeprefix(prefix):
+            name = argument.removeprefix(prefix).partition("=")[0]
+            shown.append(f"{prefix}{name}=...")
+        else:
+            shown.append(argument)
+    return shown
+
+
 def _lines(file: Path | None) -> list[str]:
     if file is None:
         return []
@@ -263,8 +333,13 @@ def _lines(file: Path | None) -> list[str]:
 # --- measuring --------------------------------------------------------------------------------------------
 
 
-def _study(  # noqa: PLR0913, PLR0917
-    plan: "Plan", known: "Catalog", user: object, out: Path | None, requirements: Path | None, python: Path | None
+def _study(
+    plan: "Plan",
+    known: "Catalog",
+    user: object,
+    out: Path | None,
+    requirements: Path | None,
+    python: Path | None,
 ) -> "Study":
     from prony.runas import RunAs
     from prony.study import Study
@@ -290,7 +365,7 @@ def _trial_s(plan: "Plan") -> float:
     return sum(lengths) / max(1, len(lengths)) + TRIAL_OVERHEAD_S
 
 
-def _measure(task: "Study", strict: bool) -> int:  # noqa: FBT001
+def _measure(task: "Study", strict: bool) -> int:
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
     from prony.cli.report import show_report
@@ -312,7 +387,7 @@ def _measure(task: "Study", strict: bool) -> int:  # noqa: FBT001
     return status or _verdict(task.out, strict)
 
 
-def _verdict(out: Path, strict: bool) -> int:  # noqa: FBT001
+def _verdict(out: Path, strict: bool) -> int:
     """No trial that counts is no measurement; with ``strict``, each one must count."""
     from prony.archive import open_archive
     from prony.model import Ok
@@ -332,7 +407,10 @@ def _print_dry_run(task: "Study") -> None:
 
     plan = task.plan
     placement = place(available_cpus(), plan.cells[0].sandbox.share_cpus, plan.cells[0].engine.threads)
-    typer.echo(f"{plan.title}\n{len(plan.cells)} cells x {plan.blocks} blocks, seed {plan.seed}, profile {plan.profile}\n")
+    typer.echo(
+        f"{plan.title}\n"
+        f"{len(plan.cells)} cells x {plan.blocks} blocks, seed {plan.seed}, profile {plan.profile}\n"
+    )
     for cell in plan.cells:
         entry = task.catalog.server(cell.subject.server)
         command = command_for_user(entry, cell.subject, cell.subject.app.folder, len(placement.server_cpus))

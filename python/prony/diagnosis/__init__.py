@@ -7,10 +7,11 @@ from prony.diagnosis.evidence import Confidence, Evidence, Finding, Rule
 from prony.diagnosis.generator_limited import generator_limited
 from prony.diagnosis.killed import killed
 from prony.diagnosis.listen_queue import listen_queue
+from prony.diagnosis.starvation import starved
 
 __all__ = ["RULES", "Confidence", "Evidence", "Finding", "Rule", "diagnose"]
 
-RULES: tuple[Rule, ...] = (generator_limited, killed, listen_queue)
+RULES: tuple[Rule, ...] = (generator_limited, killed, listen_queue, starved)
 """In the order in which their findings are told: the bench's own fault first, then death, then queues."""
 
 

@@ -13,7 +13,7 @@ __all__ = ["server_document", "server_json", "servers_document"]
 def servers_document(entries: Sequence[ServerEntry]) -> Document:
     """Return a table of servers: what they speak, their version, and whether they can be measured here."""
     columns = (
-        Column("server"),
+        Column("server", text=True),
         Column("interface", text=True),
         Column("version", text=True),
         Column("here", text=True),
@@ -43,7 +43,7 @@ def server_document(entry: ServerEntry) -> Document:
         ("", f"speaks {', '.join(entry.interfaces)} over {', '.join(entry.wires)}; here: {status(entry)}"),
     )
     table = Table(
-        (Column("fact"), Column("value", text=True), Column("source", text=True)),
+        (Column("fact", text=True), Column("value", text=True), Column("source", text=True)),
         (
             _fact(
                 "listen queue",

@@ -247,20 +247,15 @@ def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
 
 
 def _commands(reading: Reading) -> Iterator[Block]:
-    """Give the command of each leader once; the files that it may need would bury the answer."""
+    """Give the command of each leader once."""
     leaders = dict.fromkeys(group.answer.leader for group in reading.groups)
     for leader in leaders:
         record = reading.subjects.get(leader or "")
         if record is None or not record.command_line:
             continue
-        command, _, needed = record.command_line.partition("\n\n")
-        name = f"{leader}: " if len(leaders) > 1 else ""
-        if needed:
-            held = "`prony report --json` holds (subjects, command_line)"
-            yield Paragraph(f"{name}with a file of Prony's, which {held}:", Tone.QUIET)
-        elif name:
-            yield Paragraph(name.strip(), Tone.QUIET)
-        yield Command(command)
+        if len(leaders) > 1:
+            yield Paragraph(f"{leader}:", Tone.QUIET)
+        yield Command(record.command_line)
 
 
 def reading_document(reading: Reading) -> Document:

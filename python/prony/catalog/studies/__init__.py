@@ -26,6 +26,10 @@ def read_study(name: str) -> tuple[StudyDocument, str]:
     file = built_in.get(name) or Path(name)
     if name not in built_in and not file.is_file():
         near = get_close_matches(name, built_in, n=1)
-        hint = f"did you mean `{near[0]}`?" if near else f"built-in studies: {', '.join(built_in)}; or name a TOML file"
+        hint = (
+            f"did you mean `{near[0]}`?"
+            if near
+            else f"built-in studies: {', '.join(built_in)}; or name a TOML file"
+        )
         raise UsageError(f"there is no study `{name}`", hint=hint)
     return validate(read_toml(file), StudyDocument), file.read_text(encoding="utf-8")
