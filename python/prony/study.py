@@ -72,6 +72,9 @@ class StudyListener(Protocol):
     def environment(self, progress: EnvironmentProgress) -> None:
         """Tell how an environment gets on."""
 
+    def planned(self, trials: int) -> None:
+        """Tell how many trials there will be, now that it is known which subjects are available."""
+
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
         """Tell that a trial begins."""
 
@@ -136,6 +139,7 @@ def run_study(study: Study, listener: StudyListener) -> None:
             if record.unavailable:
                 listener.notice(f"{record.name} is unavailable: {record.unavailable}")
         bench = _Bench(study, run, ready, placement)
+        listener.planned(study.plan.blocks * sum(cell.subject.name in ready for cell in study.plan.cells))
         _compare_replies(bench, listener)
         for block in range(study.plan.blocks):
             _run_block(bench, block, writer, listener)
@@ -282,6 +286,7 @@ def _run_block(bench: _Bench, block: int, writer: ArchiveWriter, listener: Study
         task = _task(bench, cell, Position(block, position))
         trial = run_trial(task, partial(listener.trial_event, cell))
         writer.append(trial)
+        bench.run.remove_trial_folder(task.sandbox.folder.name)
         listener.trial_ended(cell, trial)
 
 

@@ -86,7 +86,7 @@ def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for eac
 
 
 def _refused(error: typer.TyperException) -> int:
-    """Show an error of the command line itself, with its usage where it knows one; typer declares that of none."""
+    """Show an error of the command line itself, with its usage where it knows one."""
     show = getattr(error, "show", None)
     if show is not None:
         show()

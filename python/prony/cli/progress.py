@@ -138,6 +138,10 @@ class StudyProgress(StudyListener):
         else:
             self._line.show(f"preparing {progress.key}: {progress.state}")
 
+    def planned(self, trials: int) -> None:
+        """Take the number of trials."""
+        self._trials = trials
+
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
         """Show which trial runs."""
         self._began = time.monotonic()
