@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["EPILOG", "report", "show_report"]
+from prony.model import Json
+
+__all__ = ["EPILOG", "report", "report_data", "show_report"]
 
 EPILOG = """\
 Examples:
@@ -23,18 +25,23 @@ def report(
 ) -> None:
     """Report what an archive holds; executes nothing from it."""
     if as_json:
-        from prony.archive.archive import open_archive
-        from prony.report.json_report import report_json
+        typer.echo(json.dumps(report_data(file), indent=2))
+    else:
+        show_report(file)
 
-        with open_archive(file) as archive:
-            typer.echo(json.dumps(report_json(archive), indent=2))
-        return
-    show_report(file)
+
+def report_data(file: Path) -> Json:
+    """Return the report of an archive as data."""
+    from prony.archive import open_archive
+    from prony.report.json_report import report_json
+
+    with open_archive(file) as archive:
+        return report_json(archive)
 
 
 def show_report(file: Path) -> None:
     """Print the terminal report of an archive."""
-    from prony.archive.archive import open_archive
+    from prony.archive import open_archive
     from prony.report.study import study_document
     from prony.report.terminal import TerminalReporter
 

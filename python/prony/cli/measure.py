@@ -1,0 +1,108 @@
+"""Runs a study from the command line, with its progress, report and exit status; or tells what it would do."""
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from prony.errors import ExitCode
+
+if TYPE_CHECKING:
+    from prony.model import Plan
+    from prony.study import Study
+
+__all__ = ["Ending", "dry_run", "measure"]
+
+# How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
+# first trial is over.
+TRIAL_OVERHEAD_S = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What is wanted at the end. ``json_to``: a file or ``-``, null: text; ``strict``: every trial counts."""
+
+    json_to: str | None = None
+    strict: bool = False
+
+
+def _trial_s(plan: "Plan") -> float:
+    """Return the expected length of a trial, in seconds, averaged over the cells."""
+    from prony.model import DurationStop
+
+    lengths = [
+        (cell.workload.warmup_ns + cell.workload.stop.duration_ns) / 1e9
+        for cell in plan.cells
+        if isinstance(cell.workload.stop, DurationStop)
+    ]
+    return sum(lengths) / max(1, len(lengths)) + TRIAL_OVERHEAD_S
+
+
+def measure(task: "Study", ending: Ending) -> int:
+    """Run the study, report it, and return the exit status; an interruption keeps what was finished."""
+    from prony.cli.interrupt import Terminated, terminate_as_interrupt
+    from prony.cli.progress import StudyProgress
+    from prony.study import run_study
+
+    trials = len(task.plan.cells) * task.plan.blocks
+    status: int = ExitCode.DONE
+    with terminate_as_interrupt(), StudyProgress(trials, _trial_s(task.plan)) as progress:
+        minutes = trials * _trial_s(task.plan) / 60
+        progress.notice(f"{task.plan.title}: {trials} trials, about {minutes:.0f} min")
+        try:
+            run_study(task, progress)
+        except KeyboardInterrupt as interrupt:
+            status = ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
+    if not task.out.exists():
+        return status
+    _report(task.out, ending.json_to)
+    return status or _verdict(task.out, ending.strict)
+
+
+def _report(out: Path, json_to: str | None) -> None:
+    from prony.cli.options import write_output
+    from prony.cli.report import report_data, show_report
+
+    if json_to is not None:
+        write_output(json.dumps(report_data(out), indent=2), json_to)
+    if json_to != "-":
+        show_report(out)
+        typer.echo(f"\nArchive: {out}   (prony report {shlex.quote(str(out))})")
+
+
+def _verdict(out: Path, strict: bool) -> int:
+    """No trial that counts is no measurement; with ``strict``, each one must count."""
+    from prony.archive import open_archive
+    from prony.model import Ok
+
+    with open_archive(out) as archive:
+        outcomes = [record.trial.outcome for record in archive.trials()]
+        missing = any(record.unavailable for record in archive.subjects().values())
+    counts = [isinstance(outcome, Ok) for outcome in outcomes]
+    failed = not any(counts) or (strict and (missing or not all(counts)))
+    return ExitCode.COULD_NOT_MEASURE if failed else ExitCode.DONE
+
+
+def dry_run(task: "Study") -> None:
+    """Print subjects, commands and time, and start nothing."""
+    from prony.catalog.launch import command_for_user
+    from prony.host import available_cpus
+    from prony.sandbox.placement import place
+
+    plan = task.plan
+    placement = place(available_cpus(), plan.cells[0].sandbox.share_cpus, plan.cells[0].engine.threads)
+    typer.echo(
+        f"{plan.title}\n"
+        f"{len(plan.cells)} cells x {plan.blocks} blocks, seed {plan.seed}, profile {plan.profile}\n"
+    )
+    for cell in plan.cells:
+        entry = task.catalog.server(cell.subject.server)
+        command = command_for_user(entry, cell.subject, cell.subject.app.folder, len(placement.server_cpus))
+        request = cell.workload.request
+        typer.echo(f"{cell.subject.name}: {cell.workload.describe()}, {request.method} {request.path}")
+        typer.echo(f"    {command}")
+    typer.echo(f"\nserver on CPUs {placement.server_cpus}, generator on CPUs {placement.generator_cpus}")
+    typer.echo(f"about {len(plan.cells) * plan.blocks * _trial_s(plan) / 60:.0f} min, into {task.out}")
