@@ -36,8 +36,7 @@ Examples:
 
   prony load http://127.0.0.1:8000/ -n 10000 -c 50            exactly 10,000 requests
 
-  prony load http://127.0.0.1:8000/api -m POST -H 'Content-Type: application/json' --body @order.json --rate
-  200
+  prony load http://127.0.0.1:8000/ --rate 200 -m POST -H 'Content-Type: text/plain' --body @order.txt
 
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
 """

@@ -1,4 +1,4 @@
-"""Runs a study from the command line, with its progress, report and exit status; or tells what it would do."""
+"""Runs a study from the command line: progress, report and exit status; or tells what it would do."""
 
 import json
 import shlex
