@@ -14,8 +14,16 @@ const MAX_ENCODED_BYTES: usize = 4 << 20;
 /// Counts of values within 0.1 % of each other.
 ///
 /// *Source*: G. Tene, HdrHistogram; the V2 encoding is that of the Java library.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Histogram(hdrhistogram::Histogram<u64>);
+
+/// Without its tens of thousands of counts.
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (len, min, max) = (self.len(), self.min(), self.max());
+        write!(formatter, "Histogram({len} from {min} to {max})")
+    }
+}
 
 impl Default for Histogram {
     fn default() -> Self {

@@ -19,8 +19,6 @@ pub struct Flight {
     pub sent_ns: Option<u64>,
     /// Whether it belongs to the window.
     pub recorded: bool,
-    /// Whether it has been sent a second time.
-    pub retried: bool,
 }
 
 /// One worker's figures.
@@ -57,7 +55,8 @@ struct InFlight {
 impl InFlight {
     fn step(&mut self, now_ns: u64) {
         self.integral_ns += u128::from(self.count) * u128::from(now_ns.saturating_sub(self.changed_ns));
-        self.changed_ns = now_ns;
+        // Stamps of one step of the worker may be a little older than those of the sendings within it.
+        self.changed_ns = self.changed_ns.max(now_ns);
     }
 }
 
@@ -213,7 +212,6 @@ mod tests {
             intended_ns,
             sent_ns: Some(sent_ns),
             recorded: true,
-            retried: false,
         }
     }
 

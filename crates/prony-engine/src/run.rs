@@ -55,7 +55,7 @@ impl Control {
 // The workers are created, pinned and have their memory before the schedule starts.
 const LEAD_NS: u64 = 20_000_000;
 const SLICE: Duration = Duration::from_millis(100);
-// Four times a second, to a slice.
+// Four times a second.
 const PROGRESS_EVERY_NS: u64 = 250_000_000;
 // Descriptors that are not connections: epoll, standard streams, the host program's files.
 const SPARE_DESCRIPTORS: u64 = 64;
@@ -80,7 +80,8 @@ pub fn run_with(
 ) -> Result<Recording, Error> {
     let address = resolve(&spec.target.host, spec.target.port)?;
     let times = Times::new(spec, Monotonic.now() + LEAD_NS);
-    let mut crew = start_crew(spec, times, address, control)?;
+    // A worker that runs already must not go on without the others.
+    let mut crew = start_crew(spec, times, address, control).inspect_err(|_| control.cancel())?;
     on_event(&Event::Started);
     let mut watch = Watch {
         times,
@@ -134,9 +135,10 @@ fn start_crew(
                 gauges: Arc::clone(&gauges),
                 control: control.clone(),
             };
+            let others = control.clone();
             let thread = std::thread::Builder::new()
                 .name(format!("prony-worker-{number}"))
-                .spawn(move || job.run())
+                .spawn(move || job.run().inspect_err(|_| others.cancel()))
                 .map_err(Error::io("starting a worker thread"))?;
             Ok(Member {
                 thread,
@@ -336,17 +338,14 @@ impl Watch {
         }
     }
 
-    /// To the next edge of the window, at most a slice.
+    /// To the next event, at most a slice.
     fn pause(&self) -> Duration {
         let now_ns = Monotonic.now();
-        let edges = [self.times.open_ns, self.times.close_ns]
+        [self.times.open_ns, self.times.close_ns, self.next_progress_ns]
             .into_iter()
-            .filter(|&edge| edge > now_ns);
-        edges
-            .map(|edge| Duration::from_nanos(edge - now_ns))
-            .min()
-            .unwrap_or(SLICE)
-            .min(SLICE)
+            .filter(|&at_ns| at_ns > now_ns)
+            .map(|at_ns| Duration::from_nanos(at_ns - now_ns))
+            .fold(SLICE, Duration::min)
     }
 
     fn progress(&self, crew: &[Member], now_ns: u64) -> Event {

@@ -8,6 +8,8 @@ mod connection;
 mod deadlines;
 mod pacing;
 mod plan;
+#[cfg(test)]
+mod tests;
 mod transfer;
 
 pub use plan::{chosen_pacing, task, worker_count, Task, Times};
@@ -56,7 +58,8 @@ pub struct Worker<P: Protocol, D, C> {
     connections: Vec<Connection<P::Reader>>,
     idle: Vec<usize>,
     closed: Vec<usize>,
-    connecting: usize,
+    // Connections on their way for whichever request waits first (one that a request owns is not among them).
+    attempts: usize,
     queue: VecDeque<Flight>,
     deadlines: Deadlines,
     back_offs: BinaryHeap<Reverse<(u64, usize)>>,
@@ -92,7 +95,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             connections,
             idle: Vec::with_capacity(slots),
             closed: (0..slots).rev().collect(),
-            connecting: 0,
+            attempts: 0,
             queue: VecDeque::with_capacity(1024),
             deadlines: Deadlines::new(slots),
             back_offs: BinaryHeap::new(),
@@ -118,13 +121,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         on_open: &mut dyn FnMut(),
     ) -> std::io::Result<()> {
         let mut is_open = false;
-        self.begin_all();
         loop {
             let now_ns = self.clock.now();
             if !is_open && now_ns >= self.task.times.open_ns {
                 is_open = true;
                 self.spin_ns = 0;
-                self.counts = Counts::default();
                 on_open();
             }
             if cancelled.load(Ordering::Relaxed) {
@@ -153,16 +154,13 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.task.schedule.is_some()
     }
 
-    fn in_window(&self, at_ns: u64) -> bool {
-        at_ns >= self.task.times.open_ns && at_ns < self.task.times.close_ns
+    /// Counts of connections are those since the opening of the window.
+    fn is_counted(&self, at_ns: u64) -> bool {
+        at_ns >= self.task.times.open_ns
     }
 
-    /// A closed loop starts on all connections at once; an open loop when the first request is due.
-    fn begin_all(&mut self) {
-        if !self.is_open_loop() {
-            let now_ns = self.clock.now();
-            (0..self.connections.len()).for_each(|slot| self.begin(slot, now_ns));
-        }
+    fn in_window(&self, at_ns: u64) -> bool {
+        at_ns >= self.task.times.open_ns && at_ns < self.task.times.close_ns
     }
 
     /// Everything that falls due by itself.
@@ -171,7 +169,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.expire_queue(now_ns);
         self.expire_slots(now_ns);
         self.end_back_offs(now_ns);
-        self.open_for_queue(now_ns);
+        if self.is_open_loop() {
+            self.open_for_queue(now_ns);
+        } else {
+            self.begin_on_closed(now_ns);
+        }
     }
 
     fn take_due(&mut self, now_ns: u64) {
@@ -186,7 +188,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 intended_ns: due_ns,
                 sent_ns: None,
                 recorded,
-                retried: false,
             });
             let epoch_ns = self.task.times.epoch_ns;
             self.next_due_ns = self
@@ -204,8 +205,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             Some((slot, since_ns)) => self.send(slot, flight, since_ns),
             None => {
                 self.queue.push_back(flight);
-                self.queue_figures.waited += u64::from(flight.recorded);
-                self.queue_figures.max_length = self.queue_figures.max_length.max(self.queue.len() as u64);
+                if flight.recorded {
+                    let figures = &mut self.queue_figures;
+                    figures.waited += 1;
+                    figures.max_length = figures.max_length.max(self.queue.len() as u64);
+                }
             }
         }
     }
@@ -243,7 +247,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             intended_ns: now_ns,
             sent_ns: None,
             recorded,
-            retried: false,
         };
         self.recorder.scheduled(&flight);
         match self.connections[slot].state {
@@ -255,9 +258,19 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
     }
 
+    /// The closed loop: every slot without a connection begins anew, which opens one. What fails on the spot waits for the next step, so
+    /// that no server keeps the worker in here.
+    fn begin_on_closed(&mut self, now_ns: u64) {
+        let count = self.closed.len();
+        for place in 0..count {
+            self.begin(self.closed[place], now_ns);
+        }
+        self.closed.drain(..count);
+    }
+
     /// The open loop: as many attempts under way as requests wait, while slots last.
     fn open_for_queue(&mut self, now_ns: u64) {
-        while self.connecting < self.queue.len() {
+        while self.attempts < self.queue.len() {
             let Some(slot) = self.closed.pop() else { return };
             self.connect(slot, now_ns);
         }
@@ -269,13 +282,9 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 return;
             }
             self.queue.pop_front();
-            let (class, detail) = match (first.sent_ns, self.connecting) {
-                (Some(_), _) => (
-                    Class::TimedOut,
-                    "sent again after a close, and no connection before the time-out",
-                ),
-                (None, 0) => (Class::NotSentQueue, "no connection was free before the time-out"),
-                (None, _) => (Class::ConnectTimedOut, "no connection before the time-out"),
+            let (class, detail) = match self.attempts {
+                0 => (Class::NotSentQueue, "no connection was free before the time-out"),
+                _ => (Class::ConnectTimedOut, "no connection before the time-out"),
             };
             self.recorder.ended(&first, class, now_ns, 0, detail);
         }
@@ -314,43 +323,43 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             self.back_offs.pop();
             self.connections[slot].state = State::Closed;
-            self.begin(slot, now_ns);
+            self.closed.push(slot);
         }
     }
 
-    fn is_done(&self, now_ns: u64) -> bool {
+    /// Until when answers are awaited; null while requests are still to come.
+    fn drain_end_ns(&self, now_ns: u64) -> Option<u64> {
         let times = &self.task.times;
-        let (is_over, over_ns) = match self.task.requests {
-            None => (now_ns >= times.close_ns, times.close_ns),
-            Some(left) => (left == 0 && now_ns >= times.open_ns, self.last_intended_ns),
+        let last_ns = match self.task.requests {
+            None => (now_ns >= times.close_ns).then_some(times.close_ns)?,
+            Some(0) if self.is_open_loop() => self.last_intended_ns,
+            // A closed loop that counts has no schedule to fall behind: each of its requests ends by its own time-out.
+            Some(0) => u64::MAX,
+            Some(_) => return None,
         };
-        if !is_over {
-            return false;
-        }
-        let drained = self.recorder.outstanding() == 0;
-        // A closed loop that counts has no schedule to fall behind: each of its requests ends by its own time-out.
-        let may_wait = self.task.requests.is_some() && !self.is_open_loop();
-        drained || (!may_wait && now_ns >= over_ns.saturating_add(times.grace_ns))
+        Some(last_ns.saturating_add(times.grace_ns))
+    }
+
+    fn is_done(&self, now_ns: u64) -> bool {
+        self.drain_end_ns(now_ns)
+            .is_some_and(|end_ns| self.recorder.outstanding() == 0 || now_ns >= end_ns)
     }
 
     /// Accounts for all that is still under way.
     fn end_outstanding(&mut self) {
         let now_ns = self.clock.now();
         for slot in 0..self.connections.len() {
-            let sent = self.connections[slot]
-                .flight
-                .is_some_and(|flight| flight.sent_ns.is_some());
-            self.end(slot, class_at_end(sent), now_ns, "the run ended");
+            let flight = self.connections[slot].flight;
+            let class = match flight.and_then(|flight| flight.sent_ns) {
+                Some(_) => Class::InFlightAtEnd,
+                None => Class::NotSentEnd,
+            };
+            self.end(slot, class, now_ns, "the run ended");
             self.driver.close(slot);
         }
         while let Some(flight) = self.queue.pop_front() {
-            self.recorder.ended(
-                &flight,
-                class_at_end(flight.sent_ns.is_some()),
-                now_ns,
-                0,
-                "the run ended",
-            );
+            self.recorder
+                .ended(&flight, Class::NotSentEnd, now_ns, 0, "the run ended");
         }
     }
 
@@ -366,13 +375,5 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .in_flight
             .store(self.recorder.in_flight(), Ordering::Relaxed);
         gauges.queued.store(waiting, Ordering::Relaxed);
-    }
-}
-
-fn class_at_end(sent: bool) -> Class {
-    if sent {
-        Class::InFlightAtEnd
-    } else {
-        Class::NotSentEnd
     }
 }

@@ -29,7 +29,7 @@ pub enum State {
 pub struct Connection<R> {
     /// What it is doing.
     pub state: State,
-    /// The request on it, or (closed loop) waiting for it to connect.
+    /// The request on it, or waiting for it to connect.
     pub flight: Option<Flight>,
     /// Reads its replies.
     pub reader: R,

@@ -16,8 +16,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     pub(super) fn handle_ready(&mut self) {
         let ready = std::mem::take(&mut self.ready);
         for event in &ready {
+            // An edge comes once: what arrived together with the connection must be read now.
+            if event.writable && matches!(self.connections[event.slot].state, State::Connecting { .. }) {
+                self.connect_ended(event.slot);
+            }
             match self.connections[event.slot].state {
-                State::Connecting { .. } if event.writable => self.connect_ended(event.slot),
                 State::Busy => self.transfer(event),
                 State::Idle { .. } if event.readable => self.lose_idle(event.slot),
                 _ => {}
@@ -27,14 +30,13 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.ready.clear();
     }
 
-    /// Begins a connection on a slot without a socket.
+    /// Begins a connection on a slot without a socket: for the slot's request, or for the queue.
     pub(super) fn connect(&mut self, slot: usize, now_ns: u64) {
         let began = self.driver.connect(slot);
         self.connections[slot].state = State::Connecting { since_ns: now_ns };
-        self.connecting += 1;
-        let base_ns = self.connections[slot]
-            .flight
-            .map_or(now_ns, |flight| flight.intended_ns);
+        let own = self.connections[slot].flight;
+        self.attempts += usize::from(own.is_none());
+        let base_ns = own.map_or(now_ns, |flight| flight.intended_ns);
         self.deadlines.set(slot, base_ns + self.task.times.timeout_ns);
         match began {
             Ok(true) => self.connected(slot),
@@ -55,46 +57,57 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     fn connected(&mut self, slot: usize) {
         let now_ns = self.clock.now();
+        let is_counted = self.is_counted(now_ns);
         let connection = &mut self.connections[slot];
         if let State::Connecting { since_ns } = connection.state {
             if self.task.times.open_ns <= since_ns {
                 self.recorder.distributions.connect.record(now_ns - since_ns);
             }
         }
+        self.counts.opened += u64::from(is_counted);
+        self.counts.reconnects += u64::from(is_counted && connection.has_connected);
         connection.state = State::Idle { since_ns: now_ns };
         connection.back_off_ns = BACK_OFF_NS.0;
         connection.has_answered = false;
-        self.counts.opened += 1;
-        self.counts.reconnects += u64::from(connection.has_connected);
         connection.has_connected = true;
-        self.connecting -= 1;
+        let own = connection.flight.take();
         self.deadlines.remove(slot);
-        match self.connections[slot].flight.take() {
+        match own {
             Some(flight) => self.send(slot, flight, now_ns),
             // Never used, so it goes to the top of the idle ones: a server that serves one connection at a time waits for its request.
-            None => self.serve_queue(slot, now_ns),
+            None => {
+                self.attempts -= 1;
+                self.serve_queue(slot, now_ns);
+            }
         }
     }
 
     /// The request that this connection was opened for fails with it: the slot's own, or the oldest in the queue.
     pub(super) fn connect_failed(&mut self, slot: usize, class: Class, now_ns: u64, detail: &str) {
-        self.connecting -= 1;
-        self.counts.failures += 1;
+        self.counts.failures += u64::from(self.is_counted(now_ns));
         self.disconnect(slot);
-        if self.is_open_loop() {
-            // An attempt that timed out has outlived its request, which the queue's own time-out has ended.
-            if class != Class::ConnectTimedOut {
-                if let Some(flight) = self.queue.pop_front() {
-                    self.recorder.ended(&flight, class, now_ns, 0, detail);
-                }
-            }
-            self.closed.push(slot);
-            return;
+        if self.connections[slot].flight.is_some() {
+            self.end(slot, class, now_ns, detail);
+        } else {
+            self.attempts -= 1;
+            self.fail_waiting(class, now_ns, detail);
         }
-        self.end(slot, class, now_ns, detail);
-        let wait_ns = self.connections[slot].next_back_off_ns();
-        self.connections[slot].state = State::BackOff;
-        self.back_offs.push(Reverse((now_ns + wait_ns, slot)));
+        if self.is_open_loop() {
+            self.closed.push(slot);
+        } else {
+            let wait_ns = self.connections[slot].next_back_off_ns();
+            self.connections[slot].state = State::BackOff;
+            self.back_offs.push(Reverse((now_ns + wait_ns, slot)));
+        }
+    }
+
+    /// An attempt that timed out has outlived its request, which the queue's own time-out has ended.
+    fn fail_waiting(&mut self, class: Class, now_ns: u64, detail: &str) {
+        if class != Class::ConnectTimedOut {
+            if let Some(flight) = self.queue.pop_front() {
+                self.recorder.ended(&flight, class, now_ns, 0, detail);
+            }
+        }
     }
 
     /// Sends a request on a connection that has been free since `free_since_ns`.
@@ -119,30 +132,35 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.write(slot);
     }
 
+    /// Writes until all is sent or the kernel takes no more: only then does an edge tell when there is room again.
     fn write(&mut self, slot: usize) {
-        let connection = &mut self.connections[slot];
-        let rest = &self.protocol.request()[connection.written..];
-        match self.driver.send(slot, rest) {
-            Ok(sent) => {
-                connection.written += sent;
-                if connection.flight.is_some_and(|flight| flight.recorded) {
-                    self.recorder.bytes.sent += sent as u64;
+        while self.connections[slot].written < self.protocol.request().len() {
+            let connection = &mut self.connections[slot];
+            match self
+                .driver
+                .send(slot, &self.protocol.request()[connection.written..])
+            {
+                Ok(sent) => {
+                    connection.written += sent;
+                    if connection.flight.is_some_and(|flight| flight.recorded) {
+                        self.recorder.bytes.sent += sent as u64;
+                    }
                 }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) => return self.lost(slot, transfer_class(&error), &error.to_string()),
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) => self.lost(slot, transfer_class(&error), &error.to_string()),
         }
     }
 
+    /// Reading goes first: a server may answer, and close, before it has taken the whole request.
     fn transfer(&mut self, event: &Ready) {
-        let slot = event.slot;
-        if event.writable && self.connections[slot].written < self.protocol.request().len() {
-            self.write(slot);
-        }
         if event.readable {
             let mut buffer = std::mem::take(&mut self.buffer);
-            self.receive(slot, event.hangup, &mut buffer);
+            self.receive(event.slot, event.hangup, &mut buffer);
             self.buffer = buffer;
+        }
+        if event.writable && self.connections[event.slot].state == State::Busy {
+            self.write(event.slot);
         }
     }
 
@@ -202,7 +220,9 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .task
             .expect
             .judge(connection.reader.status(), connection.seen);
-        let stays = connection.reader.keeps_alive() && self.protocol.keeps_alive() && !must_close;
+        // The rest of a request that was answered early would be taken for the next one.
+        let is_sent = connection.written == self.protocol.request().len();
+        let stays = connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_sent && !must_close;
         connection.has_answered = true;
         connection.answered += u64::from(connection.flight.is_some_and(|flight| flight.recorded));
         self.end(slot, class, now_ns, "");
@@ -221,34 +241,24 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let met_a_close = matches!(class, Class::Reset | Class::Eof)
             && connection.has_answered
             && !connection.reader.has_begun();
-        let retry = met_a_close && self.protocol.is_idempotent();
-        match connection.flight.take_if(|flight| retry && !flight.retried) {
-            Some(flight) => self.retry(
-                slot,
-                Flight {
-                    retried: true,
-                    ..flight
-                },
-                now_ns,
-            ),
-            None => {
-                self.end(slot, class, now_ns, detail);
-                self.disconnect(slot);
-                self.free(slot, now_ns);
-            }
+        let may_retry = met_a_close && self.protocol.is_idempotent();
+        self.disconnect(slot);
+        if may_retry {
+            self.retry(slot, now_ns);
+        } else {
+            self.end(slot, class, now_ns, detail);
+            self.free(slot, now_ns);
         }
     }
 
-    fn retry(&mut self, slot: usize, flight: Flight, now_ns: u64) {
-        self.counts.retried += u64::from(flight.recorded);
-        self.disconnect(slot);
-        if self.is_open_loop() {
-            self.queue.push_front(flight);
-            self.closed.push(slot);
-        } else {
-            self.connections[slot].flight = Some(flight);
-            self.connect(slot, now_ns);
-        }
+    /// On a new connection, not on another that was idle: that one may have been closed as well. A new one has answered nothing yet, so
+    /// that no request is sent a third time.
+    fn retry(&mut self, slot: usize, now_ns: u64) {
+        let is_recorded = self.connections[slot]
+            .flight
+            .is_some_and(|flight| flight.recorded);
+        self.counts.retried += u64::from(is_recorded);
+        self.connect(slot, now_ns);
     }
 
     /// The server closed a connection that had no request: a reconnect when one is needed, not an error.
@@ -276,14 +286,14 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.connections[slot].state = State::Closed;
     }
 
-    /// The slot has no request any more: on to the next one.
+    /// The slot has no request any more: on to the next one, with the next step where that takes a new connection.
     pub(super) fn free(&mut self, slot: usize, now_ns: u64) {
-        if !self.is_open_loop() {
-            self.begin(slot, now_ns);
-        } else if self.connections[slot].state == State::Closed {
+        if self.connections[slot].state == State::Closed {
             self.closed.push(slot);
-        } else {
+        } else if self.is_open_loop() {
             self.serve_queue(slot, now_ns);
+        } else {
+            self.begin(slot, now_ns);
         }
     }
 

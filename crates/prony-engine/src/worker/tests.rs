@@ -1,0 +1,298 @@
+//! The worker against any network at all: whatever happens, every request has one end, and both sides agree on it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod network;
+
+use super::{task, Gauges, Times, Worker};
+use crate::clock::{Clock, Simulated};
+use crate::distribution::Distribution;
+use crate::protocol::{Http1, Protocol};
+use crate::recorder::{seconds, Recorder};
+use crate::spec::Spec;
+use base64::Engine as _;
+use network::{Network, Script, Tally, World, BODY};
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+const EPOCH_NS: u64 = 5_000_000_000;
+const MS: u64 = 1_000_000;
+
+#[derive(Debug, Clone)]
+struct Case {
+    /// Null: a closed loop.
+    rate_per_s: Option<u64>,
+    connections: usize,
+    /// Null: time ends the window.
+    requests: Option<u64>,
+    duration_ns: u64,
+    warmup_ns: u64,
+    timeout_ns: u64,
+    grace_ns: u64,
+    method: &'static str,
+    keep_alive: bool,
+    cancel_ns: Option<u64>,
+    choices: Vec<u8>,
+}
+
+impl Case {
+    fn spec(&self) -> Spec {
+        let connections = self.connections;
+        let shape = match self.rate_per_s {
+            Some(rate) => {
+                serde_json::json!({"kind": "open", "rate_per_s": rate as f64, "arrivals": "poisson", "seed": 1, "connections": connections})
+            }
+            None => serde_json::json!({"kind": "closed", "connections": connections}),
+        };
+        let stop = match self.requests {
+            Some(requests) => serde_json::json!({"kind": "requests", "requests": requests}),
+            None => serde_json::json!({"kind": "duration", "duration_ns": self.duration_ns}),
+        };
+        let body = base64::engine::general_purpose::STANDARD.encode(BODY);
+        let spec = serde_json::json!({
+            "target": {"host": "127.0.0.1", "port": 80},
+            "workload": {
+                "loop": shape, "stop": stop, "warmup_ns": self.warmup_ns, "timeout_ns": self.timeout_ns, "grace_ns": self.grace_ns,
+                "request": {"method": self.method, "path": "/", "headers": [], "body": null, "keep_alive": self.keep_alive},
+                "expect": {"status": null, "body": body}
+            },
+            "threads": 1, "cpus": null, "pacing": "auto"
+        });
+        Spec::from_json(&spec.to_string()).unwrap()
+    }
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let load = (
+        proptest::option::of(1u64..3000),
+        1usize..6,
+        proptest::option::of(1u64..60),
+        prop_oneof![Just(0), Just(0), Just(11 * MS)],
+    );
+    let limits = (
+        prop_oneof![Just(3 * MS), Just(25 * MS), Just(200 * MS)],
+        prop_oneof![Just(0), Just(10 * MS), Just(300 * MS)],
+        prop_oneof![Just("GET"), Just("GET"), Just("POST")],
+        prop::bool::weighted(0.8),
+        proptest::option::weighted(0.2, 0u64..60 * MS),
+    );
+    let choices = proptest::collection::vec(any::<u8>(), 0..600);
+    (load, limits, choices).prop_map(|(load, limits, choices)| Case {
+        rate_per_s: load.0,
+        connections: load.1,
+        requests: load.2,
+        duration_ns: 40 * MS,
+        warmup_ns: load.3,
+        timeout_ns: limits.0,
+        grace_ns: limits.1,
+        method: limits.2,
+        keep_alive: limits.3,
+        cancel_ns: limits.4,
+        choices,
+    })
+}
+
+/// What a run left behind.
+struct Run {
+    worker: Worker<Http1, Network, Simulated>,
+    tally: Tally,
+    times: Times,
+    ended_ns: u64,
+    was_cancelled: bool,
+}
+
+fn run(case: &Case) -> Run {
+    let spec = case.spec();
+    let times = Times::new(&spec, EPOCH_NS);
+    let protocol = Http1::new(&spec.workload.request, None, "x");
+    let clock = Simulated::default();
+    clock.advance_to(EPOCH_NS);
+    let script = Script::new(case.choices.clone());
+    let mut world = World::new(clock.clone(), script, protocol.request(), case.connections);
+    world.cancel_ns = case.cancel_ns.map_or(u64::MAX, |after_ns| EPOCH_NS + after_ns);
+    let cancelled = Rc::clone(&world.cancelled);
+    let world = Rc::new(RefCell::new(world));
+    let recorder = Recorder::new(case.rate_per_s.is_some(), seconds(times.open_ns).0);
+    let share = task(&spec, times, 0, 1).unwrap();
+    let mut worker = Worker::new(
+        protocol,
+        Network(Rc::clone(&world)),
+        clock.clone(),
+        share,
+        recorder,
+    );
+    let mut openings = 0;
+    worker
+        .run(&cancelled, &Gauges::default(), &mut || openings += 1)
+        .unwrap();
+    assert!(openings <= 1);
+    let tally = std::mem::take(&mut world.borrow_mut().tally);
+    let was_cancelled = cancelled.load(std::sync::atomic::Ordering::Relaxed);
+    Run {
+        worker,
+        tally,
+        times,
+        ended_ns: clock.now(),
+        was_cancelled,
+    }
+}
+
+fn length(distribution: Option<&Distribution>) -> u64 {
+    distribution.map_or(0, Distribution::count)
+}
+
+impl Run {
+    /// One end for each request, in every place where ends are counted.
+    fn check_account(&mut self) {
+        let recorder = &mut self.worker.recorder;
+        recorder.account.check().unwrap();
+        assert_eq!((recorder.outstanding(), recorder.in_flight()), (0, 0));
+        let account = &recorder.account;
+        let censored_sent = account.timed_out + account.in_flight_at_end;
+        let censored_unsent = account.not_sent_queue + account.not_sent_end;
+        let latencies = &recorder.distributions;
+        assert_eq!(latencies.ok_service.count(), account.ok);
+        assert!(latencies.censored_service.count() >= censored_sent);
+        if self.worker.task.schedule.is_some() {
+            let censored = censored_sent + censored_unsent + account.connect_timed_out;
+            assert_eq!(length(latencies.ok_response.as_ref()), account.ok);
+            assert_eq!(length(latencies.censored_response.as_ref()), censored);
+        }
+        let (ok, ended) = (account.ok, account.ended());
+        let series = recorder.seconds.finish();
+        assert_eq!(series.iter().map(|second| second.ok).sum::<u64>(), ok);
+        assert_eq!(series.iter().map(|second| second.failed).sum::<u64>(), ended - ok);
+        assert_eq!(series.iter().map(|second| second.scheduled).sum::<u64>(), ended);
+    }
+
+    /// What the network did is what the worker wrote down; without a warm-up, to the last byte.
+    fn check_against_the_network(&self) {
+        let (recorder, tally) = (&self.worker.recorder, &self.tally);
+        let account = &recorder.account;
+        assert!(account.ok <= tally.good);
+        if self.times.open_ns > EPOCH_NS {
+            return;
+        }
+        let unavailable = account.bad_status.get(&503).copied().unwrap_or(0);
+        assert_eq!(
+            (account.ok, unavailable, account.failed_validation),
+            (tally.good, tally.unavailable, tally.other_body)
+        );
+        assert_eq!(recorder.bytes.sent, tally.bytes_taken);
+        assert_eq!(recorder.bytes.received, tally.bytes_given);
+        let counts = self.worker.counts;
+        assert_eq!(counts.opened, tally.connected);
+        assert!(counts.failures >= tally.refused && counts.opened + counts.failures <= tally.attempts);
+        assert!(tally.attempts - counts.opened - counts.failures <= self.worker.connections.len() as u64);
+        assert!(counts.retried <= account.scheduled);
+    }
+
+    fn check_little(&self) {
+        let little = self.worker.recorder.little();
+        let (integral, sum) = (little.in_flight_integral_ns, little.sojourn_sum_ns);
+        // Stamps of one step may differ by the calls within it.
+        let slack = u128::from(self.tally.calls) * 300 * self.worker.connections.len() as u128;
+        assert!(integral.abs_diff(sum) <= slack, "{integral} for {sum}");
+    }
+
+    /// Neither late nor busy with nothing.
+    fn check_end(&self, case: &Case) {
+        let last_ns = match (case.requests, case.rate_per_s) {
+            (None, _) => self.times.close_ns,
+            (Some(_), Some(_)) => self.worker.last_intended_ns,
+            (Some(_), None) => return,
+        };
+        let slack_ns = 50 * 300 * (1 + self.worker.connections.len() as u64);
+        let end_ns = last_ns + case.grace_ns + slack_ns;
+        assert!(
+            self.was_cancelled || self.ended_ns <= end_ns,
+            "{} ns late",
+            self.ended_ns - end_ns
+        );
+    }
+
+    fn check_scheduled(&self, case: &Case) {
+        let scheduled = self.worker.recorder.account.scheduled;
+        if self.was_cancelled {
+            return;
+        }
+        if let Some(requests) = case.requests {
+            assert_eq!(scheduled, requests);
+        } else if case.rate_per_s.is_some() {
+            let mut schedule = task(&case.spec(), self.times, 0, 1).unwrap().schedule.unwrap();
+            let dues = std::iter::repeat_with(|| EPOCH_NS + schedule.next_due());
+            let window = self.times.open_ns..self.times.close_ns;
+            let due = dues.take_while(|&due_ns| due_ns < window.end);
+            assert_eq!(
+                scheduled,
+                due.filter(|due_ns| window.contains(due_ns)).count() as u64
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn t03_whatever_the_network_does_every_request_has_one_end_and_both_sides_agree(case in cases()) {
+        let mut run = run(&case);
+        run.check_account();
+        run.check_against_the_network();
+        run.check_little();
+        run.check_scheduled(&case);
+        run.check_end(&case);
+        prop_assert!(run.tally.most_owed <= case.connections);
+    }
+
+    #[test]
+    fn a_worker_waits_instead_of_asking_again_and_again(mut case in cases(), rate in 1u64..200) {
+        // Economical pacing: no spinning, which asks on purpose.
+        case.rate_per_s = case.rate_per_s.map(|_| 3000 + rate);
+        let run = run(&case);
+        let events = run.tally.calls + run.worker.recorder.account.scheduled + 2 * run.tally.attempts;
+        let elapsed_ns = run.ended_ns - EPOCH_NS;
+        let most = 40 + 6 * events + elapsed_ns / 300_000;
+        prop_assert!(run.tally.waits <= most, "{} waits for {events} events", run.tally.waits);
+    }
+
+    /// Whatever went wrong is over when the network is well again: no slot, no request and no wake-up is lost for good.
+    #[test]
+    fn a_network_that_is_well_again_serves_everything(mut case in cases(), open: bool) {
+        case.choices.truncate(60);
+        case.rate_per_s = open.then_some(200);
+        (case.requests, case.cancel_ns, case.warmup_ns) = (None, None, 0);
+        (case.duration_ns, case.timeout_ns) = (4000 * MS, 25 * MS);
+        let mut run = run(&case);
+        let answered = run.worker.answered().filter(|&count| count > 0).count();
+        let recorder = &mut run.worker.recorder;
+        let last = &recorder.seconds.finish()[3];
+        prop_assert_eq!(last.failed, 0);
+        // Each connection serves a request in about a millisecond, or two.
+        let least = if open { last.scheduled - 2 } else { 300 * case.connections as u64 };
+        prop_assert!(last.ok >= least, "{last:?}");
+        prop_assert!(open || answered == case.connections);
+    }
+}
+
+#[test]
+fn requests_that_the_kernel_takes_in_halves_arrive_whole() {
+    let case = Case {
+        rate_per_s: None,
+        connections: 2,
+        requests: Some(50),
+        duration_ns: 0,
+        warmup_ns: 0,
+        timeout_ns: 200 * MS,
+        grace_ns: 0,
+        method: "GET",
+        keep_alive: true,
+        cancel_ns: None,
+        // Each choice is harmless but that of a send, which takes half of what is left.
+        choices: vec![54; 4000],
+    };
+    let run = run(&case);
+    assert_eq!(run.worker.recorder.account.ok, 50);
+    assert!(run.tally.calls > 50 * 6, "{:?}", run.tally);
+}

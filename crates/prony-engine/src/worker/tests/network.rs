@@ -1,0 +1,453 @@
+//! A network and a server that do whatever a script says, in simulated time.
+//!
+//! Readiness is told as an edge-triggered poller tells it: once for each thing that happens, with the state of the socket then. What no
+//! correct client does panics: a request on a connection that still owes a reply, bytes that are not the request's next, two sockets in one
+//! slot.
+
+use crate::clock::{Clock, Simulated};
+use crate::driver::{Driver, Ready};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The body that is expected.
+pub const BODY: &str = "hello";
+// Every call takes some time, as in life; it also keeps a worker that spins from standing still.
+const CALL_NS: u64 = 300;
+const DELAYS_NS: [u64; 6] = [900_000, 0, 700, 40_000, 7_000_000, 60_000_000];
+
+/// Choices, in order; when they run out, the network and the server are perfect.
+#[derive(Debug, Default)]
+pub struct Script {
+    choices: VecDeque<u8>,
+}
+
+impl Script {
+    pub fn new(choices: Vec<u8>) -> Self {
+        let choices = choices.into();
+        Self { choices }
+    }
+
+    fn pick(&mut self, count: usize) -> usize {
+        usize::from(self.choices.pop_front().unwrap_or(0)) % count
+    }
+
+    fn delay_ns(&mut self) -> u64 {
+        DELAYS_NS[self.pick(DELAYS_NS.len())]
+    }
+}
+
+/// What this side of the network saw: the other side of the account.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub attempts: u64,
+    pub connected: u64,
+    pub refused: u64,
+    pub bytes_taken: u64,
+    pub bytes_given: u64,
+    /// Replies handed over to the last byte.
+    pub good: u64,
+    pub unavailable: u64,
+    pub other_body: u64,
+    /// The most requests that were under way at once.
+    pub most_owed: usize,
+    pub waits: u64,
+    pub calls: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Good,
+    Unavailable,
+    OtherBody,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Bytes {
+        bytes: Vec<u8>,
+        completes: Option<Verdict>,
+    },
+    End {
+        completes: Option<Verdict>,
+    },
+    Reset,
+}
+
+#[derive(Debug)]
+struct Socket {
+    /// When the attempt ends, and with which errno (0: well).
+    connect: (u64, i32),
+    is_connected: bool,
+    /// Bytes of the current request that were taken.
+    taken: usize,
+    /// A reply is owed: its request has begun.
+    owes: bool,
+    /// Full until then.
+    blocked_until_ns: u64,
+    /// The next send takes nothing.
+    is_full: bool,
+    inbound: VecDeque<(u64, Piece)>,
+    edges: Vec<u64>,
+}
+
+impl Socket {
+    fn piece_is_there(&self, now_ns: u64) -> bool {
+        self.inbound.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns)
+    }
+
+    fn hangs_up(&self, now_ns: u64) -> bool {
+        let is_end =
+            |(at_ns, piece): &(u64, Piece)| *at_ns <= now_ns && !matches!(piece, Piece::Bytes { .. });
+        self.inbound.iter().any(is_end)
+    }
+
+    fn is_reset(&self, now_ns: u64) -> bool {
+        let is_reset = |(at_ns, piece): &(u64, Piece)| *at_ns <= now_ns && matches!(piece, Piece::Reset);
+        self.inbound.iter().any(is_reset)
+    }
+
+    fn arrive(&mut self, at_ns: u64, piece: Piece) {
+        let last_ns = self.inbound.back().map_or(0, |(at_ns, _)| *at_ns);
+        let at_ns = at_ns.max(last_ns);
+        self.inbound.push_back((at_ns, piece));
+        self.edges.push(at_ns);
+    }
+
+    fn ready(&self, slot: usize, now_ns: u64) -> Ready {
+        let is_over = self.connect.0 <= now_ns;
+        let failed = is_over && self.connect.1 != 0;
+        let hangup = failed || self.hangs_up(now_ns);
+        Ready {
+            slot,
+            writable: is_over && (failed || self.is_reset(now_ns) || self.blocked_until_ns <= now_ns),
+            readable: hangup || self.piece_is_there(now_ns),
+            hangup,
+        }
+    }
+}
+
+/// All sockets, the server behind them, and the clock.
+#[derive(Debug)]
+pub struct World {
+    pub clock: Simulated,
+    pub script: Script,
+    pub tally: Tally,
+    pub request: Vec<u8>,
+    pub cancel_ns: u64,
+    pub cancelled: Rc<AtomicBool>,
+    sockets: Vec<Option<Socket>>,
+}
+
+impl World {
+    pub fn new(clock: Simulated, script: Script, request: &[u8], slots: usize) -> Self {
+        Self {
+            clock,
+            script,
+            tally: Tally::default(),
+            request: request.to_vec(),
+            cancel_ns: u64::MAX,
+            cancelled: Rc::default(),
+            sockets: (0..slots).map(|_| None).collect(),
+        }
+    }
+
+    fn call(&mut self) -> u64 {
+        self.tally.calls += 1;
+        self.clock.advance_to(self.clock.now() + CALL_NS);
+        self.clock.now()
+    }
+
+    fn begin(&mut self, slot: usize) -> io::Result<bool> {
+        let now_ns = self.call();
+        assert!(self.sockets[slot].is_none(), "slot {slot} has a socket already");
+        self.tally.attempts += 1;
+        let delay_ns = self.script.delay_ns();
+        let connect = match self.script.pick(10) {
+            5 => return self.refuse(libc::EADDRNOTAVAIL),
+            6 => return self.refuse(libc::EMFILE),
+            7 => (now_ns + delay_ns, libc::ECONNREFUSED),
+            8 => (u64::MAX, 0),
+            9 => (now_ns, 0),
+            _ => (now_ns + delay_ns, 0),
+        };
+        let at_once = connect == (now_ns, 0);
+        let mut socket = Socket {
+            connect,
+            is_connected: at_once,
+            taken: 0,
+            owes: false,
+            blocked_until_ns: 0,
+            is_full: false,
+            inbound: VecDeque::new(),
+            edges: vec![connect.0],
+        };
+        if connect.1 == 0 && connect.0 != u64::MAX {
+            match self.script.pick(12) {
+                10 => socket.arrive(connect.0, Piece::End { completes: None }),
+                11 => socket.arrive(connect.0, Piece::Reset),
+                _ => {}
+            }
+        }
+        self.sockets[slot] = Some(socket);
+        self.tally.connected += u64::from(at_once);
+        Ok(at_once)
+    }
+
+    fn refuse<T>(&mut self, errno: i32) -> io::Result<T> {
+        self.tally.refused += 1;
+        Err(io::Error::from_raw_os_error(errno))
+    }
+
+    fn attempt_result(&mut self, slot: usize) -> io::Result<()> {
+        let now_ns = self.call();
+        let socket = self.sockets[slot].as_mut().expect("a socket");
+        assert!(
+            !socket.is_connected && socket.connect.0 <= now_ns,
+            "asked too early"
+        );
+        if socket.connect.1 != 0 {
+            let errno = socket.connect.1;
+            return self.refuse(errno);
+        }
+        socket.is_connected = true;
+        self.tally.connected += 1;
+        Ok(())
+    }
+
+    fn take(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize> {
+        let now_ns = self.call();
+        let choice = self.script.pick(8);
+        let socket = self.sockets[slot].as_mut().expect("a socket");
+        assert!(socket.is_connected, "sent on a connection that is none yet");
+        if socket.is_reset(now_ns) {
+            return Err(io::Error::from_raw_os_error(libc::ECONNRESET));
+        }
+        if socket.blocked_until_ns > now_ns || std::mem::take(&mut socket.is_full) {
+            let until_ns = socket.blocked_until_ns.max(now_ns + 20_000);
+            socket.blocked_until_ns = until_ns;
+            socket.edges.push(until_ns);
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if socket.taken == 0 {
+            assert!(!socket.owes, "a second request before the reply to the first");
+        }
+        assert_eq!(bytes, &self.request[socket.taken..], "not what comes next");
+        let count = match choice {
+            6 => bytes.len().div_ceil(2),
+            7 => 1,
+            _ => bytes.len(),
+        };
+        socket.is_full = count < bytes.len();
+        socket.owes = true;
+        socket.taken += count;
+        let is_whole = socket.taken == self.request.len();
+        if is_whole {
+            socket.taken = 0;
+        }
+        self.tally.bytes_taken += count as u64;
+        self.count_owed();
+        let answers_early = !is_whole && self.script.pick(6) == 5;
+        if is_whole || answers_early {
+            self.answer(slot, now_ns, answers_early);
+        }
+        Ok(count)
+    }
+
+    fn count_owed(&mut self) {
+        let owed = self.sockets.iter().flatten().filter(|socket| socket.owes).count();
+        self.tally.most_owed = self.tally.most_owed.max(owed);
+    }
+
+    fn answer(&mut self, slot: usize, now_ns: u64, is_early: bool) {
+        let script = &mut self.script;
+        let at_ns = now_ns + script.delay_ns();
+        let mut pieces: Vec<(u64, Piece)> = match script.pick(18) {
+            5 => in_pieces(&plain("200 OK", "", BODY), Verdict::Good, script),
+            6 => whole(plain("503 No", "", BODY), Verdict::Unavailable),
+            7 => vec![],
+            8 => vec![(0, Piece::End { completes: None })],
+            9 => vec![(0, Piece::Reset)],
+            10 => cut(plain("200 OK", "", BODY), script),
+            11 => vec![(0, bytes("SSH-2.0-x\r\n\r\n".into(), None))],
+            12 => whole(plain("200 OK", "", BODY) + "surplus", Verdict::Good),
+            13 => closed_after(whole(plain("200 OK", "", BODY), Verdict::Good), script),
+            14 => closed_after(
+                whole(plain("200 OK", "Connection: close\r\n", BODY), Verdict::Good),
+                script,
+            ),
+            15 => whole(plain("200 OK", "", "other"), Verdict::OtherBody),
+            16 => until_close(script),
+            17 => whole(
+                format!(
+                    "HTTP/1.1 103 Hints\r\n\r\n{}",
+                    plain("200 OK", "", &"x".repeat(150_000))
+                ),
+                Verdict::OtherBody,
+            ),
+            _ => whole(plain("200 OK", "", BODY), Verdict::Good),
+        };
+        if is_early {
+            // The rest of the request is never taken for a request; such a connection is of no more use.
+            pieces.push((60_000_000, Piece::End { completes: None }));
+        }
+        if let Some(socket) = &mut self.sockets[slot] {
+            for (delay_ns, piece) in pieces {
+                socket.arrive(at_ns + delay_ns, piece);
+            }
+        }
+    }
+
+    fn give(&mut self, slot: usize, buffer: &mut [u8]) -> io::Result<usize> {
+        let now_ns = self.call();
+        let socket = self.sockets[slot].as_mut().expect("a socket");
+        assert!(socket.is_connected, "received on a connection that is none yet");
+        let (mut given, mut done) = (0, None);
+        while given < buffer.len() && socket.piece_is_there(now_ns) {
+            let Some((_, Piece::Bytes { bytes, completes })) = socket.inbound.front_mut() else {
+                break;
+            };
+            let count = bytes.len().min(buffer.len() - given);
+            buffer[given..given + count].copy_from_slice(&bytes[..count]);
+            bytes.drain(..count);
+            given += count;
+            if bytes.is_empty() {
+                done = done.or(completes.take());
+                socket.inbound.pop_front();
+            }
+        }
+        if given > 0 {
+            socket.owes &= done.is_none();
+            self.tally.bytes_given += given as u64;
+            self.hand_over(done);
+            return Ok(given);
+        }
+        if !socket.piece_is_there(now_ns) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        match socket.inbound.front_mut() {
+            Some((_, Piece::End { completes })) => {
+                let done = completes.take();
+                self.hand_over(done);
+                Ok(0)
+            }
+            _ => Err(io::Error::from_raw_os_error(libc::ECONNRESET)),
+        }
+    }
+
+    fn hand_over(&mut self, verdict: Option<Verdict>) {
+        match verdict {
+            Some(Verdict::Good) => self.tally.good += 1,
+            Some(Verdict::Unavailable) => self.tally.unavailable += 1,
+            Some(Verdict::OtherBody) => self.tally.other_body += 1,
+            None => {}
+        }
+    }
+
+    fn pass(&mut self, timeout_ns: u64, ready: &mut Vec<Ready>) {
+        self.tally.waits += 1;
+        let now_ns = self.clock.now() + CALL_NS;
+        let edges = self.sockets.iter().flatten().flat_map(|socket| &socket.edges);
+        let next_ns = edges.min().copied().unwrap_or(u64::MAX);
+        self.clock
+            .advance_to(next_ns.min(now_ns.saturating_add(timeout_ns)).max(now_ns));
+        let now_ns = self.clock.now();
+        for (slot, socket) in self.sockets.iter_mut().enumerate() {
+            let Some(socket) = socket else { continue };
+            let before = socket.edges.len();
+            socket.edges.retain(|&at_ns| at_ns > now_ns);
+            if socket.edges.len() < before {
+                ready.push(socket.ready(slot, now_ns));
+            }
+        }
+        if now_ns >= self.cancel_ns {
+            self.cancelled.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+fn plain(status: &str, fields: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn bytes(text: String, completes: Option<Verdict>) -> Piece {
+    let bytes = text.into_bytes();
+    Piece::Bytes { bytes, completes }
+}
+
+fn whole(text: String, verdict: Verdict) -> Vec<(u64, Piece)> {
+    vec![(0, bytes(text, Some(verdict)))]
+}
+
+fn in_pieces(text: &str, verdict: Verdict, script: &mut Script) -> Vec<(u64, Piece)> {
+    let step = 1 + script.pick(20);
+    let gap_ns = script.delay_ns() / 8;
+    let count = text.len().div_ceil(step);
+    let piece = |place: usize| {
+        let text = text[place * step..text.len().min((place + 1) * step)].to_owned();
+        let completes = (place + 1 == count).then_some(verdict);
+        (place as u64 * gap_ns, bytes(text, completes))
+    };
+    (0..count).map(piece).collect()
+}
+
+fn cut(text: String, script: &mut Script) -> Vec<(u64, Piece)> {
+    let at = 1 + script.pick(text.len() - 1);
+    let end = match script.pick(2) {
+        0 => Piece::End { completes: None },
+        _ => Piece::Reset,
+    };
+    vec![(0, bytes(text[..at].to_owned(), None)), (script.delay_ns(), end)]
+}
+
+fn closed_after(mut pieces: Vec<(u64, Piece)>, script: &mut Script) -> Vec<(u64, Piece)> {
+    let end = match script.pick(2) {
+        0 => Piece::End { completes: None },
+        _ => Piece::Reset,
+    };
+    pieces.push((script.delay_ns(), end));
+    pieces
+}
+
+fn until_close(script: &mut Script) -> Vec<(u64, Piece)> {
+    let head = bytes(format!("HTTP/1.1 200 OK\r\n\r\n{BODY}"), None);
+    let completes = Some(Verdict::Good);
+    vec![(0, head), (script.delay_ns(), Piece::End { completes })]
+}
+
+/// The worker's way into the world.
+pub struct Network(pub Rc<RefCell<World>>);
+
+impl Driver for Network {
+    const NAME: &'static str = "simulated";
+
+    fn connect(&mut self, slot: usize) -> io::Result<bool> {
+        self.0.borrow_mut().begin(slot)
+    }
+
+    fn connect_result(&mut self, slot: usize) -> io::Result<()> {
+        self.0.borrow_mut().attempt_result(slot)
+    }
+
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().take(slot, bytes)
+    }
+
+    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.borrow_mut().give(slot, buffer)
+    }
+
+    fn close(&mut self, slot: usize) {
+        self.0.borrow_mut().sockets[slot] = None;
+    }
+
+    fn wait(&mut self, timeout_ns: u64, ready: &mut Vec<Ready>) -> io::Result<()> {
+        self.0.borrow_mut().pass(timeout_ns, ready);
+        Ok(())
+    }
+}
