@@ -15,6 +15,8 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 __all__ = [
+    "MAX_CONNECTIONS",
+    "MAX_RATE_PER_S",
     "Address",
     "AddressKind",
     "App",
@@ -187,6 +189,12 @@ class Pacing(StrEnum):
     AUTO = "auto"
     PRECISE = "precise"
     ECONOMICAL = "economical"
+
+
+MAX_CONNECTIONS = 65_535
+"""From one address to another port of one server: a port number has 16 bits."""
+MAX_RATE_PER_S = 1e9
+"""One request a nanosecond, the unit of time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt,
 
 from prony.errors import UsageError
 from prony.model import (
+    MAX_CONNECTIONS,
+    MAX_RATE_PER_S,
     App,
     Arrivals,
     Cell,
@@ -30,7 +32,7 @@ from prony.model import (
     Subject,
     Workload,
 )
-from prony.units import parse_duration, parse_rate
+from prony.units import DAY_NS, parse_duration, parse_rate
 
 __all__ = [
     "CatalogView",
@@ -62,11 +64,12 @@ def _as_rates(value: object) -> object:
     return tuple(parse_rate(item) if isinstance(item, str) else item for item in values)
 
 
-Duration = Annotated[int, BeforeValidator(_as_duration), Field(gt=0)]
-"""A duration in a document: text with a unit (``"30s"``); inside, nanoseconds."""
+Duration = Annotated[int, BeforeValidator(_as_duration), Field(gt=0, le=DAY_NS)]
+"""A duration in a document: text with a unit (``"30s"``), at most a day; inside, nanoseconds."""
 Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
-Counts = Annotated[tuple[PositiveInt, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
-Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Connections = Annotated[int, Field(gt=0, le=MAX_CONNECTIONS)]
+Counts = Annotated[tuple[Connections, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+Rate = Annotated[float, Field(gt=0, le=MAX_RATE_PER_S, allow_inf_nan=False)]
 Rates = Annotated[tuple[Rate, ...], BeforeValidator(_as_rates), Field(min_length=1)]
 
 
@@ -109,7 +112,7 @@ class ProfileDocument(_Document):
 
     blocks: PositiveInt
     duration: Duration
-    warmup: Annotated[int, BeforeValidator(_as_duration), Field(ge=0)] = 0
+    warmup: Annotated[int, BeforeValidator(_as_duration), Field(ge=0, le=DAY_NS)] = 0
     timeout: Duration = 10_000_000_000
     grace: Duration | None = None
     connections: Counts | None = None

@@ -14,6 +14,7 @@ from statistics import median
 from typing import NamedTuple, NewType
 
 __all__ = [
+    "DAY_NS",
     "Bytes",
     "Nanoseconds",
     "PerSecond",
@@ -39,6 +40,7 @@ PerSecond = NewType("PerSecond", float)
 Ratio = NewType("Ratio", float)
 
 _SECOND_NS = 1_000_000_000
+DAY_NS = 86_400 * _SECOND_NS
 _DURATION_STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _BYTES_STEPS = ((1024.0**3, "GiB"), (1024.0**2, "MiB"), (1024.0, "KiB"), (1.0, "B"))
 _DURATION_NS = {

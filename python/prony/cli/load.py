@@ -8,7 +8,17 @@ from urllib.parse import SplitResult, urlsplit
 
 import typer
 
-from prony.cli.options import connections_of, duration_of, make_request, optional, rate_of, write_output
+from prony.cli.options import (
+    MAX_SEED,
+    MAX_THREADS,
+    connections_of,
+    duration_of,
+    make_request,
+    optional,
+    rate_of,
+    wait_of,
+    write_output,
+)
 from prony.errors import ExitCode, UsageError
 from prony.model import (
     Address,
@@ -26,6 +36,9 @@ from prony.model import (
 )
 
 __all__ = ["EPILOG", "load"]
+
+# What the engine takes as a count; the requests of a day at its highest rate are fewer.
+MAX_REQUESTS = 10**15
 
 EPILOG = """\
 Examples:
@@ -59,9 +72,12 @@ def load(
     arrivals: Annotated[
         Arrivals, typer.Option(help="Open loop: evenly spaced, or at random as independent users come.")
     ] = Arrivals.CONSTANT,
-    seed: Annotated[int, typer.Option(help="Seed of the Poisson arrivals.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the Poisson arrivals.")] = 1,
     requests: Annotated[
-        int | None, typer.Option("-n", "--requests", min=1, help="Stop after exactly so many requests.")
+        int | None,
+        typer.Option(
+            "-n", "--requests", min=1, max=MAX_REQUESTS, help="Stop after exactly so many requests."
+        ),
     ] = None,
     duration: Annotated[
         str | None, typer.Option("-d", "--duration", help="Length of the window (10s).")
@@ -83,9 +99,11 @@ def load(
         typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request."),
     ] = True,
     expect_status: Annotated[
-        int | None, typer.Option(help="Only this status is a success (200 to 399).")
+        int | None, typer.Option(min=100, max=999, help="Only this status is a success (200 to 399).")
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Worker threads (half the CPUs).")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")
+    ] = None,
     pacing: Annotated[Pacing, typer.Option(help="Open loop: how due times are waited for.")] = Pacing.AUTO,
     allow_host: Annotated[
         list[str] | None, typer.Option(help="Name a host other than this machine that may be loaded.")
@@ -104,9 +122,9 @@ def load(
         loop=_loop(connections, rate, arrivals, seed),
         stop=_stop(requests, duration),
         request=make_request(method, path, [*(header or ()), *_host_header(parts)], body, keep_alive),
-        warmup_ns=optional(duration_of, "--warmup", warmup) or 0,
+        warmup_ns=optional(wait_of, "--warmup", warmup) or 0,
         timeout_ns=timeout_ns,
-        grace_ns=optional(duration_of, "--grace", grace) or timeout_ns,
+        grace_ns=timeout_ns if grace is None else wait_of("--grace", grace),
         expect_status=expect_status,
     )
     engine = EngineChoice(threads=threads or _default_threads(), pacing=pacing)
@@ -139,16 +157,17 @@ def _status(recording: Json) -> int:
 
 
 def _target(url: str) -> SplitResult:
-    parts = urlsplit(url if "//" in url else f"http://{url}")
+    refusal = UsageError(
+        f"`{url}` is not a target; expected `http://HOST[:PORT][/PATH]`",
+        hint="prony load http://127.0.0.1:8000/",
+    )
     try:
+        parts = urlsplit(url if "//" in url else f"http://{url}")
         port = parts.port
     except ValueError:
-        port = -1
-    if parts.scheme != "http" or not parts.hostname or port == -1 or parts.username:
-        raise UsageError(
-            f"`{url}` is not a target; expected `http://HOST[:PORT][/PATH]`",
-            hint="prony load http://127.0.0.1:8000/",
-        )
+        raise refusal from None
+    if parts.scheme != "http" or not parts.hostname or port == 0 or parts.username is not None:
+        raise refusal
     return parts
 
 

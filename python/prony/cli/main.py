@@ -10,7 +10,7 @@ from typing import NoReturn
 import typer
 
 from prony.cli import clean, environments, host, load, reference, report, run, servers
-from prony.errors import ExitCode, PronyError
+from prony.errors import ExitCode, PronyError, UsageError
 
 __all__ = ["app", "main"]
 
@@ -22,7 +22,6 @@ SUMMARY = (
 app = typer.Typer(
     name="prony",
     help=SUMMARY,
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -53,8 +52,9 @@ def root(
         from prony._engine import __version__
 
         typer.echo(f"prony {__version__}")
-        raise typer.Exit
-    del context
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(ExitCode.USAGE)
 
 
 def main() -> NoReturn:
@@ -73,26 +73,47 @@ def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for eac
     except typer.Abort:
         return ExitCode.INTERRUPTED
     except typer.TyperException as error:
-        return _refused(error)
+        return _told(_misuse(error))
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone (`prony ... | head`): end quietly, and keep Python from
-        # complaining at exit.
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output has gone (`prony ... | head`), which Typer makes an exit with status 1:
+        # end quietly, and keep Python from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
     except Exception as error:
         return _fault(error)
 
 
-def _refused(error: typer.TyperException) -> int:
-    """Show an error of the command line itself, with its usage where it knows one."""
-    show = getattr(error, "show", None)
-    if show is not None:
-        show()
-    else:
-        typer.echo(f"error: {error.message}", err=True)
-    return ExitCode.USAGE
+def _misuse(error: typer.TyperException) -> UsageError:
+    """Return what Typer refuses, in the form of Prony's own refusals."""
+    context = getattr(error, "ctx", None)
+    hint = f"{context.command_path} --help" if context else "prony --help"
+    refused = _refused_value(error)
+    message = refused or error.format_message().rstrip(".")
+    return UsageError(message[:1].lower() + message[1:], hint)
+
+
+def _refused_value(error: typer.TyperException) -> str | None:
+    """Return option, value and what was expected, where a value is what was refused."""
+    from pydantic import ValidationError
+
+    cause = error.__cause__
+    if not isinstance(error, typer.BadParameter) or not isinstance(cause, ValidationError):
+        return None
+    options = "/".join(error.param.opts) if error.param else ""
+    problem = cause.errors()[0]
+    match problem:
+        case {"type": "greater_than_equal", "ctx": {"ge": least}}:
+            expected = f"expected at least {least}"
+        case {"type": "less_than_equal", "ctx": {"le": most}}:
+            expected = f"expected at most {most}"
+        case {"type": "int_parsing" | "int_parsing_size"}:
+            expected = "expected a whole number"
+        case _:
+            said = problem["msg"].removeprefix("Value error, ").rstrip(".")
+            expected = said.replace(f"'{problem['input']}' is not one of", "expected one of")
+    return f"`{options} {problem['input']}`: {expected}"
 
 
 def _told(error: PronyError) -> int:

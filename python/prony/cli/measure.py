@@ -11,10 +11,10 @@ import typer
 from prony.errors import ExitCode
 
 if TYPE_CHECKING:
-    from prony.model import Plan
+    from prony.model import Placement, Plan
     from prony.study import Study
 
-__all__ = ["Ending", "dry_run", "measure"]
+__all__ = ["Ending", "dry_run", "measure", "placement_of"]
 
 # How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
 # first trial is over.
@@ -41,6 +41,26 @@ def _trial_s(plan: "Plan") -> float:
     return sum(lengths) / max(1, len(lengths)) + TRIAL_OVERHEAD_S
 
 
+def _extent(plan: "Plan") -> str:
+    """Return how much there is to do, such as ``24 trials, about 3 min``."""
+    trials = len(plan.cells) * plan.blocks
+    expected_s = trials * _trial_s(plan)
+    length = f"{expected_s:.0f} s" if expected_s < 90 else f"{expected_s / 60:.0f} min"
+    return f"{trials} trial{'s' if trials != 1 else ''}, about {length}"
+
+
+def placement_of(plan: "Plan") -> "Placement":
+    """Return the CPUs of server and generator.
+
+    *Errors*: HostError when there are too few.
+    """
+    from prony.host import available_cpus
+    from prony.sandbox.placement import place
+
+    first = plan.cells[0]
+    return place(available_cpus(), first.sandbox.share_cpus, first.engine.threads)
+
+
 def measure(task: "Study", ending: Ending) -> int:
     """Run the study, report it, and return the exit status; an interruption keeps what was finished."""
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
@@ -50,8 +70,7 @@ def measure(task: "Study", ending: Ending) -> int:
     trials = len(task.plan.cells) * task.plan.blocks
     status: int = ExitCode.DONE
     with terminate_as_interrupt(), StudyProgress(trials, _trial_s(task.plan)) as progress:
-        minutes = trials * _trial_s(task.plan) / 60
-        progress.notice(f"{task.plan.title}: {trials} trials, about {minutes:.0f} min")
+        progress.notice(f"{task.plan.title}: {_extent(task.plan)}")
         try:
             run_study(task, progress)
         except KeyboardInterrupt as interrupt:
@@ -89,11 +108,9 @@ def _verdict(out: Path, strict: bool) -> int:
 def dry_run(task: "Study") -> None:
     """Print subjects, commands and time, and start nothing."""
     from prony.catalog.launch import command_for_user
-    from prony.host import available_cpus
-    from prony.sandbox.placement import place
 
     plan = task.plan
-    placement = place(available_cpus(), plan.cells[0].sandbox.share_cpus, plan.cells[0].engine.threads)
+    placement = placement_of(plan)
     typer.echo(
         f"{plan.title}\n"
         f"{len(plan.cells)} cells x {plan.blocks} blocks, seed {plan.seed}, profile {plan.profile}\n"
@@ -105,4 +122,4 @@ def dry_run(task: "Study") -> None:
         typer.echo(f"{cell.subject.name}: {cell.workload.describe()}, {request.method} {request.path}")
         typer.echo(f"    {command}")
     typer.echo(f"\nserver on CPUs {placement.server_cpus}, generator on CPUs {placement.generator_cpus}")
-    typer.echo(f"about {len(plan.cells) * plan.blocks * _trial_s(plan) / 60:.0f} min, into {task.out}")
+    typer.echo(f"{_extent(plan)}, into {task.out}")

@@ -1,5 +1,6 @@
 """Options that several commands share: text in, validated values out, one clear message otherwise."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -7,10 +8,12 @@ from typing import TypeVar
 import typer
 
 from prony.errors import UsageError
-from prony.model import Request
-from prony.units import parse_duration, parse_rate
+from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Request
+from prony.units import DAY_NS, parse_duration, parse_rate
 
 __all__ = [
+    "MAX_SEED",
+    "MAX_THREADS",
     "body_of",
     "connections_of",
     "duration_of",
@@ -18,10 +21,16 @@ __all__ = [
     "make_request",
     "optional",
     "rate_of",
+    "wait_of",
     "write_output",
 ]
 
 Value = TypeVar("Value")
+
+# What the archive and the engine keep as a whole number with a sign.
+MAX_SEED = 2**63 - 1
+# More than any machine has CPUs; each costs memory before the first request.
+MAX_THREADS = 1024
 
 
 def _parsed(option: str, text: str, parse: Callable[[str], Value]) -> Value:
@@ -32,13 +41,27 @@ def _parsed(option: str, text: str, parse: Callable[[str], Value]) -> Value:
 
 
 def duration_of(option: str, text: str) -> int:
-    """Return nanoseconds; UsageError names the option."""
-    return _parsed(option, text, parse_duration)
+    """Return nanoseconds, at least one; UsageError names the option."""
+    value = wait_of(option, text)
+    if value == 0:
+        raise UsageError(f"`{option} {text}`: expected more than nothing, such as `250ms`, `30s`, `1m30s`")
+    return value
+
+
+def wait_of(option: str, text: str) -> int:
+    """Return nanoseconds, which may be none; UsageError names the option."""
+    value = _parsed(option, text, parse_duration)
+    if value > DAY_NS:
+        raise UsageError(f"`{option} {text}`: expected at most a day, such as `24h`")
+    return value
 
 
 def rate_of(option: str, text: str) -> float:
     """Return requests per second; UsageError names the option."""
-    return _parsed(option, text, parse_rate)
+    value = _parsed(option, text, parse_rate)
+    if value > MAX_RATE_PER_S:
+        raise UsageError(f"`{option} {text}`: expected at most {MAX_RATE_PER_S:,.0f} requests per second")
+    return value
 
 
 def optional(parse: Callable[[str, str], Value], option: str, text: str | None) -> Value | None:
@@ -49,9 +72,12 @@ def optional(parse: Callable[[str, str], Value], option: str, text: str | None) 
 def connections_of(option: str, text: str) -> tuple[int, ...]:
     """Return the counts in a list such as ``10,100``."""
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() and int(part) > 0 for part in parts):
+    if not all(re.fullmatch(r"0*[1-9][0-9]{0,17}", part) for part in parts):
         raise UsageError(f"`{option} {text}`: expected one or more counts, such as `100` or `10,100,1000`")
-    return tuple(int(part) for part in parts)
+    counts = tuple(int(part) for part in parts)
+    if max(counts) > MAX_CONNECTIONS:
+        raise UsageError(f"`{option} {text}`: expected at most {MAX_CONNECTIONS:,}, the ports of one address")
+    return counts
 
 
 def header_of(text: str) -> tuple[str, str]:
@@ -77,9 +103,11 @@ def make_request(
     method: str, path: str, headers: Sequence[str], body: str | None, keep_alive: bool
 ) -> Request:
     """Return the request that ``-m``, ``--path``, ``-H``, ``--body`` and ``--no-keepalive`` describe."""
-    if not path.startswith("/"):
-        raise UsageError(f"`--path {path}`: expected a path that starts with `/`")
-    if not method.isalpha():
+    if not path.startswith("/") or re.search(r"[\x00-\x20\x7f]", path):
+        raise UsageError(
+            f"`{path}` is not a path; expected one that starts with `/`, without blanks (`%20` is one)"
+        )
+    if not re.fullmatch(r"[A-Za-z]+", method):
         raise UsageError(f"`-m {method}`: expected a method such as `GET` or `POST`")
     return Request(
         method.upper(), path, tuple(header_of(text) for text in headers), body_of(body), keep_alive

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from prony.cli.options import duration_of, optional
+from prony.cli.options import MAX_THREADS, duration_of, optional, wait_of
 from prony.errors import UsageError
 from prony.model import Json
 from prony.units import parse_bytes
@@ -29,8 +29,11 @@ Examples:
 """
 
 
+FRAMINGS = ("content_length", "chunked", "close_delimited")
+
+
 def reference(
-    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
     delay: Annotated[str, typer.Option(help="Service time before each reply, such as 5ms.")] = "0ms",
     distribution: Annotated[
         str, typer.Option(help="Of the delay: fixed or exponential (then --delay is the mean).")
@@ -53,13 +56,13 @@ def reference(
     ] = None,
     stall_after: Annotated[str | None, typer.Option(help="Freeze so long after the first request.")] = None,
     stall_for: Annotated[str | None, typer.Option(help="How long the freeze lasts.")] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Threads that serve.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, max=MAX_THREADS, help="Threads that serve.")] = 1,
 ) -> None:
     """Start a server with exactly known delays, stalls and errors; Ctrl-C prints what it counted."""
     config: Json = {
         "port": port,
         "threads": threads,
-        "framing": framing,
+        "framing": _framing(framing),
         "body_bytes": _size(body),
         "delay": _delay(delay, distribution),
         "error_every": error_every,
@@ -87,6 +90,12 @@ def _serve(config: str) -> None:
         typer.echo(json.dumps(json.loads(server.counts()), indent=2))
 
 
+def _framing(text: str) -> str:
+    if text not in FRAMINGS:
+        raise UsageError(f"`--framing {text}`: expected {', '.join(f'`{name}`' for name in FRAMINGS)}")
+    return text
+
+
 def _size(text: str) -> int:
     try:
         return parse_bytes(text)
@@ -95,7 +104,7 @@ def _size(text: str) -> int:
 
 
 def _delay(text: str, distribution: str) -> Json:
-    delay_ns = duration_of("--delay", text)
+    delay_ns = wait_of("--delay", text)
     match distribution:
         case "fixed":
             return {"kind": "fixed", "ns": delay_ns} if delay_ns else {"kind": "none"}
@@ -107,7 +116,7 @@ def _delay(text: str, distribution: str) -> Json:
 
 def _stall(after: str | None, length: str | None) -> Json | None:
     after_ns, for_ns = (
-        optional(duration_of, "--stall-after", after),
+        optional(wait_of, "--stall-after", after),
         optional(duration_of, "--stall-for", length),
     )
     if (after_ns is None) != (for_ns is None):

@@ -1,5 +1,6 @@
 """``prony run``: a study, a file, or a user's own app."""
 
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -8,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.measure import Ending, dry_run, measure
-from prony.cli.options import body_of, connections_of, duration_of, make_request, optional, rate_of
+from prony.cli.measure import Ending, dry_run, measure, placement_of
+from prony.cli.options import (
+    MAX_SEED,
+    MAX_THREADS,
+    body_of,
+    connections_of,
+    duration_of,
+    make_request,
+    optional,
+    rate_of,
+    wait_of,
+)
 from prony.cli.own_app import OwnApp, plan_of_app, variables
 from prony.errors import ExitCode, UsageError
 from prony.model import Arrivals, Interface
@@ -37,6 +48,8 @@ Examples:
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=4 --dry-run
 """
 
+# Years of measuring, even of the shortest trials.
+MAX_BLOCKS = 100_000
 DEFAULT_SERVERS = "gunicorn,waitress,uwsgi"
 Panel = "Your own app"
 
@@ -52,11 +65,13 @@ def run(
         str | None, typer.Option(help="Only subjects whose name fits this pattern, such as '*flask*'.")
     ] = None,
     repeats: Annotated[
-        int | None, typer.Option(min=1, help="Blocks: how often every subject is measured.")
+        int | None, typer.Option(min=1, max=MAX_BLOCKS, help="Blocks: how often every subject is measured.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random order.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1,
     out: Annotated[Path | None, typer.Option(help="The archive to write (NAME-DATE.prony here).")] = None,
-    engine_threads: Annotated[int, typer.Option(min=1, help="Worker threads of the load engine.")] = 1,
+    engine_threads: Annotated[
+        int, typer.Option(min=1, max=MAX_THREADS, help="Worker threads of the load engine.")
+    ] = 1,
     app: Annotated[
         str | None, typer.Option(help="Your application, module:attribute.", rich_help_panel=Panel)
     ] = None,
@@ -142,7 +157,6 @@ def run(
         sandbox=_sandbox(net, share_cpus, run_as, own_app=app is not None),
         settings=_settings(settings or ()),
     )
-    _check_settings(options, known)
     if (study is None) == (app is None):
         raise UsageError(
             "name a study, or your own app with `--app module:attribute`",
@@ -155,12 +169,12 @@ def run(
             app=str(app),
             interface=interface,
             folder=directory,
-            servers=tuple(name.strip() for name in servers.split(",") if name.strip()),
+            servers=_servers(servers),
             connections=optional(connections_of, "-c", connections),
             rate=optional(rate_of, "--rate", rate),
             arrivals=arrivals,
             duration_ns=optional(duration_of, "--duration", duration) or 10_000_000_000,
-            warmup_ns=2_000_000_000 if warmup is None else duration_of("--warmup", warmup),
+            warmup_ns=2_000_000_000 if warmup is None else wait_of("--warmup", warmup),
             timeout_ns=duration_of("--timeout", timeout),
             repeats=repeats or 3,
             request=make_request(method, path, header or (), body, keep_alive=True),
@@ -169,11 +183,11 @@ def run(
             environment=variables(env or (), env_file),
         )
         plan = plan_of_app(wish, known, options)
-    for file in (requirements, python):
+    _check_settings(plan, options, known)
+    for option, file in (("--requirements", requirements), ("--python", python)):
         if file is not None and not file.exists():
-            raise UsageError(f"`{file}` does not exist")
-    name = out or Path(f"{plan.name}-{time.strftime('%Y%m%d-%H%M%S')}.prony")
-    task = Study(plan, known, user, name, requirements, python)
+            raise UsageError(f"`{option} {file}`: there is no such file")
+    task = Study(plan, known, user, _archive(plan, out), requirements, python)
     if show_only:
         dry_run(task)
         return ExitCode.DONE
@@ -218,6 +232,35 @@ def _settings(texts: Sequence[str]) -> dict[str, dict[str, int | str]]:
     return found
 
 
-def _check_settings(options: "PlanOptions", known: "Catalog") -> None:
+def _servers(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise UsageError(f"`--servers {text}`: expected one or more servers, such as `gunicorn,waitress`")
+    return names
+
+
+def _check_settings(plan: "Plan", options: "PlanOptions", known: "Catalog") -> None:
+    """Refuse a setting that nothing takes before anything is built or started for it."""
+    from prony.catalog.settings import resolved_settings
+
+    subjects = plan.subjects()
     for server in options.settings:
-        known.find(server)
+        entry, variant = known.find(server)
+        if not any(subject.server == entry.name and variant in ("", subject.variant) for subject in subjects):
+            names = ", ".join(dict.fromkeys(subject.name.partition("+")[0] for subject in subjects))
+            raise UsageError(f"`--set {server}...`: no subject runs `{server}`; the servers are {names}")
+    cpus = len(placement_of(plan).server_cpus)
+    for subject in subjects:
+        resolved_settings(known.server(subject.server), subject, cpus)
+
+
+def _archive(plan: "Plan", out: Path | None) -> Path:
+    """Return the file to write; one that cannot be is refused now, not when servers have been installed."""
+    file = out or Path(f"{plan.name}-{time.strftime('%Y%m%d-%H%M%S')}.prony")
+    if file.exists():
+        raise UsageError(
+            f"`{file}` exists already", hint="name another file with `--out`, or move that one away"
+        )
+    if not (file.parent.is_dir() and os.access(file.parent, os.W_OK | os.X_OK)):
+        raise UsageError(f"`{file}`: `{file.parent}` is not a folder that can be written to")
+    return file
