@@ -5,8 +5,10 @@ trial as it ends. Must not know the command line or reports.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -133,7 +135,11 @@ def run_study(study: Study, listener: StudyListener) -> None:
     placement = place(available_cpus(), study.plan.cells[0].sandbox.share_cpus, engine.threads)
     environments = prepare(_requests(study), study.user, listener.environment, study.jobs)
     ready, records = _resolve(study, environments, placement)
-    with create(study.out, study.plan, fingerprint()) as writer, open_run(study.user) as run:
+    with (
+        create(study.out, study.plan, fingerprint()) as writer,
+        open_run(study.user) as run,
+        _beside_the_generator(placement),
+    ):
         for record in records:
             writer.record_subject(record)
             if record.unavailable:
@@ -144,6 +150,20 @@ def run_study(study: Study, listener: StudyListener) -> None:
         for block in range(study.plan.blocks):
             _run_block(bench, block, writer, listener)
         writer.finish(RunStatus.FINISHED)
+
+
+@contextmanager
+def _beside_the_generator(placement: Placement) -> Iterator[None]:
+    """Within the block, Prony's own work stays off the server's CPUs.
+
+    Its nice value stays: a subject would inherit it, and without root could not take it back.
+    """
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, placement.generator_cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def clear_old_remains(user: RunAs, listener: StudyListener) -> None:
