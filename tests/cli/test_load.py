@@ -1,0 +1,374 @@
+"""`prony load` from outside: what is sent, what is counted, what is refused, how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from commands import ended, eventually
+
+NOBODY_HOME = "http://127.0.0.1:9/"
+
+
+@pytest.fixture
+def listener():
+    """A server that keeps what it was sent."""
+    seen = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            seen.append((self.command, self.path, self.headers, body, self.client_address))
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        do_GET = do_POST = do_PUT = answer  # noqa: N815
+
+        def log_message(self, *arguments):
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request, client_address):
+            pass
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        server.seen = seen
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def account_adds_up(result):
+    account = dict(result["account"])
+    scheduled, bad_status = account.pop("scheduled"), account.pop("bad_status")
+    return scheduled == sum(account.values()) + sum(bad_status.values())
+
+
+# --- counting ---------------------------------------------------------------------------------------------
+
+
+def test_a_plain_load_ends_well_and_says_what_it_measured(prony, reference):
+    done = prony("load", reference, "-d", "300ms")
+    assert (done.status, done.err) == (0, "")
+    assert "Closed loop, 10 connections" in done.out
+    assert "answered as expected" in done.out
+
+
+def test_a_count_is_exact_whatever_the_connections(said, reference):
+    result = said("load", reference, "-n", "1003", "-c", "7", "--json", "-").json
+    assert result["account"]["scheduled"] == result["account"]["ok"] == 1003
+    assert result["connections"]["opened"] == 7
+    assert account_adds_up(result)
+
+
+def test_an_open_loop_sends_rate_times_duration(said, reference):
+    result = said("load", reference, "--rate", "200", "-d", "1s", "--json", "-").json
+    assert (result["loop"], result["account"]["scheduled"]) == ("open", 200)
+    assert result["latency"]["ok"]["response_ns"]["count"] == 200
+
+
+def test_poisson_arrivals_repeat_by_seed(said, reference):
+    command = ("load", reference, "--rate", "300", "-d", "500ms", "--arrivals", "poisson", "--json", "-")
+    counts = [said(*command, "--seed", seed).json["account"]["scheduled"] for seed in (1, 1, 2, 3)]
+    assert counts[0] == counts[1]
+    assert len(set(counts)) > 1
+
+
+@pytest.mark.parametrize("reference", [{"error_every": 4}], indirect=True)
+def test_errors_of_the_server_are_counted_and_do_not_fail_the_command(said, reference):
+    done = said("load", reference, "-n", "100", "-c", "1", "--json", "-")
+    assert (done.status, done.json["account"]["ok"]) == (0, 75)
+    assert done.json["account"]["bad_status"] == {"503": 25}
+
+
+@pytest.mark.parametrize("reference", [{"error_every": 1}], indirect=True)
+def test_an_expected_status_is_a_success(said, reference):
+    result = said("load", reference, "-n", "10", "--expect-status", "503", "--json", "-").json
+    assert result["account"]["ok"] == 10
+
+
+@pytest.mark.parametrize("reference", [{"silent_every": 10}], indirect=True)
+def test_a_time_out_ends_a_request_that_is_never_answered(said, reference):
+    result = said("load", reference, "-n", "20", "-c", "1", "--timeout", "200ms", "--json", "-").json
+    assert result["account"]["timed_out"] == 2
+    assert result["account"]["ok"] == 18
+
+
+def test_the_warm_up_is_not_counted(said, listener):
+    result = said("load", listener.url, "-n", "20", "-c", "1", "--warmup", "200ms", "--json", "-").json
+    assert result["account"]["scheduled"] == 20
+    assert len(listener.seen) > 20
+
+
+def test_more_connections_than_requests_are_no_harm(said, reference):
+    assert said("load", reference, "-n", "3", "-c", "50", "--json", "-").json["account"]["ok"] == 3
+
+
+# --- what is sent -----------------------------------------------------------------------------------------
+
+
+def test_the_body_of_a_post_comes_from_a_file(said, folder, listener):
+    (folder / "order.json").write_bytes(b'{"n": 1}\n\xff')
+    said("load", listener.url, "-n", "3", "-c", "1", "-m", "post", "--body", "@order.json")
+    assert [(seen[0], seen[3]) for seen in listener.seen] == [("POST", b'{"n": 1}\n\xff')] * 3
+
+
+def test_a_body_may_be_typed(said, listener):
+    said("load", listener.url, "-n", "1", "-c", "1", "-m", "PUT", "--body", "a=b")
+    assert listener.seen[0][3] == b"a=b"
+
+
+def test_headers_path_and_query_arrive_as_typed(said, listener):
+    url = f"{listener.url}/a/b?c=d&e=%20f"
+    said("load", url, "-n", "1", "-c", "1", "-H", "X-One: 1", "-H", "Accept:text/plain", "-H", "x-one: 2")
+    _, path, headers, _, _ = listener.seen[0]
+    assert path == "/a/b?c=d&e=%20f"
+    assert headers.get_all("X-One") == ["1", "2"]
+    assert headers["Accept"] == "text/plain"
+
+
+def test_the_host_header_says_where_it_goes(said, listener):
+    said("load", listener.url, "-n", "1", "-c", "1")
+    assert listener.seen[0][2]["Host"] == listener.url.removeprefix("http://")
+
+
+def test_a_host_header_of_ones_own_wins(said, listener):
+    said("load", listener.url, "-n", "1", "-c", "1", "-H", "Host: shop.example")
+    assert listener.seen[0][2].get_all("Host") == ["shop.example"]
+
+
+def test_a_name_in_the_address_reaches_the_server(said, listener):
+    port = listener.server_port
+    done = said("load", f"http://localhost:{port}/", "-n", "2", "-c", "1", "--json", "-")
+    assert done.json["account"]["ok"] == 2
+    assert listener.seen[0][2].get_all("Host") == [f"localhost:{port}"]
+
+
+def test_a_host_header_of_ones_own_wins_over_the_name_in_the_address(said, listener):
+    url = f"http://localhost:{listener.server_port}/"
+    said("load", url, "-n", "1", "-c", "1", "-H", "Host: shop.example")
+    assert listener.seen[0][2].get_all("Host") == ["shop.example"]
+
+
+def test_connections_are_kept(said, listener):
+    said("load", listener.url, "-n", "20", "-c", "2")
+    assert len({seen[4] for seen in listener.seen}) == 2
+
+
+def test_without_keep_alive_each_request_has_its_connection(said, listener):
+    said("load", listener.url, "-n", "20", "-c", "2", "--no-keepalive")
+    assert set(Counter(seen[4] for seen in listener.seen).values()) == {1}
+    assert {seen[2]["Connection"].lower() for seen in listener.seen} == {"close"}
+
+
+@pytest.mark.parametrize(
+    "form", ["http://127.0.0.1:{}", "127.0.0.1:{}", "127.0.0.1:{}/x?y", "http://127.1.2.3:{}/"]
+)
+def test_addresses_are_understood_as_people_type_them(said, form):
+    from prony._engine import ReferenceServer
+
+    host = "127.1.2.3" if "127.1.2.3" in form else "127.0.0.1"
+    with ReferenceServer(json.dumps({"port": 0, "host": host})) as server:
+        done = said("load", form.format(server.port), "-n", "2", "--json", "-")
+    assert (done.status, done.json["account"]["ok"]) == (0, 2)
+
+
+def test_ipv6_is_written_in_brackets(said):
+    from prony._engine import EngineError, ReferenceServer
+
+    try:
+        server = ReferenceServer(json.dumps({"port": 0, "host": "::1"}))
+    except EngineError as error:
+        pytest.skip(f"no IPv6 here: {error}")
+    with server:
+        done = said("load", f"http://[::1]:{server.port}/", "-n", "2", "--json", "-")
+    assert (done.status, done.json["account"]["ok"]) == (0, 2)
+
+
+# --- where the result goes --------------------------------------------------------------------------------
+
+
+def test_json_to_standard_output_is_all_there_is(said, reference):
+    done = said("load", reference, "-n", "5", "--json", "-")
+    assert (done.json["version"], done.err) == (1, "")
+
+
+def test_json_to_a_file_leaves_the_report_on_the_screen(said, folder, reference):
+    done = said("load", reference, "-n", "5", "--json", "result.json")
+    assert json.loads((folder / "result.json").read_text())["account"]["ok"] == 5
+    assert "Requests" in done.out
+    assert [path.name for path in folder.iterdir()] == ["result.json"]
+
+
+def test_an_old_result_is_replaced(said, folder, reference):
+    (folder / "result.json").write_text("old")
+    said("load", reference, "-n", "5", "--json", "result.json")
+    assert json.loads((folder / "result.json").read_text())["version"] == 1
+
+
+def test_a_folder_that_is_not_there_is_told(said, reference):
+    done = said("load", reference, "-n", "1", "--json", "nowhere/result.json")
+    assert done.status == 2
+    assert "cannot write `nowhere/result.json`: No such file or directory" in done.err
+
+
+# --- how it ends ------------------------------------------------------------------------------------------
+
+
+def test_nothing_answered_is_no_measurement(said):
+    done = said("load", NOBODY_HOME, "-n", "5")
+    assert done.status == 3
+    assert "connection refused" in done.out
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130)])
+def test_an_interruption_ends_it_at_once_with_what_was_measured(prony, folder, listener, number, status):
+    command = ("load", listener.url, "--rate", "50", "-d", "60s", "--json", "result.json")
+    with ended(prony.start(*command)) as process:
+        assert eventually(lambda: len(listener.seen) > 20, 20)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=5)
+    assert (process.returncode, err) == (status, "")
+    assert "Interrupted: the figures are of the time before." in out
+    result = json.loads((folder / "result.json").read_text())
+    assert result["window"]["interrupted"]
+    assert 20 <= result["account"]["ok"] <= len(listener.seen)
+    assert account_adds_up(result)
+
+
+def test_an_interruption_during_the_warm_up_ends_it_too(prony, listener):
+    with ended(prony.start("load", listener.url, "--rate", "50", "--warmup", "60s")) as process:
+        assert eventually(lambda: len(listener.seen) > 5, 20)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=5)
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("command", [["servers"], ["load", "REFERENCE", "-n", "10"], ["--help"]])
+def test_a_reader_that_has_gone_is_no_error(prony, reference, command):
+    read, write = os.pipe()
+    os.close(read)
+    arguments = [reference if word == "REFERENCE" else word for word in command]
+    done = subprocess.run(
+        [sys.executable, "-m", "prony", *arguments],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=prony.environment(),
+        cwd=prony.folder,
+        timeout=30,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+# --- what is refused --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host", ["example.org", "192.0.2.1", "10.0.0.1", "0.0.0.0", "[2001:db8::1]", "localhost.example"]
+)
+def test_another_machine_is_loaded_only_when_it_is_named(said, host):
+    done = said("load", f"http://{host}/", "-n", "1")
+    bare = host.strip("[]")
+    assert done.status == 2
+    assert done.err == (
+        f"error: `{bare}` is not this machine; a load can hurt, so other hosts must be named\n\n"
+        f"hint: if you may load it: prony load ... --allow-host {bare}\n"
+    )
+
+
+def test_naming_one_host_allows_no_other(said):
+    assert said("load", "http://192.0.2.1/", "-n", "1", "--allow-host", "192.0.2.2").status == 2
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://127.0.0.1/",
+        "ftp://127.0.0.1/",
+        "http://",
+        "http:///x",
+        "http://127.0.0.1:99999/",
+        "http://127.0.0.1:0/",
+        "http://127.0.0.1:x/",
+        "http://[::1",
+        "http://me:secret@127.0.0.1/",
+        "",
+    ],
+)
+def test_what_is_no_target_is_refused_with_its_form(said, url):
+    done = said("load", url, "-n", "1")
+    assert done.status == 2
+    assert f"error: `{url}` is not a target; expected `http://HOST[:PORT][/PATH]`" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "named", "expected"),
+    [
+        (["-c", "0"], "`-c 0`", "one or more counts"),
+        (["-c", "ten"], "`-c ten`", "one or more counts"),
+        (["-c", "1,2"], "`-c 1,2`", "one count"),
+        (["-c", "99999999"], "`-c 99999999`", "at most 65,535"),
+        (["-c", "-5"], "`-c -5`", "one or more counts"),
+        (["--rate", "0"], "`--rate`: `0`", "requests per second"),
+        (["--rate", "fast"], "`--rate`: `fast`", "requests per second"),
+        (["--rate", "1e50"], "`--rate 1e50`", "at most 1,000,000,000"),
+        (["-d", "5"], "`-d`: `5`", "a number and a unit"),
+        (["-d", "0s"], "`-d 0s`", "more than nothing"),
+        (["-d", "9999h"], "`-d 9999h`", "at most a day"),
+        (["--warmup", "x"], "`--warmup`: `x`", "a number and a unit"),
+        (["--timeout", "0s"], "`--timeout 0s`", "more than nothing"),
+        (["--timeout", "never"], "`--timeout`: `never`", "a number and a unit"),
+        (["--grace", "1"], "`--grace`: `1`", "a number and a unit"),
+        (["-n", "0"], "`-n/--requests 0`", "at least 1"),
+        (["-n", "many"], "`-n/--requests many`", "a whole number"),
+        (["-n", "9" * 30], "`-n/--requests 99", "at most"),
+        (["-n", "5", "-d", "5s"], "`-n` and `-d`", "give one"),
+        (["--threads", "0"], "`--threads 0`", "at least 1"),
+        (["--seed", "-1"], "`--seed -1`", "at least 0"),
+        (["--expect-status", "1000"], "`--expect-status 1000`", "at most 999"),
+        (["--pacing", "fast"], "`--pacing fast`", "one of 'auto', 'precise', 'economical'"),
+        (["--arrivals", "x"], "`--arrivals x`", "one of 'constant', 'poisson'"),
+        (["-m", "GE T"], "`-m GE T`", "a method such as"),
+        (["-H", "nocolon"], "`-H 'nocolon'`", "`Name: value`"),
+        (["-H", "A: b\r\nC: d"], "`-H 'A: b\\r\\nC: d'`", "on one line"),
+        (["--body", "@nowhere"], "`--body @nowhere`", "No such file"),
+        (["--nonsense"], "--nonsense", "no such option"),
+    ],
+)
+def test_a_bad_value_is_refused_by_option_value_and_expectation(said, options, named, expected):
+    done = said("load", NOBODY_HOME, *options)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+    assert named in done.err
+    assert expected in done.err
+
+
+@pytest.mark.parametrize("path", ["/a b", "/a\tb", "/a\nb"])
+def test_blanks_in_the_address_are_not_sent(said, path):
+    done = said("load", f"http://127.0.0.1:9{path}", "-n", "1")
+    assert done.status == 2
+
+
+def test_a_name_without_an_address_is_told(said):
+    done = said(
+        "load", "http://nowhere.invalid/", "--allow-host", "nowhere.invalid", "-n", "1", "--timeout", "1s"
+    )
+    assert done.status == 3
+    assert "no address for `nowhere.invalid`" in done.err

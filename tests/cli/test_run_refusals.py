@@ -1,0 +1,316 @@
+"""`prony run` says what is wrong before anything is built or started, and `--dry-run` starts nothing."""
+
+import re
+
+import pytest
+
+STUDY = """\
+format = 1
+name = "two"
+title = "Two servers"
+
+[[subjects]]
+server = ["wsgiref", "waitress"]
+app = ["hello", "flask-hello"]
+
+[[workloads]]
+loop = "open"
+rate = 550
+
+[profiles.quick]
+blocks = 5
+duration = "2s"
+
+[profiles.full]
+blocks = 10
+duration = "1m"
+"""
+
+APP = """\
+def app(environ, start_response):
+    start_response("200 OK", [("Content-Length", "2")])
+    return [b"hi"]
+"""
+
+
+@pytest.fixture
+def refused(said, folder):
+    """Run a command that must be refused, with 2 and without a trace; return what it said."""
+    (folder / "two.toml").write_text(STUDY)
+    (folder / "shop.py").write_text(APP)
+    before = sorted(folder.iterdir())
+
+    def run(*arguments):
+        done = said("run", *arguments)
+        assert (done.status, done.out) == (2, "")
+        assert done.err.startswith("error: ")
+        assert sorted(folder.iterdir()) == before
+        return done.err
+
+    return run
+
+
+def own(*arguments):
+    return ("--app", "shop:app", "--servers", "wsgiref", *arguments)
+
+
+# --- what is to be measured -------------------------------------------------------------------------------
+
+
+def test_neither_study_nor_app_is_refused_with_examples_of_both(refused):
+    assert refused() == (
+        "error: name a study, or your own app with `--app module:attribute`\n\n"
+        "hint: prony run embedded-servers; prony run --help\n"
+    )
+
+
+def test_both_study_and_app_are_refused(refused):
+    assert "name a study, or your own app" in refused("two.toml", *own())
+
+
+def test_an_unknown_study_is_told_with_the_nearest(refused):
+    told = refused("embeded-servers")
+    assert "there is no study `embeded-servers`" in told
+    assert "did you mean `embedded-servers`?" in told
+
+
+def test_an_unknown_profile_is_told_with_those_that_there_are(refused):
+    assert "study `two` has no profile `fast`; it has quick, full" in refused("two.toml", "--profile", "fast")
+
+
+def test_only_that_fits_nothing_is_told_with_the_subjects(refused):
+    told = refused("two.toml", "--only", "nginx*")
+    assert "`--only nginx*` fits no subject of `two`" in told
+    assert "wsgiref+hello, wsgiref+flask-hello, waitress+hello, waitress+flask-hello" in told
+
+
+def test_an_unknown_server_is_told_with_the_nearest(refused):
+    told = refused("--app", "shop:app", "--servers", "wsgiref,waitres")
+    assert "there is no server `waitres`" in told
+    assert "`waitress`" in told
+
+
+def test_a_server_that_cannot_call_the_app_is_told(refused):
+    assert "`uvicorn` speaks asgi, but the app `shop` offers wsgi" in refused(
+        "--app", "shop:app", "--servers", "uvicorn"
+    )
+
+
+# --- a study's file ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "rate = 550",
+            'rate = "fast"',
+            "two.toml:11 workloads.0.rate: found `fast`; expected requests per second",
+        ),
+        ('"2s"', '"2"', "two.toml:15 profiles.quick.duration: found `2`; expected a number and a unit"),
+        ("blocks = 5", "blocks = 0", "two.toml:14 profiles.quick.blocks: found `0`; expected"),
+        ("blocks = 5", "bloks = 5", "two.toml:14 profiles.quick.bloks: "),
+        ('"open"', '"half-open"', "two.toml:10 workloads.0.loop: found `half-open`; expected"),
+        ("rate = 550", "", "two.toml:9 workloads.0: "),
+        (
+            'server = ["wsgiref", "waitress"]',
+            "server = []",
+            "two.toml:6 subjects.0.server: found `a list`; expected at least one",
+        ),
+        ("format = 1", "format = 2", "two.toml:1 format: found `2`; expected"),
+        ('name = "two"', 'name = "Two of them"', "two.toml:2 name: found `Two of them`; expected"),
+        ("[[workloads]]", "[[workloads]", "two.toml:9: is not TOML"),
+        ("rate = 550", "rate = inf", "two.toml:11 workloads.0.rate: found `inf`; expected"),
+    ],
+)
+def test_a_mistake_in_a_study_is_told_by_file_line_and_field(refused, folder, old, new, told):
+    (folder / "two.toml").write_text(STUDY.replace(old, new, 1))
+    assert told in refused("two.toml")
+
+
+def test_all_mistakes_of_a_file_are_told_at_once(refused, folder):
+    (folder / "two.toml").write_text(STUDY.replace("550", "0").replace('"2s"', '"2"').replace("10", '"ten"'))
+    assert refused("two.toml").count("two.toml:") == 3
+
+
+def test_a_study_that_is_no_text_is_told(refused, folder):
+    (folder / "two.toml").write_bytes(b"name = '\xff'\n")
+    assert "two.toml:1: is not UTF-8 text" in refused("two.toml")
+
+
+def test_a_study_that_names_what_the_catalogue_does_not_have_is_told(refused, folder):
+    (folder / "two.toml").write_text(STUDY.replace('"waitress"', '"waitres"'))
+    assert "there is no server `waitres`" in refused("two.toml")
+    (folder / "two.toml").write_text(STUDY.replace('"flask-hello"', '"flask-hallo"'))
+    assert "there is no app `flask-hallo`" in refused("two.toml")
+
+
+# --- settings, variables, files ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("waitress", "`--set waitress`: expected `server.key=value`, such as `gunicorn.workers=4`"),
+        ("waitress.threads", "expected `server.key=value`"),
+        ("threads=4", "expected `server.key=value`"),
+        ("waitres.threads=4", "there is no server `waitres`"),
+        ("gunicorn.workers=4", "no subject runs `gunicorn`; the servers are wsgiref, waitress"),
+        ("waitress.colour=4", "`--set waitress.colour=4`: expected one of the settings"),
+        ("waitress.threads=many", "`--set waitress.threads=many`: expected a whole number from 1 to"),
+        ("waitress.threads=0", "`--set waitress.threads=0`: expected a whole number from 1 to"),
+        ("wsgiref.request_log=maybe", "`--set wsgiref.request_log=maybe`: expected"),
+    ],
+)
+def test_a_setting_that_nothing_takes_is_refused(refused, setting, told):
+    assert told in refused("two.toml", "--set", setting)
+
+
+@pytest.mark.parametrize(
+    ("variable", "told"),
+    [
+        ("1A=2", "`--env 1A`: expected a variable's name, or `NAME=value`"),
+        ("=2", "`--env `: expected a variable's name"),
+        ("PRONY_NOT_SET_HERE", "`--env PRONY_NOT_SET_HERE`: no such variable is set here"),
+    ],
+)
+def test_a_variable_that_is_none_is_refused(refused, variable, told):
+    assert told in refused(*own("--env", variable))
+
+
+def test_a_file_of_variables_that_is_not_there_is_told(refused):
+    assert "`--env-file nowhere`: cannot read it" in refused(*own("--env-file", "nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("app", "told"),
+    [
+        ("shop", "`shop` does not name an application; expected `module:attribute`"),
+        ("shop:", "does not name an application"),
+        (":app", "does not name an application"),
+        ("shop:app()", "does not name an application"),
+        ("../shop:app", "does not name an application"),
+        ("store:app", "has no module `store`: neither `store.py` nor a package"),
+        ("shop.inner:app", "has no module `shop.inner`"),
+    ],
+)
+def test_an_app_that_is_not_there_is_told(refused, app, told):
+    assert told in refused("--app", app, "--servers", "wsgiref")
+
+
+def test_a_folder_that_is_not_there_is_told(refused):
+    assert "is not a folder; expected the one that `shop` is imported from" in refused(
+        *own("--dir", "nowhere")
+    )
+
+
+@pytest.mark.parametrize("option", ["--requirements", "--python"])
+def test_a_file_that_is_not_there_is_told_by_its_option(refused, option):
+    assert f"`{option} nowhere`: there is no such file" in refused(*own(option, "nowhere"))
+
+
+def test_an_archive_is_never_overwritten(refused, folder):
+    told = refused("two.toml", "--out", "two.toml")
+    assert "`two.toml` exists already" in told
+    assert (folder / "two.toml").read_text() == STUDY
+
+
+def test_an_archive_in_a_folder_that_is_not_there_is_told(refused):
+    assert "is not a folder that can be written to" in refused("two.toml", "--out", "nowhere/two.prony")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["-c", "0"], "`-c 0`: expected one or more counts"),
+        (["-c", "1,x"], "`-c 1,x`: expected one or more counts"),
+        (["--rate", "-5"], "`--rate`: `-5` is not a rate"),
+        (["--duration", "0s"], "`--duration 0s`: expected more than nothing"),
+        (["--warmup", "2"], "`--warmup`: `2` is not a duration"),
+        (["--timeout", "0ms"], "`--timeout 0ms`: expected more than nothing"),
+        (["--repeats", "0"], "`--repeats 0`: expected at least 1"),
+        (
+            ["--seed", "9223372036854775808"],
+            "`--seed 9223372036854775808`: expected at most 9223372036854775807",
+        ),
+        (["--path", "x"], "`x` is not a path; expected one that starts with `/`"),
+        (["--net", "bridged"], "`--net bridged`: expected `isolated` or `host`"),
+        (["--interface", "cgi"], "`--interface cgi`: expected one of 'wsgi'"),
+        (["--servers", ","], "`--servers ,`: expected one or more servers"),
+        (["--expect-status", "99"], "`--expect-status 99`: expected at least 100"),
+        (["--expect-body", "@nowhere"], "cannot read `nowhere`"),
+        (["--run-as", "no-such-user"], "`--run-as no-such-user`: this machine has no such user"),
+        (["--catalog", "nowhere.toml"], "`nowhere.toml` is neither a file nor a folder"),
+        (["--engine-threads", "0"], "`--engine-threads 0`: expected at least 1"),
+    ],
+)
+def test_a_bad_value_is_refused_by_option_value_and_expectation(refused, options, told):
+    assert told in refused(*own(), *options)
+
+
+# --- the dry run ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def dry(said, folder, monkeypatch):
+    """Run `--dry-run` where starting a process is a failure."""
+    (folder / "two.toml").write_text(STUDY)
+    (folder / "shop.py").write_text(APP)
+    before = sorted(folder.iterdir())
+
+    def start(*arguments, **options):
+        raise AssertionError(f"a dry run starts {arguments}")
+
+    monkeypatch.setattr("subprocess.Popen.__init__", start)
+    monkeypatch.setattr("os.posix_spawn", start)
+    monkeypatch.setattr("os.fork", start)
+
+    def run(*arguments):
+        done = said("run", *arguments, "--dry-run")
+        assert (done.status, done.err) == (0, "")
+        assert sorted(folder.iterdir()) == before
+        return done.out
+
+    return run
+
+
+def test_a_dry_run_lists_every_cell_with_its_command_and_starts_nothing(dry):
+    shown = dry("two.toml")
+    assert "4 cells x 5 blocks, seed 1, profile quick" in shown
+    assert "waitress+flask-hello: open loop, 550/s constant, 2 s, GET /" in shown
+    assert shown.count("waitress-serve --listen=127.0.0.1:8000") == 2
+    assert "20 trials, about" in shown
+
+
+def test_a_dry_run_shows_what_was_set(dry):
+    assert "--threads=7" in dry("two.toml", "--set", "waitress.threads=7")
+
+
+def test_the_setting_of_a_server_may_be_an_expression_of_its_cpus(dry):
+    assert re.search(r"--threads=[0-9]+0 ", dry("two.toml", "--set", "waitress.threads=10*{cpus}"))
+
+
+def test_a_dry_run_of_ones_own_app_shows_its_grid(dry):
+    shown = dry(
+        "--app", "shop:app", "--servers", "wsgiref,gunicorn", "-c", "10,100", "--path", "/x", "-m", "post"
+    )
+    assert "shop:app on 2 servers" in shown
+    assert "gunicorn+shop: closed loop, 100 connections, 10 s, POST /x" in shown
+    assert "12 trials" in shown
+
+
+def test_a_list_of_servers_may_hold_blanks(dry):
+    assert "2 cells" in dry("--app", "shop:app", "--servers", " wsgiref, gunicorn ,")
+
+
+def test_only_and_profile_narrow_a_dry_run(dry):
+    shown = dry("two.toml", "--only", "waitress+fl*", "--profile", "full")
+    assert "1 cells x 10 blocks" in shown or "1 cell x 10 blocks" in shown
+    assert "wsgiref" not in shown
+
+
+def test_the_built_in_study_is_eight_subjects_at_550_a_second_in_under_ten_minutes(dry):
+    shown = dry("embedded-servers")
+    assert shown.count("open loop, 550/s constant") == 8
+    assert "40 trials, about" in shown
+    assert int(shown.rpartition("about ")[2].split(" min")[0]) < 10
