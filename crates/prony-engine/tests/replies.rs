@@ -149,6 +149,20 @@ fn t32_a_post_that_meets_a_close_is_not_sent_again() {
 }
 
 #[test]
+fn t32_a_request_is_sent_again_once_and_no_more() {
+    let server = Scripted::start(|number, stream, count| {
+        count.fetch_add(u64::from(read_request(stream)), Ordering::Relaxed);
+        if number == 0 {
+            reply(stream);
+            count.fetch_add(u64::from(read_request(stream)), Ordering::Relaxed);
+        }
+    });
+    let recording = Load::closed(server.port, 1).requests(10).run();
+    assert_eq!((recording.account.ok, recording.account.eof), (1, 9));
+    assert_eq!((recording.connections.retried, server.counted()), (1, 11));
+}
+
+#[test]
 fn without_keep_alive_each_request_has_its_connection() {
     let server = start("{}");
     for load in in_both_loops(server.port(), 100) {

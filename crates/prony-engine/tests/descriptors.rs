@@ -1,0 +1,29 @@
+//! A process without descriptors to spare; in a process of its own, for the limit holds for all of it.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::Load;
+use std::net::TcpListener;
+
+#[test]
+fn t41_descriptors_that_are_missing_here_are_no_failure_of_the_server() {
+    // It accepts nothing; the kernel completes the handshakes.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let limit = libc::rlimit {
+        rlim_cur: 60,
+        rlim_max: 60,
+    };
+    // SAFETY: `limit` is valid for reads.
+    let result = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    assert_eq!(result, 0);
+    let load = Load::closed(listener.local_addr().unwrap().port(), 90);
+    let account = load.duration_ms(100).grace_ms(0).run().account;
+    assert!((30..60).contains(&account.in_flight_at_end), "{account:?}");
+    assert!(account.client_no_descriptor >= 30, "{account:?}");
+    assert_eq!(
+        account.in_flight_at_end + account.client_no_descriptor,
+        account.scheduled
+    );
+}
