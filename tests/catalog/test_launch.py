@@ -1,9 +1,7 @@
 """From an entry to a command: placeholders, settings and their ranges, what a person would type."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from dataclasses import replace
 
 import pytest
 

@@ -197,6 +197,10 @@ def test_a_log_without_end_is_cut_to_its_last_lines(tmp_path):
     assert "line 996" not in text
 
 
+class Check:
+    name, level, found, wanted, command = "open files", "fail", "1,024", "10,100", "ulimit -n 10100"
+
+
 def test_a_machine_that_is_not_fit_says_what_mends_it():
     text = shown(host_document(build.FINGERPRINT, [Check()]), 100)
     assert "AMD EPYC 7B13, 2 CPUs, 8.00 GiB, kernel 6.1.0-18-amd64, virtual machine" in text
