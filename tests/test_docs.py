@@ -1,0 +1,200 @@
+"""What the documentation says is so: examples parse, names exist, links lead somewhere."""
+
+import json
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from prony.catalog.entry import ServerEntry
+from prony.cli.main import COMMANDS, app
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
+REFERENCE = DOCS / "reference"
+LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def ident(page):
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page, language):
+    return [text for kind, text in FENCE.findall(page.read_text()) if kind == language]
+
+
+def first_cells(page, heading=""):
+    """Return the code words in the first column of a page's tables, after ``heading``."""
+    text = page.read_text().partition(heading)[2] if heading else page.read_text()
+    rows = re.findall(r"^\| (`.+?) \|", text, re.MULTILINE)
+    return {word for row in rows for word in re.findall(r"`([^`]+)`", row)}
+
+
+def anchor(heading):
+    kept = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
+    return kept.strip().replace(" ", "-")
+
+
+def options_of(name):
+    command = get_command(app).commands[name]
+    return {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+
+
+@pytest.fixture(scope="module")
+def recording():
+    """A Recording of the engine itself, of an open loop against the reference server."""
+    from prony import _engine
+
+    with _engine.ReferenceServer(json.dumps({"port": 0})) as server:
+        (text,) = blocks(REFERENCE / "engine-wire.md", "json")[:1]
+        spec = json.loads(text)
+        spec["target"]["port"] = server.port
+        spec["cpus"] = None
+        spec["workload"]["loop"] = {
+            **{"kind": "open", "rate_per_s": 200.0, "arrivals": "constant", "seed": 1, "connections": 4}
+        }
+        spec["workload"]["stop"]["duration_ns"] = 300_000_000
+        events = []
+        found = _engine.run(json.dumps(spec), lambda event: events.append(json.loads(event)))
+    return {**json.loads(found), "events": events}
+
+
+# --- examples ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ident)
+def test_json_examples_parse(page):
+    for text in blocks(page, "json"):
+        json.loads(text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ident)
+def test_toml_examples_parse(page):
+    for text in blocks(page, "toml"):
+        tomllib.loads(text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ident)
+def test_links_lead_to_files_and_headings_that_there_are(page):
+    broken = []
+    for target in LINK.findall(page.read_text()):
+        path, _, heading = target.partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        file = (page.parent / path) if path else page
+        if not file.exists():
+            broken.append(target)
+        elif heading and file.suffix == ".md":
+            headings = re.findall(r"^#+ (.+)$", file.read_text(), re.MULTILINE)
+            if heading not in {anchor(text) for text in headings}:
+                broken.append(target)
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ident)
+def test_commands_in_the_text_use_options_that_there_are(page):
+    names = [name for name, _, _ in COMMANDS]
+    for line in re.findall(r"^\$? ?(?:\./)?prony (\w+ .*)$", page.read_text(), re.MULTILINE):
+        words = shlex.split(line.replace("\\", ""), comments=True)
+        assert words[0] in names, line
+        used = {word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-zA-Z]", word)}
+        assert used - options_of(words[0]) - {"--help", "-h"} == set(), line
+
+
+# --- the engine's border ----------------------------------------------------------------------------------
+
+
+def test_the_example_of_a_specification_is_one_that_the_engine_takes(recording):
+    assert recording["account"]["ok"] == 60
+
+
+def test_the_classes_of_the_account_are_those_of_a_recording(recording):
+    page = REFERENCE / "engine-wire.md"
+    documented = json.loads(blocks(page, "json")[1])["account"]
+    assert set(documented) == set(recording["account"])
+    described = first_cells(page, "**Account.**")
+    assert set(recording["account"]) - {"scheduled"} <= described
+
+
+def test_the_example_of_a_recording_has_the_keys_of_a_real_one(recording):
+    def keys(value, path=""):
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                yield f"{path}.{key}"
+                yield from keys(inner, f"{path}.{key}")
+        if isinstance(value, list) and value:
+            yield from keys(value[0], f"{path}[]")
+
+    example = json.loads(blocks(REFERENCE / "engine-wire.md", "json")[1])
+    free = (".account.bad_status.", ".spec.", ".events", ".error_samples[]")
+    documented = {key for key in keys(example) if not key.startswith(free)}
+    real = {key for key in keys(recording) if not key.startswith(free)}
+    assert documented - real == set()
+    # Distributions are written out once.
+    shape = re.compile(r"\.(count|min_ns|max_ns|sum_ns|histogram)$")
+    assert {key for key in real - documented if not shape.search(key)} == set()
+
+
+def test_the_events_are_those_that_the_engine_tells(recording):
+    text = (REFERENCE / "engine-wire.md").read_text()
+    assert all(f'"event": "{event["event"]}"' in text for event in recording["events"])
+
+
+# --- the other references ---------------------------------------------------------------------------------
+
+
+def test_the_json_of_a_load_has_the_documented_keys(recording):
+    from prony.analysis.load_json import load_result
+
+    page = REFERENCE / "load-json.md"
+    result = load_result(recording)
+    top = first_cells(page) & set(result)
+    assert set(result) - top == set()
+    summary = result["latency"]["ok"]["response_ns"]
+    assert set(summary) <= first_cells(page, "## `latency`")
+    assert set(summary["percentiles"]) <= set(re.findall(r'`"([\d.]+)"`', page.read_text()))
+
+
+def test_the_json_of_a_report_has_the_documented_keys(tmp_path):
+    from golden.build import study_two
+    from prony.archive import open_archive
+    from prony.report.json_report import report_json
+
+    study_two(tmp_path / "two.prony")
+    with open_archive(tmp_path / "two.prony") as archive:
+        report = report_json(archive)
+    page = REFERENCE / "report-json.md"
+    words = set(re.findall(r"`([\w./\[\]]+)`", page.read_text()))
+    (group, *_) = report["groups"]
+    for part in (report, group, group["cells"][0], group["answer"]):
+        assert set(part) - words == set()
+
+
+def test_the_keys_of_an_entry_are_documented():
+    page = (REFERENCE / "catalogue-format.md").read_text()
+    documented = set(re.findall(r"`([a-z_]+)[^`]*`", page))
+    assert set(ServerEntry.model_fields) - documented == set()
+
+
+def test_every_column_of_an_archive_is_documented():
+    from sqlite3 import connect
+
+    schema = (ROOT / "python/prony/archive/schema.sql").read_text()
+    database = connect(":memory:")
+    database.executescript(schema)
+    page = (DOCS / "archive-format.md").read_text()
+    tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    missing = [
+        f"{table}.{column[1]}"
+        for table in tables
+        if not table.startswith("sqlite_")
+        for column in database.execute(f"PRAGMA table_info({table})")
+        if column[1] not in page
+    ]
+    database.close()
+    assert missing == []
