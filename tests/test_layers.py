@@ -1,0 +1,244 @@
+"""The rules of the design that no type checker knows: who imports whom, and that every list is complete."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import prony
+
+ROOT = Path(prony.__file__).parent
+# From below to above: a module imports from its own layer and from those before it. The longest name wins.
+LAYERS = (
+    ("units",),
+    ("errors",),
+    ("metrics",),
+    ("model",),
+    ("runas",),
+    ("archive",),
+    (
+        *("analysis", "diagnosis", "plan"),
+        *(
+            "report.document",
+            "report.words",
+            "report.tables",
+            "report.reading",
+            "report.study",
+            "report.load",
+        ),
+    ),
+    ("catalog", "host", "sandbox", "monitor", "engine"),
+    ("trial",),
+    ("study",),
+    ("report",),
+    ("cli", "__main__"),
+)
+PURE = ("units", "errors", "metrics", "model", "analysis", "diagnosis", "plan")
+PURE_REPORT = ("report.document", "report.words", "report.tables", "report.study", "report.load")
+DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
+# Who may know the compiled engine, and what for.
+KNOWS_THE_ENGINE = {
+    "analysis.distribution": "histograms",
+    "cli.main": "its version",
+    "cli.reference": "the reference server",
+    "engine.child": "the load of a trial",
+    "engine.local": "a load without a study",
+    "monitor.native": "samples of processes",
+}
+
+
+@cache
+def modules():
+    """Return the package's modules by name, without `prony.`; apps of the catalogue are data."""
+    files = [file for file in ROOT.rglob("*.py") if not file.is_relative_to(ROOT / "catalog" / "apps")]
+    names = {file: file.relative_to(ROOT).with_suffix("").parts for file in files}
+    found = {".".join(name[:-1] if name[-1] == "__init__" else name): file for file, name in names.items()}
+    return {name: file for name, file in sorted(found.items()) if name}
+
+
+@cache
+def tree(name):
+    return ast.parse(modules()[name].read_text())
+
+
+def imports(name):
+    """Yield module and name of all that a module imports, wherever in it."""
+    for node in ast.walk(tree(name)):
+        match node:
+            case ast.Import(names):
+                yield from ((alias.name, None) for alias in names)
+            case ast.ImportFrom(module, names):
+                assert node.level == 0, f"{name} imports by a relative name"
+                yield from ((module, alias.name) for alias in names)
+
+
+@cache
+def own_imports(name):
+    """Return what a module imports of this package: module (without `prony.`) and name."""
+    return tuple(_own_imports(name))
+
+
+def _own_imports(name):
+    for module, imported in imports(name):
+        if module == "prony" and imported:
+            yield (imported, None) if imported in modules() or imported == "_engine" else ("", imported)
+        elif module.startswith("prony."):
+            full = f"{module}.{imported}".removeprefix("prony.")
+            yield (full, None) if full in modules() else (module.removeprefix("prony."), imported)
+
+
+def layer(name):
+    fits = [
+        (len(prefix), rank)
+        for rank, prefixes in enumerate(LAYERS)
+        for prefix in prefixes
+        if name == prefix or name.startswith(f"{prefix}.")
+    ]
+    assert fits, f"`{name}` is in no layer"
+    return max(fits)[1]
+
+
+def under(name, prefixes):
+    return any(name == prefix or name.startswith(f"{prefix}.") for prefix in prefixes)
+
+
+# --- who imports whom -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_a_module_imports_only_from_its_layer_and_those_below(name):
+    above = [
+        module
+        for module, _ in own_imports(name)
+        if module not in ("", "_engine", "report") and layer(module) > layer(name)
+    ]
+    assert above == []
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(modules()) if under(name, PURE + PURE_REPORT)])
+def test_pure_modules_know_no_files_processes_or_sockets(name):
+    assert {module.partition(".")[0] for module, _ in imports(name)} & DOES_IO == set()
+
+
+def test_the_compiled_engine_is_known_in_few_named_places():
+    knows = {
+        name
+        for name in modules()
+        if any("_engine" in module.split(".") or imported == "_engine" for module, imported in imports(name))
+    }
+    assert knows == set(KNOWS_THE_ENGINE)
+
+
+def test_the_command_line_is_imported_by_nobody():
+    users = {name for name in modules() for module, _ in own_imports(name) if under(module, ("cli",))}
+    assert users == {name for name in users if under(name, ("cli", "__main__"))}
+
+
+def test_the_command_line_starts_without_the_libraries_of_its_commands():
+    script = "import sys, prony.cli.main; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()).isdisjoint({"numpy", "scipy", "pydantic", "sqlite3"})
+
+
+# --- what a module offers ---------------------------------------------------------------------------------
+
+
+def offered(name):
+    for node in tree(name).body:
+        match node:
+            case ast.Assign(targets=[ast.Name("__all__")], value=value):
+                return ast.literal_eval(value)
+    return None
+
+
+def with_list():
+    return [name for name in sorted(modules()) if name not in ("__main__", "catalog.pip_settings")]
+
+
+@pytest.mark.parametrize("name", with_list())
+def test_what_a_module_lists_is_there(name):
+    listed = offered(name) or []
+    module = importlib.import_module(f"prony.{name}")
+    assert [entry for entry in listed if not hasattr(module, entry)] == []
+    assert len(set(listed)) == len(listed)
+
+
+@pytest.mark.parametrize("name", with_list())
+def test_what_others_take_from_a_module_is_listed(name):
+    taken = {
+        imported
+        for other in modules()
+        for module, imported in own_imports(other)
+        if module == name and imported
+    }
+    assert taken - set(offered(name) or []) == set()
+
+
+@pytest.mark.parametrize("name", with_list())
+def test_every_module_says_what_it_is_for(name):
+    assert ast.get_docstring(tree(name)), f"`{name}` has no docstring"
+
+
+# --- registries -------------------------------------------------------------------------------------------
+
+
+def files_of(folder):
+    return {file.stem for file in (ROOT / folder).glob("*.py")} - {"__init__"}
+
+
+def test_every_diagnosis_is_in_the_list_of_rules():
+    from prony.diagnosis import RULES
+
+    assert {rule.__module__.rpartition(".")[2] for rule in RULES} == files_of("diagnosis") - {"evidence"}
+
+
+def test_every_monitor_is_listed():
+    from prony.monitor import MONITORS
+
+    assert set(MONITORS) == files_of("monitor") - {"base", "machine", "native"}
+    assert {kind.__module__.rpartition(".")[2] for kind in MONITORS.values()} == set(MONITORS)
+
+
+def test_every_kind_of_sandbox_that_a_plan_may_name_is_listed():
+    from typing import get_args, get_type_hints
+
+    from prony.model import SandboxChoice
+    from prony.sandbox import SANDBOXES
+
+    assert set(get_args(get_type_hints(SandboxChoice)["kind"])) == set(SANDBOXES)
+    assert set(SANDBOXES) <= files_of("sandbox")
+
+
+def test_the_engine_that_is_taken_by_default_is_listed():
+    from prony.engine import ENGINES
+    from prony.model import EngineChoice
+
+    assert EngineChoice().name in ENGINES
+
+
+def test_every_format_of_the_report_is_there():
+    from prony.report import FORMATS
+
+    for target in FORMATS.values():
+        module, _, attribute = target.partition(":")
+        assert hasattr(importlib.import_module(module), attribute)
+
+
+def test_every_command_is_listed():
+    from prony.cli.main import COMMANDS
+
+    with_epilog = {name.removeprefix("cli.") for name in modules() if "EPILOG" in (offered(name) or [])}
+    assert {command.__module__.rpartition(".")[2] for _, command, _ in COMMANDS} == with_epilog
+
+
+def test_every_shared_part_of_the_command_line_is_used():
+    from prony.cli.main import COMMANDS
+
+    commands = {command.__module__.removeprefix("prony.") for _, command, _ in COMMANDS}
+    parts = {name for name in modules() if under(name, ("cli",))} - commands - {"cli", "cli.main"}
+    used = {module for name in modules() for module, _ in own_imports(name)}
+    assert parts <= used
