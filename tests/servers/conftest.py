@@ -1,0 +1,67 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from commands import Prony, cache, folder, prony  # noqa: F401 - fixtures
+from prony.archive import open_archive
+from servers.world import processes_of
+
+SHORT = """\
+format = 1
+name = "short"
+title = "Embedded servers, briefly"
+
+[[subjects]]
+server = ["gunicorn-embedded", "tornado", "twisted", "wsgiref"]
+app = ["falcon-hello", "flask-hello"]
+
+[[workloads]]
+loop = "open"
+rate = 550
+
+[profiles.quick]
+blocks = 2
+warmup = "500ms"
+duration = "2s"
+timeout = "2s"
+"""
+
+
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.servers)
+
+
+@pytest.fixture
+def short(folder: Path) -> Path:  # noqa: F811
+    """The built-in study with two blocks of two seconds."""
+    (folder / "short.toml").write_text(SHORT)
+    return folder / "short.toml"
+
+
+@pytest.fixture
+def nothing_left(prony: Prony):  # noqa: F811
+    """Checks, after the test, that no server runs and no folder of a run stands."""
+    yield
+    assert processes_of(prony.cache) == []
+    assert not list((prony.cache / "run").glob("*"))
+
+
+@pytest.fixture
+def trials():
+    """Return the trials of an archive."""
+
+    def read(path):
+        with open_archive(path) as archive:
+            return [record.trial for record in archive.trials()]
+
+    return read
+
+
+@pytest.fixture(autouse=True)
+def two_cpus():
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs two CPUs: one for the server, one for the generator")

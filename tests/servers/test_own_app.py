@@ -1,0 +1,170 @@
+"""A user's own application: installed with what it needs, measured on several servers, judged by replies."""
+
+import pytest
+
+from prony.archive import open_archive
+from prony.model import Failed, Ok
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+FLASK_APP = """\
+import humanize
+from flask import Flask, request
+
+app = Flask(__name__)
+
+
+@app.get("/")
+def index():
+    return f"{humanize.intcomma(1234567)} greetings to {request.args.get('name', 'nobody')}"
+"""
+
+# `hits` counts the requests of the process.
+COUNTING_APP = """\
+import os
+
+hits = 0
+
+
+def app(environ, start_response):
+    global hits
+    hits += 1
+    {body}
+    start_response("{status}", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+    return [b"hi"]
+"""
+
+
+MOODY_APP = """\
+def app(environ, start_response):
+    is_gunicorn = "gunicorn" in environ["SERVER_SOFTWARE"]
+    start_response("200 OK" if is_gunicorn else "418 I'm a teapot", [("Content-Length", "2")])
+    return [b"hi"]
+"""
+
+ECHO_APP = """\
+def app(environ, start_response):
+    body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+    reply = environ["REQUEST_METHOD"].encode() + b" " + body
+    start_response("200 OK", [("Content-Length", str(len(reply)))])
+    return [reply]
+"""
+
+
+def write(folder, status="200 OK", body="pass"):
+    (folder / "shop.py").write_text(COUNTING_APP.format(status=status, body=body))
+
+
+def run(*more, servers="wsgiref"):
+    return (
+        *(
+            "run",
+            "--app",
+            "shop:app",
+            "--servers",
+            servers,
+            "--repeats",
+            "1",
+            "-c",
+            "2",
+            "--out",
+            "out.prony",
+        ),
+        *("--duration", "500ms", "--warmup", "100ms", "--timeout", "2s", *more),
+    )
+
+
+def test_an_app_with_requirements_of_its_own_runs_on_three_servers(prony, folder, trials):
+    (folder / "shop.py").write_text(FLASK_APP)
+    (folder / "requirements.txt").write_text("flask==3.1.2\nhumanize==4.12.3\n")
+    done = prony(
+        *run("--requirements", "requirements.txt", "-c", "10", "--duration", "2s", "--warmup", "500ms"),
+        *("--servers", "gunicorn,waitress,uwsgi", "--path", "/?name=you"),
+        timeout_s=300,
+    )
+    assert done.status == 0, done.err
+    assert [trial.outcome for trial in trials(folder / "out.prony")] == [Ok()] * 3
+    assert all(trial.recording["account"]["ok"] > 100 for trial in trials(folder / "out.prony"))
+    with open_archive(folder / "out.prony") as archive:
+        subjects = archive.subjects()
+    assert sorted(subjects) == ["gunicorn+shop", "uwsgi+shop", "waitress+shop"]
+    for subject in subjects.values():
+        assert subject.packages["flask"] == "3.1.2"
+        assert subject.packages["humanize"] == "4.12.3"
+        assert subject.server_version
+
+
+def test_the_apps_variables_reach_it_and_their_values_do_not_reach_the_archive(prony, folder, trials):
+    write(folder, body='assert os.environ["TOKEN"] == "s3cr3t-word", dict(os.environ)')
+    done = prony(*run("--env", "TOKEN=s3cr3t-word"))
+    assert done.status == 0, done.err
+    assert trials(folder / "out.prony")[0].recording["account"]["bad_status"] == {}
+    assert b"s3cr3t-word" not in (folder / "out.prony").read_bytes()
+
+
+def test_a_contract_that_is_broken_is_a_failure_before_any_load(prony, folder, trials):
+    write(folder)
+    done = prony(*run("--expect-body", "something else"))
+    assert done.status == 3
+    (trial,) = trials(folder / "out.prony")
+    assert isinstance(trial.outcome, Failed)
+    assert trial.outcome.stage == "contract"
+    assert trial.recording is None
+    assert "failed at contract" in done.err
+
+
+def test_replies_that_differ_between_servers_are_told_before_the_load(prony, folder):
+    (folder / "shop.py").write_text(MOODY_APP)
+    done = prony(*run(servers="gunicorn,wsgiref"), timeout_s=120)
+    assert "the replies to the probe differ" in done.err
+    assert "wsgiref+shop: status 418" in done.err
+    assert "gunicorn+shop: status 200" in done.err
+
+
+def test_an_app_that_answers_500_is_measured_but_never_wins(prony, folder, trials):
+    write(folder, status="500 Internal Server Error")
+    done = prony(*run("--json", "out.json"))
+    assert done.status == 0, done.err
+    assert "every subject answers the probe so: status 500" in done.err
+    (trial,) = trials(folder / "out.prony")
+    assert trial.outcome == Ok()
+    assert trial.recording["account"]["ok"] == 0
+    assert list(trial.recording["account"]["bad_status"]) == ["500"]
+    report = prony("report", "out.prony", "--json").json
+    (group,) = report["groups"]
+    assert group["cells"][0]["qualified"] is False
+    assert group["answer"]["leader"] is None
+    assert "500" in done.out
+
+
+def test_an_app_that_dies_at_the_start_is_shown_with_its_last_words(prony, folder, trials):
+    (folder / "shop.py").write_text("import not_installed_here\n")
+    done = prony(*run(servers="wsgiref,gunicorn"), timeout_s=120)
+    assert done.status == 3
+    for trial in trials(folder / "out.prony"):
+        assert isinstance(trial.outcome, Failed)
+        assert trial.outcome.stage == "start"
+        assert "No module named 'not_installed_here'" in trial.log.text
+    assert "No module named 'not_installed_here'" in done.out
+
+
+def test_a_server_that_crashes_under_load_is_a_failure_at_load(prony, folder, trials):
+    write(folder, body="os._exit(3) if hits > 200 else None")
+    done = prony(*run("--duration", "2s"))
+    assert done.status == 3, done.err
+    (trial,) = trials(folder / "out.prony")
+    assert isinstance(trial.outcome, Failed)
+    assert (trial.outcome.stage, trial.outcome.reason) == (
+        "load",
+        "the server exited with status 3 under load",
+    )
+    assert trial.recording is not None
+    assert trial.recording["account"]["connect_refused"] > 0
+
+
+def test_requests_with_a_body_reach_the_app(prony, folder, trials):
+    (folder / "shop.py").write_text(ECHO_APP)
+    done = prony(*run("-m", "POST", "--body", "a=b", "--expect-body", "POST a=b"))
+    assert done.status == 0, done.err
+    account = trials(folder / "out.prony")[0].recording["account"]
+    assert account["scheduled"] == account["ok"] > 0

@@ -1,0 +1,179 @@
+"""Studies with real servers: from the command to the archive, the report, and nothing left."""
+
+import json
+import signal
+
+import pytest
+
+from commands import ended, eventually
+from prony.archive import RunStatus, open_archive
+from prony.model import Failed, Ok, Phase
+from servers.world import processes_of
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+FLASK = 4
+
+
+def study(*more):
+    return ("run", "short.toml", "--only", "*flask*", "--repeats", "1", "--out", "out.prony", *more)
+
+
+def test_a_study_measures_every_subject_and_says_which_to_start(prony, folder, short, trials):
+    done = prony(*study("--json", "out.json"), timeout_s=240)
+    assert done.status == 0, done.err
+    found = trials(folder / "out.prony")
+    assert [trial.outcome for trial in found] == [Ok()] * FLASK
+    for trial in found:
+        account = trial.recording["account"]
+        assert account["scheduled"] == 1100
+        assert trial.recording["distributions"]["ok_response"]["count"] == account["ok"] > 1000
+        assert {Phase.WARMUP, Phase.WINDOW, Phase.DRAIN} <= {sample.phase for sample in trial.samples}
+        assert any(sample.processes for sample in trial.samples)
+        assert trial.counters["PassiveOpens"] >= 0
+        assert [event["event"] for event in trial.events] == ["window_open", "window_close"]
+    assert any(trial.log.text for trial in found)
+
+    report = json.loads((folder / "out.json").read_text())
+    (group,) = report["groups"]
+    assert len(group["cells"]) == FLASK
+    for cell in group["cells"]:
+        assert cell["metrics"]["response_ok_p50"]["mean"] > 0
+        assert cell["metrics"]["rss_peak"]["mean"] > 1_000_000
+    command = group["answer"]["command_line"]
+    last = done.out.rstrip().splitlines()[-4:]
+    assert any(command.splitlines()[0][:40] in line for line in last)
+    assert done.out.rstrip().endswith("(prony report out.prony)")
+
+
+def test_subjects_run_in_the_seeded_order_of_their_block(prony, folder, short, trials):
+    from prony.plan import block_order
+
+    command = (
+        "run",
+        "short.toml",
+        "--only",
+        "wsgiref*",
+        "--seed",
+        "7",
+        "--out",
+        "out.prony",
+        "--repeats",
+        "3",
+    )
+    assert prony(*command, timeout_s=240).status == 0
+    with open_archive(folder / "out.prony") as archive:
+        plan = archive.plan()
+        ran = [(record.trial.block, record.trial.cell_id) for record in archive.trials()]
+    assert ran == [(block, cell.id) for block in range(3) for cell in block_order(plan, block)]
+
+
+# --- ends that nobody planned -----------------------------------------------------------------------------
+
+
+def in_a_later_trial(prony, folder):
+    """Start a study of many trials and return it when it is in the midst of the second one or later."""
+    process = prony.start("run", "short.toml", "--only", "wsgiref*", "--repeats", "50", "--out", "out.prony")
+    line = ""
+    while "[1/100]" not in line:
+        line = process.stderr.readline()
+        assert line, process.communicate()
+    assert eventually(lambda: any("serve.py" in command for _, command in processes_of(prony.cache)), 10)
+    return process
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
+)
+def test_an_interrupted_study_reports_what_it_has_and_leaves_nothing(
+    prony, folder, short, trials, number, status
+):
+    with ended(in_a_later_trial(prony, folder)) as process:
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == status, err
+    assert processes_of(prony.cache) == []
+    assert "Archive: out.prony" in out
+    assert trials(folder / "out.prony")[0].outcome == Ok()
+    with open_archive(folder / "out.prony") as archive:
+        assert archive.runs()[0].status is RunStatus.INTERRUPTED
+
+
+def test_a_killed_study_leaves_its_trials_and_no_server_and_the_next_start_clears_its_folder(
+    prony, folder, short, trials
+):
+    with ended(in_a_later_trial(prony, folder)) as process:
+        process.kill()
+        process.communicate(timeout=10)
+    assert eventually(lambda: not processes_of(prony.cache), 5), processes_of(prony.cache)
+    assert all(trial.outcome == Ok() for trial in trials(folder / "out.prony"))
+    assert len(trials(folder / "out.prony")) >= 1
+    assert list((prony.cache / "run").glob("*"))
+    report = prony("report", "out.prony")
+    assert (report.status, report.err) == (0, "")
+    cleaned = prony("clean")
+    assert cleaned.status == 0
+    assert not list((prony.cache / "run").glob("*"))
+
+
+# --- subjects that cannot ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def impossible(folder):
+    """A catalogue entry that no package index can satisfy, in a study with one that works."""
+    from prony.catalog.loader import BUILT_IN_SERVERS
+
+    text = (BUILT_IN_SERVERS / "wsgiref.toml").read_text()
+    text = text.replace('name = "wsgiref"', 'name = "impossible"')
+    text = text.replace("requirements = []", 'requirements = ["prony-has-no-such-package==1"]')
+    (folder / "impossible.toml").write_text(text)
+    (folder / "pair.toml").write_text(
+        'format = 1\nname = "pair"\ntitle = "Pair"\n'
+        '[[subjects]]\nserver = ["impossible", "wsgiref"]\napp = "hello"\n'
+        '[[workloads]]\nloop = "closed"\nconnections = 2\n'
+        '[profiles.quick]\nblocks = 1\nduration = "500ms"\n'
+    )
+    return ("run", "pair.toml", "--catalog", "impossible.toml", "--out", "out.prony")
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 0), (("--strict",), 3)])
+def test_a_subject_that_cannot_be_installed_does_not_stop_the_others(
+    prony, folder, impossible, trials, options, status
+):
+    done = prony(*impossible, *options, timeout_s=120)
+    assert done.status == status, done.err
+    assert "impossible+hello is unavailable: " in done.err
+    assert "prony-has-no-such-package" in " ".join(done.out.split())
+    assert [trial.outcome for trial in trials(folder / "out.prony")] == [Ok()]
+
+
+def test_a_study_without_a_single_subject_is_no_measurement(prony, folder, impossible):
+    done = prony(*impossible, "--only", "impossible*", timeout_s=120)
+    assert done.status == 3, done.err
+    assert "prony-has-no-such-package" in " ".join(done.out.split())
+
+
+def test_a_trial_that_failed_is_kept_with_its_reason(prony, folder, trials):
+    (folder / "broken.py").write_text("print('about to fail')\nraise RuntimeError('no database')\n")
+    done = prony("run", "--app", "broken:app", "--servers", "wsgiref", "--repeats", "1", "--out", "out.prony")
+    assert done.status == 3, done.err
+    (trial,) = trials(folder / "out.prony")
+    assert isinstance(trial.outcome, Failed)
+    assert trial.outcome.stage == "start"
+    assert "RuntimeError: no database" in trial.log.text
+    assert "RuntimeError: no database" in done.out
+
+
+def test_a_server_of_ones_own_runs_built_in_apps_with_what_they_need(prony, folder, trials):
+    from prony.catalog.loader import BUILT_IN_SERVERS
+
+    text = (BUILT_IN_SERVERS / "wsgiref.toml").read_text().replace('name = "wsgiref"', 'name = "mine"')
+    (folder / "mine.toml").write_text(text)
+    (folder / "study.toml").write_text(
+        'format = 1\nname = "own"\ntitle = "Own"\n[[subjects]]\nserver = "mine"\napp = "flask-hello"\n'
+        '[[workloads]]\nloop = "closed"\nconnections = 2\n[profiles.quick]\nblocks = 1\nduration = "500ms"\n'
+    )
+    done = prony("run", "study.toml", "--catalog", "mine.toml", "--out", "out.prony", timeout_s=120)
+    assert done.status == 0, done.err
+    assert [trial.outcome for trial in trials(folder / "out.prony")] == [Ok()]
