@@ -32,6 +32,7 @@ from prony.catalog.launch import (
     resolved_settings,
 )
 from prony.catalog.loader import Catalog
+from prony.catalog.resolve import built_in_requirements
 from prony.engine import open_engine
 from prony.errors import SubjectError
 from prony.host import available_cpus, fingerprint
@@ -191,7 +192,9 @@ def _requests(study: Study) -> Sequence[EnvironmentRequest]:
         found[key] = EnvironmentRequest(
             key=key,
             server=study.catalog.server(subject.server),
-            app_requirements=None if built_in else subject.app.requirements,
+            # The environment serves all built-in apps: with an entry of the user's own, whose lock did not
+            # come with Prony, it must be asked for what they need.
+            app_requirements=built_in_requirements() if built_in else subject.app.requirements,
             requirements_file=None if built_in else study.requirements_file,
             python=None if built_in else study.python,
         )
