@@ -302,10 +302,10 @@ def _workloads(part: WorkloadDocument, profile: ProfileDocument) -> Iterable[Wor
 
 
 def _loops(part: WorkloadDocument, profile: ProfileDocument) -> Iterable[Loop]:
-    connections = profile.connections or part.connections
     if part.loop == "closed":
-        return (ClosedLoop(count) for count in connections or ())
-    most = (connections or (OpenLoop(1.0).connections,))[0]
+        return (ClosedLoop(count) for count in profile.connections or part.connections or ())
+    # A profile's list is the grid of closed loops; an open loop's number is only a limit.
+    most = (part.connections or (OpenLoop(1.0).connections,))[0]
     return (OpenLoop(rate, part.arrivals, connections=most) for rate in profile.rate or part.rate or ())
 
 
