@@ -34,6 +34,7 @@ LAYERS = (
     ("catalog", "host", "sandbox", "monitor", "engine"),
     ("trial",),
     ("study",),
+    ("check",),
     ("report",),
     ("cli", "__main__"),
 )

@@ -3,6 +3,7 @@
 Must not know how servers are started. `build` does the work for one environment.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +18,14 @@ from prony.runas import RunAs
 if TYPE_CHECKING:
     from prony.catalog.build import Builder
 
-__all__ = ["Environment", "EnvironmentProgress", "EnvironmentRequest", "Unavailable", "prepare"]
+__all__ = [
+    "Environment",
+    "EnvironmentProgress",
+    "EnvironmentRequest",
+    "Unavailable",
+    "prepare",
+    "server_version",
+]
 
 # How often progress is looked for: quick enough for the eye, and a Ctrl-C is seen as soon.
 _POLL_S = 0.1
@@ -103,6 +111,14 @@ def prepare(
     finally:
         builder.end()
         executor.shutdown(wait=True, cancel_futures=True)
+
+
+def server_version(server: ServerEntry, environment: Environment) -> str | None:
+    """Return the version of the server's package, the first that it requires; none: the interpreter's."""
+    if not server.install.requirements:
+        return environment.interpreter
+    name = re.split(r"[^A-Za-z0-9._-]", server.install.requirements[0], maxsplit=1)[0]
+    return environment.packages.get(re.sub(r"[-_.]+", "-", name).lower())
 
 
 def _prepare_one(

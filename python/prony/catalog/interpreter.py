@@ -18,7 +18,7 @@ from prony.catalog.child import Children
 from prony.errors import HostError
 from prony.runas import RunAs
 
-__all__ = ["Interpreter", "candidates", "choose_interpreter", "probe"]
+__all__ = ["OLDEST", "Interpreter", "candidates", "choose_interpreter", "probe"]
 
 # The oldest that the catalogue's locks are resolved for.
 OLDEST = (3, 11)

@@ -1,15 +1,17 @@
 """``prony servers``: the catalogue."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.errors import UsageError
+from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from prony.catalog.entry import ServerEntry
+    from prony.catalog.loader import Catalog
 
 __all__ = ["EPILOG", "servers"]
 
@@ -23,33 +25,86 @@ Examples:
   prony servers tornado --file serve.py > serve.py    the script that Prony starts it with
 
   prony servers --json           the same as data
+
+  prony servers --check          install, start, ask, load and stop every one of them here
+
+  prony servers --check gunicorn uvicorn-quiet    only these; `gunicorn` means its variants too
 """
+
+# How long one check takes: start, contract, 2 s of load, stop. Only for the estimate before the first is
+# over.
+CHECK_S = 5.0
 
 
 def servers(
-    name: Annotated[str | None, typer.Argument(help="One server.", show_default=False)] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="These servers.", show_default=False)
+    ] = None,
     catalog: Annotated[
         list[Path] | None, typer.Option(help="More catalogue entries: a file or a folder.")
     ] = None,
     file: Annotated[
         str | None, typer.Option(help="Print this file of the server's, as Prony starts it with.")
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Install, start, ask, load for 2 s and stop each; 3 unless all pass."),
+    ] = False,
+    run_as: Annotated[
+        str | None, typer.Option(help="The user that servers run as, when Prony is root.")
+    ] = None,
+    share_cpus: Annotated[
+        bool, typer.Option("--share-cpus", help="Let server and generator run on the same CPUs.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """List the servers that Prony knows, or show what it knows of one."""
+) -> int:
+    """List the servers that Prony knows, show what it knows of some, or check them on this machine."""
     from prony.catalog.loader import load_catalog
     from prony.report.servers import server_document, server_json, servers_document
     from prony.report.terminal import TerminalReporter
 
     known = load_catalog(tuple(catalog or ()))
-    entries = [known.find(name)[0]] if name else list(known.servers.values())
+    if check:
+        return _check(known, names or (), run_as, share_cpus=share_cpus, as_json=as_json)
+    entries = [known.find(name)[0] for name in names] if names else list(known.servers.values())
     if file is not None:
         typer.echo(_file_of(entries, file), nl=False)
-        return
-    if as_json:
+    elif as_json:
         typer.echo(json.dumps([server_json(entry) for entry in entries], indent=2))
-        return
-    TerminalReporter().write(server_document(entries[0]) if name else servers_document(entries))
+    else:
+        documents = [server_document(entry) for entry in entries] if names else [servers_document(entries)]
+        for document in documents:
+            TerminalReporter().write(document)
+    return ExitCode.DONE
+
+
+def _check(
+    known: "Catalog", names: Sequence[str], run_as: str | None, *, share_cpus: bool, as_json: bool
+) -> int:
+    from prony.check import ServerCheck, check_servers, names_to_check
+    from prony.cli.interrupt import Terminated, terminate_as_interrupt
+    from prony.cli.progress import StudyProgress
+    from prony.report.servers import check_json, checks_document
+    from prony.report.terminal import TerminalReporter
+    from prony.runas import resolve_user
+
+    wanted = names_to_check(known, names)
+    found: list[ServerCheck] = []
+    status: int = ExitCode.DONE
+    with terminate_as_interrupt(), StudyProgress(len(wanted), CHECK_S) as progress:
+        try:
+            checks = check_servers(known, wanted, resolve_user(run_as), progress, share_cpus=share_cpus)
+            # One by one: an interruption keeps what was found.
+            for item in checks:
+                found.append(item)  # noqa: PERF402
+        except KeyboardInterrupt as interrupt:
+            status = ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
+    if as_json:
+        typer.echo(json.dumps([check_json(item) for item in found], indent=2))
+    elif found:
+        TerminalReporter().write(checks_document(found))
+    passed = all(item.passed for item in found)
+    return status or (ExitCode.DONE if passed else ExitCode.COULD_NOT_MEASURE)
 
 
 def _file_of(entries: "list[ServerEntry]", file: str) -> str:

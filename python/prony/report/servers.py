@@ -1,13 +1,16 @@
-"""The catalogue as documents: all servers in a table, or all that is declared of one, with sources."""
+"""The catalogue as documents: all servers in a table, all that is declared of one, and what checks found."""
 
 from collections.abc import Iterator, Sequence
 
 from prony.catalog.entry import IntSetting, ServerEntry, Setting
 from prony.catalog.status import status
+from prony.check import ServerCheck
 from prony.model import Json
 from prony.report.document import Block, Cell, Column, Document, Notes, Paragraph, Section, Table, Tone
+from prony.report.words import class_words
+from prony.units import format_count
 
-__all__ = ["server_document", "server_json", "servers_document"]
+__all__ = ["check_json", "checks_document", "server_document", "server_json", "servers_document"]
 
 
 def servers_document(entries: Sequence[ServerEntry]) -> Document:
@@ -138,3 +141,88 @@ def server_json(entry: ServerEntry) -> Json:
     """Return all that the catalogue says of one server, as data, with its status here."""
     found: Json = entry.model_dump(mode="json", by_alias=True, exclude={"files"})
     return {**found, "version": _pinned(entry), "status": status(entry)}
+
+
+# --- checks -----------------------------------------------------------------------------------------------
+
+
+def checks_document(checks: Sequence[ServerCheck]) -> Document:
+    """Return a table of what was checked, and for what did not pass the reason with the last log lines."""
+    failed = [item for item in checks if not item.passed]
+    sections = [Section("", (_checks_table(checks),))]
+    odd = [item for item in checks if item.passed and item.failures]
+    if odd:
+        items = tuple((_checked(item), _failure_words(item)) for item in odd)
+        sections.append(Section("Requests that failed", (Notes(items),)))
+    for item in failed:
+        lines = tuple(("", line) for line in item.log.splitlines())
+        reason = Paragraph(f"failed at {item.stage}: {item.reason}", Tone.BAD)
+        words = (Paragraph(_failure_words(item)),) if item.failures else ()
+        log = (Notes(lines),) if lines else (Paragraph("It wrote nothing.", Tone.QUIET),)
+        sections.append(Section(_checked(item), (reason, *words, *log)))
+    passed = len(checks) - len(failed)
+    tone = Tone.BAD if failed else Tone.GOOD
+    sections.append(Section("", (Paragraph(f"{passed} of {len(checks)} passed.", tone),)))
+    return Document("Servers, checked", tuple(sections))
+
+
+def _checks_table(checks: Sequence[ServerCheck]) -> Table:
+    columns = (
+        Column("server", text=True),
+        Column("interface", text=True),
+        Column("version", text=True),
+        Column("ready s"),
+        Column("ok"),
+        Column("failed"),
+        Column("stopped", text=True),
+        Column("passed", text=True),
+    )
+    return Table(columns, tuple(_check_row(item) for item in checks))
+
+
+def _check_row(item: ServerCheck) -> tuple[Cell, ...]:
+    verdict = Cell("yes", Tone.GOOD) if item.passed else Cell(f"no: {item.stage}", Tone.BAD)
+    loaded = item.ok + item.failed > 0
+    return (
+        Cell(item.server),
+        Cell(item.interface),
+        Cell(item.version or "—"),
+        Cell("—" if item.ready_s is None else f"{item.ready_s:.2f}"),
+        Cell(format_count(item.ok) if loaded else "—"),
+        Cell(format_count(item.failed) if loaded else "—"),
+        Cell(_stopped(item)),
+        verdict,
+    )
+
+
+def _stopped(item: ServerCheck) -> str:
+    if item.stopped is None:
+        return "—"
+    more = f", {item.stopped.leftovers} more killed" if item.stopped.leftovers else ""
+    return f"{item.stopped.how}, {item.stopped.seconds:.2f} s{more}"
+
+
+def _checked(item: ServerCheck) -> str:
+    return f"{item.server} ({item.interface})"
+
+
+def _failure_words(item: ServerCheck) -> str:
+    return "; ".join(f"{format_count(count)} {class_words(name)}" for name, count in item.failures.items())
+
+
+def check_json(item: ServerCheck) -> Json:
+    """Return what a check found, as data."""
+    stop = item.stopped
+    return {
+        "server": item.server,
+        "interface": item.interface,
+        "version": item.version,
+        "interpreter": item.interpreter,
+        "ready_s": item.ready_s,
+        "requests": {"ok": item.ok, "failed": item.failed, "failures": dict(item.failures)},
+        "stopped": stop and {"how": stop.how, "seconds": stop.seconds, "killed": stop.leftovers},
+        "passed": item.passed,
+        "stage": item.stage or None,
+        "reason": item.reason or None,
+        "log": item.log or None,
+    }

@@ -1,0 +1,95 @@
+"""`prony servers --check`: every entry that needs no system package passes, and what is broken is told."""
+
+import signal
+
+import pytest
+
+from commands import Prony, cache, ended, folder, prony  # noqa: F401 - fixtures
+from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog
+from servers.world import processes_of
+
+pytestmark = pytest.mark.servers
+
+BROKEN = """
+import sys
+
+sys.stderr.write("looking for the flux capacitor\\nthere is no flux capacitor\\n")
+sys.exit(7)
+"""
+
+
+def without_needs():
+    return [entry for entry in load_catalog().servers.values() if not entry.needs]
+
+
+def nothing_is_left(prony):  # noqa: F811
+    return processes_of(prony.cache) == [] and not list((prony.cache / "run").glob("*"))
+
+
+def own_entry(folder, name, script):  # noqa: F811
+    """Write an entry like wsgiref's that runs ``script`` instead."""
+    text = (BUILT_IN_SERVERS / "wsgiref.toml").read_text().replace('name = "wsgiref"', f'name = "{name}"')
+    head, _, _ = text.partition("[files]")
+    (folder / f"{name}.toml").write_text(f"{head}[files]\n\"serve.py\" = '''{script}'''\n")
+    return folder / f"{name}.toml"
+
+
+def test_every_server_that_needs_nothing_of_the_system_passes(prony):  # noqa: F811
+    entries = without_needs()
+    done = prony("servers", "--check", "--json", *(entry.name for entry in entries), timeout_s=900)
+    faults = [
+        f"{row['server']} {row['interface']}: {row['reason']}\n{row['log']}"
+        for row in done.json
+        if not row["passed"]
+    ]
+    assert faults == []
+    assert done.status == 0
+    rows = sum((1 + len(entry.variants)) * len(entry.interfaces) for entry in entries)
+    assert len(done.json) == rows
+    for row in done.json:
+        assert row["requests"]["ok"] > 0
+        assert row["version"]
+        assert row["ready_s"] is not None
+    assert nothing_is_left(prony)
+
+
+def test_a_broken_entry_fails_with_its_reason_and_its_last_words(prony, folder):  # noqa: F811
+    file = own_entry(folder, "broken", BROKEN)
+    done = prony("servers", "--check", "--catalog", file, "broken", "wsgiref", timeout_s=120)
+    assert done.status == 3, done.err
+    assert "failed at start" in done.out
+    assert "exited with status 7" in done.out
+    assert "there is no flux capacitor" in done.out
+    assert "1 of 2 passed" in done.out
+    assert nothing_is_left(prony)
+
+
+def test_a_server_that_answers_wrongly_fails_its_contract(prony, folder):  # noqa: F811
+    script = (
+        "import sys\n"
+        "from wsgiref.simple_server import make_server\n"
+        "def app(environ, start):\n"
+        "    start('200 OK', [('Content-Length', '2')])\n"
+        "    return [b'no']\n"
+        "make_server(sys.argv[1], int(sys.argv[2]), app).serve_forever()\n"
+    )
+    file = own_entry(folder, "wrong", script)
+    done = prony("servers", "--check", "--catalog", file, "wrong", "--json", timeout_s=120)
+    assert done.status == 3, done.err
+    (row,) = done.json
+    assert (row["passed"], row["stage"]) == (False, "contract")
+    assert row["requests"] == {"ok": 0, "failed": 0, "failures": {}}
+    assert nothing_is_left(prony)
+
+
+def test_an_interrupted_check_tells_what_it_found_and_leaves_nothing(prony):  # noqa: F811
+    with ended(prony.start("servers", "--check", "wsgiref", "gunicorn")) as process:
+        line = ""
+        while "[2/" not in line:
+            line = process.stderr.readline()
+            assert line, process.communicate()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "wsgiref" in out
+    assert nothing_is_left(prony)
