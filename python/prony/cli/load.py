@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import os
+import re
 from typing import Annotated
 from urllib.parse import SplitResult, urlsplit
 
@@ -117,11 +118,12 @@ def load(
     parts = _target(url)
     address = _address(parts, allow_host or ())
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    headers = header or []
     timeout_ns = duration_of("--timeout", timeout)
     workload = Workload(
         loop=_loop(connections, rate, arrivals, seed),
         stop=_stop(requests, duration),
-        request=make_request(method, path, [*(header or ()), *_host_header(parts)], body, keep_alive),
+        request=make_request(method, path, [*headers, *_host_header(parts, headers)], body, keep_alive),
         warmup_ns=optional(wait_of, "--warmup", warmup) or 0,
         timeout_ns=timeout_ns,
         grace_ns=timeout_ns if grace is None else wait_of("--grace", grace),
@@ -161,6 +163,9 @@ def _target(url: str) -> SplitResult:
         f"`{url}` is not a target; expected `http://HOST[:PORT][/PATH]`",
         hint="prony load http://127.0.0.1:8000/",
     )
+    # Of these, the parser would drop some and the engine refuse others.
+    if re.search(r"[\x00-\x20\x7f]", url):
+        raise refusal
     try:
         parts = urlsplit(url if "//" in url else f"http://{url}")
         port = parts.port
@@ -191,13 +196,11 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _host_header(parts: SplitResult) -> list[str]:
+def _host_header(parts: SplitResult, headers: list[str]) -> list[str]:
     """The engine writes `Host` from the address; a name in the URL must reach the server as typed."""
-    return (
-        []
-        if _is_loopback(parts.hostname or "") and parts.hostname != "localhost"
-        else [f"Host: {parts.netloc}"]
-    )
+    is_given = any(header.partition(":")[0].strip().lower() == "host" for header in headers)
+    is_literal = _is_loopback(parts.hostname or "") and parts.hostname != "localhost"
+    return [] if is_given or is_literal else [f"Host: {parts.netloc}"]
 
 
 def _loop(connections: str | None, rate: str | None, arrivals: Arrivals, seed: int) -> Loop:
