@@ -209,12 +209,12 @@ def test_a_fixed_count_takes_the_place_of_the_duration():
     assert plan.cells[0].workload.stop == CountStop(100)
 
 
-def test_connections_and_rate_of_the_profile_replace_those_of_the_load():
+def test_connections_of_the_profile_replace_those_of_closed_loops_and_its_rate_that_of_open_ones():
     profile = {"blocks": 1, "duration": "1s", "connections": 7, "rate": 9}
     closed = plan_of(profiles={"quick": profile})
     assert {cell.workload.loop for cell in closed.cells} == {ClosedLoop(7)}
     opened = plan_of(profiles={"quick": profile}, workloads=[{"loop": "open", "rate": 1}])
-    assert {cell.workload.loop for cell in opened.cells} == {OpenLoop(9.0, connections=7)}
+    assert {cell.workload.loop for cell in opened.cells} == {OpenLoop(9.0)}
 
 
 def test_the_contracts_first_request_is_what_is_measured_and_how_replies_are_checked():
