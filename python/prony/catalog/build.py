@@ -22,6 +22,7 @@ from prony.catalog.entry import ServerEntry
 from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.interpreter import Interpreter, choose_interpreter
 from prony.catalog.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
+from prony.catalog.system import find_system, missing
 from prony.catalog.uv import Uv, cause, last_lines, open_uv
 from prony.errors import HostError
 from prony.runas import RunAs, own_folder
@@ -70,6 +71,12 @@ class Builder:
         """
         if request.python:
             return self._own(request, request.python)
+        lacking = missing(request.server.needs, find_system())
+        if lacking:
+            name = request.server.name
+            how = f"`prony doctor {name}` says how to install it"
+            reason = f"`{name}` needs {', '.join(lacking)} of the system; {how}"
+            return Unavailable(request.key, reason, "")
         try:
             uv, interpreter = self._ready_tools()
             lock = self._chosen_lock(request, uv, interpreter)

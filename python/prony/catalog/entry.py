@@ -20,6 +20,7 @@ __all__ = [
     "Facts",
     "IntSetting",
     "KeepAliveFact",
+    "Needs",
     "ServerEntry",
     "Setting",
     "TextSetting",
@@ -35,6 +36,8 @@ Target = Annotated[
 ]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=1000)]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=200)]
+# Names that no command line takes for an option; apt takes a hyphen at the end for "remove".
+Package = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+@_-]*[A-Za-z0-9+]$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Signal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"]
 
@@ -135,6 +138,14 @@ class Install(_Part):
     imports: Annotated[tuple[Line, ...], Field(min_length=1)]
 
 
+class Needs(_Part):
+    """The system's packages that must be installed, by the names that each package system has for them."""
+
+    debian: tuple[Package, ...] = ()
+    fedora: tuple[Package, ...] = ()
+    brew: tuple[Package, ...] = ()
+
+
 class Variant(_Part):
     """A named preset of settings."""
 
@@ -221,7 +232,7 @@ class ServerEntry(_Part):
     wires: Annotated[tuple[Wire, ...], Field(min_length=1)] = (Wire.HTTP,)
     upstream: Url
     licence: Line
-    needs: tuple[Line, ...] = ()
+    needs: Needs = Needs()
     install: Install
     command: Annotated[tuple[Argument, ...], Field(min_length=1)]
     environment: dict[Variable, Line] = Field(default_factory=dict)

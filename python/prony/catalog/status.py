@@ -7,11 +7,10 @@ from pathlib import Path
 
 from prony.catalog.entry import ServerEntry
 from prony.catalog.resolve import committed_lock
+from prony.catalog.system import find_system, missing
 from prony.runas import RunAs, resolve_user
 
-__all__ = ["missing_packages", "status"]
-
-_DPKG = Path("/var/lib/dpkg/info")
+__all__ = ["status"]
 
 
 def status(entry: ServerEntry, user: RunAs | None = None) -> str:
@@ -19,21 +18,10 @@ def status(entry: ServerEntry, user: RunAs | None = None) -> str:
 
     ``ready``: an environment with the server's own lock is in the cache of ``user``.
     """
-    missing = missing_packages(entry.needs)
-    if missing:
-        return f"needs: {', '.join(missing)}"
+    lacking = missing(entry.needs, find_system())
+    if lacking:
+        return f"needs: {', '.join(lacking)}"
     return "ready" if _built(entry, user or resolve_user()) else "installable"
-
-
-def missing_packages(names: tuple[str, ...], folder: Path = _DPKG) -> tuple[str, ...]:
-    """Return those of the Debian packages ``names`` that are not installed; elsewhere than on Debian none."""
-    if not names or not folder.is_dir():
-        return ()
-    return tuple(
-        name
-        for name in names
-        if not (folder / f"{name}.list").exists() and not any(folder.glob(f"{name}:*.list"))
-    )
 
 
 def _built(entry: ServerEntry, user: RunAs) -> bool:

@@ -44,6 +44,7 @@ _PATTERNS = {
     "^https?": "a web address",
     "^[a-z0-9]+(-": "a name of small letters, digits and single hyphens, at most 64 characters",
     "^[a-z][a-z0-9_]*$": "a key of small letters, digits and `_`, at most 64 characters",
+    "^[A-Za-z0-9][A-Za-z0-9.+@_-]": "a package's name",
     "^[A-Za-z0-9][A-Za-z0-9._-]": "a plain file name, without folders",
     "^[A-Za-z_][A-Za-z0-9_]*(": "`module:attribute`",
     "^[A-Za-z_][A-Za-z0-9_]*$": "the name of an environment variable",

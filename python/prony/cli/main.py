@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from prony.cli import clean, environments, host, load, reference, report, run, servers
+from prony.cli import clean, doctor, environments, host, load, reference, report, run, servers
 from prony.errors import ExitCode, PronyError, UsageError
 
 __all__ = ["app", "main"]
@@ -33,6 +33,7 @@ COMMANDS = (
     ("load", load.load, load.EPILOG),
     ("report", report.report, report.EPILOG),
     ("servers", servers.servers, servers.EPILOG),
+    ("doctor", doctor.doctor, doctor.EPILOG),
     ("host", host.host, host.EPILOG),
     ("reference", reference.reference, reference.EPILOG),
     ("env", environments.env, environments.EPILOG),

@@ -4,13 +4,33 @@ from collections.abc import Iterator, Sequence
 
 from prony.catalog.entry import IntSetting, ServerEntry, Setting
 from prony.catalog.status import status
+from prony.catalog.system import Advice, ServerNeeds
 from prony.check import ServerCheck
 from prony.model import Json
-from prony.report.document import Block, Cell, Column, Document, Notes, Paragraph, Section, Table, Tone
+from prony.report.document import (
+    Block,
+    Cell,
+    Column,
+    Command,
+    Document,
+    Notes,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
 from prony.report.words import class_words
 from prony.units import format_count
 
-__all__ = ["check_json", "checks_document", "server_document", "server_json", "servers_document"]
+__all__ = [
+    "advice_document",
+    "advice_json",
+    "check_json",
+    "checks_document",
+    "server_document",
+    "server_json",
+    "servers_document",
+]
 
 
 def servers_document(entries: Sequence[ServerEntry]) -> Document:
@@ -41,8 +61,10 @@ def _rows(entry: ServerEntry) -> Iterator[tuple[Cell, ...]]:
 def server_document(entry: ServerEntry) -> Document:
     """Return all that the catalogue says of one server."""
     facts = entry.facts
+    needs = [f"{', '.join(names)} ({system})" for system, names in entry.needs if names]
     lines = (
         ("", f"version {_pinned(entry)}, {entry.licence}, {entry.upstream}"),
+        *((("", f"needs of the system: {'; '.join(needs)}"),) if needs else ()),
         ("", f"speaks {', '.join(entry.interfaces)} over {', '.join(entry.wires)}; here: {status(entry)}"),
     )
     table = Table(
@@ -225,4 +247,46 @@ def check_json(item: ServerCheck) -> Json:
         "stage": item.stage or None,
         "reason": item.reason or None,
         "log": item.log or None,
+    }
+
+
+# --- what is missing --------------------------------------------------------------------------------------
+
+
+def advice_document(advice: Advice) -> Document:
+    """Return what servers need of the system, what of it is missing, and the command that installs it."""
+    needy = [item for item in advice.servers if item.needs]
+    blocks: list[Block] = []
+    if needy:
+        columns = (Column("server", text=True), Column("needs", text=True), Column("missing", text=True))
+        blocks.append(Table(columns, tuple(_needs_row(item) for item in needy)))
+    unknown = [item.server for item in needy if not item.known]
+    if unknown:
+        text = f"What {', '.join(unknown)} need is known by Debian's names only; look for its like here."
+        blocks.append(Paragraph(text, Tone.WARNING))
+    if advice.command:
+        blocks += [Paragraph("To install what is missing:"), Command(advice.command)]
+    elif not unknown:
+        blocks.append(Paragraph("Nothing is missing.", Tone.GOOD))
+    return Document("What servers need of the system", (Section("", tuple(blocks)),))
+
+
+def _needs_row(item: ServerNeeds) -> tuple[Cell, ...]:
+    if not item.known:
+        return Cell(item.server), Cell(", ".join(item.needs)), Cell("not known", Tone.WARNING)
+    lacking = Cell(", ".join(item.missing), Tone.BAD) if item.missing else Cell("nothing", Tone.GOOD)
+    return Cell(item.server), Cell(", ".join(item.needs)), lacking
+
+
+def advice_json(advice: Advice) -> Json:
+    """Return the same as data."""
+    servers = [
+        {"server": item.server, "needs": item.needs, "missing": item.missing, "known": item.known}
+        for item in advice.servers
+    ]
+    return {
+        "system": advice.system,
+        "missing": advice.missing,
+        "command": advice.command,
+        "servers": servers,
     }

@@ -1,0 +1,70 @@
+"""``prony doctor``: what servers lack on this machine, and the command that installs it."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prony.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from prony.catalog.loader import Catalog
+
+__all__ = ["EPILOG", "doctor"]
+
+EPILOG = """\
+Examples:
+
+  prony doctor                      what any server of the catalogue lacks here
+
+  prony doctor bjoern waitress      only these
+
+  prony doctor embedded-servers     what the servers of a study lack
+"""
+
+
+def doctor(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Servers, studies, or studies' files.", show_default=False),
+    ] = None,
+    catalog: Annotated[
+        list[Path] | None, typer.Option(help="More catalogue entries: a file or a folder.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Print which system packages servers lack and how to get them; change nothing. Exits 3 if any lack."""
+    from prony.catalog.loader import load_catalog
+    from prony.catalog.system import advise, find_system
+    from prony.report.servers import advice_document, advice_json
+    from prony.report.terminal import TerminalReporter
+
+    known = load_catalog(tuple(catalog or ()))
+    servers = dict.fromkeys(_servers(known, names) if names else known.servers)
+    advice = advise([known.server(name) for name in servers], find_system())
+    if as_json:
+        typer.echo(json.dumps(advice_json(advice), indent=2))
+    else:
+        TerminalReporter().write(advice_document(advice))
+    return ExitCode.COULD_NOT_MEASURE if advice.missing else ExitCode.DONE
+
+
+def _servers(known: "Catalog", names: Iterable[str]) -> Iterable[str]:
+    """Yield the entries that servers and studies stand for; a server's name wins."""
+    for name in names:
+        try:
+            yield known.split(name)[0]
+        except UsageError as unknown:
+            yield from _of_study(known, name, unknown)
+
+
+def _of_study(known: "Catalog", name: str, unknown: UsageError) -> Iterable[str]:
+    from prony.catalog.studies import built_in_studies, read_study
+
+    if name not in built_in_studies() and not Path(name).is_file():
+        raise UsageError(f"there is no server or study `{name}`", unknown.hint)
+    document, _ = read_study(name)
+    for part in document.subjects:
+        yield from (known.split(server)[0] for server in part.server)
