@@ -1,6 +1,8 @@
 """`prony servers --check`: every entry that needs no system package passes, and what is broken is told."""
 
+import re
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,8 @@ from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog
 from servers.world import processes_of
 
 pytestmark = pytest.mark.servers
+
+GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "add-a-server.md"
 
 BROKEN = """
 import sys
@@ -50,6 +54,26 @@ def test_every_server_that_needs_nothing_of_the_system_passes(prony):  # noqa: F
         assert row["requests"]["ok"] > 0
         assert row["version"]
         assert row["ready_s"] is not None
+    assert nothing_is_left(prony)
+
+
+def test_a_skeleton_passes_as_it_is_written(prony):  # noqa: F811
+    assert prony("servers", "--new", "mine").status == 0
+    done = prony("servers", "--check", "mine", timeout_s=120)
+    assert done.status == 0, done.out
+    assert "2 of 2 passed" in done.out
+    assert nothing_is_left(prony)
+
+
+def test_the_guides_server_passes(prony, folder):  # noqa: F811
+    (entry,) = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    (folder / "prony.d").mkdir()
+    (folder / "prony.d" / "fastwsgi.toml").write_text(entry)
+    advice = prony("doctor", "fastwsgi", "--json").json
+    if advice["missing"]:
+        pytest.skip(f"needs {', '.join(advice['missing'])}")
+    done = prony("servers", "--check", "fastwsgi", timeout_s=180)
+    assert done.status == 0, done.out
     assert nothing_is_left(prony)
 
 

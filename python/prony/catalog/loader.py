@@ -16,20 +16,28 @@ from prony.catalog.toml_source import SourceError, problems_error, read_toml, va
 from prony.errors import UsageError
 from prony.model import App, Interface
 
-__all__ = ["BUILT_IN_SERVERS", "Catalog", "load_catalog", "load_server", "with_app"]
+__all__ = ["BUILT_IN_SERVERS", "OWN_FOLDER", "Catalog", "load_catalog", "load_server", "with_app"]
 
 BUILT_IN_SERVERS = Path(__file__).parent / "servers"
+
+# Below the working folder: read without being asked for, and so run only when named.
+OWN_FOLDER = Path("prony.d")
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Servers and apps by name, in alphabetical order. ``own``: the names that did not come with Prony."""
+    """Servers and apps by name, in alphabetical order.
+
+    ``own``: the names that did not come with Prony. ``unasked``: those of them that nobody gave, but that
+    were found in the working folder's ``prony.d``: whoever wrote a study must not get them to run.
+    """
 
     servers: Mapping[str, ServerEntry]
     apps: Mapping[str, App]
     own: frozenset[str] = frozenset()
+    unasked: frozenset[str] = frozenset()
 
     def server(self, name: str) -> ServerEntry:
         """Return the server of this name; variants are not looked at: see `find`.
@@ -86,8 +94,8 @@ class Catalog:
         return [*self.servers, *variants]
 
 
-def load_catalog(extra: Sequence[Path] = ()) -> Catalog:
-    """Return the built-in catalogue, and with it the entries in ``extra``.
+def load_catalog(extra: Sequence[Path] = (), found: Path = OWN_FOLDER) -> Catalog:
+    """Return the built-in catalogue, with the entries in ``extra`` and the servers in the folder ``found``.
 
     Each of ``extra`` is a server's TOML file, or a folder with such files (in it or in its folder
     ``servers``) and apps (``apps/<name>/app.toml``).
@@ -97,7 +105,9 @@ def load_catalog(extra: Sequence[Path] = ()) -> Catalog:
     problems: list[str] = []
     servers = _load(sorted(BUILT_IN_SERVERS.glob("*.toml")), load_server, problems)
     apps = _load(sorted(BUILT_IN_APPS.glob("*/app.toml")), load_app, problems)
-    own_servers = _load([file for path in extra for file in _server_files(path)], load_server, problems)
+    given = [file for path in extra for file in _server_files(path)]
+    own_servers = _load(given, load_server, problems)
+    own_servers += (unasked := _load(_others(found, given), load_server, problems))
     own_apps = _load(
         [file for path in extra for file in sorted(path.glob("apps/*/app.toml"))], load_app, problems
     )
@@ -107,7 +117,7 @@ def load_catalog(extra: Sequence[Path] = ()) -> Catalog:
     if problems:
         raise SourceError(problems)
     own = {entry.name for _, entry in own_servers} | {app.name for _, app in own_apps}
-    return Catalog(known_servers, known_apps, frozenset(own))
+    return Catalog(known_servers, known_apps, frozenset(own), frozenset(entry.name for _, entry in unasked))
 
 
 def with_app(catalog: Catalog, app: App) -> Catalog:
@@ -169,6 +179,12 @@ def _server_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     raise UsageError(f"`{path}` is neither a file nor a folder; expected catalogue entries")
+
+
+def _others(folder: Path, given: Iterable[Path]) -> list[Path]:
+    """Return the entries in ``folder`` that are not ``given`` already."""
+    known = {file.resolve() for file in given}
+    return [file for file in sorted(folder.glob("*.toml")) if file.resolve() not in known]
 
 
 def _unknown(kind: str, name: str, known: Iterable[str], where: str) -> UsageError:

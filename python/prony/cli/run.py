@@ -202,7 +202,15 @@ def _plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan
     from prony.plan import make_plan
 
     document, text = read_study(name)
-    return make_plan(document, text, known, options)
+    plan = make_plan(document, text, known, options)
+    # What lies in the working folder runs because its user says so, and not because a study's file does.
+    unasked = [subject.server for subject in plan.subjects() if subject.server in known.unasked]
+    if unasked:
+        raise UsageError(
+            f"`{name}` wants `{unasked[0]}` of this folder's `prony.d`, which runs only when you name it",
+            hint=f"look at prony.d/{unasked[0]}.toml, then add --catalog prony.d/{unasked[0]}.toml",
+        )
+    return plan
 
 
 # --- options ----------------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ Examples:
   prony servers --check          install, start, ask, load and stop every one of them here
 
   prony servers --check gunicorn uvicorn-quiet    only these; `gunicorn` means its variants too
+
+  prony servers --new mine       write prony.d/mine.toml, an entry of your own to begin with
 """
 
 # How long one check takes: start, contract, 2 s of load, stop. Only for the estimate before the first is
@@ -50,6 +52,9 @@ def servers(
         bool,
         typer.Option("--check", help="Install, start, ask, load for 2 s and stop each; 3 unless all pass."),
     ] = False,
+    new: Annotated[
+        str | None, typer.Option(help="Write an entry to begin with, prony.d/NEW.toml.", metavar="NEW")
+    ] = None,
     run_as: Annotated[
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
     ] = None,
@@ -64,6 +69,8 @@ def servers(
     from prony.report.terminal import TerminalReporter
 
     known = load_catalog(tuple(catalog or ()))
+    if new is not None:
+        return _new(known, new)
     if check:
         return _check(known, names or (), run_as, share_cpus=share_cpus, as_json=as_json)
     entries = [known.find(name)[0] for name in names] if names else list(known.servers.values())
@@ -75,6 +82,14 @@ def servers(
         documents = [server_document(entry) for entry in entries] if names else [servers_document(entries)]
         for document in documents:
             TerminalReporter().write(document)
+    return ExitCode.DONE
+
+
+def _new(known: "Catalog", name: str) -> int:
+    from prony.catalog.skeleton import write_skeleton
+
+    file = write_skeleton(name, known)
+    typer.echo(f"{file}   (edit it, then: prony servers --check {name})")
     return ExitCode.DONE
 
 
