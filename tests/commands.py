@@ -70,14 +70,15 @@ class Prony:
         return {**os.environ, **own}
 
 
-def passable(folder: Path) -> Path:
-    """Return ``folder``, open to the user that servers run as when the tests are root's."""
-    for path in (folder, *folder.parents):
-        with contextlib.suppress(PermissionError):
-            path.chmod(path.stat().st_mode | 0o055)
-        if path.parent == Path("/tmp"):
-            break
-    return folder
+@contextlib.contextmanager
+def passable_folder() -> Iterator[Path]:
+    """Yield a folder that is open to the user that servers run as when the tests are root's.
+
+    pytest's own temporary folder is closed, and each session of it that starts closes it again.
+    """
+    with TemporaryDirectory(prefix="prony-tests-", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o755)
+        yield Path(name).resolve()
 
 
 def eventually(condition: Callable[[], object], timeout_s: float = 5.0) -> bool:
@@ -108,15 +109,15 @@ def cache() -> Iterator[Path]:
     if kept:
         yield Path(kept)
         return
-    # pytest's own temporary folder is closed to other users, as whom servers run when this runs as root.
-    with TemporaryDirectory(prefix="prony-tests-", ignore_cleanup_errors=True) as name:
-        yield passable(Path(name)) / "cache"
+    with passable_folder() as path:
+        yield path / "cache"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder() -> Iterator[Path]:
     """A user's own folder, in which commands are started."""
-    return passable(tmp_path)
+    with passable_folder() as path:
+        yield path
 
 
 @pytest.fixture

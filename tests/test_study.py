@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import passable
+from commands import passable_folder
 from prony.archive import RunStatus, open_archive
 from prony.catalog.environment import Environment, Unavailable
 from prony.catalog.loader import load_catalog, with_app
@@ -169,8 +169,9 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path, monkeypatch):
-    return World(passable(tmp_path), monkeypatch)
+def world(monkeypatch):
+    with passable_folder() as folder:
+        yield World(folder, monkeypatch)
 
 
 # --- blocks -----------------------------------------------------------------------------------------------
