@@ -59,6 +59,6 @@ def test_few_connections_hide_a_stop_from_the_service_time_but_not_from_the_resp
         time.sleep(1.5)
         stopped_for(server, 1.0)
         latency = json.loads(load.communicate(timeout=30)[0])["latency"]["ok"]
-    # Four requests met the stop on their way; the 200 that were due meanwhile had to wait before they were sent.
+    # Four requests met the stop on their way; the 200 that were due meanwhile waited before they were sent.
     assert latency["service_ns"]["percentiles"]["90"] < 1e8
     assert latency["response_ns"]["percentiles"]["90"] > 3e8
