@@ -27,12 +27,14 @@ class TestEachServer:
         assert load_server(file).name == file.stem
 
     def test_it_is_pinned_to_exact_versions(self, file):
-        for requirement in load_server(file).install.requirements:
+        install = load_server(file).install
+        for requirement in (*install.requirements, *install.overrides):
             assert re.fullmatch(r"[a-z0-9-]+(\[[a-z,]+\])?==[0-9a-z.]+", requirement)
 
     def test_its_lock_holds_its_pins_and_those_of_all_apps(self, file):
         locked = (LOCKS / f"{file.stem}.txt").read_text().lower()
-        for requirement in (*load_server(file).install.requirements, *built_in_requirements()):
+        install = load_server(file).install
+        for requirement in (*install.requirements, *install.overrides, *built_in_requirements()):
             assert re.sub(r"\[.*\]", "", requirement) in locked
 
     def test_its_lock_names_no_package_index(self, file):
@@ -139,6 +141,7 @@ def test_an_unknown_app_is_answered_with_the_nearest_names(catalog):
         ("bjoern", 1024),
         ("waitress", 1024),
         ("granian", 1024),
+        ("meinheld", 4096),
         ("gunicorn", 2048),
         ("gunicorn-gevent", 2048),
         ("uvicorn", 2048),

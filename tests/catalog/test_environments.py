@@ -101,6 +101,17 @@ def test_a_projects_file_is_resolved_too(catalog, user):
     assert set(environment.packages) == {"falcon"}
 
 
+def test_an_entrys_overrides_take_the_place_of_what_its_packages_ask_for(catalog, user):
+    plain = catalog.server("wsgiref")
+    install = plain.install.model_copy(
+        update={"requirements": ("flask==3.1.3",), "overrides": ("click==8.0.4",)}
+    )
+    request = EnvironmentRequest("x", plain.model_copy(update={"name": "mine", "install": install}))
+    environment = prepared(user, request)[0]["x"]
+    assert isinstance(environment, Environment)
+    assert (environment.packages["flask"], environment.packages["click"]) == ("3.1.3", "8.0.4")
+
+
 def test_a_users_own_environment_is_taken_as_it_stands(catalog, user):
     built = prepared(user, EnvironmentRequest("waitress", catalog.server("waitress")))[0]["waitress"]
     request = EnvironmentRequest("x", catalog.server("waitress"), python=built.bin.parent)

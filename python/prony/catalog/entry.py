@@ -130,11 +130,13 @@ Argument = Annotated[
 class Install(_Part):
     """How the server is installed. ``python``: pinned requirements in a virtual environment of its own.
 
-    ``imports`` are the modules that must be importable where a user's own environment is taken.
+    ``overrides`` take the place of what its packages ask for. ``imports`` are the modules that must be
+    importable where a user's own environment is taken.
     """
 
     kind: Literal["python"]
     requirements: tuple[Line, ...]
+    overrides: tuple[Line, ...] = ()
     imports: Annotated[tuple[Line, ...], Field(min_length=1)]
 
 

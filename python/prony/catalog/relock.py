@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from prony.catalog.entry import ServerEntry
 from prony.catalog.interpreter import OLDEST
@@ -39,14 +40,17 @@ def _resolved(entry: ServerEntry) -> str:
     quiet = ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
     known = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     environment = known | uv_settings(os.environ, configuration_files(os.environ, Path.home()))
-    done = subprocess.run(
-        [find_uv(), "pip", "compile", *options, *quiet, "-"],
-        input="\n".join([*entry.install.requirements, *built_in_requirements()]),
-        env=environment | {"UV_PYTHON_DOWNLOADS": "never"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with NamedTemporaryFile("w", prefix="overrides-", suffix=".txt") as overrides:
+        overrides.writelines(f"{line}\n" for line in entry.install.overrides)
+        overrides.flush()
+        done = subprocess.run(
+            [find_uv(), "pip", "compile", *options, *quiet, "--override", overrides.name, "-"],
+            input="\n".join([*entry.install.requirements, *built_in_requirements()]),
+            env=environment | {"UV_PYTHON_DOWNLOADS": "never"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode:
         raise UsageError(f"`{entry.name}` cannot be locked:\n{done.stderr}")
     return done.stdout

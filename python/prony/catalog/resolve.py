@@ -103,8 +103,12 @@ def _compile(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted, pins
         source = draft / "requirements.in"
         source.write_text("".join(f"{line}\n" for line in (*pins, *wanted.requirements)))
         source.chmod(0o644)
+        overrides = draft / "overrides.txt"
+        overrides.write_text("".join(f"{line}\n" for line in wanted.server.install.overrides))
+        overrides.chmod(0o644)
         files = [str(source), *([str(wanted.file)] if wanted.file else [])]
         options = ["--python", str(interpreter.path), "--no-header", "--no-annotate", "--generate-hashes"]
+        options += ["--override", str(overrides)]
         # Relative paths in a requirements file are meant from where it lies.
         return uv.run("pip", "compile", *options, *files, folder=wanted.file.parent if wanted.file else None)
     finally:
@@ -130,7 +134,8 @@ def _relaxed(requirements: Sequence[str]) -> tuple[str, ...]:
 
 def _kept_file(user: RunAs, interpreter: Interpreter, wanted: Wanted) -> Path:
     server = wanted.server
-    parts = [server.name, *server.install.requirements, "", *wanted.requirements, ""]
+    parts = [server.name, *server.install.requirements, "", *server.install.overrides, ""]
+    parts += [*wanted.requirements, ""]
     parts += [interpreter.name, platform.machine()]
     if wanted.file:
         parts += [str(wanted.file), wanted.file.read_text(errors="replace")]
