@@ -13,26 +13,46 @@ from tempfile import NamedTemporaryFile
 
 from prony.catalog.entry import ServerEntry
 from prony.catalog.interpreter import OLDEST
-from prony.catalog.loader import load_catalog
+from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog
 from prony.catalog.pip_settings import configuration_files, uv_settings
 from prony.catalog.resolve import LOCKS, built_in_requirements
-from prony.errors import PronyError, UsageError
+from prony.errors import HostError, PronyError, UsageError
 from prony.runas import find_uv
 
-__all__ = ["main"]
+__all__ = ["main", "relock"]
 
 
 def main(names: Sequence[str]) -> int:
     """Rewrite the locks of the servers ``names``, or of all; return the exit status."""
     try:
-        catalog = load_catalog()
+        # Without what lies in the working folder: only entries that come with Prony have committed locks.
+        catalog = load_catalog(found=BUILT_IN_SERVERS / "none")
         for entry in [catalog.server(name) for name in names] or catalog.servers.values():
-            (LOCKS / f"{entry.name}.txt").write_text(_resolved(entry))
+            relock(entry)
             sys.stderr.write(f"{entry.name}: locked\n")
     except PronyError as error:
         sys.stderr.write(f"error: {error.message}\n")
         return int(error.exit_code)
     return 0
+
+
+def relock(entry: ServerEntry) -> bool:
+    """Write the lock of a server that comes with Prony anew, and return whether it has changed.
+
+    *Errors*: UsageError when there is none that satisfies it; HostError when it cannot be written.
+    """
+    file = LOCKS / f"{entry.name}.txt"
+    text = _resolved(entry)
+    if file.is_file() and file.read_text() == text:
+        return False
+    draft = file.with_name(f".{file.name}.draft")
+    try:
+        draft.write_text(text)
+        draft.replace(file)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise HostError(f"cannot write `{file}`: {error.strerror}") from error
+    return True
 
 
 def _resolved(entry: ServerEntry) -> str:

@@ -30,6 +30,8 @@ Examples:
 
   prony servers --check gunicorn uvicorn-quiet    only these; `gunicorn` means its variants too
 
+  prony servers --update gunicorn    the newest packages that its pins allow
+
   prony servers --new mine       write prony.d/mine.toml, an entry of your own to begin with
 """
 
@@ -52,6 +54,10 @@ def servers(
         bool,
         typer.Option("--check", help="Install, start, ask, load for 2 s and stop each; 3 unless all pass."),
     ] = False,
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="Resolve their locked packages anew, as far as pins leave it open."),
+    ] = False,
     new: Annotated[
         str | None, typer.Option(help="Write an entry to begin with, prony.d/NEW.toml.", metavar="NEW")
     ] = None,
@@ -71,6 +77,8 @@ def servers(
     known = load_catalog(tuple(catalog or ()))
     if new is not None:
         return _new(known, new)
+    if update:
+        return _update(known, names or ())
     if check:
         return _check(known, names or (), run_as, share_cpus=share_cpus, as_json=as_json)
     entries = [known.find(name)[0] for name in names] if names else list(known.servers.values())
@@ -82,6 +90,21 @@ def servers(
         documents = [server_document(entry) for entry in entries] if names else [servers_document(entries)]
         for document in documents:
             TerminalReporter().write(document)
+    return ExitCode.DONE
+
+
+def _update(known: "Catalog", names: Sequence[str]) -> int:
+    from prony.catalog.relock import relock
+
+    entries = [known.find(name)[0] for name in names or known.servers if names or name not in known.own]
+    for entry in entries:
+        if entry.name in known.own:
+            raise UsageError(
+                f"`{entry.name}` did not come with Prony: its lock is kept in the cache",
+                hint="prony clean --all frees the cache; what is needed is then resolved anew",
+            )
+    for entry in entries:
+        typer.echo(f"{entry.name}: {'changed' if relock(entry) else 'as it was'}")
     return ExitCode.DONE
 
 

@@ -1,0 +1,65 @@
+"""`prony servers --update`: locks of built-in servers are written anew, and only those."""
+
+import pytest
+
+from prony.catalog import relock as module
+from prony.catalog.loader import load_catalog
+from prony.catalog.skeleton import write_skeleton
+from prony.errors import ExitCode, HostError
+
+
+@pytest.fixture
+def locks(tmp_path, monkeypatch):
+    """A folder of locks, in which a server's own is `<name>==1`; nothing is resolved."""
+    folder = tmp_path / "locks"
+    folder.mkdir()
+    monkeypatch.setattr(module, "LOCKS", folder)
+    monkeypatch.setattr(module, "_resolved", lambda entry: f"{entry.name}==1\n")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+@pytest.fixture
+def said(locks, monkeypatch, capsys):
+    from prony.cli import main as command_line
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["prony", "servers", "--update", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            command_line.main()
+        return int(ended.value.code or 0), *capsys.readouterr()
+
+    return run
+
+
+def test_a_lock_says_whether_it_changed(said, locks):
+    assert said("waitress") == (0, "waitress: changed\n", "")
+    assert said("waitress") == (0, "waitress: as it was\n", "")
+    assert [file.name for file in locks.iterdir()] == ["waitress.txt"]
+
+
+def test_a_variant_stands_for_its_server(said):
+    assert said("uvicorn-quiet")[1] == "uvicorn: changed\n"
+
+
+def test_without_names_all_that_came_with_prony_are_written_and_no_other(said, locks):
+    built_in = set(load_catalog().servers)
+    write_skeleton("mine", load_catalog())
+    assert said()[0] == 0
+    assert {file.stem for file in locks.iterdir()} == built_in
+    assert module.main([]) == 0
+    assert {file.stem for file in locks.iterdir()} == built_in
+
+
+def test_a_users_own_entry_has_no_lock_to_write(said, locks):
+    write_skeleton("mine", load_catalog())
+    status, out, err = said("waitress", "mine")
+    assert (status, out) == (ExitCode.USAGE, "")
+    assert "`mine` did not come with Prony" in err
+    assert list(locks.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_told(locks, monkeypatch):
+    monkeypatch.setattr(module, "LOCKS", locks / "nowhere")
+    with pytest.raises(HostError, match="cannot write"):
+        module.relock(load_catalog().server("waitress"))
