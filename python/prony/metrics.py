@@ -117,7 +117,7 @@ _ROWS = (
         Unit.RATE,
         Better.HIGHER,
         "valid replies per second",
-        "requests scheduled in the window and answered as expected / length of the window",
+        "requests that were answered as expected within the window, whenever begun / length of the window",
         _ACCOUNT,
     ),
     Metric(
@@ -133,7 +133,7 @@ _ROWS = (
         Unit.RATE,
         Better.LOWER,
         "errors per second",
-        "requests scheduled in the window and not answered as expected / length of the window",
+        "requests that ended otherwise within the window, whenever begun / length of the window",
         _ACCOUNT,
     ),
     Metric(

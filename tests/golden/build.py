@@ -115,6 +115,7 @@ def recording(workload, ok, errors=None, censored=(), limited=None, error_sample
             "interrupted": False,
         },
         "account": {"scheduled": len(ok) + failed, "ok": len(ok), **account},
+        "completed": {"ok": len(ok), "failed": failed},
         "connections": {
             "opened": 12,
             "reconnects": 1,

@@ -8,7 +8,8 @@ pub use seconds::{seconds, Ledger, SecondLatency, Seconds};
 
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
-use crate::recording::{Bytes, Distributions, ErrorSample, Little, SAMPLES_PER_CLASS};
+use crate::recording::{Bytes, Completed, Distributions, ErrorSample, Little, SAMPLES_PER_CLASS};
+use std::ops::Range;
 
 /// A request on its way.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +40,9 @@ pub struct Recorder {
     pub first_sent_ns: Option<u64>,
     /// When the last one ended.
     pub last_ended_ns: u64,
+    /// What ended within the window, whenever it was begun: the throughput.
+    pub completed: Completed,
+    window: Range<u64>,
     in_flight: InFlight,
     outstanding: u64,
 }
@@ -79,9 +83,16 @@ impl Recorder {
             seconds,
             first_sent_ns: None,
             last_ended_ns: 0,
+            completed: Completed::default(),
+            window: 0..u64::MAX,
             in_flight: InFlight::default(),
             outstanding: 0,
         }
+    }
+
+    /// Says which ends belong to the window.
+    pub fn set_window(&mut self, open_ns: u64, close_ns: u64) {
+        self.window = open_ns..close_ns;
     }
 
     /// A request of the window is due (open loop) or begun (closed loop).
@@ -108,6 +119,9 @@ impl Recorder {
 
     /// A request has ended; `body_bytes` is what came of its reply, `detail` says more of a failure.
     pub fn ended(&mut self, flight: &Flight, class: Class, now_ns: u64, body_bytes: u64, detail: &str) {
+        if self.window.contains(&now_ns) {
+            self.completed.count(class);
+        }
         if !flight.recorded {
             return;
         }
@@ -260,6 +274,25 @@ mod tests {
         assert_eq!(latencies.censored_service.max_ns(), Some(3_000));
         assert!(latencies.ok_service.is_empty());
         assert!(recorder.account.check().is_ok());
+    }
+
+    #[test]
+    fn what_ends_in_the_window_is_throughput_whenever_it_was_begun() {
+        let mut recorder = Recorder::new(false, Seconds::detached());
+        recorder.set_window(100, 200);
+        let of_warmup = Flight {
+            recorded: false,
+            ..flight(90, 90)
+        };
+        recorder.ended(&of_warmup, Class::Ok, 110, 0, "");
+        for ended_ns in [150, 250] {
+            let own = flight(120, 120);
+            recorder.scheduled(&own);
+            recorder.sent(&own, 120, 120);
+            recorder.ended(&own, Class::Ok, ended_ns, 0, "");
+        }
+        assert_eq!(recorder.completed, Completed { ok: 2, failed: 0 });
+        assert_eq!(recorder.account.ok, 2);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What came of a run. The JSON form is public: `docs/reference/engine-wire.md`.
 
-use crate::account::Account;
+use crate::account::{Account, Class};
 use crate::clock::NS_PER_S;
 use crate::distribution::Distribution;
 use crate::error::Error;
@@ -21,6 +21,7 @@ pub struct Recording {
     pub shape: String,
     pub window: Window,
     pub account: Account,
+    pub completed: Completed,
     pub connections: Connections,
     pub bytes: Bytes,
     pub queue: Queue,
@@ -51,6 +52,24 @@ pub struct Window {
     pub drained_ns: u64,
     pub open_unix_ns: u64,
     pub interrupted: bool,
+}
+
+/// Requests that ended within the window, whenever they were begun.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Completed {
+    pub ok: u64,
+    pub failed: u64,
+}
+
+impl Completed {
+    /// Counts one end.
+    pub fn count(&mut self, class: Class) {
+        match class {
+            Class::Ok => self.ok += 1,
+            _ => self.failed += 1,
+        }
+    }
 }
 
 /// What happened to connections, in the window and the drain.
@@ -174,6 +193,8 @@ impl Recording {
         self.window.open_unix_ns = self.window.open_unix_ns.min(other.window.open_unix_ns);
         self.window.interrupted |= other.window.interrupted;
         self.account.merge(&other.account);
+        self.completed.ok += other.completed.ok;
+        self.completed.failed += other.completed.failed;
         self.connections.merge(&other.connections);
         self.bytes.sent += other.bytes.sent;
         self.bytes.received += other.bytes.received;
@@ -315,7 +336,9 @@ fn keep_few(samples: &mut Vec<ErrorSample>) {
     samples.sort_by(|a, b| (&a.class, a.at_ns).cmp(&(&b.class, b.at_ns)));
     let mut kept: Vec<ErrorSample> = Vec::new();
     for sample in samples.drain(..) {
-        if kept.iter().filter(|other| other.class == sample.class).count() < SAMPLES_PER_CLASS {
+        let alike = kept.iter().filter(|other| other.class == sample.class);
+        let is_new = !alike.clone().any(|other| other.detail == sample.detail);
+        if is_new && alike.count() < SAMPLES_PER_CLASS {
             kept.push(sample);
         }
     }

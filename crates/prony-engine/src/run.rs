@@ -7,7 +7,9 @@ use crate::error::Error;
 use crate::event::{Event, Phase};
 use crate::protocol::Http1;
 use crate::recorder::{seconds, Ledger, Recorder, Seconds};
-use crate::recording::{self, Answered, Connections, Engine, Generator, Recording, Thread, Window};
+use crate::recording::{
+    self, Answered, Completed, Connections, Engine, Generator, Recording, Thread, Window,
+};
 use crate::spec::{Spec, Stop};
 use crate::worker::{chosen_pacing, task, worker_count, Gauges, Task, Times, Worker};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -205,6 +207,7 @@ fn report<D: Driver>(
     drained_ns: u64,
 ) -> Recording {
     let answered = answered(worker.answered());
+    let by_count = matches!(spec.workload.stop, Stop::Requests { .. });
     let recorder = &mut worker.recorder;
     let thread = Thread {
         cpu,
@@ -238,6 +241,7 @@ fn report<D: Driver>(
             interrupted: false,
         },
         account: recorder.account.clone(),
+        completed: completed(recorder, by_count),
         connections: Connections {
             opened: worker.counts.opened,
             reconnects: worker.counts.reconnects,
@@ -255,6 +259,18 @@ fn report<D: Driver>(
         },
         little: recorder.little(),
         error_samples: std::mem::take(&mut recorder.error_samples),
+    }
+}
+
+/// A count's window is made of its own requests; a duration's takes whatever ends in it.
+fn completed(recorder: &Recorder, by_count: bool) -> Completed {
+    if by_count {
+        Completed {
+            ok: recorder.account.ok,
+            failed: recorder.account.ended() - recorder.account.ok,
+        }
+    } else {
+        recorder.completed
     }
 }
 

@@ -79,9 +79,10 @@ const MAX_WAIT_NS: u64 = 50_000_000;
 
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// A worker before its first step.
-    pub fn new(protocol: P, driver: D, clock: C, mut task: Task, recorder: Recorder) -> Self {
+    pub fn new(protocol: P, driver: D, clock: C, mut task: Task, mut recorder: Recorder) -> Self {
         let slots = task.connections;
         let epoch_ns = task.times.epoch_ns;
+        recorder.set_window(task.times.open_ns, task.times.close_ns);
         let next_due_ns = task
             .schedule
             .as_mut()

@@ -18,6 +18,8 @@ const LISTENER: u64 = u64::MAX - 1;
 
 /// How long accepting pauses when there is no descriptor left: long enough not to spin, short against any time-out.
 const ACCEPT_PAUSE_NS: u64 = 10_000_000;
+// Few enough that connections which are open already wait microseconds, enough that a burst is let in quickly.
+const ACCEPTS_PER_TURN: usize = 16;
 
 /// What a worker is asked from outside.
 #[derive(Debug)]
@@ -105,7 +107,7 @@ impl Worker {
     fn dispatch(&mut self, event: Event) {
         match event.token {
             BELL => self.obey(),
-            LISTENER => self.accept_all(),
+            LISTENER => self.accept_some(),
             token => self.serve(token, |connection, desk| connection.on_event(event, desk)),
         }
     }
@@ -154,8 +156,13 @@ impl Worker {
         }
     }
 
-    fn accept_all(&mut self) {
-        while let Some(listener) = &self.parts.listener {
+    /// Accepts a few and goes back to serving: the listener stays readable while more wait, and whoever came first is answered
+    /// before the last is let in.
+    fn accept_some(&mut self) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            let Some(listener) = &self.parts.listener else {
+                return;
+            };
             match accept(listener) {
                 Ok(stream) => self.deal(stream),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,

@@ -29,19 +29,20 @@ def answered(account: Json) -> int:
 def rates(recording: Json) -> dict[str, float | None]:
     """Return the rate metrics by name; null where the window or the requests are missing.
 
-    *Definition*: requests by intended time in the window (closed loop: by the time sent) / length of the
-    window.
+    *Definition*: ``ok_per_s`` and ``error_per_s``: requests that ended within the window, whenever they were
+    begun / length of the window: what was done in this time. ``attempted_per_s``: requests that belong to the
+    window / its length. The ratios are of the requests that belong to the window, whenever they ended.
     """
     account, length_s = recording["account"], window_s(recording)
-    scheduled, ok = account["scheduled"], account["ok"]
+    scheduled, ok, completed = account["scheduled"], account["ok"], recording["completed"]
 
     def per_s(count: int) -> float | None:
         return None if length_s is None else count / length_s
 
     return {
-        "ok_per_s": per_s(ok),
+        "ok_per_s": per_s(completed["ok"]),
         "attempted_per_s": per_s(scheduled),
-        "error_per_s": per_s(scheduled - ok),
+        "error_per_s": per_s(completed["failed"]),
         "success_ratio": ok / scheduled if scheduled else None,
         "error_ratio": (scheduled - ok) / scheduled if scheduled else None,
     }
