@@ -5,7 +5,7 @@ hoc run all become a `StudyDocument`, and from there one path leads to the `Plan
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from random import Random
 from typing import Annotated, Literal, Protocol
@@ -45,6 +45,7 @@ __all__ = [
     "block_order",
     "make_plan",
     "nuisances",
+    "with_arrivals",
 ]
 
 # The padding variable of STATISTICS' designs (Mytkowicz et al. 2009): up to 4 KiB moves the stack by a page.
@@ -177,10 +178,11 @@ class Nuisances:
 
     padding_bytes: int
     hash_seed: int
+    arrival_seed: int
 
     def as_text(self) -> dict[str, str]:
         """Return the values as the archive keeps them."""
-        return {"padding_bytes": str(self.padding_bytes), "hash_seed": str(self.hash_seed)}
+        return {name: str(value) for name, value in asdict(self).items()}
 
     def as_environment(self) -> dict[str, str]:
         """Return the variables that carry them into a subject: one moves its stack, one orders its hashes."""
@@ -230,15 +232,28 @@ def block_order(plan: Plan, block: int) -> tuple[Cell, ...]:
 def nuisances(plan: Plan, block: int, cell: Cell, attempt: int = 0) -> Nuisances:
     """Return the nuisance values of one trial, from the plan's seed.
 
+    Arrivals are the same for all subjects of a block, which are compared, and differ between blocks.
     *Source*: Mytkowicz et al., 2009, Producing Wrong Data Without Doing Anything Obviously Wrong!
     """
     random = Random(f"{plan.seed}:nuisance:{block}:{cell.id}:{attempt}")  # noqa: S311
-    return Nuisances(random.randrange(MAX_PADDING_BYTES), random.randrange(2**32))
+    arrivals = Random(f"{plan.seed}:arrivals:{block}:{attempt}")  # noqa: S311
+    return Nuisances(
+        padding_bytes=random.randrange(MAX_PADDING_BYTES),
+        hash_seed=random.randrange(2**32),
+        arrival_seed=arrivals.randrange(2**32),
+    )
+
+
+def with_arrivals(workload: Workload, seed: int) -> Workload:
+    """Return the workload with its arrivals drawn from ``seed``; a closed loop has none."""
+    match workload.loop:
+        case OpenLoop():
+            return replace(workload, loop=replace(workload.loop, seed=seed))
+        case ClosedLoop():
+            return workload
 
 
 def _narrowed(plan: Plan, pattern: str) -> Plan:
-    from dataclasses import replace
-
     cells = plan.only(pattern)
     if not cells:
         names = ", ".join(subject.name for subject in plan.subjects())
@@ -311,8 +326,6 @@ def _loops(part: WorkloadDocument, profile: ProfileDocument) -> Iterable[Loop]:
 
 def _for_app(load: Workload, app: App, request: Request | None) -> Workload:
     """Return the load with what is asked of this app: the request given, else its contract's first."""
-    from dataclasses import replace
-
     check = app.contract.checks[0] if app.contract.checks else None
     asked = request or (check.request if check else Request())
     asked = replace(asked, keep_alive=asked.keep_alive and load.request.keep_alive)

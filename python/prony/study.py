@@ -37,7 +37,7 @@ from prony.engine import open_engine
 from prony.errors import SubjectError
 from prony.host import available_cpus, fingerprint
 from prony.model import Address, Cell, Check, Json, Launch, Placement, Plan, SandboxChoice, Subject, Trial
-from prony.plan import Nuisances, block_order, nuisances
+from prony.plan import Nuisances, block_order, nuisances, with_arrivals
 from prony.runas import RunAs
 from prony.sandbox import Sandbox, describe, open_sandbox
 from prony.sandbox.contract import probe
@@ -318,7 +318,7 @@ def _task(bench: _Bench, cell: Cell, position: Position) -> Task:
     nuisance = nuisances(bench.study.plan, position.block, cell, position.attempt)
     launch = bench.launch(cell.subject, sandbox, nuisance)
     return Task(
-        cell=cell,
+        cell=replace(cell, workload=with_arrivals(cell.workload, nuisance.arrival_seed)),
         position=position,
         launch=launch,
         contract=cell.subject.app.contract,

@@ -7,6 +7,7 @@ studies or archives.
 """
 
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -122,6 +123,7 @@ def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) 
     except PronyError as error:
         return Invalid(error.message)
     except Exception as error:
+        evidence.log = LogTail(f"{evidence.log.text}\n{traceback.format_exc()}")
         return Invalid(f"a fault in Prony: {type(error).__name__}: {error}")
 
 

@@ -36,6 +36,8 @@ __all__ = ["ProcessSandbox", "exit_words"]
 # Below the range from which the kernel takes the clients' ports (32768 up), above those of usual services.
 _PORTS = range(20_000, 32_768)
 _SPARE_S = 20.0
+# Where it is allowed: what else must run on the generator's CPUs, Prony's own work included, waits for it.
+_GENERATOR_NICE = -10
 
 
 class ProcessSandbox:
@@ -209,6 +211,7 @@ def _seat(supervisor_pid: int, placement: Placement, facts: SandboxFacts, user: 
         uid=user.uid if user.drop else None,
         gid=user.gid if user.drop else None,
         groups=user.groups() if user.drop else None,
+        nice=_GENERATOR_NICE if os.geteuid() == 0 else 0,
     )
 
 
