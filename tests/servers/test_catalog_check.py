@@ -23,7 +23,7 @@ sys.exit(7)
 
 
 def without_needs():
-    return [entry for entry in load_catalog().servers.values() if not entry.needs]
+    return [entry for entry in load_catalog().servers.values() if not entry.needs.debian]
 
 
 def nothing_is_left(prony):  # noqa: F811
