@@ -194,7 +194,8 @@ def files_of(folder):
 def test_every_diagnosis_is_in_the_list_of_rules():
     from prony.diagnosis import RULES
 
-    assert {rule.__module__.rpartition(".")[2] for rule in RULES} == files_of("diagnosis") - {"evidence"}
+    modules = {rule.__module__.rpartition(".")[2] for rule in RULES.values()}
+    assert modules == files_of("diagnosis") - {"evidence"}
 
 
 def test_every_monitor_is_listed():

@@ -7,7 +7,7 @@ import pytest
 from golden import build
 from prony.archive import SubjectRecord
 from prony.diagnosis import RULES, Confidence, Evidence, diagnose
-from prony.model import Cell, Failed
+from prony.model import Cell, Failed, Invalid
 
 CELL = Cell(
     1, build.subject("wsgiref+hello"), build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
@@ -40,22 +40,53 @@ def test_overflows_without_a_known_backlog_name_none():
     assert "listen queue was full" in found.sentence
 
 
-def test_a_limited_generator_makes_a_lower_bound():
+def test_overflows_on_the_hosts_network_are_the_machines_and_only_possibly_the_servers():
+    record = SubjectRecord("wsgiref+hello", facts={"backlog": 5}, sandbox={"network": "host"})
+    (found,) = findings(replace(HEALTHY, counters={"ListenOverflows": 12}), subject=record)
+    assert found.confidence is Confidence.POSSIBLE
+    assert "on this machine" in found.sentence
+
+
+def test_a_limited_generator_may_hide_throughput_and_add_latency():
     (found,) = findings(build.trial(CELL, 0, 0, [1] * 9, limited="worker CPU 95 %"))
     assert found.rule == "D23"
     assert "worker CPU 95 %" in found.sentence
+    assert "throughput may be higher, and latency lower, than shown" in found.sentence
+    assert "thread" not in (found.advice or "")
+
+
+@pytest.mark.parametrize("outcome", [Failed("load", "died"), Invalid("steal")])
+def test_trials_that_do_not_count_accuse_neither_the_generator_nor_the_server(outcome):
+    limited = build.trial(CELL, 0, 0, [1] * 9, limited="worker CPU 95 %").recording
+    recording = answered(without_reply=9, most=200, limited=limited)
+    found = findings(replace(HEALTHY, recording=recording, outcome=outcome))
+    assert not {"D10", "D23"} & {each.rule for each in found}
+
+
+def answered(without_reply, most, limited=None):
+    recording = dict(limited or HEALTHY.recording or {})
+    replies = {"connections": 10, "without_reply": without_reply, "min": 0, "max": most}
+    recording["connections"] = {**recording["connections"], "answered": replies}
+    return recording
 
 
 def test_connections_without_a_reply_are_starved():
-    recording = {**(HEALTHY.recording or {}), "loop": "closed"}
-    recording["connections"] = {
-        **recording["connections"],
-        "answered": {"connections": 10, "without_reply": 9, "min": 0, "max": 200},
-    }
-    trial = replace(HEALTHY, recording=recording)
+    trial = replace(HEALTHY, recording=answered(without_reply=9, most=200))
     (found,) = findings(trial, subject=SubjectRecord("uwsgi+hello", facts={"slots": 1}))
     assert (found.rule, found.numbers) == ("D10", {"served": 1, "connections": 10})
-    assert "as many as it has workers and threads" in found.sentence
+    assert "in the window, as many as it has workers and threads" in found.sentence
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_slow_but_fair_server_in_less_than_a_round_is_not_starving(most):
+    assert findings(replace(HEALTHY, recording=answered(without_reply=5, most=most))) == []
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_turning_keep_alive_off_is_advised_only_where_it_is_on(kept):
+    trial = replace(HEALTHY, recording=answered(without_reply=9, most=3))
+    (found,) = findings(trial, subject=SubjectRecord("a+b", facts={"keep_alive": kept}))
+    assert ("turn keep-alive off" in (found.advice or "")) is kept
 
 
 def test_a_kill_for_memory_is_certain_only_when_it_was_counted():
@@ -66,4 +97,14 @@ def test_a_kill_for_memory_is_certain_only_when_it_was_counted():
 
 
 def test_rules_have_one_file_each():
-    assert len({rule.__module__ for rule in RULES}) == len(RULES)
+    assert len({rule.__module__ for rule in RULES.values()}) == len(RULES)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_is_listed_under_the_name_that_its_findings_bear(name):
+    trial = replace(
+        build.trial(CELL, 0, 0, [1] * 9, limited="worker CPU 95 %"),
+        counters={"oom_kill": 1, "ListenOverflows": 1},
+    )
+    trial = replace(trial, recording=answered(without_reply=9, most=200, limited=trial.recording))
+    assert [found.rule for found in RULES[name](Evidence(CELL, trial))] == [name]

@@ -205,3 +205,43 @@ def test_a_machine_that_is_not_fit_says_what_mends_it():
     text = shown(host_document(build.FINGERPRINT, [Check()]), 100)
     assert "AMD EPYC 7B13, 2 CPUs, 8.00 GiB, kernel 6.1.0-18-amd64, virtual machine" in text
     assert "    ulimit -n 10100" in text
+
+
+def study(path, *trials, network="isolated"):
+    """An archive of trials by subject: (name, trial of a cell and block)."""
+    workload = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
+    names = dict.fromkeys(name for name, _ in trials)
+    cells = {name: build.Cell(k + 1, build.subject(name), workload) for k, name in enumerate(names)}
+    plan = build.Plan("study", "", "", "quick", tuple(cells.values()), len(trials) // len(names), 1)
+    with build.create(path, plan, {}) as writer:
+        for name in names:
+            writer.record_subject(build.SubjectRecord(name, sandbox={"network": network}))
+        for k, (name, options) in enumerate(trials):
+            values = options.pop("values", [1_000_000] * 200)
+            writer.append(build.trial(cells[name], k // len(names), k % len(names), values, **options))
+    return path
+
+
+def text_of(path, width=110):
+    with open_archive(path) as opened:
+        return shown(study_document(opened), width)
+
+
+def test_a_finding_that_subjects_share_is_told_once(tmp_path):
+    trials = [(name, {"limited": f"waited {k} %"}) for k, name in enumerate(("a+x", "b+x"))]
+    text = text_of(study(tmp_path / "a.prony", *trials, ("a+x", {}), ("b+x", {})))
+    said = "all subjects: the generator may have been the limit: throughput may be higher"
+    assert text.count(said) == text.count("the generator may have been the limit") == 1
+    assert "(2 of 4 trials)" in text
+
+
+def test_findings_are_told_in_the_order_of_the_rules(tmp_path):
+    counters = {"ListenOverflows": 3, "oom_kill": 1}
+    trials = [("a+x", {"counters": counters}), ("b+x", {"limited": "waited 2 %"})]
+    path = study(tmp_path / "a.prony", *trials)
+    with open_archive(path) as opened:
+        assert [found["rule"] for found in report_json(opened)["findings"]] == ["D23", "D19", "D01"]
+    text = text_of(path)
+    assert (
+        text.index("b+x: the generator") < text.index("a+x: 1 of its processes") < text.index("a+x: 3 conn")
+    )

@@ -128,7 +128,9 @@ def _censored_from(recording: Json | None) -> float | None:
 
 def _starved(recording: Json | None) -> str | None:
     found = starvation(recording)
-    return None if found is None else f"it served {found.served} of {found.connections} connections"
+    if found is None:
+        return None
+    return f"it served {found.served} of {found.connections} connections in the window"
 
 
 def figures(trial: Trial) -> TrialFigures:

@@ -3,6 +3,9 @@
 Rules are listed here, and nowhere else. Must not know reports.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from prony.diagnosis.evidence import Confidence, Evidence, Finding, Rule
 from prony.diagnosis.generator_limited import generator_limited
 from prony.diagnosis.killed import killed
@@ -11,10 +14,12 @@ from prony.diagnosis.starvation import starved
 
 __all__ = ["RULES", "Confidence", "Evidence", "Finding", "Rule", "diagnose"]
 
-RULES: tuple[Rule, ...] = (generator_limited, killed, listen_queue, starved)
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {"D23": generator_limited, "D19": killed, "D01": listen_queue, "D10": starved}
+)
 """In the order in which their findings are told: the bench's own fault first, then death, then queues."""
 
 
 def diagnose(evidence: Evidence) -> list[Finding]:
     """Return what all rules find in one trial."""
-    return [finding for rule in RULES for finding in rule(evidence)]
+    return [finding for rule in RULES.values() for finding in rule(evidence)]

@@ -29,13 +29,18 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule found: a sentence, the numbers it rests on, and what to change, if anything."""
+    """What a rule found: a sentence, the numbers it rests on, and what to change, if anything.
+
+    ``shared``: the sentence without what is of this trial alone, for several subjects that have the same
+    finding; null where the sentence is nothing without it.
+    """
 
     rule: str
     confidence: Confidence
     sentence: str
     numbers: Mapping[str, float] = field(default_factory=dict)
     advice: str | None = None
+    shared: str | None = None
 
 
 Rule = Callable[[Evidence], list[Finding]]

@@ -4,20 +4,28 @@
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.model import Ok
 
 __all__ = ["generator_limited"]
 
+_LIMIT = "the generator may have been the limit"
+_MEANING = "throughput may be higher, and latency lower, than shown"
+
 
 def generator_limited(evidence: Evidence) -> list[Finding]:
-    """Return a finding when the engine says that it was the limit."""
+    """Return a finding when the engine says that it was the limit, in a trial that ran its window.
+
+    A generator that waits for its CPU sends less than it could, and sees replies later than they came.
+    """
     generator = (evidence.trial.recording or {}).get("generator") or {}
-    if not (reason := generator.get("limited")):
+    if not (reason := generator.get("limited")) or not isinstance(evidence.trial.outcome, Ok):
         return []
     return [
         Finding(
             rule="D23",
             confidence=Confidence.LIKELY,
-            sentence=f"the generator may have been the limit ({reason}): the figures are a lower bound",
-            advice="give the generator another thread or CPU, or lower the load",
+            sentence=f"{_LIMIT} ({reason}): {_MEANING}",
+            shared=f"{_LIMIT}: {_MEANING}",
+            advice="leave the generator's CPUs to it, give it more of them, or lower the load",
         )
     ]

@@ -70,7 +70,8 @@ def _head(recording: Json) -> Section:
     if recording["window"].get("interrupted"):
         blocks.append(Paragraph("Interrupted: the figures are of the time before.", Tone.WARNING))
     if limited := recording["generator"].get("limited"):
-        text = f"The generator may have been the limit ({limited}): read the figures as lower bounds."
+        meaning = "throughput may be higher, and latency lower, than shown."
+        text = f"The generator may have been the limit ({limited}): {meaning}"
         blocks.append(Paragraph(text, Tone.WARNING))
     found = rates(recording)
     ok, attempted, success = (found[name] for name in ("ok_per_s", "attempted_per_s", "success_ratio"))

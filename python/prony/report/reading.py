@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from prony.analysis.answer import Answer, answer
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive, Run, SubjectRecord, TrialRecord
-from prony.diagnosis import Evidence, Finding, diagnose
+from prony.diagnosis import RULES, Evidence, Finding, diagnose
 from prony.errors import ArchiveError
 from prony.model import Cell, EngineChoice, Json, Placement, Plan, Request, SandboxChoice, TrialRole, Workload
 
@@ -16,7 +16,10 @@ __all__ = ["Found", "Group", "Reading", "read", "read_archive"]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A finding about a subject: the first of its kind, and in how many of its trials it was made."""
+    """A finding about a subject: the first of its kind, and in how many of its trials it was made.
+
+    A Reading holds them in the order of the rules.
+    """
 
     subject: str
     finding: Finding
@@ -59,7 +62,11 @@ def _merge(findings: Iterable[tuple[str, Finding]], trials: Mapping[str, int]) -
         key = (subject, finding.rule)
         first.setdefault(key, finding)
         count[key] = count.get(key, 0) + 1
-    return tuple(Found(key[0], finding, count[key], trials[key[0]]) for key, finding in first.items())
+    order = list(RULES)
+    return tuple(
+        Found(key[0], first[key], count[key], trials[key[0]])
+        for key in sorted(first, key=lambda key: order.index(key[1]))
+    )
 
 
 def _load(workload: Workload) -> Workload:

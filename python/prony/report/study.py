@@ -1,6 +1,6 @@
 """A study's report: the tables, what went wrong and why, and the answer as its last lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from prony.analysis.answer import Answer
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Verdict
@@ -18,7 +18,7 @@ from prony.report.document import (
     Section,
     Tone,
 )
-from prony.report.reading import Group, Reading, read_archive
+from prony.report.reading import Found, Group, Reading, read_archive
 from prony.report.tables import failures_table, populations_table, ranked, subjects_table
 from prony.report.words import machine_words, signed_percent
 
@@ -153,11 +153,32 @@ def _versions(reading: Reading) -> Iterator[str]:
 
 def _finding_notes(reading: Reading) -> Iterator[str]:
     advised: set[str | None] = {None}
-    for found in sorted(reading.findings, key=lambda found: found.finding.rule):
-        often = f" ({found.trials} of {found.of} trials)" if found.of > 1 else ""
-        advice = "" if found.finding.advice in advised else f" Advice: {found.finding.advice}."
-        advised.add(found.finding.advice)
-        yield f"{found.subject}: {found.finding.sentence}{often}.{advice}"
+    ran = {cell.cell.subject.name for group in reading.groups for cell in group.cells if cell.total}
+    for alike in _alike(reading.findings):
+        finding, of = alike[0].finding, sum(found.of for found in alike)
+        often = f" ({sum(found.trials for found in alike)} of {of} trials)" if of > 1 else ""
+        advice = "" if finding.advice in advised else f" Advice: {finding.advice}."
+        advised.add(finding.advice)
+        yield f"{_whose(alike, ran)}: {_said(alike)}{often}.{advice}"
+
+
+def _alike(findings: Iterable[Found]) -> Iterable[list[Found]]:
+    """Return the findings that say the same of several subjects together, in the order of the first."""
+    together: dict[tuple[str, str], list[Found]] = {}
+    for found in findings:
+        said = found.finding.shared or found.finding.sentence
+        together.setdefault((found.finding.rule, said), []).append(found)
+    return together.values()
+
+
+def _said(alike: Sequence[Found]) -> str:
+    finding = alike[0].finding
+    return (finding.shared or finding.sentence) if len(alike) > 1 else finding.sentence
+
+
+def _whose(alike: Sequence[Found], ran: Set[str]) -> str:
+    names = [found.subject for found in alike]
+    return "all subjects" if len(names) > 1 and ran <= set(names) else ", ".join(names)
 
 
 def _cpus(cpus: tuple[int, ...]) -> str:
