@@ -12,6 +12,7 @@ import json
 from base64 import b64decode, b64encode
 from typing import Any
 
+from prony.archive.secrets import masked
 from prony.model import (
     App,
     Arrivals,
@@ -81,7 +82,7 @@ def _encode_request(request: Request) -> Json:
     return {
         "method": request.method,
         "path": request.path,
-        "headers": [list(header) for header in request.headers],
+        "headers": masked(request.headers),
         "body": _encode_bytes(request.body),
         "keep_alive": request.keep_alive,
     }

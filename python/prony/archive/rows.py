@@ -14,6 +14,7 @@ from typing import Any
 from prony.archive.codec import decode_placement, dump, encode_placement, load_object
 from prony.archive.guard import check_histogram, inflate_log
 from prony.archive.records import TrialRecord
+from prony.archive.secrets import masked
 from prony.model import (
     Failed,
     Invalid,
@@ -116,7 +117,12 @@ def _insert_recording(database: sqlite3.Connection, trial_id: int, recording: Js
         return
     distributions: Json = recording.get("distributions") or {}
     absent = {name: None for name, value in distributions.items() if not value}
-    rest = {**recording, "distributions": absent, "series": []}
+    rest = {
+        **recording,
+        "distributions": absent,
+        "series": [],
+        "spec": _without_secrets(recording.get("spec")),
+    }
     _insert(database, "recording", [(trial_id, dump(rest))])
     _insert(
         database,
@@ -136,6 +142,15 @@ def _insert_recording(database: sqlite3.Connection, trial_id: int, recording: Js
             for second in recording.get("series") or ()
         ),
     )
+
+
+def _without_secrets(spec: Json | None) -> Json | None:
+    """Return a specification that may be shown; one without a request is left as it is."""
+    if not spec or "workload" not in spec:
+        return spec
+    workload = spec["workload"]
+    request = {**workload["request"], "headers": masked(workload["request"]["headers"])}
+    return {**spec, "workload": {**workload, "request": request}}
 
 
 def _read_recording(database: sqlite3.Connection, trial_id: int) -> Json | None:
