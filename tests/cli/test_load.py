@@ -227,6 +227,22 @@ def test_a_folder_that_is_not_there_is_told(said, reference):
     assert "cannot write `nowhere/result.json`: No such file or directory" in done.err
 
 
+def test_a_json_file_that_cannot_be_written_is_told_before_anything_is_sent(said, listener):
+    assert said("load", listener.url, "-n", "1", "--json", "nowhere/result.json").status == 2
+    assert listener.seen == []
+
+
+@pytest.mark.parametrize(
+    "option",
+    [["--arrivals", "poisson"], ["--seed", "2"], ["--pacing", "precise"]],
+    ids=lambda option: option[0],
+)
+def test_an_option_of_the_open_loop_is_refused_without_a_rate(said, option):
+    done = said("load", NOBODY_HOME, "-n", "1", *option)
+    assert done.status == 2
+    assert f"`{option[0]}` is for an open loop, and without `--rate` the loop is closed" in done.err
+
+
 # --- how it ends ------------------------------------------------------------------------------------------
 
 

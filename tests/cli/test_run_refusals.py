@@ -65,7 +65,8 @@ def test_neither_study_nor_app_is_refused_with_examples_of_both(refused):
 
 
 def test_both_study_and_app_are_refused(refused):
-    assert "name a study, or your own app" in refused("two.toml", *own())
+    told = refused("two.toml", *own())
+    assert "both the study `two.toml` and `--app shop:app` are named; expected one of them" in told
 
 
 def test_an_unknown_study_is_told_with_the_nearest(refused):
@@ -234,7 +235,7 @@ def test_an_archive_in_a_folder_that_is_not_there_is_told(refused):
             "`--seed 9223372036854775808`: expected at most 9223372036854775807",
         ),
         (["--path", "x"], "`x` is not a path; expected one that starts with `/`"),
-        (["--net", "bridged"], "`--net bridged`: expected `isolated` or `host`"),
+        (["--net", "bridged"], "`--net bridged`: expected one of 'isolated', 'host'"),
         (["--interface", "cgi"], "`--interface cgi`: expected one of 'wsgi'"),
         (["--servers", ","], "`--servers ,`: expected one or more servers"),
         (["--expect-status", "99"], "`--expect-status 99`: expected at least 100"),
@@ -246,6 +247,51 @@ def test_an_archive_in_a_folder_that_is_not_there_is_told(refused):
 )
 def test_a_bad_value_is_refused_by_option_value_and_expectation(refused, options, told):
     assert told in refused(*own(), *options)
+
+
+# --- options that would change nothing ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *(["--servers", "wsgiref"], ["-c", "10"], ["--rate", "5"], ["--arrivals", "constant"]),
+        *(["--duration", "1s"], ["--warmup", "1s"], ["--timeout", "1s"], ["--path", "/"], ["-m", "GET"]),
+        *(["-H", "A: b"], ["--body", "x"], ["--env", "A=b"], ["--env-file", "x"], ["--expect-body", "x"]),
+        *(["--expect-status", "200"], ["--dir", "."], ["--interface", "wsgi"], ["--requirements", "x"]),
+        ["--python", "x"],
+    ],
+)
+def test_an_option_of_ones_own_app_is_refused_with_a_study(refused, option):
+    told = refused("two.toml", *option)
+    assert f"`{option[0]}`: does not apply to the study `two.toml`" in told
+    assert "--profile, --only, --repeats, --seed and --set apply to a study" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--profile", "full"], "`--profile`: belongs to a study's file, and `--app` has none"),
+        (["--arrivals", "poisson"], "`--arrivals` is for an open loop"),
+        (["--rate", "5", "-c", "1,2"], "`-c 1,2`: with `--rate`, connections are only a limit"),
+        (["--python", ".", "--requirements", "two.toml"], "expected one of them"),
+        (["--engine-threads", "1000"], "`--engine-threads 1000`: the generator has "),
+    ],
+)
+def test_an_option_that_would_change_nothing_with_ones_own_app_is_refused(refused, options, told):
+    assert told in refused(*own(), *options)
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("nowhere/x.json", "No such file or directory"),
+        (".", "Is a directory"),
+        ("two.toml/x", "Not a directory"),
+    ],
+)
+def test_a_json_file_that_cannot_be_written_is_told_before_the_study(refused, target, why):
+    assert f"cannot write `{target}`: {why}" in refused("two.toml", "--json", target)
 
 
 # --- the dry run ------------------------------------------------------------------------------------------
@@ -297,6 +343,15 @@ def test_a_dry_run_of_ones_own_app_shows_its_grid(dry):
     assert "shop:app on 2 servers" in shown
     assert "gunicorn+shop: closed loop, 100 connections, 10 s, POST /x" in shown
     assert "12 trials" in shown
+
+
+def test_a_server_or_a_count_named_twice_is_measured_once(dry):
+    assert "2 cells" in dry("--app", "shop:app", "--servers", "wsgiref,wsgiref", "-c", "1,2,01")
+
+
+def test_only_narrows_ones_own_app(dry):
+    shown = dry("--app", "shop:app", "--servers", "wsgiref,gunicorn", "--only", "wsgiref*")
+    assert "gunicorn+shop" not in shown
 
 
 def test_a_list_of_servers_may_hold_blanks(dry):

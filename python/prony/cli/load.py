@@ -9,9 +9,11 @@ from urllib.parse import SplitResult, urlsplit
 
 import typer
 
+from prony.cli.applicable import given, refuse_closed_loop_options
 from prony.cli.options import (
     MAX_SEED,
     MAX_THREADS,
+    check_output,
     connections_of,
     duration_of,
     make_request,
@@ -57,6 +59,7 @@ Examples:
 
 
 def load(
+    context: typer.Context,
     url: Annotated[str, typer.Argument(help="What to load, such as http://127.0.0.1:8000/path.")],
     connections: Annotated[
         str | None,
@@ -115,6 +118,8 @@ def load(
     ] = None,
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
+    refuse_closed_loop_options(given(context))
+    check_output(json_to)
     parts = _target(url)
     address = _address(parts, allow_host or ())
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -141,13 +146,14 @@ def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: st
 
     with LoadProgress(workload) as progress:
         recording = LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
-    if json_to is not None:
-        write_output(json.dumps(load_result(recording), indent=2), json_to)
     if json_to != "-":
         from prony.report.load import load_document
         from prony.report.terminal import TerminalReporter
 
         TerminalReporter().write(load_document(recording))
+    # Last: what was measured is on the screen if the file cannot be written after all.
+    if json_to is not None:
+        write_output(json.dumps(load_result(recording), indent=2), json_to)
     return _status(recording)
 
 

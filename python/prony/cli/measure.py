@@ -85,11 +85,12 @@ def _report(out: Path, json_to: str | None) -> None:
     from prony.cli.options import write_output
     from prony.cli.report import report_data, show_report
 
-    if json_to is not None:
-        write_output(json.dumps(report_data(out), indent=2), json_to)
     if json_to != "-":
         show_report(out)
         typer.echo(f"\nArchive: {out}   (prony report {shlex.quote(str(out))})")
+    # Last: the archive has been named if the file cannot be written after all.
+    if json_to is not None:
+        write_output(json.dumps(report_data(out), indent=2), json_to)
 
 
 def _verdict(out: Path, strict: bool) -> int:

@@ -1,5 +1,7 @@
 """Options that several commands share: text in, validated values out, one clear message otherwise."""
 
+import errno
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ __all__ = [
     "MAX_SEED",
     "MAX_THREADS",
     "body_of",
+    "check_output",
     "connections_of",
     "duration_of",
     "header_of",
@@ -77,7 +80,7 @@ def connections_of(option: str, text: str) -> tuple[int, ...]:
     counts = tuple(int(part) for part in parts)
     if max(counts) > MAX_CONNECTIONS:
         raise UsageError(f"`{option} {text}`: expected at most {MAX_CONNECTIONS:,}, the ports of one address")
-    return counts
+    return tuple(dict.fromkeys(counts))
 
 
 def header_of(text: str) -> tuple[str, str]:
@@ -112,6 +115,32 @@ def make_request(
     return Request(
         method.upper(), path, tuple(header_of(text) for text in headers), body_of(body), keep_alive
     )
+
+
+def check_output(where: str | None) -> None:
+    """Refuse a target that `write_output` could not write: now, and not after the measurement.
+
+    *Errors*: UsageError naming the target.
+    """
+    if where is None or where == "-":
+        return
+    path = Path(where)
+    number = _why_not_writable(path)
+    if number:
+        raise UsageError(
+            f"cannot write `{where}`: {os.strerror(number)}",
+            hint="name a file in a folder that you may write to with --json, or - for standard output",
+        )
+
+
+def _why_not_writable(path: Path) -> int:
+    if path.is_dir():
+        return errno.EISDIR
+    if not path.parent.exists():
+        return errno.ENOENT
+    if not path.parent.is_dir():
+        return errno.ENOTDIR
+    return 0 if os.access(path.parent, os.W_OK | os.X_OK) else errno.EACCES
 
 
 def write_output(text: str, where: str) -> None:

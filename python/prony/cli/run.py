@@ -4,16 +4,19 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.applicable import given, refuse_options_of_another_run
 from prony.cli.measure import Ending, dry_run, measure, placement_of
 from prony.cli.options import (
     MAX_SEED,
     MAX_THREADS,
     body_of,
+    check_output,
     connections_of,
     duration_of,
     make_request,
@@ -54,7 +57,15 @@ DEFAULT_SERVERS = "gunicorn,waitress,uwsgi"
 Panel = "Your own app"
 
 
+class Network(StrEnum):
+    """Where a server's sockets are."""
+
+    ISOLATED = "isolated"
+    HOST = "host"
+
+
 def run(
+    context: typer.Context,
     study: Annotated[
         str | None, typer.Argument(help="A built-in study, or a TOML file.", show_default=False)
     ] = None,
@@ -116,7 +127,7 @@ def run(
         list[str] | None, typer.Option("--set", help="A server's setting, server.key=value; may be repeated.")
     ] = None,
     net: Annotated[
-        str | None, typer.Option(help="isolated or host (a study: isolated; your own app: host).")
+        Network | None, typer.Option(help="The server's network (a study: isolated; your own app: host).")
     ] = None,
     run_as: Annotated[
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
@@ -146,6 +157,8 @@ def run(
     from prony.runas import resolve_user
     from prony.study import Study
 
+    refuse_options_of_another_run(given(context), study, app)
+    check_output(json_to)
     user = resolve_user(run_as)
     known = load_catalog(tuple(catalog or ()))
     options = PlanOptions(
@@ -157,11 +170,6 @@ def run(
         sandbox=_sandbox(net, share_cpus, run_as, own_app=app is not None),
         settings=_settings(settings or ()),
     )
-    if (study is None) == (app is None):
-        raise UsageError(
-            "name a study, or your own app with `--app module:attribute`",
-            hint="prony run embedded-servers; prony run --help",
-        )
     if study is not None:
         plan = _plan_of_study(study, known, options)
     else:
@@ -170,7 +178,7 @@ def run(
             interface=interface,
             folder=directory,
             servers=_servers(servers),
-            connections=optional(connections_of, "-c", connections),
+            connections=_connections(connections, rate),
             rate=optional(rate_of, "--rate", rate),
             arrivals=arrivals,
             duration_ns=optional(duration_of, "--duration", duration) or 10_000_000_000,
@@ -184,6 +192,7 @@ def run(
         )
         plan = plan_of_app(wish, known, options)
     _check_settings(plan, options, known)
+    _check_threads(plan)
     for option, file in (("--requirements", requirements), ("--python", python)):
         if file is not None and not file.exists():
             raise UsageError(f"`{option} {file}`: there is no such file")
@@ -216,17 +225,12 @@ def _plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan
 # --- options ----------------------------------------------------------------------------------------------
 
 
-def _sandbox(net: str | None, share_cpus: bool, run_as: str | None, own_app: bool) -> "SandboxChoice":
+def _sandbox(net: Network | None, share_cpus: bool, run_as: str | None, own_app: bool) -> "SandboxChoice":
     from prony.model import SandboxChoice
 
-    match net or ("host" if own_app else "isolated"):
-        case "isolated":
-            return SandboxChoice(network="isolated", share_cpus=share_cpus, run_as=run_as)
-        case "host":
-            # A user's app may need a database on the loopback: it is never taken away unasked.
-            return SandboxChoice(network="host", share_cpus=share_cpus, run_as=run_as)
-        case other:
-            raise UsageError(f"`--net {other}`: expected `isolated` or `host`")
+    # A user's app may need a database on the loopback: it is never taken away unasked.
+    chosen = net or (Network.HOST if own_app else Network.ISOLATED)
+    return SandboxChoice(network=chosen.value, share_cpus=share_cpus, run_as=run_as)
 
 
 def _settings(texts: Sequence[str]) -> dict[str, dict[str, int | str]]:
@@ -244,7 +248,26 @@ def _servers(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise UsageError(f"`--servers {text}`: expected one or more servers, such as `gunicorn,waitress`")
-    return names
+    return tuple(dict.fromkeys(names))
+
+
+def _connections(text: str | None, rate: str | None) -> tuple[int, ...] | None:
+    counts = optional(connections_of, "-c", text)
+    if rate is not None and counts is not None and len(counts) > 1:
+        raise UsageError(
+            f"`-c {text}`: with `--rate`, connections are only a limit; expected one count",
+            hint="leave `--rate` out for a closed loop with a grid of connections",
+        )
+    return counts
+
+
+def _check_threads(plan: "Plan") -> None:
+    threads, cpus = plan.cells[0].engine.threads, len(placement_of(plan).generator_cpus)
+    if threads > cpus:
+        raise UsageError(
+            f"`--engine-threads {threads}`: the generator has {cpus} CPU{'s' if cpus != 1 else ''} here; "
+            f"expected at most {cpus}"
+        )
 
 
 def _check_settings(plan: "Plan", options: "PlanOptions", known: "Catalog") -> None:

@@ -1,0 +1,94 @@
+"""Which options apply to what is asked for: one that would change nothing is refused, not ignored."""
+
+from collections.abc import Mapping
+
+import typer
+
+from prony.errors import UsageError
+
+__all__ = ["given", "refuse_closed_loop_options", "refuse_options_of_another_run"]
+
+# What describes a user's own app and its load, by parameter; a study's file says these things itself.
+_OF_OWN_APP = (
+    *("servers", "connections", "rate", "arrivals", "duration", "warmup", "timeout", "path", "method"),
+    *("header", "body", "env", "env_file", "expect_status", "expect_body", "directory", "interface"),
+    *("requirements", "python"),
+)
+_OF_OPEN_LOOP = ("arrivals", "seed", "pacing")
+
+
+def given(context: typer.Context) -> Mapping[str, str]:
+    """Return the options that were typed, each as it is spelt in the manual, by parameter."""
+    return {
+        name: parameter.opts[0]
+        for parameter in context.command.params
+        if (name := parameter.name) is not None and _is_typed(context, name)
+    }
+
+
+def _is_typed(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def refuse_options_of_another_run(typed: Mapping[str, str], study: str | None, app: str | None) -> None:
+    """Refuse what does not belong to the study, or to the own app, that is named.
+
+    *Errors*: UsageError when both or neither is named, or for an option that would change nothing.
+    """
+    if study is not None and app is not None:
+        raise UsageError(
+            f"both the study `{study}` and `--app {app}` are named; expected one of them",
+            hint=f"prony run {study}; or prony run --app {app}",
+        )
+    if study is not None:
+        _refuse_in_study(typed, study)
+    elif app is None:
+        raise UsageError(
+            "name a study, or your own app with `--app module:attribute`",
+            hint="prony run embedded-servers; prony run --help",
+        )
+    else:
+        _refuse_with_app(typed)
+
+
+def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:
+    wrong = [typed[name] for name in _OF_OWN_APP if name in typed]
+    if wrong:
+        shown = ", ".join(f"`{option}`" for option in wrong)
+        raise UsageError(
+            f"{shown}: does not apply to the study `{study}`, whose file says servers, apps and load",
+            hint="--profile, --only, --repeats, --seed and --set apply to a study; for more, edit its file",
+        )
+
+
+def _refuse_with_app(typed: Mapping[str, str]) -> None:
+    if "profile" in typed:
+        raise UsageError(
+            "`--profile`: belongs to a study's file, and `--app` has none",
+            hint="--duration, --warmup and --repeats say how long and how often",
+        )
+    if "arrivals" in typed and "rate" not in typed:
+        raise _needs_rate("--arrivals")
+    if "python" in typed and "requirements" in typed:
+        raise UsageError(
+            "`--python` takes an environment as it stands, so `--requirements` would not be installed; "
+            "expected one of them"
+        )
+
+
+def refuse_closed_loop_options(typed: Mapping[str, str]) -> None:
+    """Refuse what only an open loop has when there is no rate.
+
+    *Errors*: UsageError for an option that would change nothing.
+    """
+    for name in _OF_OPEN_LOOP:
+        if name in typed and "rate" not in typed:
+            raise _needs_rate(typed[name])
+
+
+def _needs_rate(option: str) -> UsageError:
+    return UsageError(
+        f"`{option}` is for an open loop, and without `--rate` the loop is closed",
+        hint=f"add --rate, such as --rate 550, or leave {option} out",
+    )
