@@ -35,7 +35,7 @@ from prony.catalog.loader import Catalog
 from prony.catalog.resolve import built_in_requirements
 from prony.engine import open_engine
 from prony.errors import SubjectError
-from prony.host import available_cpus, fingerprint
+from prony.host import available_cpus, fingerprint, preflight
 from prony.model import Address, Cell, Check, Json, Launch, Placement, Plan, SandboxChoice, Subject, Trial
 from prony.plan import Nuisances, block_order, nuisances, with_arrivals
 from prony.runas import RunAs
@@ -136,6 +136,7 @@ def run_study(study: Study, listener: StudyListener) -> None:
     placement = place(available_cpus(), study.plan.cells[0].sandbox.share_cpus, engine.threads)
     environments = prepare(_requests(study), study.user, listener.environment, study.jobs)
     ready, records = _resolve(study, environments, placement)
+    _tell_what_will_not_fit(study.plan, listener)
     with (
         create(study.out, study.plan, fingerprint()) as writer,
         open_run(study.user) as run,
@@ -165,6 +166,15 @@ def _beside_the_generator(placement: Placement) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+def _tell_what_will_not_fit(plan: Plan, listener: StudyListener) -> None:
+    """Look at the machine as it is now; what disturbs is told before it is measured, with what mends it."""
+    connections = max(cell.workload.loop.connections for cell in plan.cells)
+    for check in preflight(connections, plan.cells[0].sandbox.share_cpus):
+        if check.level != "ok":
+            mend = f"  ({check.command})" if check.command else ""
+            listener.notice(f"{check.name}: {check.found}; wanted: {check.wanted}{mend}")
 
 
 def clear_old_remains(user: RunAs, listener: StudyListener) -> None:
