@@ -153,3 +153,13 @@ def test_the_environment_belongs_to_the_user_and_its_mark_does_not(catalog, user
         [environment.python, "-c", "import flask"], user=user.uid, group=user.gid, check=False, cwd="/"
     )
     assert done.returncode == 0
+
+
+def test_a_pin_that_cannot_be_had_is_told_and_not_replaced(catalog, user):
+    entry = catalog.server("waitress")
+    install = entry.install.model_copy(update={"requirements": ("waitress==0.0.0.1",)})
+    gone = entry.model_copy(update={"install": install})
+    found, _ = prepared(user, EnvironmentRequest("gone", gone, app_requirements=("humanize==4.9.0",)))
+    assert isinstance(found["gone"], Unavailable)
+    assert "waitress==0.0.0.1" in found["gone"].reason
+    assert found["gone"].reason.startswith("`waitress` cannot be installed")

@@ -9,7 +9,7 @@ import platform
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -87,6 +87,10 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
     pins = wanted.server.install.requirements
     done = _compile(uv, user, interpreter, wanted, pins)
     if not done.ok and pins:
+        # Only a conflict loosens a pin: one that cannot be had by itself must be told, not replaced.
+        alone = _compile(uv, user, interpreter, replace(wanted, file=None, requirements=()), pins)
+        if not alone.ok:
+            return Unresolved(f"`{wanted.server.name}` cannot be installed: {cause(alone)}", last_lines(alone))
         done = _compile(uv, user, interpreter, wanted, _relaxed(pins))
     if done.ok:
         _keep(kept, done.output)
