@@ -90,7 +90,9 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
         # Only a conflict loosens a pin: one that cannot be had by itself must be told, not replaced.
         alone = _compile(uv, user, interpreter, replace(wanted, file=None, requirements=()), pins)
         if not alone.ok:
-            return Unresolved(f"`{wanted.server.name}` cannot be installed: {cause(alone)}", last_lines(alone))
+            return Unresolved(
+                f"`{wanted.server.name}` cannot be installed: {cause(alone)}", last_lines(alone)
+            )
         done = _compile(uv, user, interpreter, wanted, _relaxed(pins))
     if done.ok:
         _keep(kept, done.output)
