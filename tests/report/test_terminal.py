@@ -116,3 +116,12 @@ def test_every_registered_format_is_there(target):
 
     module, name = target.split(":")
     assert callable(getattr(import_module(module), name))
+
+
+def test_a_continued_table_repeats_all_words_that_name_its_rows():
+    figures = tuple(Column(f"c{k}") for k in range(8))
+    row = (Cell("server"), Cell("all requests"), *(Cell("1.00 ±0.10") for _ in figures))
+    table = Table((Column("subject", text=True), Column("of", text=True), *figures), (row,))
+    lines = shown(document(table), 60).splitlines()
+    named = [line for line in lines if line.startswith("server   all requests  1.00")]
+    assert len(named) == sum("1.00" in line for line in lines) > 1

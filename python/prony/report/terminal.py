@@ -127,13 +127,15 @@ def _widths(table: Table) -> list[int]:
 
 
 def _parts(table: Table, widths: Sequence[int], limit: int) -> list[list[int]]:
-    """Return the columns of each part of a table that is wider than ``limit``: the first is repeated.
+    """Return the columns of each part of a table that is wider than ``limit``: those that name the rows are
+    repeated.
 
     Columns of one group stay together if they fit.
     """
-    room = limit - widths[0]
+    lead = _naming(table, widths, limit)
+    room = limit - _needed(range(lead), widths) + _GAP
     groups: list[list[int]] = []
-    for index in range(1, len(table.columns)):
+    for index in range(lead, len(table.columns)):
         same = (
             groups
             and table.columns[index].group
@@ -146,7 +148,18 @@ def _parts(table: Table, widths: Sequence[int], limit: int) -> list[list[int]]:
             if parts[-1] and _needed([*parts[-1], *piece], widths) > room:
                 parts.append([])
             parts[-1].extend(piece)
-    return [[0, *part] for part in parts]
+    return [[*range(lead), *part] for part in parts]
+
+
+def _naming(table: Table, widths: Sequence[int], limit: int) -> int:
+    """Return how many columns name the rows: the words before the first figure, if figures fit beside them.
+
+    A table of words alone is named by its first column.
+    """
+    figures = [index for index, column in enumerate(table.columns) if not column.text]
+    lead = max(1, figures[0]) if figures else 1
+    widest = max(widths[lead:], default=0)
+    return lead if _needed(range(lead), widths) + widest <= limit else 1
 
 
 def _needed(columns: Sequence[int], widths: Sequence[int]) -> int:
