@@ -3,12 +3,12 @@ can be said.
 """
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
 from golden import build
-from prony.analysis.answer import answer, criterion
+from prony.analysis.answer import answer, criterion, geometric_mean
 from prony.analysis.missing import Missing
 from prony.analysis.summary import Estimate, estimate, figures, summarise_cell
 from prony.analysis.trial_metrics import trial_metrics
@@ -36,6 +36,8 @@ def values(ms, count=2000):
 
 @given(st.lists(st.floats(0.1, 1e9), min_size=2, max_size=20, unique=True))
 def test_the_interval_is_students(numbers):
+    # The oracle warns where numbers differ by no more than rounding.
+    assume(max(numbers) - min(numbers) > 1e-9 * max(numbers))
     found, oracle = estimate(numbers), stats.ttest_1samp(numbers, 0).confidence_interval(0.95)
     assert found.low == pytest.approx(oracle.low, rel=1e-6, abs=1e-3)
     assert found.high == pytest.approx(oracle.high, rel=1e-6, abs=1e-3)
@@ -135,3 +137,44 @@ def test_a_subject_that_loses_requests_cannot_win():
 
 def test_a_lone_subject_leads():
     assert answer(cells(6, 1.0)).leader == "s1+hello"
+
+
+def by_block(number, *means):
+    """A cell whose latencies are given by block, in ms."""
+    of = cell(number)
+    own = [figures(build.trial(of, block, 0, values(ms))) for block, ms in enumerate(means)]
+    return summarise_cell(of, own)
+
+
+def test_one_bad_block_does_not_put_a_subject_after_one_that_is_worse_in_all_others():
+    spiked, slow = by_block(1, 1, 1, 1, 1, 60), by_block(2, 4, 4, 4, 4, 4)
+    assert spiked.metrics["response_ok_p99"].mean > slow.metrics["response_ok_p99"].mean
+    assert geometric_mean(spiked, "response_ok_p99") < geometric_mean(slow, "response_ok_p99")
+    assert answer([slow, spiked]).leader == "s1+hello"
+
+
+def test_a_subject_that_is_shown_to_be_worse_than_another_does_not_lead():
+    spiked, slow = by_block(1, *[1] * 9, 1e6), by_block(2, *[2] * 10)
+    found = answer([slow, spiked])
+    assert geometric_mean(spiked, "response_ok_p99") > geometric_mean(slow, "response_ok_p99")
+    assert (found.leader, found.ties) == ("s1+hello", ())
+
+
+def test_subjects_whose_trials_all_failed_ran_but_do_not_count():
+    of = cell()
+    found = summarise_cell(of, [figures(build.trial(of, 0, 0, [], outcome=Failed("start", "x")))])
+    assert found.unqualified == found.metrics["pss_end"].reason == "no trial counts"
+    assert summarise_cell(of, []).unqualified == "no trial ran"
+
+
+def test_all_requests_are_infinite_when_all_failed():
+    found = trial_metrics(build.trial(cell(), 0, 0, [], errors={"connect_refused": 50}))
+    assert found["response_all_p50"].reason == "all requests failed, which counts as infinite"
+    assert found["response_ok_p50"].reason == "no request was answered as expected"
+    assert found["service_all_p50"].reason == "no request was sent"
+
+
+def test_the_percentile_from_which_requests_failed_has_itself_a_value():
+    found = trial_metrics(build.trial(cell(), 0, 0, values(1, 180), errors={"reset": 20}))
+    assert found["response_all_p90"] > 0
+    assert found["response_all_p95"].reason == "requests failed above p90, which counts as infinite"

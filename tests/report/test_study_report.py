@@ -149,7 +149,7 @@ def test_a_run_in_which_nothing_was_answered_has_no_latency():
     text = shown(load_document(build.recording(workload, [], errors={"connect_refused": 50})), 120)
     assert "0.00 /s answered as expected, of 50.0 /s sent or due: 0 %" in text
     assert "connection refused" in text
-    assert "—" in text
+    assert "all requests failed, which counts as infinite" in text
 
 
 def test_an_external_generator_may_leave_most_out():
@@ -245,3 +245,29 @@ def test_findings_are_told_in_the_order_of_the_rules(tmp_path):
     assert (
         text.index("b+x: the generator") < text.index("a+x: 1 of its processes") < text.index("a+x: 3 conn")
     )
+
+
+def test_trials_that_all_failed_leave_no_grid_of_dashes(tmp_path):
+    text = text_of(study(tmp_path / "a.prony", ("a+x", {"outcome": build.Failed("start", "no port")})))
+    assert "No trial counts." in text
+    assert "no trial ran" not in text
+    assert "—" not in text
+
+
+def test_more_blocks_than_anybody_runs_are_not_asked_for(tmp_path):
+    counts = ((200, 900), (900, 200), (300, 800), (700, 400), (500, 450))
+    trials = [
+        (name, {"values": [1_000_000] * count})
+        for pair in counts
+        for name, count in zip(("a+x", "b+x"), pair, strict=True)
+    ]
+    text = text_of(study(tmp_path / "a.prony", *trials), 200)
+    assert "not told apart from it: too close, or too noisy, to tell (" in text
+    assert "blocks would tell" not in text
+
+
+def test_seconds_are_not_shown_in_nanoseconds_when_no_reply_was_valid(tmp_path):
+    given = {"values": [], "errors": {"timed_out": 50}, "censored": [10 * build.SECOND] * 50}
+    text = text_of(study(tmp_path / "a.prony", ("a+x", given)))
+    assert "service time, s" in text
+    assert "≥ 10.0" in text

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log
+from math import exp, fsum, log
 
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Verdict, compare_family
 from prony.analysis.missing import Missing
@@ -10,7 +10,7 @@ from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Better
 from prony.model import OpenLoop
 
-__all__ = ["Answer", "answer", "criterion", "log_ratios"]
+__all__ = ["Answer", "answer", "criterion", "geometric_mean", "log_ratios"]
 
 _TAIL_FIRST = ("response_ok_p99", "response_ok_p95", "response_ok_p50")
 
@@ -60,10 +60,39 @@ def criterion(cells: Sequence[CellSummary]) -> str | None:
     return next((name for name in candidates if all(_has(cell, name) for cell in cells)), None)
 
 
-def _mean(cell: CellSummary, metric: str) -> float:
-    found = cell.metrics[metric]
-    assert isinstance(found, Estimate)
-    return found.mean
+def geometric_mean(cell: CellSummary, metric: str) -> float | None:
+    """Return the geometric mean of a metric over blocks, by which subjects are ranked; null without values.
+
+    *Definition*: exp of the mean of ln(value), 0 if any value is 0. Differences of it between two subjects
+    are means of their log ratios, which is what comparisons test: ranked by arithmetic means, a subject
+    with one bad block would come after one that is worse in all others.
+    """
+    found = [metrics[metric] for metrics in cell.by_block.values()]
+    values = [value for value in found if not isinstance(value, Missing)]
+    if not values or min(values) <= 0:
+        return 0.0 if values else None
+    return exp(fsum(map(log, values)) / len(values))
+
+
+def _place(cell: CellSummary, metric: str) -> float:
+    mean = geometric_mean(cell, metric) or 0.0
+    return -mean if METRICS[metric].better is Better.HIGHER else mean
+
+
+def _compared(leader: CellSummary, cells: Sequence[CellSummary], metric: str) -> dict[str, Comparison]:
+    others = [cell for cell in cells if cell is not leader]
+    return compare_family({cell.cell.subject.name: log_ratios(leader, cell, metric) for cell in others})
+
+
+def _led(cells: Sequence[CellSummary], metric: str) -> tuple[CellSummary, dict[str, Comparison]]:
+    """Return the first of ranked cells that none is shown to be better than, and how the others compare.
+
+    From 8 blocks on comparisons are trimmed, and may turn the order that one extreme block made.
+    """
+    ahead = Verdict.HIGHER if METRICS[metric].better is Better.HIGHER else Verdict.LOWER
+    every = [(cell, _compared(cell, cells, metric)) for cell in cells]
+    unbeaten = (led for led in every if all(found.verdict is not ahead for found in led[1].values()))
+    return next(unbeaten, every[0])
 
 
 def _tied(comparison: Comparison, better: Better) -> bool:
@@ -77,8 +106,9 @@ def _tied(comparison: Comparison, better: Better) -> bool:
 def answer(cells: Sequence[CellSummary]) -> Answer:
     """Return the best subject of cells that share one workload.
 
-    *Definition*: among qualified subjects, the lowest mean (or highest, for throughput) leads. The others
-    are compared with it by block, as one family (Holm). With fewer than 5 common blocks nothing is decided:
+    *Definition*: among qualified subjects, the lowest geometric mean over blocks (or highest, for
+    throughput) leads, unless another is shown to be better. The others are compared with it by block, as
+    one family (Holm). With fewer than 5 common blocks nothing is decided:
     it only leads.
     *Assumptions*: the leader is chosen from the same trials, which favours it; ties are therefore read
     generously.
@@ -89,10 +119,7 @@ def answer(cells: Sequence[CellSummary]) -> Answer:
         reason = "no subject qualifies" if not qualified else "no latency that all qualified subjects have"
         return Answer(None, None, reason=reason)
     better = METRICS[metric].better
-    ranked = sorted(qualified, key=lambda cell: _mean(cell, metric), reverse=better is Better.HIGHER)
-    leader, others = ranked[0], ranked[1:]
-    family = {cell.cell.subject.name: log_ratios(leader, cell, metric) for cell in others}
-    comparisons = compare_family(family)
+    leader, comparisons = _led(sorted(qualified, key=lambda cell: _place(cell, metric)), metric)
     blocks = min([found.blocks for found in comparisons.values()], default=leader.ok)
     decided = blocks >= LEAST_BLOCKS
     ties = tuple(name for name, found in comparisons.items() if decided and _tied(found, better))

@@ -23,6 +23,7 @@ __all__ = [
     "class_count",
     "latency_json",
     "latency_summaries",
+    "nothing_measured",
     "summarise",
     "summary_json",
 ]
@@ -129,6 +130,13 @@ def summarise(ok: Distribution, censored: Distribution = EMPTY, failed: int = 0)
         censored_from=censored_from,
         infinite_from=_percent(finite, total) if failed else None,
     )
+
+
+def nothing_measured(summary: LatencySummary, population: str) -> str:
+    """Return why a summary without values has none; ``population`` is `ok` or `all`."""
+    if population == "ok":
+        return "no request was answered as expected"
+    return "all requests failed, which counts as infinite" if summary.count else "no request was sent"
 
 
 def class_count(account: Json, name: str) -> int:

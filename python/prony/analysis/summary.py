@@ -155,9 +155,7 @@ def figures(trial: Trial) -> TrialFigures:
 
 
 def latest_attempts(trials: Iterable[TrialFigures]) -> tuple[TrialFigures, ...]:
-    """Return one trial for each cell and block: the last attempt, as earlier ones were invalid and
-    repeated.
-    """
+    """Return one trial for each cell and block: of several attempts the last counts."""
     latest: dict[tuple[int, int], TrialFigures] = {}
     for trial in trials:
         key = (trial.cell_id, trial.block)
@@ -184,11 +182,11 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(count, mean, low, high, float(median(values)), min(values), max(values))
 
 
-def _over_trials(values: Sequence[Value], name: str) -> Estimated:
+def _over_trials(values: Sequence[Value], name: str, none: str = "no trial counts") -> Estimated:
     known = [value for value in values if not isinstance(value, Missing)]
     reasons = [value.reason for value in values if isinstance(value, Missing)]
     if not values:
-        return Missing("no trial ran")
+        return Missing(none)
     # Failures make a percentile of all requests infinite: the mean of the trials that had none would flatter.
     if not known or (reasons and "_all_" in name):
         where = "" if len(reasons) == len(values) else f" (in {len(reasons)} of {len(values)} trials)"
@@ -199,7 +197,7 @@ def _over_trials(values: Sequence[Value], name: str) -> Estimated:
 def _unqualified(counted: Sequence[TrialFigures], total: int, error_ratio: float | None) -> str | None:
     ok = len(counted)
     if not ok:
-        return "no trial ran"
+        return "no trial counts" if total else "no trial ran"
     if total - ok > _MOST_FAILED * total:
         return f"{total - ok} of {total} trials did not count"
     if error_ratio is None:
@@ -223,12 +221,15 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures]) -> CellSummary:
         account.update(trial.account)
     scheduled = account["scheduled"]
     error_ratio = (scheduled - account["ok"]) / scheduled if scheduled else None
+    none = "no trial counts" if own else "no trial ran"
     roles = sorted({role for trial in counted for role in trial.roles})
     return CellSummary(
         cell=cell,
         ok=len(counted),
         total=len(own),
-        metrics={name: _over_trials([trial.metrics[name] for trial in counted], name) for name in METRICS},
+        metrics={
+            name: _over_trials([trial.metrics[name] for trial in counted], name, none) for name in METRICS
+        },
         roles={role: _role([trial.roles.get(role, {}) for trial in counted]) for role in roles},
         account=dict(account),
         error_ratio=error_ratio,

@@ -1,7 +1,7 @@
 """All metrics of one trial by name, each a value or the reason why there is none."""
 
 from prony.analysis.distribution import read_distribution
-from prony.analysis.latency import LatencySummary, latency_summaries, summarise
+from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import answered, rates, window_s
 from prony.analysis.resources import cpu_share, machine_metrics, process_metrics, roles, window_samples
@@ -19,7 +19,7 @@ def _percentile(summary: LatencySummary, percentile: str) -> Value:
     if value is not None:
         return float(value)
     if summary.infinite_from is not None and float(percentile) > summary.infinite_from:
-        return Missing(f"requests failed from p{summary.infinite_from:.4g} on")
+        return Missing(f"requests failed above p{summary.infinite_from:.4g}, which counts as infinite")
     return Missing("fewer than 10 requests lie above it")
 
 
@@ -28,7 +28,7 @@ def _latency(summary: LatencySummary | None, prefix: str) -> dict[str, Value]:
     if summary is None:
         return dict.fromkeys(names, _CLOSED)
     if summary.min_ns is None:
-        return dict.fromkeys(names, Missing("no request was answered as expected"))
+        return dict.fromkeys(names, Missing(nothing_measured(summary, prefix.partition("_")[2])))
     infinite = Missing("requests failed, which counts as infinite")
     return {
         f"{prefix}_mean": infinite if summary.mean_ns is None else summary.mean_ns,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import exp, log
 
 from prony.analysis.distribution import Distribution, read_distribution
-from prony.analysis.latency import LatencySummary, latency_summaries, summarise
+from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.rates import rates, window_s
 from prony.analysis.summary import flat_account
 from prony.metrics import PERCENTILES
@@ -109,8 +109,10 @@ def _account(recording: Json) -> Section:
 
 
 def _missing(summary: LatencySummary, percentile: float) -> str:
+    if summary.min_ns is None:
+        return nothing_measured(summary, "all") if summary.count else "nothing to measure"
     if summary.infinite_from is not None and percentile > summary.infinite_from:
-        return f"requests failed from p{summary.infinite_from:.4g} on, which counts as infinite"
+        return f"requests failed above p{summary.infinite_from:.4g}, which counts as infinite"
     return "fewer than 10 requests lie above it"
 
 
@@ -118,8 +120,7 @@ def _value(
     summary: LatencySummary, value: float | None, percentile: float, scale: Scale, notes: Footnotes
 ) -> Cell:
     if value is None:
-        reason = "nothing to measure" if summary.min_ns is None else _missing(summary, percentile)
-        return Cell(f"—{notes.mark(reason)}", Tone.QUIET)
+        return Cell(f"—{notes.mark(_missing(summary, percentile))}", Tone.QUIET)
     bound = summary.censored_from is not None and percentile > summary.censored_from
     return Cell(f"≥ {format_in(value, scale)}" if bound else format_in(value, scale))
 

@@ -26,6 +26,9 @@ __all__ = ["reading_document", "study_document"]
 
 _LOG_LINES = 3
 
+# More than this nobody runs, and the number is itself a guess from a few blocks.
+_MOST_BLOCKS = 100
+
 
 # --- the head ---------------------------------------------------------------------------------------------
 
@@ -77,6 +80,8 @@ def _group_section(group: Group) -> Section:
     cells = ranked(group.cells, group.answer.metric)
     if not cells:
         return Section(_group_heading(group), (Paragraph("No trial was run."),))
+    if not any(cell.ok for cell in cells):
+        return Section(_group_heading(group), (Paragraph("No trial counts.", Tone.BAD),))
     blocks: list[Block] = []
     if isinstance(group.workload.loop, ClosedLoop):
         blocks.append(
@@ -238,12 +243,21 @@ def _interval(found: Comparison) -> str:
     return f"{text}, {100 * (1 - found.level):.3g} % interval {low} to {high}"
 
 
+def _sameness(comparison: Comparison) -> str:
+    if comparison.verdict is Verdict.EQUIVALENT:
+        return "equivalent"
+    needed = comparison.blocks_needed
+    if needed is None:
+        return "not told apart from it"
+    if needed > _MOST_BLOCKS:
+        return "not told apart from it: too close, or too noisy, to tell"
+    return f"not told apart from it, {needed} blocks would tell"
+
+
 def _comparison_lines(found: Answer) -> Iterator[str]:
     for name in found.ties:
         comparison = found.comparisons[name]
-        needed = f", {comparison.blocks_needed} blocks would tell" if comparison.blocks_needed else ""
-        same = "equivalent" if comparison.verdict is Verdict.EQUIVALENT else f"not told apart from it{needed}"
-        yield f"{name}: {same} ({_interval(comparison)})"
+        yield f"{name}: {_sameness(comparison)} ({_interval(comparison)})"
     others = [name for name in found.comparisons if name not in found.ties]
     if others:
         yield f"next: {others[0]} ({_interval(found.comparisons[others[0]])})"

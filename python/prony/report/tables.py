@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from prony.analysis.answer import geometric_mean
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, PERCENTILES, Better
@@ -33,19 +34,15 @@ def _figure(cell: CellSummary, name: str, scale: Scale, notes: Footnotes, tone: 
 
 
 def ranked(cells: Sequence[CellSummary], metric: str | None) -> list[CellSummary]:
-    """Return the cells with trials, best first: the qualified by ``metric``, then the others as they come."""
+    """Return the cells with trials, best first: by ``metric`` as answers rank, the unqualified after them."""
     ran = [cell for cell in cells if cell.total]
     if metric is None:
         return ran
     sign = -1 if METRICS[metric].better is Better.HIGHER else 1
 
     def place(cell: CellSummary) -> tuple[bool, float]:
-        value = cell.metrics[metric]
-        known = isinstance(value, Estimate)
-        return (
-            cell.unqualified is not None or not known,
-            sign * value.mean if isinstance(value, Estimate) else 0.0,
-        )
+        value = geometric_mean(cell, metric)
+        return cell.unqualified is not None or value is None, sign * (value or 0.0)
 
     return sorted(ran, key=place)
 
@@ -56,7 +53,7 @@ def _count(cell: CellSummary) -> Cell:
 
 def _success(cell: CellSummary, notes: Footnotes) -> Cell:
     if cell.error_ratio is None:
-        return Cell(f"—{notes.mark('no trial ran' if not cell.ok else 'nothing was sent')}", Tone.QUIET)
+        return Cell(f"—{notes.mark('no trial counts' if not cell.ok else 'nothing was sent')}", Tone.QUIET)
     # The number carries no unit: the column does.
     text = format_percent(1 - cell.error_ratio).removesuffix(" %")
     if cell.unqualified is None:
@@ -143,7 +140,8 @@ def populations_table(cells: Sequence[CellSummary], notes: Footnotes) -> Table |
     if not failing:
         return None
     kind = "response" if isinstance(cells[0].cell.workload.loop, OpenLoop) else "service"
-    scale = duration_scale(_means(failing, (f"{kind}_ok_p50",)))
+    typical = [f"{kind}_{of}_{suffix}" for of in ("ok", "all") for suffix in ("mean", "p50", "max")]
+    scale = duration_scale(_means(failing, typical))
     group = f"{kind} time, {scale.unit}"
     rows = []
     for cell in failing:
