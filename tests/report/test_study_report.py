@@ -194,7 +194,39 @@ def test_a_log_without_end_is_cut_to_its_last_lines(tmp_path):
     with open_archive(tmp_path / "a.prony") as opened:
         text = shown(study_document(opened), 100)
     assert "line 999" in text
-    assert "line 996" not in text
+    assert "line 992" in text
+    assert "line 991" not in text
+
+
+IMPORT = """[2] [INFO] Starting
+Traceback (most recent call last):
+  File "/a/one.py", line 1, in <module>
+  File "/a/two.py", line 2, in <module>
+    import flask
+\x1b[31mModuleNotFoundError\x1b[0m: No module named 'flask'
+[2] [INFO] Worker exiting
+[2] [ERROR] Shutting down
+[2] [ERROR] Reason: Worker failed to boot.
+"""
+
+
+def test_the_cause_in_a_log_is_shown_and_not_what_was_written_on_the_way_down(tmp_path):
+    given = {"outcome": build.Failed("start", "exited with status 3"), "log": IMPORT}
+    text = text_of(study(tmp_path / "a.prony", ("a+x", given)))
+    assert "ModuleNotFoundError: No module named 'flask'" in text
+    assert "    import flask" in text
+    assert "Reason: Worker failed to boot." in text
+    assert "Worker exiting" not in text
+
+
+def test_trials_that_failed_alike_are_told_once_with_their_blocks(tmp_path):
+    same = {"outcome": build.Failed("start", "no port"), "log": "same\n"}
+    other = {"outcome": build.Failed("load", "died")}
+    trials = [("a+x", {**(other if block == 3 else same)}) for block in range(5)]
+    text = text_of(study(tmp_path / "a.prony", *trials))
+    assert "a+x, blocks 1 to 3, 5: failed at start: no port" in text
+    assert "a+x, block 4: failed at load: died" in text
+    assert text.count("| same") == 1
 
 
 class Check:

@@ -1,5 +1,6 @@
 """A study's report: the tables, what went wrong and why, and the answer as its last lines."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from prony.analysis.answer import Answer
@@ -24,7 +25,10 @@ from prony.report.words import machine_words, signed_percent
 
 __all__ = ["reading_document", "study_document"]
 
-_LOG_LINES = 3
+_LOG_LINES = 8
+_TRACEBACK_LINES = 6
+# How the traceback of an exception ends, perhaps in colour: `ModuleNotFoundError: No module named 'flask'`.
+_EXCEPTION = re.compile(r"^(?:\x1b\[[\d;]*m)*\w[\w.]*(Error|Exception|Exit|Interrupt)\b")
 
 # More than this nobody runs, and the number is itself a guess from a few blocks.
 _MOST_BLOCKS = 100
@@ -119,16 +123,52 @@ def _outcome_words(trial: TrialFigures) -> str:
             return "ok"
 
 
+def _telling_lines(text: str) -> list[str]:
+    """Return the lines of a log that tell why: the end of its last traceback and the last line, else the
+    last lines.
+
+    What a server writes after a traceback, on its way down, says only that it goes down.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    ends = [index for index, line in enumerate(lines) if _EXCEPTION.match(line)]
+    if not ends or ends[-1] >= len(lines) - 1:
+        return lines[-(_TRACEBACK_LINES + 1 if ends else _LOG_LINES) :]
+    first = max(0, ends[-1] - _TRACEBACK_LINES)
+    return [*lines[first : ends[-1] + 1], lines[-1]]
+
+
+def _block_words(blocks: Sequence[int]) -> str:
+    """Return which blocks, counted from 1.
+
+    >>> _block_words([0, 1, 2, 4])
+    'blocks 1 to 3, 5'
+    """
+    runs: list[list[int]] = []
+    for block in sorted(blocks):
+        if runs and block == runs[-1][-1] + 1:
+            runs[-1].append(block)
+        else:
+            runs.append([block])
+    words = [f"{run[0] + 1} to {run[-1] + 1}" if len(run) > 1 else str(run[0] + 1) for run in runs]
+    return f"block{'s' if len(blocks) > 1 else ''} {', '.join(words)}"
+
+
+def _failed_alike(cell: CellSummary) -> Iterable[list[TrialFigures]]:
+    alike: dict[str, list[TrialFigures]] = {}
+    for trial in cell.others:
+        alike.setdefault(_outcome_words(trial), []).append(trial)
+    return alike.values()
+
+
 def _uncounted(reading: Reading) -> Section | None:
     blocks: list[Block] = []
     for group in reading.groups:
         for cell in group.cells:
-            for trial in cell.others:
-                blocks.append(
-                    Paragraph(f"{cell.cell.subject.name}, block {trial.block + 1}: {_outcome_words(trial)}")
-                )
-                lines = trial.log.text.rstrip().splitlines()[-_LOG_LINES:]
-                blocks.append(Notes(tuple(("  |", line) for line in lines)))
+            for trials in _failed_alike(cell):
+                where = _block_words([trial.block for trial in trials])
+                text = f"{cell.cell.subject.name}, {where}: {_outcome_words(trials[0])}"
+                lines = _telling_lines(trials[0].log.text)
+                blocks += [Paragraph(text), Notes(tuple(("  |", line) for line in lines))]
     return Section("Trials that do not count", tuple(blocks)) if blocks else None
 
 
