@@ -1,6 +1,7 @@
 """A study with environments, sandbox and engine made of paper: blocks, archive, notices, interruptions."""
 
 import os
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from prony.model import Address, Failed, Interface, LogTail, Ok
 from prony.plan import PlanOptions, StudyDocument, block_order, make_plan
 from prony.runas import RunAs
 from prony.sandbox import SANDBOXES, EngineSeat, SandboxFacts, StopReport
+from prony.sandbox.exchange import Reply
 from prony.study import Study, run_study
 
 DOCUMENT = {
@@ -52,8 +54,9 @@ class Sandbox:
         self.stop()
 
     def wait_until_ready(self, readiness, request=None):
-        if self._fail:
-            raise SubjectError(self._fail)
+        trouble = self._fail(self.launch) if callable(self._fail) else self._fail
+        if trouble:
+            raise trouble if isinstance(trouble, SubjectError) else SubjectError(trouble)
         return 1
 
     def verify(self, contract):
@@ -251,6 +254,16 @@ def test_built_in_apps_share_the_environment_of_their_server(world):
 # --- a user's own app -------------------------------------------------------------------------------------
 
 
+BOTH = [{"server": ["wsgiref", "waitress"], "app": "shop"}]
+
+
+def is_waitress(launch):
+    """A failure that only this server has."""
+    if not any("waitress" in word for word in launch.command):
+        return None
+    return SubjectError("it ended", log="ModuleNotFoundError: No module named 'humanize'\nbye\n")
+
+
 def own_app(world):
     from prony.catalog.apps import user_app
 
@@ -261,16 +274,72 @@ def own_app(world):
 
 def test_a_users_app_has_an_environment_for_each_server(world):
     world.fail = "no"
-    world.run(catalog=own_app(world), subjects=[{"server": ["wsgiref", "waitress"], "app": "shop"}])
+    with pytest.raises(SubjectError):
+        world.run(catalog=own_app(world), subjects=BOTH)
     assert [request.key for request in world.requests] == ["wsgiref for shop", "waitress for shop"]
 
 
 def test_an_app_without_a_contract_is_asked_once_for_each_subject_before_the_first_block(world):
-    world.fail = "it ended"
-    world.run(catalog=own_app(world), subjects=[{"server": ["wsgiref", "waitress"], "app": "shop"}])
+    world.fail = is_waitress
+    world.run(catalog=own_app(world), subjects=BOTH)
     probes = [name for name, _ in world.happened("start") if name.startswith("probe-")]
     assert len(probes) == 2
-    assert "every subject answers the probe so: does not start: it ended" in world.listener.notices
+
+
+def test_a_server_that_does_not_start_is_told_with_the_error_and_stays_in_the_study(world, monkeypatch):
+    monkeypatch.setattr("prony.study.probe", lambda *arguments: Reply(200, b"hi"))
+    world.fail = is_waitress
+    world.run(catalog=own_app(world), subjects=BOTH)
+    assert world.listener.notices == [
+        "waitress+shop does not start: it ended",
+        "  ModuleNotFoundError: No module named 'humanize'",
+    ]
+    trials, _, run = world.archive()
+    assert Counter(type(trial.outcome) for trial in trials) == {Ok: 6, Failed: 6}
+    assert run.status is RunStatus.FINISHED
+
+
+def test_replies_that_differ_are_told_without_servers_that_do_not_start(world, monkeypatch):
+    replies = iter([Reply(200, b"hi"), Reply(418, b"hi")])
+    monkeypatch.setattr("prony.study.probe", lambda *arguments: next(replies))
+    world.fail = is_waitress
+    world.run(
+        catalog=own_app(world), subjects=[{"server": ["wsgiref", "waitress", "gunicorn"], "app": "shop"}]
+    )
+    told = world.listener.notices
+    assert (
+        "the replies to the probe differ; say which is right with --expect-status and --expect-body:" in told
+    )
+    assert [line.partition(":")[0] for line in told if line.startswith("  ") and "status" in line] == [
+        "  wsgiref+shop",
+        "  gunicorn+shop",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        ("ModuleNotFoundError: No module named 'humanize'", "--requirements"),
+        ("ImportError: cannot import name 'x' from 'y'", "--requirements"),
+        ("KeyError: 'DATABASE_URL'", "--env"),
+        ("ZeroDivisionError: division by zero", "--dry-run"),
+    ],
+)
+def test_a_study_of_which_no_server_starts_stops_with_each_ones_error(world, error, hint):
+    log = f'Traceback (most recent call last):\n  File "shop.py", line 1\n{error}\n[1] Worker exiting\n'
+    world.fail = SubjectError("it ended", log=log)
+    with pytest.raises(SubjectError) as stopped:
+        world.run(catalog=own_app(world), subjects=BOTH)
+    each = f'it ended\n    Traceback (most recent call last):\n      File "shop.py", line 1\n    {error}'
+    assert stopped.value.message == f"no server starts\n  wsgiref+shop: {each}\n  waitress+shop: {each}"
+    assert hint in stopped.value.hint
+    assert world.listener.notices == []
+
+
+def test_servers_that_answer_nothing_readable_are_told(world, monkeypatch):
+    monkeypatch.setattr("prony.study.probe", lambda *arguments: "GET /: no reply within 10 s")
+    world.run(catalog=own_app(world), subjects=BOTH)
+    assert "every subject answers the probe so: GET /: no reply within 10 s" in world.listener.notices
 
 
 # --- ends -------------------------------------------------------------------------------------------------
