@@ -81,6 +81,11 @@ def test_the_help_of_a_command_shows_examples_of_it(help_of, name):
     assert "\x1b" not in shown
 
 
+def test_the_help_explains_every_exit_status(help_of):
+    told = help_of().partition("Exit status:")[2]
+    assert all(re.search(rf"^ +{code.value}  \w", told, re.MULTILINE) for code in ExitCode)
+
+
 def test_the_help_lists_every_command(help_of):
     shown = help_of()
     assert all(re.search(rf"^  {name} +\w", shown, re.MULTILINE) for name in NAMES)

@@ -328,6 +328,13 @@ def test_a_dry_run_lists_every_cell_with_its_command_and_starts_nothing(dry):
     assert "20 trials, about" in shown
 
 
+def test_a_dry_run_counts_and_names_cpus_in_words(dry):
+    shown = dry("--app", "shop:app", "--servers", "wsgiref", "--repeats", "1")
+    assert "1 cell x 1 block, seed" in shown
+    assert "1 trial, about" in shown
+    assert re.search(r"server on CPUs? [0-9, ]+, generator on CPUs? [0-9]", shown)
+
+
 def test_a_dry_run_shows_what_was_set(dry):
     assert "--threads=7" in dry("two.toml", "--set", "waitress.threads=7")
 
@@ -360,7 +367,7 @@ def test_a_list_of_servers_may_hold_blanks(dry):
 
 def test_only_and_profile_narrow_a_dry_run(dry):
     shown = dry("two.toml", "--only", "waitress+fl*", "--profile", "full")
-    assert "1 cells x 10 blocks" in shown or "1 cell x 10 blocks" in shown
+    assert "1 cell x 10 blocks" in shown
     assert "wsgiref" not in shown
 
 

@@ -10,6 +10,7 @@ from typing import NoReturn
 import typer
 
 from prony.cli import clean, doctor, environments, host, load, reference, report, run, servers
+from prony.cli.exits import epilog
 from prony.errors import ExitCode, PronyError, UsageError
 
 __all__ = ["app", "main"]
@@ -22,6 +23,7 @@ SUMMARY = (
 app = typer.Typer(
     name="prony",
     help=SUMMARY,
+    epilog=epilog(),
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

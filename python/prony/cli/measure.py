@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from prony.errors import ExitCode
+from prony.errors import ExitCode, SubjectError
 
 if TYPE_CHECKING:
-    from prony.model import Placement, Plan
+    from collections.abc import Sequence
+
+    from prony.model import Placement, Plan, Trial
     from prony.study import Study
 
 __all__ = ["Ending", "dry_run", "measure", "placement_of"]
@@ -23,7 +25,7 @@ TRIAL_OVERHEAD_S = 2.5
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What is wanted at the end. ``json_to``: a file or ``-``, null: text; ``strict``: every trial counts."""
+    """What is wanted at the end. ``json_to``: a file or ``-``, null: text; ``strict``: see `_verdict`."""
 
     json_to: str | None = None
     strict: bool = False
@@ -46,7 +48,16 @@ def _extent(plan: "Plan") -> str:
     trials = len(plan.cells) * plan.blocks
     expected_s = trials * _trial_s(plan)
     length = f"{expected_s:.0f} s" if expected_s < 90 else f"{expected_s / 60:.0f} min"
-    return f"{trials} trial{'s' if trials != 1 else ''}, about {length}"
+    return f"{_counted(trials, 'trial')}, about {length}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number != 1 else ''}"
+
+
+def _cpus(numbers: "Sequence[int]") -> str:
+    """Return CPUs in words, such as ``CPU 0`` or ``CPUs 0, 1``."""
+    return f"CPU{'s' if len(numbers) != 1 else ''} {', '.join(map(str, numbers))}"
 
 
 def placement_of(plan: "Plan") -> "Placement":
@@ -75,7 +86,11 @@ def measure(task: "Study", ending: Ending) -> int:
             run_study(task, progress)
         except KeyboardInterrupt as interrupt:
             status = ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
-    if not task.out.exists():
+        except SubjectError:
+            _discard_without_trials(task.out)
+            raise
+    if status and _discard_without_trials(task.out):
+        typer.echo("interrupted before the first trial ended: nothing measured, no archive written", err=True)
         return status
     _report(task.out, ending.json_to)
     return status or _verdict(task.out, ending.strict)
@@ -93,17 +108,49 @@ def _report(out: Path, json_to: str | None) -> None:
         write_output(json.dumps(report_data(out), indent=2), json_to)
 
 
-def _verdict(out: Path, strict: bool) -> int:
-    """No trial that counts is no measurement; with ``strict``, each one must count."""
+def _discard_without_trials(out: Path) -> bool:
+    """Return whether there is no archive with a trial; one without any tells nothing and is removed."""
     from prony.archive import open_archive
-    from prony.model import Ok
+
+    if not out.exists():
+        return True
+    with open_archive(out) as archive:
+        is_empty = next(iter(archive.trials()), None) is None
+    if is_empty:
+        out.unlink()
+    return is_empty
+
+
+def _verdict(out: Path, strict: bool) -> int:
+    """No valid reply is no measurement; with ``strict``, every trial must count and a subject qualify."""
+    from prony.archive import open_archive
+    from prony.model import Ok, TrialRole
 
     with open_archive(out) as archive:
-        outcomes = [record.trial.outcome for record in archive.trials()]
-        missing = any(record.unavailable for record in archive.subjects().values())
-    counts = [isinstance(outcome, Ok) for outcome in outcomes]
-    failed = not any(counts) or (strict and (missing or not all(counts)))
-    return ExitCode.COULD_NOT_MEASURE if failed else ExitCode.DONE
+        trials = (record.trial for record in archive.trials())
+        ends = [
+            (isinstance(trial.outcome, Ok), _valid_replies(trial))
+            for trial in trials
+            if trial.role is TrialRole.SUBJECT
+        ]
+        is_complete = not any(record.unavailable for record in archive.subjects().values())
+    measured = any(counts and replies for counts, replies in ends)
+    is_complete = is_complete and all(counts for counts, _ in ends)
+    passed = measured and (not strict or (is_complete and _has_qualified(out)))
+    return ExitCode.DONE if passed else ExitCode.COULD_NOT_MEASURE
+
+
+def _valid_replies(trial: "Trial") -> int:
+    return int(trial.recording["account"]["ok"]) if trial.recording else 0
+
+
+def _has_qualified(out: Path) -> bool:
+    from prony.archive import open_archive
+    from prony.report.reading import read_archive
+
+    with open_archive(out) as archive:
+        groups = read_archive(archive).groups
+    return any(cell.unqualified is None for group in groups for cell in group.cells)
 
 
 def dry_run(task: "Study") -> None:
@@ -114,7 +161,8 @@ def dry_run(task: "Study") -> None:
     placement = placement_of(plan)
     typer.echo(
         f"{plan.title}\n"
-        f"{len(plan.cells)} cells x {plan.blocks} blocks, seed {plan.seed}, profile {plan.profile}\n"
+        f"{_counted(len(plan.cells), 'cell')} x {_counted(plan.blocks, 'block')}, "
+        f"seed {plan.seed}, profile {plan.profile}\n"
     )
     for cell in plan.cells:
         entry = task.catalog.server(cell.subject.server)
@@ -122,5 +170,6 @@ def dry_run(task: "Study") -> None:
         request = cell.workload.request
         typer.echo(f"{cell.subject.name}: {cell.workload.describe()}, {request.method} {request.path}")
         typer.echo(f"    {command}")
-    typer.echo(f"\nserver on CPUs {placement.server_cpus}, generator on CPUs {placement.generator_cpus}")
+    server, generator = _cpus(placement.server_cpus), _cpus(placement.generator_cpus)
+    typer.echo(f"\nserver on {server}, generator on {generator}")
     typer.echo(f"{_extent(plan)}, into {task.out}")

@@ -1,0 +1,136 @@
+"""How `prony run` ends: exit status, report, JSON, and what is left, whatever the study itself did."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from golden.build import closed_study, study_two
+from prony.archive import RunStatus, create, open_archive
+from prony.cli.interrupt import Terminated
+from prony.errors import SubjectError
+
+STUDY = """\
+format = 1
+name = "two"
+title = "Two servers"
+
+[[subjects]]
+server = "wsgiref"
+app = "hello"
+
+[[workloads]]
+loop = "open"
+rate = 550
+
+[profiles.quick]
+blocks = 5
+duration = "2s"
+"""
+
+
+@pytest.fixture
+def ended(said, folder, monkeypatch):
+    """Run a study that does what the test says, and return how the command ended."""
+    (folder / "two.toml").write_text(STUDY)
+
+    def run(study, *arguments):
+        monkeypatch.setattr("prony.study.run_study", study)
+        return said("run", "two.toml", "--out", "out.prony", *arguments)
+
+    return run
+
+
+def empty_archive(task):
+    create(task.out, task.plan, {}).close()
+
+
+def with_replies(path, make, kept):
+    """Write the archive with all but so many replies of a trial taken for errors."""
+    whole = path.with_name("whole.prony")
+    make(whole)
+    with open_archive(whole) as archive, create(path, archive.plan(), {}) as writer:
+        for record in archive.subjects().values():
+            writer.record_subject(record)
+        for record in archive.trials():
+            writer.append(_with_replies(record.trial, kept))
+        writer.finish(RunStatus.FINISHED)
+    whole.unlink()
+
+
+def _with_replies(trial, kept):
+    if trial.recording is None:
+        return trial
+    account = trial.recording["account"]
+    bad = {**account["bad_status"], "500": account["ok"] - kept}
+    return replace(
+        trial, recording={**trial.recording, "account": {**account, "ok": kept, "bad_status": bad}}
+    )
+
+
+def test_the_report_and_the_archives_path_come_before_the_json(ended, folder):
+    done = ended(lambda task, listener: study_two(task.out), "--json", "out.json")
+    assert done.status == 0, done.err
+    assert "Archive: out.prony" in done.out
+    assert json.loads((folder / "out.json").read_text())
+
+
+def test_a_json_file_that_fails_at_the_end_costs_nothing_but_itself(ended, folder):
+    def study(task, listener):
+        study_two(task.out)
+        (folder / "out.json").mkdir()
+
+    done = ended(study, "--json", "out.json")
+    assert done.status == 2
+    assert "Archive: out.prony" in done.out
+    assert "cannot write `out.json`" in done.err
+
+
+def test_strict_fails_when_a_subject_is_unavailable(ended):
+    assert ended(lambda task, listener: study_two(task.out), "--strict").status == 3
+
+
+def test_a_study_without_a_valid_reply_is_no_measurement(ended):
+    assert ended(lambda task, listener: with_replies(task.out, study_two, kept=0)).status == 3
+
+
+def test_strict_fails_when_no_subject_qualifies(ended, folder):
+    def errors_only(task, listener):
+        with_replies(task.out, closed_study, kept=1)
+
+    def sound(task, listener):
+        closed_study(task.out)
+
+    for study, arguments, status in (
+        (errors_only, [], 0),
+        (errors_only, ["--strict"], 3),
+        (sound, ["--strict"], 0),
+    ):
+        assert ended(study, *arguments).status == status
+        (folder / "out.prony").unlink()
+
+
+@pytest.mark.parametrize(("signal", "status"), [(KeyboardInterrupt(), 130), (Terminated("SIGTERM"), 143)])
+@pytest.mark.parametrize("prepare", [lambda task: None, empty_archive])
+def test_an_interruption_before_the_first_trial_says_that_nothing_was_measured(
+    ended, folder, prepare, signal, status
+):
+    def study(task, listener):
+        prepare(task)
+        raise signal
+
+    done = ended(study)
+    assert (done.status, done.out) == (status, "")
+    assert "nothing measured, no archive written" in done.err
+    assert [path.name for path in folder.iterdir()] == ["two.toml"]
+
+
+def test_a_study_of_which_no_server_starts_leaves_no_empty_archive(ended, folder):
+    def study(task, listener):
+        empty_archive(task)
+        raise SubjectError("no server starts", hint="--requirements")
+
+    done = ended(study)
+    assert (done.status, done.out) == (3, "")
+    assert "error: no server starts\n\nhint: --requirements" in done.err
+    assert not (folder / "out.prony").exists()
