@@ -171,7 +171,7 @@ def test_all_requests_are_infinite_when_all_failed():
     found = trial_metrics(build.trial(cell(), 0, 0, [], errors={"connect_refused": 50}))
     assert found["response_all_p50"].reason == "all requests failed, which counts as infinite"
     assert found["response_ok_p50"].reason == "no request was answered as expected"
-    assert found["service_all_p50"].reason == "no request was sent"
+    assert found["service_all_p50"].reason == "all requests failed before they were sent"
 
 
 def test_the_percentile_from_which_requests_failed_has_itself_a_value():

@@ -144,6 +144,42 @@ def test_a_run_in_which_nothing_was_sent_is_said_so():
     assert "Nothing was sent." in text
 
 
+def load_text(workload, *arguments, **changes):
+    recording = build.recording(workload, *arguments)
+    return shown(load_document({**recording, **changes}), 120)
+
+
+CLOSED = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
+
+
+def test_a_closed_loop_has_no_pacing():
+    engine = {"name": "prony-engine", "version": "1", "driver": "epoll", "threads": 2, "pacing": None}
+    text = load_text(CLOSED, [1_000_000] * 100, engine=engine)
+    assert "prony-engine 1, epoll, 2 threads\n" in text
+
+
+def test_the_title_of_a_load_names_its_target_and_request():
+    request = {"method": "GET", "path": "/a?b=1"}
+    spec = {"target": {"host": "::1", "port": 80}, "workload": {"request": request}}
+    text = load_text(CLOSED, [1_000_000] * 100, spec=spec)
+    assert text.startswith("Load on [::1]:80: GET /a?b=1\n")
+
+
+def test_error_samples_that_are_alike_are_shown_once():
+    samples = [{"class": "reset", "detail": "os error 104", "at_ns": at} for at in range(5)]
+    text = load_text(CLOSED, [1_000_000] * 100, {"reset": 5}, error_samples=samples)
+    assert text.count("os error 104") == 1
+
+
+def test_refused_connections_are_not_said_to_be_nothing_sent():
+    refused = build.recording(CLOSED, [], {"connect_refused": 1200})
+    text = load_text(CLOSED, [], {"connect_refused": 1200}, window={**refused["window"], "open_ns": None})
+    assert "Nothing was sent." not in text
+    assert "connection refused" in text
+    assert "0 of 1,200 answered as expected" in text
+    assert "all requests failed before they were sent" in text
+
+
 def test_a_run_in_which_nothing_was_answered_has_no_latency():
     workload = build.Workload(build.OpenLoop(10), build.DurationStop(build.SECOND))
     text = shown(load_document(build.recording(workload, [], errors={"connect_refused": 50})), 120)

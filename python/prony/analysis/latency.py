@@ -136,7 +136,11 @@ def nothing_measured(summary: LatencySummary, population: str) -> str:
     """Return why a summary without values has none; ``population`` is `ok` or `all`."""
     if population == "ok":
         return "no request was answered as expected"
-    return "all requests failed, which counts as infinite" if summary.count else "no request was sent"
+    return (
+        "all requests failed, which counts as infinite"
+        if summary.count
+        else "all requests failed before they were sent"
+    )
 
 
 def class_count(account: Json, name: str) -> int:

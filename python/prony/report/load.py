@@ -44,9 +44,14 @@ _MOST_SAMPLES = 3
 
 
 def _title(recording: Json) -> str:
-    target = (recording.get("spec") or {}).get("target") or {}
+    spec = recording.get("spec") or {}
+    target, request = spec.get("target") or {}, (spec.get("workload") or {}).get("request") or {}
     host, port = target.get("host"), target.get("port")
-    return f"Load on {host}:{port}" if host and port else "Load"
+    if not host or not port:
+        return "Load"
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    asked = " ".join(request[key] for key in ("method", "path") if request.get(key))
+    return f"Load on {address}: {asked}" if asked else f"Load on {address}"
 
 
 def _loop_words(recording: Json) -> str:
@@ -76,7 +81,10 @@ def _head(recording: Json) -> Section:
     found = rates(recording)
     ok, attempted, success = (found[name] for name in ("ok_per_s", "attempted_per_s", "success_ratio"))
     if ok is None or attempted is None or success is None or length_s is None:
-        return Section("", (*blocks, Paragraph("Nothing was sent.", Tone.BAD)))
+        due = recording["account"]["scheduled"]
+        right = f"{format_count(recording['account']['ok'])} of {format_count(due)} answered as expected"
+        text = f"{right}; the window has no length, so there are no rates." if due else "Nothing was sent."
+        return Section("", (*blocks, Paragraph(text, Tone.BAD)))
     shares = f"{format_rate(ok)} answered as expected, of {format_rate(attempted)} sent or due"
     text = f"{shares}: {format_percent(success)} in a window of {format_duration(length_s * 1e9)}"
     return Section("", (*blocks, Paragraph(text, Tone.GOOD if success == 1 else Tone.WARNING)))
@@ -99,9 +107,9 @@ def _account(recording: Json) -> Section:
     )
     blocks: list[Block] = [Table((Column("kind", text=True), Column("requests"), Column("share")), rows)]
     samples = recording.get("error_samples") or []
-    if samples:
-        items = tuple(("  |", f"{sample['class']}: {sample['detail']}") for sample in samples[:_MOST_SAMPLES])
-        blocks.append(Notes(items))
+    texts = dict.fromkeys(f"{class_words(sample['class'])}: {sample['detail']}" for sample in samples)
+    if texts:
+        blocks.append(Notes(tuple(("  |", text) for text in list(texts)[:_MOST_SAMPLES])))
     return Section("Requests", tuple(blocks))
 
 
@@ -109,8 +117,6 @@ def _account(recording: Json) -> Section:
 
 
 def _missing(summary: LatencySummary, percentile: float) -> str:
-    if summary.min_ns is None:
-        return nothing_measured(summary, "all") if summary.count else "nothing to measure"
     if summary.infinite_from is not None and percentile > summary.infinite_from:
         return f"requests failed above p{summary.infinite_from:.4g}, which counts as infinite"
     return "fewer than 10 requests lie above it"
@@ -125,12 +131,17 @@ def _value(
     return Cell(f"≥ {format_in(value, scale)}" if bound else format_in(value, scale))
 
 
-def _row(label: str, summary: LatencySummary, scale: Scale, notes: Footnotes) -> tuple[Cell, ...]:
+def _row(
+    label: str, population: str, summary: LatencySummary, scale: Scale, notes: Footnotes
+) -> tuple[Cell, ...]:
+    if summary.min_ns is None:
+        dash = Cell(f"—{notes.mark(nothing_measured(summary, population))}", Tone.QUIET)
+        return Cell(label), Cell(format_count(summary.count)), *[dash] * (len(_SHOWN) + 3)
     values = {PERCENTILES[name]: summary.percentiles[PERCENTILES[name]] for name in _SHOWN}
     return (
         Cell(label),
         Cell(format_count(summary.count)),
-        Cell("—" if summary.min_ns is None else format_in(summary.min_ns, scale)),
+        Cell(format_in(summary.min_ns, scale)),
         # A mean holds the largest values too: it is a lower bound, or infinite, as soon as any is.
         _value(summary, summary.mean_ns, 100, scale, notes),
         *(_value(summary, value, float(name), scale, notes) for name, value in values.items()),
@@ -147,7 +158,7 @@ def _latency(recording: Json) -> Section:
     failing = recording["account"]["scheduled"] > recording["account"]["ok"]
     words = {"ok": "valid replies", "all": "all requests"}
     rows = tuple(
-        _row(f"{kind} time, {words[population]}", found[population, kind], scale, notes)
+        _row(f"{kind} time, {words[population]}", population, found[population, kind], scale, notes)
         for kind in ("response", "service")
         for population in (("ok", "all") if failing else ("ok",))
         if (population, kind) in found
@@ -198,7 +209,14 @@ def _trust(recording: Json) -> Iterator[str]:
     threads = engine.get("threads")
     name = " ".join(str(engine[key]) for key in ("name", "version") if engine.get(key))
     plural = "s" if threads != 1 else ""
-    yield f"{name}, {engine.get('driver')}, {threads} thread{plural}, {engine.get('pacing')} pacing"
+    parts = (
+        name,
+        engine.get("driver"),
+        f"{threads} thread{plural}" if threads is not None else None,
+        # A closed loop has no times to keep.
+        f"{pacing} pacing" if (pacing := engine.get("pacing")) else None,
+    )
+    yield ", ".join(str(part) for part in parts if part)
     cpu_ns, spin = generator.get("cpu_ns_per_request"), generator.get("spin_share")
     if cpu_ns is not None:
         waited = "" if spin is None else f", spinning {format_percent(spin)} of its time"
@@ -208,7 +226,9 @@ def _trust(recording: Json) -> Iterator[str]:
         yield f"send lag p99 {format_duration(late)}, at most {format_duration(lag.max_ns or 0)}"
     little = (recording.get("little") or {}).get("residual")
     if little is not None:
-        yield f"Little's law: residual {100 * little:+.2f} % (requests in flight against rate × time)"
+        # Both sides come from the same stamps: what they prove is that no request was lost or counted twice.
+        same = "the sum of all times in flight and the integral of requests in flight"
+        yield f"bookkeeping: {same} differ by {100 * little:+.2f} %"
     connections, size = recording.get("connections") or {}, recording.get("bytes") or {}
     if connections.get("opened") is not None:
         retried = connections.get("retried") or 0
