@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from prony.catalog.entry import IntSetting, ServerEntry, Setting
+from prony.catalog.entry import Condition, IntSetting, KeepAliveFact, ServerEntry, Setting
+from prony.catalog.expression import evaluate, names_in
+from prony.catalog.settings import holds
 from prony.catalog.status import status
 from prony.catalog.system import Advice, ServerNeeds
 from prony.check import ServerCheck
@@ -72,17 +74,19 @@ def server_document(entry: ServerEntry) -> Document:
         (
             _fact(
                 "listen queue",
-                facts.backlog.value if facts.backlog.value is not None else "the kernel's limit",
+                "the kernel's limit" if facts.backlog.value is None else _valued(entry, facts.backlog.value),
                 facts.backlog.source,
             ),
             *(
-                _fact(_when("keep-alive", fact.when), _kept(fact.on, fact.idle_s), fact.source)
+                _fact(_when("keep-alive", fact.when), _kept(entry, fact), fact.source)
                 for fact in facts.keep_alive
             ),
-            _fact("processes", facts.concurrency.processes, facts.concurrency.source),
+            _fact("processes", _valued(entry, facts.concurrency.processes), facts.concurrency.source),
             _fact(
                 "requests at once",
-                facts.concurrency.slots if facts.concurrency.slots is not None else "no fixed number",
+                "no fixed number"
+                if facts.concurrency.slots is None
+                else _valued(entry, facts.concurrency.slots),
                 facts.concurrency.text,
             ),
         ),
@@ -106,15 +110,38 @@ def _fact(name: str, value: object, source: str) -> tuple[Cell, ...]:
     return Cell(name), Cell(str(value)), Cell(source, Tone.QUIET)
 
 
-def _when(name: str, condition: object) -> str:
-    setting, value = getattr(condition, "setting", None), getattr(condition, "value", None)
-    if setting is None:
+def _valued(entry: ServerEntry, value: int | str, unit: str = "", when: Condition | None = None) -> str:
+    """Return a fact under the entry's defaults, and the settings that it comes from: ``2048 (backlog)``.
+
+    Where a default is the server's own, depends on the machine, or is not what ``when`` asks of it, only
+    the settings are named.
+    """
+    if not isinstance(value, str):
+        return f"{value}{unit}"
+    formula = value.replace("{", "").replace("}", "").replace("*", " × ")
+    defaults = {name: setting.default for name, setting in entry.settings.items()}
+    numbers = {name: default for name, default in defaults.items() if isinstance(default, int)}
+    if when is not None and not holds(when, numbers):
+        numbers.pop(when.setting, None)
+    if not names_in(value) <= numbers.keys():
+        return f"{formula}{unit}"
+    return f"{evaluate(value, numbers)}{unit} ({formula})"
+
+
+def _when(name: str, condition: Condition | None) -> str:
+    if condition is None:
         return name
-    return f"{name} if {setting}" + (f" is {value}" if value is not None else "")
+    if condition.above is not None:
+        return f"{name} if {condition.setting} is above {condition.above}"
+    return f"{name} if {condition.setting}" + (
+        f" is {condition.value}" if condition.value is not None else ""
+    )
 
 
-def _kept(on: bool, idle_s: int | str | None) -> str:
-    return "off" if not on else "on" if idle_s is None else f"on, idle for {idle_s} s"
+def _kept(entry: ServerEntry, fact: KeepAliveFact) -> str:
+    if not fact.on:
+        return "off"
+    return "on" if fact.idle_s is None else f"on, idle for {_valued(entry, fact.idle_s, ' s', fact.when)}"
 
 
 def _settings(entry: ServerEntry) -> tuple[Block, ...]:
