@@ -227,6 +227,29 @@ def test_a_folder_that_is_not_there_is_told(said, reference):
     assert "cannot write `nowhere/result.json`: No such file or directory" in done.err
 
 
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("foo", "`foo` is not a target; expected `http://HOST[:PORT][/PATH]`"),
+        ("https://127.0.0.1/", "`https://127.0.0.1/`: TLS is not supported yet"),
+        ("http://me:s3cret@127.0.0.1/", "`http://...@127.0.0.1/` is not a target"),
+        ("https://me:s3cret@127.0.0.1/", "`https://...@127.0.0.1/`: TLS"),
+        ("me:s3cret@127.0.0.1:80", "is not a target"),
+    ],
+)
+def test_a_target_is_refused_for_what_is_wrong_and_without_its_password(said, url, told):
+    done = said("load", url)
+    assert done.status == 2
+    assert told in done.err
+    assert "s3cret" not in done.err
+
+
+def test_a_headers_name_with_a_blank_is_a_misuse_of_its_option(said):
+    done = said("load", NOBODY_HOME, "-H", "a b: c")
+    assert done.status == 2
+    assert "`-H a b: ...`" in done.err
+
+
 def test_a_json_file_that_cannot_be_written_is_told_before_anything_is_sent(said, listener):
     assert said("load", listener.url, "-n", "1", "--json", "nowhere/result.json").status == 2
     assert listener.seen == []
@@ -316,7 +339,6 @@ def test_naming_one_host_allows_no_other(said):
 @pytest.mark.parametrize(
     "url",
     [
-        "https://127.0.0.1/",
         "ftp://127.0.0.1/",
         "http://",
         "http:///x",
@@ -324,7 +346,6 @@ def test_naming_one_host_allows_no_other(said):
         "http://127.0.0.1:0/",
         "http://127.0.0.1:x/",
         "http://[::1",
-        "http://me:secret@127.0.0.1/",
         "",
     ],
 )

@@ -1,8 +1,11 @@
 """`prony run` says what is wrong before anything is built or started, and `--dry-run` starts nothing."""
 
+import os
 import re
 
 import pytest
+
+from prony.cli.own_app import _without_values, variables
 
 STUDY = """\
 format = 1
@@ -92,8 +95,11 @@ def test_an_unknown_server_is_told_with_the_nearest(refused):
 
 
 def test_a_server_that_cannot_call_the_app_is_told(refused):
+    told = refused("--app", "shop:app", "--servers", "wsgiref,uvicorn")
+    assert "`uvicorn` speaks asgi, but the app `shop:app` was taken as WSGI" in told
+    assert "--interface asgi" in told
     assert "`uvicorn` speaks asgi, but the app `shop` offers wsgi" in refused(
-        "--app", "shop:app", "--servers", "uvicorn"
+        "--app", "shop:app", "--servers", "uvicorn", "--interface", "wsgi"
     )
 
 
@@ -141,9 +147,19 @@ def test_a_study_that_is_no_text_is_told(refused, folder):
 
 def test_a_study_that_names_what_the_catalogue_does_not_have_is_told(refused, folder):
     (folder / "two.toml").write_text(STUDY.replace('"waitress"', '"waitres"'))
-    assert "there is no server `waitres`" in refused("two.toml")
+    assert "study `two.toml`: there is no server `waitres`" in refused("two.toml")
     (folder / "two.toml").write_text(STUDY.replace('"flask-hello"', '"flask-hallo"'))
-    assert "there is no app `flask-hallo`" in refused("two.toml")
+    assert "study `two.toml`: there is no app `flask-hallo`" in refused("two.toml")
+
+
+@pytest.mark.parametrize("name", ["st/nofile.toml", "nofile.toml", "st/nofile"])
+def test_a_file_of_a_study_that_is_not_there_is_told_as_a_file(refused, name):
+    assert f"`{name}`: there is no such file" in refused(name)
+
+
+def test_a_mistake_in_a_study_hints_at_the_studys_format(refused, folder):
+    (folder / "two.toml").write_text(STUDY.replace("550", "0"))
+    assert "hint: docs/reference/study-format.md" in refused("two.toml")
 
 
 # --- settings, variables, files ---------------------------------------------------------------------------
@@ -171,12 +187,40 @@ def test_a_setting_that_nothing_takes_is_refused(refused, setting, told):
     ("variable", "told"),
     [
         ("1A=2", "`--env 1A`: expected a variable's name, or `NAME=value`"),
-        ("=2", "`--env `: expected a variable's name"),
+        ("=2", "`--env `: the name before `=` is missing; expected `NAME=value`"),
         ("PRONY_NOT_SET_HERE", "`--env PRONY_NOT_SET_HERE`: no such variable is set here"),
     ],
 )
 def test_a_variable_that_is_none_is_refused(refused, variable, told):
     assert told in refused(*own("--env", variable))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("1A=2", "vars.env:2: expected a variable's name"),
+        ("=2", "vars.env:2: the name before `=` is missing"),
+        ("PRONY_NOT_SET_HERE", "vars.env:2: no such variable is set here"),
+    ],
+)
+def test_a_line_of_variables_that_is_none_is_told_by_file_and_line(said, folder, line, told):
+    (folder / "shop.py").write_text(APP)
+    (folder / "vars.env").write_text(f"# mine\n{line}\n")
+    done = said("run", *own("--env-file", "vars.env"))
+    assert (done.status, told in done.err) == (2, True), done.err
+
+
+def test_a_file_of_variables_is_read_as_a_shell_reads_it(tmp_path):
+    file = tmp_path / "vars.env"
+    file.write_text("export A=1\nB=\"two words\"\nC='x'\nD=it's\n\n# no\n")
+    assert variables(["A=2"], file) == {"A": "2", "B": "two words", "C": "x", "D": "it's"}
+
+
+def test_secret_headers_and_variables_stay_out_of_the_command_line_that_is_kept():
+    line = ["--env", "A=s3cret", "-H", "Cookie: s3cret", "-HX-Api-Key: s3cret", "--header=x-token: s3cret"]
+    kept = _without_values([*line, "-H", "Accept: text/plain"])
+    assert "s3cret" not in " ".join(kept)
+    assert kept[-1] == "Accept: text/plain"
 
 
 def test_a_file_of_variables_that_is_not_there_is_told(refused):
@@ -192,6 +236,7 @@ def test_a_file_of_variables_that_is_not_there_is_told(refused):
         ("shop:app()", "does not name an application"),
         ("../shop:app", "does not name an application"),
         ("store:app", "has no module `store`: neither `store.py` nor a package"),
+        ("store:app", "with `--dir`"),
         ("shop.inner:app", "has no module `shop.inner`"),
     ],
 )
@@ -208,6 +253,16 @@ def test_a_folder_that_is_not_there_is_told(refused):
 @pytest.mark.parametrize("option", ["--requirements", "--python"])
 def test_a_file_that_is_not_there_is_told_by_its_option(refused, option):
     assert f"`{option} nowhere`: there is no such file" in refused(*own(option, "nowhere"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts servers as another user")
+def test_an_environment_that_is_closed_to_the_servers_user_is_told(said, folder):
+    (folder / "shop.py").write_text(APP)
+    (folder / "closed").mkdir(mode=0o700)
+    done = said("run", *own("--python", "closed", "--run-as", "nobody"))
+    assert (done.status, done.out) == (2, "")
+    assert "`--python closed`: the user `nobody`, which servers run as, cannot read it" in done.err
+    assert "--run-as" in done.err
 
 
 def test_an_archive_is_never_overwritten(refused, folder):
@@ -239,7 +294,8 @@ def test_an_archive_in_a_folder_that_is_not_there_is_told(refused):
         (["--interface", "cgi"], "`--interface cgi`: expected one of 'wsgi'"),
         (["--servers", ","], "`--servers ,`: expected one or more servers"),
         (["--expect-status", "99"], "`--expect-status 99`: expected at least 100"),
-        (["--expect-body", "@nowhere"], "cannot read `nowhere`"),
+        (["--expect-body", "@nowhere"], "`--expect-body @nowhere`: cannot read `nowhere`"),
+        (["-H", "a b: c"], "`-H a b: ...`: expected a header's name"),
         (["--run-as", "no-such-user"], "`--run-as no-such-user`: this machine has no such user"),
         (["--catalog", "nowhere.toml"], "`nowhere.toml` is neither a file nor a folder"),
         (["--engine-threads", "0"], "`--engine-threads 0`: expected at least 1"),
@@ -354,6 +410,15 @@ def test_a_dry_run_of_ones_own_app_shows_its_grid(dry):
 
 def test_a_server_or_a_count_named_twice_is_measured_once(dry):
     assert "2 cells" in dry("--app", "shop:app", "--servers", "wsgiref,wsgiref", "-c", "1,2,01")
+
+
+def test_an_app_is_asgi_when_all_servers_speak_only_that(dry):
+    assert "uvicorn+shop" in dry("--app", "shop:app", "--servers", "uvicorn,uvicorn-quiet")
+
+
+def test_the_folder_of_an_app_is_shown_without_dots(dry, folder):
+    shown = dry("--app", "shop:app", "--servers", "gunicorn", "--dir", f"../{folder.name}")
+    assert ".." not in shown
 
 
 def test_only_narrows_ones_own_app(dry):

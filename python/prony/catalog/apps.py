@@ -85,7 +85,7 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
     if not any(candidate.exists() for candidate in _module_files(folder, module)):
         raise UsageError(
             f"`{folder}` has no module `{module}`: neither `{module.replace('.', '/')}.py` nor a package",
-            hint="name the folder that the module is imported from with `--path`",
+            hint="name the folder that the module is imported from with `--dir`",
         )
     return App(
         name=name or _app_name(module),

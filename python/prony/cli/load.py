@@ -166,7 +166,7 @@ def _status(recording: Json) -> int:
 
 def _target(url: str) -> SplitResult:
     refusal = UsageError(
-        f"`{url}` is not a target; expected `http://HOST[:PORT][/PATH]`",
+        f"`{_without_credentials(url)}` is not a target; expected `http://HOST[:PORT][/PATH]`",
         hint="prony load http://127.0.0.1:8000/",
     )
     # Of these, the parser would drop some and the engine refuse others.
@@ -177,9 +177,24 @@ def _target(url: str) -> SplitResult:
         port = parts.port
     except ValueError:
         raise refusal from None
+    if parts.scheme == "https":
+        raise UsageError(
+            f"`{_without_credentials(url)}`: TLS is not supported yet; expected `http://HOST[:PORT][/PATH]`"
+        )
+    if "//" not in url and port is None and not _is_loopback(parts.hostname or ""):
+        raise refusal
     if parts.scheme != "http" or not parts.hostname or port == 0 or parts.username is not None:
         raise refusal
     return parts
+
+
+def _without_credentials(url: str) -> str:
+    """Return the URL without user and password: what is told ends in logs.
+
+    >>> _without_credentials("http://me:secret@host/a@b")
+    'http://...@host/a@b'
+    """
+    return re.sub(r"^([a-zA-Z][a-zA-Z0-9+.-]*://)?[^/?#]*@", lambda found: f"{found[1] or ''}...@", url)
 
 
 def _address(parts: SplitResult, allowed: list[str] | tuple[str, ...]) -> Address:

@@ -32,6 +32,8 @@ Value = TypeVar("Value")
 
 # What the archive and the engine keep as a whole number with a sign.
 MAX_SEED = 2**63 - 1
+# RFC 9110, section 5.6.2: what a header's name is made of.
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # More than any machine has CPUs; each costs memory before the first request.
 MAX_THREADS = 1024
 
@@ -88,18 +90,20 @@ def header_of(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon or not name.strip() or any(mark in text for mark in "\r\n\0"):
         raise UsageError(f"`-H {text!r}`: expected `Name: value` on one line")
+    if not _TOKEN.fullmatch(name.strip()):
+        raise UsageError(f"`-H {name.strip()}: ...`: expected a header's name of letters, digits and `-`")
     return name.strip(), value.strip()
 
 
-def body_of(text: str | None) -> bytes | None:
-    """Return a body as typed, or the content of a file for ``@path``."""
+def body_of(option: str, text: str | None) -> bytes | None:
+    """Return a body as typed, or the content of a file for ``@path``; UsageError names the option."""
     if text is None or not text.startswith("@"):
         return None if text is None else text.encode()
     path = Path(text[1:])
     try:
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(f"`--body {text}`: cannot read `{path}`: {error.strerror}") from None
+        raise UsageError(f"`{option} {text}`: cannot read `{path}`: {error.strerror}") from None
 
 
 def make_request(
@@ -113,7 +117,7 @@ def make_request(
     if not re.fullmatch(r"[A-Za-z]+", method):
         raise UsageError(f"`-m {method}`: expected a method such as `GET` or `POST`")
     return Request(
-        method.upper(), path, tuple(header_of(text) for text in headers), body_of(body), keep_alive
+        method.upper(), path, tuple(header_of(text) for text in headers), body_of("--body", body), keep_alive
     )
 
 

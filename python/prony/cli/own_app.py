@@ -24,7 +24,7 @@ class OwnApp:
     """The options that describe a user's own app and its load."""
 
     app: str
-    interface: Interface
+    interface: Interface | None
     folder: Path
     servers: tuple[str, ...]
     connections: tuple[int, ...] | None
@@ -48,6 +48,7 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> Plan:
     from prony.catalog.loader import with_app
     from prony.plan import make_plan
 
+    wish = replace(wish, interface=_interface(wish, known))
     app = _app(wish)
     view = with_app(known, app)
     # What the user wrote is the command line: it is kept verbatim, as a study's file is, but for secrets.
@@ -57,13 +58,34 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> Plan:
     )
 
 
+def _interface(wish: OwnApp, known: "Catalog") -> Interface:
+    """Return how the app is called: as was said, else by what the servers speak."""
+    if wish.interface is not None:
+        return wish.interface
+    spoken = {server: known.interfaces(server) for server in wish.servers}
+    other = [server for server, speaks in spoken.items() if Interface.WSGI not in speaks]
+    if other == list(spoken) and all(Interface.ASGI in speaks for speaks in spoken.values()):
+        return Interface.ASGI
+    if other:
+        speaks = ", ".join(spoken[other[0]])
+        raise UsageError(
+            f"`{other[0]}` speaks {speaks}, but the app `{wish.app}` was taken as WSGI",
+            hint=f"if it is not: --interface {spoken[other[0]][0]}; or leave `{other[0]}` out of --servers",
+        )
+    return Interface.WSGI
+
+
 def _app(wish: OwnApp) -> App:
     from prony.catalog.apps import user_app
 
     expected = wish.expect_status is not None or wish.expect_body is not None
     checks = (Check(wish.request, wish.expect_status, wish.expect_body),) if expected else ()
     return user_app(
-        wish.app, wish.folder, wish.interface, contract=Contract(checks), environment=wish.environment
+        wish.app,
+        wish.folder,
+        wish.interface or Interface.WSGI,
+        contract=Contract(checks),
+        environment=wish.environment,
     )
 
 
@@ -96,39 +118,84 @@ def variables(pairs: Sequence[str], file: Path | None) -> dict[str, str]:
     *Errors*: UsageError for what is no variable, or one that is not set here.
     """
     found: dict[str, str] = {}
-    for text in [*_lines(file), *pairs]:
-        name, equals, value = text.partition("=")
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise UsageError(f"`--env {name}`: expected a variable's name, or `NAME=value`")
-        if not equals and name not in os.environ:
-            raise UsageError(f"`--env {name}`: no such variable is set here; expected `{name}=value`")
-        found[name] = value if equals else os.environ[name]
+    for where, text in _lines(file):
+        name, value = _variable(where, text.removeprefix("export ").lstrip())
+        found[name] = _unquoted(value)
+    for text in pairs:
+        name, value = _variable(f"`--env {text.partition('=')[0]}`", text)
+        found[name] = value
     return found
 
 
-def _without_values(arguments: Sequence[str]) -> list[str]:
-    """Return a command line with the values of ``--env`` left out.
-
-    >>> _without_values(["run", "--env", "TOKEN=x", "--env=A=b", "-c", "10"])
-    ['run', '--env', 'TOKEN=...', '--env=A=...', '-c', '10']
-    """
-    shown: list[str] = []
-    for argument in arguments:
-        follows = bool(shown) and shown[-1] == "--env"
-        prefix = "" if follows else "--env="
-        if (follows or argument.startswith("--env=")) and "=" in argument.removeprefix(prefix):
-            name = argument.removeprefix(prefix).partition("=")[0]
-            shown.append(f"{prefix}{name}=...")
-        else:
-            shown.append(argument)
-    return shown
+def _variable(where: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    name = name.strip()
+    if not name:
+        raise UsageError(f"{where}: the name before `=` is missing; expected `NAME=value`")
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UsageError(f"{where}: expected a variable's name, or `NAME=value`")
+    if not equals and name not in os.environ:
+        raise UsageError(f"{where}: no such variable is set here; expected `{name}=value`")
+    return name, value if equals else os.environ[name]
 
 
-def _lines(file: Path | None) -> list[str]:
+def _unquoted(value: str) -> str:
+    """Return a value of a file as a shell would read it: without the quotes around it."""
+    value = value.strip()
+    is_quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if is_quoted else value
+
+
+def _lines(file: Path | None) -> list[tuple[str, str]]:
+    """Return the lines that say something, each with its place."""
     if file is None:
         return []
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"`--env-file {file}`: cannot read it: {error}") from None
-    return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    except OSError as error:
+        raise UsageError(f"`--env-file {file}`: cannot read it: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"`--env-file {file}`: is not UTF-8 text") from None
+    numbered = ((f"{file}:{number}", line.strip()) for number, line in enumerate(lines, 1))
+    return [(where, line) for where, line in numbered if line and not line.startswith("#")]
+
+
+def _without_values(arguments: Sequence[str]) -> list[str]:
+    """Return a command line with the values of ``--env`` and of headers that may be secret left out.
+
+    >>> _without_values(["run", "--env", "TOKEN=x", "--env=A=b", "-c", "10"])
+    ['run', '--env', 'TOKEN=...', '--env=A=...', '-c', '10']
+    >>> _without_values(["-H", "Authorization: Bearer x", "--header=X-Api-Key: y", "-HAccept: z"])
+    ['-H', 'Authorization: ...', '--header=X-Api-Key: ...', '-HAccept: z']
+    """
+    shown: list[str] = []
+    for argument in arguments:
+        option = shown[-1] if shown and shown[-1] in ("--env", "-H", "--header") else ""
+        prefix = (
+            ""
+            if option
+            else next((mark for mark in _ATTACHED if argument.startswith(mark) and argument != mark), None)
+        )
+        if prefix is None:
+            shown.append(argument)
+        else:
+            is_variable = (option or prefix).startswith("--env")
+            mask = _masked_variable if is_variable else _masked_header
+            shown.append(prefix + mask(argument.removeprefix(prefix)))
+    return shown
+
+
+# How an option is written together with its value.
+_ATTACHED = ("--env=", "--header=", "-H")
+
+
+def _masked_variable(text: str) -> str:
+    name, equals, _ = text.partition("=")
+    return f"{name}=..." if equals else text
+
+
+def _masked_header(text: str) -> str:
+    from prony.archive.secrets import is_secret
+
+    name, colon, _ = text.partition(":")
+    return f"{name}: ..." if colon and is_secret(name.strip()) else text

@@ -31,7 +31,8 @@ from prony.model import Arrivals, Interface
 if TYPE_CHECKING:
     from prony.catalog.loader import Catalog
     from prony.model import Plan, SandboxChoice
-    from prony.plan import PlanOptions
+    from prony.plan import PlanOptions, StudyDocument
+    from prony.runas import RunAs
 
 __all__ = ["EPILOG", "run"]
 
@@ -86,7 +87,10 @@ def run(
     app: Annotated[
         str | None, typer.Option(help="Your application, module:attribute.", rich_help_panel=Panel)
     ] = None,
-    interface: Annotated[Interface, typer.Option(help="How servers call it.")] = Interface.WSGI,
+    interface: Annotated[
+        Interface | None,
+        typer.Option(help="How servers call it (wsgi; asgi when all servers speak only that)."),
+    ] = None,
     directory: Annotated[Path, typer.Option("--dir", help="The folder that it is imported from.")] = Path(),
     requirements: Annotated[Path | None, typer.Option(help="Its requirements.txt or pyproject.toml.")] = None,
     python: Annotated[
@@ -176,7 +180,7 @@ def run(
         wish = OwnApp(
             app=str(app),
             interface=interface,
-            folder=directory,
+            folder=directory.expanduser().resolve(),
             servers=_servers(servers),
             connections=_connections(connections, rate),
             rate=optional(rate_of, "--rate", rate),
@@ -187,7 +191,7 @@ def run(
             repeats=repeats or 3,
             request=make_request(method, path, header or (), body, keep_alive=True),
             expect_status=expect_status,
-            expect_body=body_of(expect_body),
+            expect_body=body_of("--expect-body", expect_body),
             environment=variables(env or (), env_file),
         )
         plan = plan_of_app(wish, known, options)
@@ -196,6 +200,8 @@ def run(
     for option, file in (("--requirements", requirements), ("--python", python)):
         if file is not None and not file.exists():
             raise UsageError(f"`{option} {file}`: there is no such file")
+    if python is not None:
+        _check_readable(python, user)
     task = Study(plan, known, user, _archive(plan, out), requirements, python)
     if show_only:
         dry_run(task)
@@ -208,9 +214,19 @@ def run(
 
 def _plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan":
     from prony.catalog.studies import read_study
+    from prony.catalog.toml_source import SourceError
     from prony.plan import make_plan
 
-    document, text = read_study(name)
+    file = Path(name)
+    if ("/" in name or file.suffix == ".toml") and not file.is_file():
+        raise UsageError(f"`{name}`: there is no such file", hint="`prony run` takes a study's name or file")
+    try:
+        document, text = read_study(name)
+    except SourceError as error:
+        raise UsageError(
+            error.message, hint="docs/reference/study-format.md describes a study's file"
+        ) from error
+    _check_names(name, document, known)
     plan = make_plan(document, text, known, options)
     # What lies in the working folder runs because its user says so, and not because a study's file does.
     unasked = [subject.server for subject in plan.subjects() if subject.server in known.unasked]
@@ -220,6 +236,18 @@ def _plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan
             hint=f"look at prony.d/{unasked[0]}.toml, then add --catalog prony.d/{unasked[0]}.toml",
         )
     return plan
+
+
+def _check_names(study: str, document: "StudyDocument", known: "Catalog") -> None:
+    """Refuse servers and apps that the catalogue does not have, and say that the study names them."""
+    try:
+        for part in document.subjects:
+            for server in part.server:
+                known.find(server)
+            for app in part.app:
+                known.app(app)
+    except UsageError as error:
+        raise UsageError(f"study `{study}`: {error.message}", hint=error.hint) from error
 
 
 # --- options ----------------------------------------------------------------------------------------------
@@ -259,6 +287,18 @@ def _connections(text: str | None, rate: str | None) -> tuple[int, ...] | None:
             hint="leave `--rate` out for a closed loop with a grid of connections",
         )
     return counts
+
+
+def _check_readable(python: Path, user: "RunAs") -> None:
+    from prony.catalog.access import first_unreadable
+
+    blocked = first_unreadable(python, user)
+    if blocked is not None:
+        raise UsageError(
+            f"`--python {python}`: the user `{user.name}`, which servers run as, cannot read it "
+            f"(`{blocked}` is closed to it)",
+            hint="choose another user with --run-as, or an environment in a folder that this user can read",
+        )
 
 
 def _check_threads(plan: "Plan") -> None:
