@@ -303,6 +303,12 @@ def test_a_finding_that_subjects_share_is_told_once(tmp_path):
     assert "(2 of 4 trials)" in text
 
 
+def test_a_finding_of_some_subjects_names_them(tmp_path):
+    trials = [(name, {"limited": "waited 2 %"}) for name in ("a+x", "b+x")]
+    text = text_of(study(tmp_path / "a.prony", *trials, ("c+x", {})))
+    assert "a+x, b+x: the generator may have been the limit: throughput" in text
+
+
 def test_findings_are_told_in_the_order_of_the_rules(tmp_path):
     counters = {"ListenOverflows": 3, "oom_kill": 1}
     trials = [("a+x", {"counters": counters}), ("b+x", {"limited": "waited 2 %"})]
