@@ -313,7 +313,9 @@ def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
     title = METRICS[found.metric].title
     if found.decided:
         claim = (
-            f"is best (n = {found.blocks})" if not found.ties else f"leads, with equals (n = {found.blocks})"
+            f"is best (n = {found.blocks})"
+            if not found.ties
+            else f"leads, not told apart from others (n = {found.blocks})"
         )
     else:
         claim = f"leads; too few repeats for a verdict (n = {found.blocks})"
