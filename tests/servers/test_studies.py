@@ -156,7 +156,9 @@ def test_a_study_without_a_single_subject_is_no_measurement(prony, folder, impos
 
 def test_a_trial_that_failed_is_kept_with_its_reason(prony, folder, trials):
     (folder / "broken.py").write_text("print('about to fail')\nraise RuntimeError('no database')\n")
-    done = prony("run", "--app", "broken:app", "--servers", "wsgiref", "--repeats", "1", "--out", "out.prony")
+    # With an expectation there is no probe before the first trial, which would stop here.
+    options = ("--expect-status", "200", "--repeats", "1", "--out", "out.prony")
+    done = prony("run", "--app", "broken:app", "--servers", "wsgiref", *options)
     assert done.status == 3, done.err
     (trial,) = trials(folder / "out.prony")
     assert isinstance(trial.outcome, Failed)
