@@ -442,7 +442,7 @@ prony_wsgi_set_header(ngx_http_request_t *r, PyObject *header)
 
 /* Returns NGX_OK, or NGX_ERROR when the client is gone or nginx has no memory. */
 static ngx_int_t
-prony_wsgi_send_headers(prony_wsgi_exchange_t *exchange)
+prony_wsgi_send_headers(prony_wsgi_exchange_t *exchange, ngx_uint_t is_empty)
 {
     ngx_http_request_t  *r = exchange->request;
     ngx_int_t            rc = prony_wsgi_copy(r->pool, exchange->status, &r->headers_out.status_line);
@@ -463,6 +463,11 @@ prony_wsgi_send_headers(prony_wsgi_exchange_t *exchange)
 
         if (r->headers_out.status == NGX_HTTP_NO_CONTENT || r->headers_out.status == NGX_HTTP_NOT_MODIFIED) {
             r->header_only = 1;
+        }
+
+        /* Without a length a body that is known to be empty is chunked; the length of a GET is not known to HEAD. */
+        if (is_empty && exchange->content_length < 0 && !r->header_only && r->method != NGX_HTTP_HEAD) {
+            r->headers_out.content_length_n = 0;
         }
 
         exchange->headers_sent = 1;
@@ -579,7 +584,7 @@ prony_wsgi_emit(prony_wsgi_exchange_t *exchange, PyObject *block, ngx_uint_t is_
         return NGX_ERROR;
     }
 
-    if (!exchange->headers_sent && prony_wsgi_send_headers(exchange) != NGX_OK) {
+    if (!exchange->headers_sent && prony_wsgi_send_headers(exchange, 0) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -638,11 +643,7 @@ prony_wsgi_finish(prony_wsgi_exchange_t *exchange)
     }
 
     if (!exchange->headers_sent) {
-        if (exchange->content_length < 0 && r->method != NGX_HTTP_HEAD) {
-            exchange->content_length = 0;
-        }
-
-        if (prony_wsgi_send_headers(exchange) != NGX_OK) {
+        if (prony_wsgi_send_headers(exchange, 1) != NGX_OK) {
             return NGX_ERROR;
         }
     }
