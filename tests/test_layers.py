@@ -32,7 +32,7 @@ LAYERS = (
         ),
     ),
     ("catalog", "host", "sandbox", "monitor", "engine"),
-    ("trial",),
+    ("assembly", "trial"),
     ("study",),
     ("check",),
     ("report",),

@@ -18,6 +18,7 @@ from prony.model import (
     CountStop,
     DurationStop,
     EngineChoice,
+    Frontend,
     Interface,
     OpenLoop,
     Plan,
@@ -47,11 +48,12 @@ SERVERS = {
     "waitress": [Interface.WSGI],
     "granian": [Interface.WSGI, Interface.ASGI],
     "uvicorn": [Interface.ASGI],
+    "static": [Interface.NONE],
 }
 
 
 class Shelf:
-    """A catalogue of three servers, of which `granian` has the variant `granian-wide`."""
+    """A catalogue of four servers, of which `granian` has the variant `granian-wide`."""
 
     def app(self, name):
         if name not in APPS:
@@ -66,6 +68,14 @@ class Shelf:
         if entry not in SERVERS:
             raise UsageError(f"there is no server `{server}`")
         return entry, variant
+
+    def serves(self, server):
+        return ("hello",) if self.split(server)[0] == "static" else ()
+
+    def frontend(self, name):
+        if name not in ("nginx", "nginx-keepalive"):
+            raise UsageError(f"there is no frontend `{name}`")
+        return Frontend("nginx", name.partition("-")[2])
 
 
 def document(**changes):
@@ -100,6 +110,22 @@ def grid(cells, blocks=3, seed=1):
         blocks,
         seed,
     )
+
+
+def test_a_server_may_stand_behind_a_frontend():
+    part = {"server": "granian-wide@nginx-keepalive", "app": "hello"}
+    options = PlanOptions(settings={"nginx": {"workers": 2}, "granian": {"workers": 1}})
+    (subject,) = plan_of(options, subjects=[part]).subjects()
+    assert subject.name == "granian-wide@nginx-keepalive+hello"
+    assert (subject.server, subject.variant, subject.settings) == ("granian", "wide", {"workers": 1})
+    assert subject.frontend == Frontend("nginx", "keepalive", {"workers": 2})
+
+
+def test_a_server_without_an_interface_stands_for_the_apps_that_it_serves_by_itself():
+    (subject,) = plan_of(subjects=[{"server": "static", "app": "hello"}]).subjects()
+    assert subject.interface is Interface.NONE
+    with pytest.raises(UsageError, match="`static` speaks none"):
+        plan_of(subjects=[{"server": "static", "app": "both"}])
 
 
 SEEDS = st.integers(0, 2**63)

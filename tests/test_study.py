@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -34,10 +35,14 @@ class Sandbox:
 
     facts = SandboxFacts("host's loopback", False, "me")
     address, seat = Address("127.0.0.1", 8000), EngineSeat(cpus=(0,))
-    main_pid = tree_pid = network_pid = os.getpid()
+    tree_pid = network_pid = os.getpid()
+    pids = MappingProxyType({"server": os.getpid()})
 
     def __init__(self, folder, log, fail):
         self.folder, self._log, self._fail = folder, log, fail
+
+    def folder_for(self, name):
+        return self.folder
 
     def free_port(self):
         return 8000
@@ -53,7 +58,7 @@ class Sandbox:
     def __exit__(self, kind, error, trace):
         self.stop()
 
-    def wait_until_ready(self, readiness, request=None):
+    def wait_until_ready(self, request=None):
         trouble = self._fail(self.launch) if callable(self._fail) else self._fail
         if trouble:
             raise trouble if isinstance(trouble, SubjectError) else SubjectError(trouble)
@@ -144,7 +149,7 @@ class World:
             request.key: Unavailable(request.key, self.unavailable[request.key], "")
             if request.key in self.unavailable
             else Environment(
-                request.key, Path("/env/python"), Path("/env"), {request.key: "1.0"}, "CPython", "d"
+                request.key, "1.0", "CPython", Path("/env/python"), Path("/env"), {request.key: "1.0"}, "d"
             )
             for request in requests
         }
@@ -231,7 +236,7 @@ def test_a_subject_is_archived_as_it_was_resolved(world):
     assert waitress.settings["threads"] == 4
     assert waitress.command_line is not None
     assert "waitress-serve" in waitress.command_line
-    assert subjects["wsgiref+hello"].server_version == "CPython"
+    assert subjects["wsgiref+hello"].server_version == "1.0"
 
 
 def test_an_unavailable_subject_is_told_archived_and_passed_over(world):

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -50,7 +51,8 @@ class Bench:
     """Sandbox, subject and engine in one, each step of which is written down and may fail."""
 
     address, seat = ADDRESS, EngineSeat(cpus=(0,))
-    main_pid = tree_pid = network_pid = os.getpid()
+    tree_pid = network_pid = os.getpid()
+    pids = MappingProxyType({"server": os.getpid()})
     facts = SandboxFacts("host's loopback", False, "me")
     folder = Path("/nowhere")
 
@@ -66,6 +68,9 @@ class Bench:
             raise self._fail[name]
 
     # --- a Sandbox
+    def folder_for(self, name):
+        return self.folder
+
     def free_port(self):
         return ADDRESS.port
 
@@ -81,7 +86,7 @@ class Bench:
     def __exit__(self, kind, error, trace):
         self.stop()
 
-    def wait_until_ready(self, readiness, request=None):
+    def wait_until_ready(self, request=None):
         assert request == WORKLOAD.request
         self.step("ready")
         return 1
@@ -225,7 +230,7 @@ def test_a_broken_contract_ends_a_trial_before_the_load():
 
 
 def test_a_server_that_died_under_load_has_failed_with_its_recording():
-    trial = trial_of(Bench(died="exited with status 3"))
+    trial = trial_of(Bench(died="the server exited with status 3"))
     assert trial.outcome == Failed("load", "the server exited with status 3 under load")
     assert trial.recording is not None
 

@@ -1,7 +1,7 @@
 """The catalogue on this machine: does every server install, start, answer rightly, take load and end.
 
-For each server, variant and interface one short trial around the app `hello`, in its sandbox, with the
-engine beside it. Must not know the command line or reports.
+For each server, variant, interface and wire, and each frontend before the servers that it names, one short
+trial around an app, in its sandbox, with the engine beside it. Must not know the command line or reports.
 """
 
 import contextlib
@@ -13,10 +13,11 @@ from types import TracebackType
 from typing import Self
 
 from prony.analysis.summary import flat_account
-from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable, prepare, server_version
-from prony.catalog.launch import make_launch, materialise_app
+from prony.assembly import Needs, Site, assemble, needs_of, unavailable
+from prony.catalog.entry import ServerEntry
+from prony.catalog.environment import Environment, Unavailable, prepare
+from prony.catalog.launch import materialise_app, spoken_wire
 from prony.catalog.loader import Catalog
-from prony.catalog.resolve import built_in_requirements
 from prony.engine import open_engine
 from prony.errors import UsageError
 from prony.host import available_cpus
@@ -24,6 +25,7 @@ from prony.model import (
     Address,
     App,
     Cell,
+    Check,
     ClosedLoop,
     Contract,
     DurationStop,
@@ -35,11 +37,11 @@ from prony.model import (
     LogTail,
     Ok,
     Placement,
-    Readiness,
     Request,
     SandboxChoice,
     Subject,
     Trial,
+    Wire,
     Workload,
 )
 from prony.runas import RunAs
@@ -71,7 +73,7 @@ _LOG_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class ServerCheck:
-    """What became of one server, variant and interface.
+    """What became of one server, variant, interface and wire, perhaps behind a frontend.
 
     ``ready_s`` null: it did not become ready. ``failures``: requests by class. ``stage`` and ``reason`` are
     empty when it passed; ``log`` has the last lines that it, or its installation, wrote.
@@ -79,6 +81,7 @@ class ServerCheck:
 
     server: str
     interface: Interface
+    wire: Wire = Wire.HTTP
     version: str | None = None
     interpreter: str | None = None
     ready_s: float | None = None
@@ -101,51 +104,71 @@ class ServerCheck:
 
 
 def names_to_check(catalog: Catalog, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of servers and variants: all that came with Prony, or those that ``names`` mean.
+    """Return what ``names`` mean, as names of single servers: all that came with Prony, or those given.
 
-    An entry's name stands for its variants too.
+    An entry's name stands for its variants too, a frontend's for each server that it is checked with:
+    ``uwsgi-socket@nginx``.
 
     *Errors*: UsageError for an unknown name.
     """
     built_in = [name for name in catalog.servers if name not in catalog.own]
-    found: list[str] = []
-    for name in names or built_in:
-        entry, variant = catalog.find(name)
-        variants = [] if variant else [f"{entry.name}-{other}" for other in entry.variants]
-        found += [name, *variants]
+    found = [
+        single for name in names or [*built_in, *catalog.frontends] for single in _singles(catalog, name)
+    ]
     return tuple(dict.fromkeys(found))
 
 
-def check_servers(
-    catalog: Catalog, names: Sequence[str], user: RunAs, listener: CheckListener, *, share_cpus: bool = False
+def _singles(catalog: Catalog, name: str) -> Iterator[str]:
+    if "@" in name:
+        catalog.processes(name)
+        yield name
+    elif name in catalog.frontends:
+        frontend = catalog.frontends[name]
+        for variant in ("", *frontend.variants):
+            for example in frontend.examples:
+                yield f"{example}@{name}{f'-{variant}' if variant else ''}"
+    else:
+        entry, variant = catalog.find(name)
+        yield name
+        if not variant:
+            yield from (f"{entry.name}-{other}" for other in entry.variants)
+
+
+def check_servers(  # noqa: PLR0913 - what a user may say of a check
+    catalog: Catalog,
+    names: Sequence[str],
+    user: RunAs,
+    listener: CheckListener,
+    *,
+    app: str = APP,
+    share_cpus: bool = False,
 ) -> Iterator[ServerCheck]:
-    """Yield what became of each server, variant and interface in ``names``, in their order.
+    """Yield what became of each of ``names`` (see `names_to_check`) around ``app``, in their order.
 
     Environments are built in parallel first; then one server runs at a time. Closing the iterator, or an
     interruption, ends what runs.
 
-    *Errors*: HostError when there is no uv, no interpreter, no writable cache, or only one CPU.
+    *Errors*: HostError when there is no uv, no interpreter, no writable cache, or only one CPU; UsageError
+    for an app that a server cannot serve.
     """
     for remains in clear_remains(user):
         if remains.processes_ended:
             listener.notice(f"ended {remains.processes_ended} processes that run {remains.run} had left")
-    app = catalog.app(APP)
-    cells = tuple(_cells(catalog, names, app, SandboxChoice(share_cpus=share_cpus)))
+    served = catalog.app(app)
+    cells = tuple(_cells(catalog, names, served, SandboxChoice(share_cpus=share_cpus)))
     placement = place(available_cpus(), share_cpus, EngineChoice().threads)
-    requests = [
-        EnvironmentRequest(name, catalog.server(name), built_in_requirements())
-        for name in dict.fromkeys(cell.subject.server for cell in cells)
-    ]
-    environments = prepare(requests, user, listener.environment, jobs=max(2, len(available_cpus())))
-    listener.planned(sum(isinstance(environments[cell.subject.server], Environment) for cell in cells))
+    needs = {cell.id: needs_of(catalog, cell.subject, user) for cell in cells}
+    requests = {one.key: one for need in needs.values() for one in need.all()}
+    found = prepare(tuple(requests.values()), user, listener.environment, jobs=max(2, len(available_cpus())))
+    listener.planned(sum(unavailable(need, found) is None for need in needs.values()))
     with open_run(user) as run:
-        bench = _Bench(catalog, user, run, materialise_app(app, user), placement, listener)
+        bench = _Bench(catalog, user, run, materialise_app(served, user), found, placement, listener)
         for cell in cells:
-            yield bench.check(cell, environments[cell.subject.server])
+            yield bench.check(cell, needs[cell.id])
 
 
 def _cells(catalog: Catalog, names: Sequence[str], app: App, sandbox: SandboxChoice) -> Iterator[Cell]:
-    check = app.contract.checks[0]
+    check = app.contract.checks[0] if app.contract.checks else Check()
     workload = Workload(
         ClosedLoop(CONNECTIONS),
         DurationStop(DURATION_NS),
@@ -155,16 +178,30 @@ def _cells(catalog: Catalog, names: Sequence[str], app: App, sandbox: SandboxCho
         expect_status=check.status,
         expect_body=check.body,
     )
-    number = 0
-    for name in names:
-        entry, variant = catalog.find(name)
-        spoken = [interface for interface in entry.interfaces if interface in app.targets]
-        if not spoken:
-            raise UsageError(f"`{name}` speaks {', '.join(entry.interfaces)}, which `{APP}` does not offer")
-        for interface in spoken:
-            subject = Subject(name, entry.name, app, interface, variant)
-            yield Cell(number, subject, workload, sandbox=sandbox)
-            number += 1
+    subjects = (subject for name in names for subject in _subjects(catalog, name, app))
+    for number, subject in enumerate(subjects):
+        yield Cell(number, subject, workload, sandbox=sandbox)
+
+
+def _subjects(catalog: Catalog, name: str, app: App) -> Iterator[Subject]:
+    server, _, front = name.partition("@")
+    frontend = catalog.frontend(front) if front else None
+    entry, variant = catalog.find(server)
+    offered = [*app.targets, *([Interface.NONE] if app.name in entry.serves else [])]
+    spoken = [interface for interface in entry.interfaces if interface in offered]
+    if not spoken:
+        raise UsageError(f"`{name}` speaks {', '.join(entry.interfaces)}, which `{app.name}` does not offer")
+    for interface in spoken:
+        subject = Subject(name, entry.name, app, interface, variant, frontend=frontend)
+        yield subject
+        for wire in () if variant or frontend else _other_wires(entry):
+            yield replace(subject, settings={"wire": wire})
+
+
+def _other_wires(entry: ServerEntry) -> list[Wire]:
+    """Return the wires besides the first for which no variant stands."""
+    shown = {variant.settings.get("wire") for variant in entry.variants.values()}
+    return [wire for wire in entry.wires[1:] if wire not in shown]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,41 +212,35 @@ class _Bench:
     user: RunAs
     run: Run
     app_folder: Path
+    environments: Mapping[str, Environment | Unavailable]
     placement: Placement
     listener: CheckListener
 
-    def check(self, cell: Cell, environment: Environment | Unavailable) -> ServerCheck:
+    def check(self, cell: Cell, needs: Needs) -> ServerCheck:
         subject = cell.subject
-        found = ServerCheck(subject.name, subject.interface)
-        if isinstance(environment, Unavailable):
-            self.listener.notice(f"{subject.name} is unavailable: {environment.reason}")
-            return replace(found, stage="install", reason=environment.reason, log=_tail(environment.log))
-        found = replace(
-            found,
-            version=server_version(self.catalog.server(subject.server), environment),
-            interpreter=environment.interpreter,
-        )
+        wire = spoken_wire(self.catalog.server(subject.server), subject)
+        found = ServerCheck(subject.name, subject.interface, wire)
+        lacking = unavailable(needs, self.environments)
+        if lacking:
+            self.listener.notice(f"{subject.name} is unavailable: {lacking.reason}")
+            return replace(found, stage="install", reason=lacking.reason, log=_tail(lacking.log))
+        environment = self.environments[needs.server.key]
+        if isinstance(environment, Environment):
+            found = replace(found, version=environment.version, interpreter=environment.interpreter)
         sandbox = _Watched(open_sandbox(cell.sandbox, self.user, self.run.folder / f"check-{cell.id}"))
         self.listener.trial_started(cell, 0, 1)
         try:
-            trial = run_trial(
-                self._task(cell, environment, sandbox), partial(self.listener.trial_event, cell)
-            )
+            task = self._task(cell, needs, sandbox)
+            trial = run_trial(task, partial(self.listener.trial_event, cell))
             self.listener.trial_ended(cell, trial)
             return judge(found, trial, sandbox.ready_ns, sandbox.stopped, _left(trial, sandbox.folder))
         finally:
             self.run.remove_trial_folder(sandbox.folder.name)
 
-    def _task(self, cell: Cell, environment: Environment, sandbox: Sandbox) -> Task:
-        launch = make_launch(
-            self.catalog.server(cell.subject.server),
-            cell.subject,
-            environment,
-            Address("127.0.0.1", sandbox.free_port()),
-            str(self.app_folder),
-            str(sandbox.folder),
-            len(self.placement.server_cpus),
-        )
+    def _task(self, cell: Cell, needs: Needs, sandbox: Sandbox) -> Task:
+        cpus = len(self.placement.server_cpus)
+        site = Site(sandbox.free_port, sandbox.folder_for, self.app_folder, cpus)
+        launch = assemble(self.catalog, cell.subject, needs, self.environments, site)
         engine = open_engine(cell.engine)
         position = Position(0, cell.id)
         contract = cell.subject.app.contract
@@ -331,6 +362,9 @@ class _Watched(Sandbox):
     def folder(self) -> Path:
         return self._sandbox.folder
 
+    def folder_for(self, name: str) -> Path:
+        return self._sandbox.folder_for(name)
+
     def free_port(self) -> int:
         return self._sandbox.free_port()
 
@@ -351,8 +385,8 @@ class _WatchedSubject(RunningSubject):
         return self._subject.address
 
     @property
-    def main_pid(self) -> int:
-        return self._subject.main_pid
+    def pids(self) -> Mapping[str, int]:
+        return self._subject.pids
 
     @property
     def tree_pid(self) -> int:
@@ -366,8 +400,8 @@ class _WatchedSubject(RunningSubject):
     def seat(self) -> EngineSeat:
         return self._subject.seat
 
-    def wait_until_ready(self, readiness: Readiness, request: Request | None = None) -> int:
-        self.ready_ns = self._subject.wait_until_ready(readiness, request)
+    def wait_until_ready(self, request: Request | None = None) -> int:
+        self.ready_ns = self._subject.wait_until_ready(request)
         return self.ready_ns
 
     def verify(self, contract: Contract) -> str | None:

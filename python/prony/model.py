@@ -29,6 +29,7 @@ __all__ = [
     "DurationStop",
     "EngineChoice",
     "Failed",
+    "Frontend",
     "Interface",
     "Invalid",
     "Json",
@@ -143,7 +144,7 @@ class App:
 
     ``targets`` maps each interface that the app offers to its ``module:attribute``. ``requirements`` are
     requirement strings, resolved together with the server's. ``digest`` identifies the folder's content
-    (SHA-256).
+    (SHA-256). ``services``: the catalogue's services that it needs beside it.
     """
 
     name: str
@@ -151,17 +152,35 @@ class App:
     folder: str
     targets: Mapping[Interface, str]
     requirements: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
     contract: Contract = Contract()
     environment: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """A server with settings around an app: one thing to be measured.
+class Frontend:
+    """What stands in front of a server: an entry of the catalogue's frontends, as a subject names a server.
 
-    ``name`` is unique in a plan (``gunicorn-gthread+flask-hello``). ``server`` names the catalogue entry,
-    ``variant`` one of its presets or is empty. ``settings`` holds only what differs from the entry's
+    ``settings`` holds only what differs from the entry's defaults.
+    """
+
+    entry: str
+    variant: str = ""
+    settings: Mapping[str, int | str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Entry and variant: ``nginx-keepalive``."""
+        return f"{self.entry}-{self.variant}" if self.variant else self.entry
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A server with settings around an app, perhaps behind a frontend: one thing to be measured.
+
+    ``name`` is unique in a plan (``gunicorn-gthread@nginx+flask-hello``). ``server`` names the catalogue
+    entry, ``variant`` one of its presets or is empty. ``settings`` holds only what differs from the entry's
     defaults.
     """
 
@@ -171,6 +190,7 @@ class Subject:
     interface: Interface
     variant: str = ""
     settings: Mapping[str, int | str] = field(default_factory=dict)
+    frontend: Frontend | None = None
 
 
 # --- the load ---------------------------------------------------------------------------------------------
@@ -344,9 +364,11 @@ class RoleRule:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One process to start: the exact command, nothing left to fill in.
+    """One process to start: the exact command, nothing left to fill in; and what must run beside it.
 
-    ``files`` are written into the trial's own folder, which is the working directory, before the start.
+    ``files`` are written into the process's own folder, which is its working directory, before the start.
+    ``services`` are started before it, the ``frontend`` after it: the load then goes to the frontend.
+    ``name`` tells them apart: ``server``, ``frontend``, or the service's.
     """
 
     command: tuple[str, ...]
@@ -356,6 +378,19 @@ class Launch:
     readiness: Readiness = Readiness()
     stop: StopRule = StopRule()
     roles: tuple[RoleRule, ...] = (RoleRule("server"),)
+    name: str = "server"
+    services: tuple["Launch", ...] = ()
+    frontend: "Launch | None" = None
+
+    @property
+    def processes(self) -> tuple["Launch", ...]:
+        """All that is to be started, itself among them, in the order of the start."""
+        return (*self.services, self, *((self.frontend,) if self.frontend else ()))
+
+    @property
+    def entrance(self) -> Address:
+        """Where the load goes."""
+        return self.frontend.address if self.frontend else self.address
 
 
 # --- the plan ---------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from prony.model import (
     CountStop,
     DurationStop,
     EngineChoice,
+    Frontend,
     Interface,
     Loop,
     OpenLoop,
@@ -79,7 +80,10 @@ class _Document(BaseModel):
 
 
 class SubjectDocument(_Document):
-    """``[[subjects]]``: every server in the list around every app in the list."""
+    """``[[subjects]]``: every server in the list around every app in the list.
+
+    A server's name may end in a frontend: ``starman@nginx``.
+    """
 
     server: Names
     app: Names
@@ -155,6 +159,14 @@ class CatalogView(Protocol):
 
     def split(self, server: str) -> tuple[str, str]:
         """Return entry and variant of a name: ``gunicorn-gthread`` -> ``("gunicorn", "gthread")``."""
+        ...
+
+    def serves(self, server: str) -> Sequence[str]:
+        """Return the apps whose replies a server gives by itself; UsageError when there is none."""
+        ...
+
+    def frontend(self, name: str) -> Frontend:
+        """Return what stands in front of a server under this name; UsageError when there is none."""
         ...
 
 
@@ -266,22 +278,29 @@ def _narrowed(plan: Plan, pattern: str) -> Plan:
 def _subjects(
     part: SubjectDocument, catalog: CatalogView, overrides: Mapping[str, Mapping[str, int | str]]
 ) -> Iterable[Subject]:
-    for server, app_name in product(part.server, part.app):
+    for name, app_name in product(part.server, part.app):
         app = catalog.app(app_name)
+        server, _, front = name.partition("@")
         entry, variant = catalog.split(server)
+        frontend = catalog.frontend(front) if front else None
+        if frontend:
+            chosen = {**overrides.get(frontend.entry, {}), **overrides.get(front, {})}
+            frontend = replace(frontend, settings=chosen)
         yield Subject(
-            name=f"{server}+{app.name}",
+            name=f"{name}+{app.name}",
             server=entry,
             variant=variant,
             app=app,
             interface=_interface(part.interface, server, app, catalog),
             settings={**part.settings, **overrides.get(entry, {}), **overrides.get(server, {})},
+            frontend=frontend,
         )
 
 
 def _interface(wanted: Interface | None, server: str, app: App, catalog: CatalogView) -> Interface:
     speaks = catalog.interfaces(server)
-    both = [interface for interface in speaks if interface in app.targets]
+    offers = [*app.targets, *([Interface.NONE] if app.name in catalog.serves(server) else [])]
+    both = [interface for interface in speaks if interface in offers]
     if wanted in both:
         return wanted
     if wanted is None and both:
@@ -326,11 +345,11 @@ def _loops(part: WorkloadDocument, profile: ProfileDocument) -> Iterable[Loop]:
 
 def _for_app(load: Workload, app: App, request: Request | None) -> Workload:
     """Return the load with what is asked of this app: the request given, else its contract's first."""
-    check = app.contract.checks[0] if app.contract.checks else None
-    asked = request or (check.request if check else Request())
+    checks = app.contract.checks
+    asked = request or (checks[0].request if checks else Request())
+    # A reply is checked against the contract only when it is one of the contract's own requests that is sent.
+    check = next((one for one in checks if one.request == asked), None)
     asked = replace(asked, keep_alive=asked.keep_alive and load.request.keep_alive)
-    # A reply is checked against the contract only when it is the contract's own request that is sent.
-    same = check is not None and (request is None or request == check.request)
-    if check is None or not same:
+    if check is None:
         return replace(load, request=asked)
     return replace(load, request=asked, expect_status=check.status, expect_body=check.body)

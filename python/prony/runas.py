@@ -13,7 +13,10 @@ from pathlib import Path
 
 from prony.errors import HostError, UsageError
 
-__all__ = ["RunAs", "find_uv", "own_folder", "resolve_user"]
+__all__ = ["SUBJECT_PATH", "RunAs", "find_uv", "own_folder", "resolve_user"]
+
+SUBJECT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where subjects find programs: not the caller's PATH, so that two users measure the same."""
 
 
 @dataclass(frozen=True, slots=True)

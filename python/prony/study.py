@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from prony.archive import ArchiveWriter, RunStatus, SubjectRecord, create
-from prony.catalog.apps import is_built_in
-from prony.catalog.entry import ServerEntry
+from prony.assembly import Needs, Site, assemble, needs_of, unavailable
 from prony.catalog.environment import (
     Environment,
     EnvironmentProgress,
@@ -27,16 +26,14 @@ from prony.catalog.environment import (
 from prony.catalog.launch import (
     command_for_user,
     declared_facts,
-    make_launch,
     materialise_app,
     resolved_settings,
 )
 from prony.catalog.loader import Catalog
-from prony.catalog.resolve import built_in_requirements
 from prony.engine import open_engine
 from prony.errors import SubjectError
 from prony.host import available_cpus, fingerprint, preflight
-from prony.model import Address, Cell, Check, Json, Launch, Placement, Plan, SandboxChoice, Subject, Trial
+from prony.model import Cell, Check, Json, Launch, Placement, Plan, SandboxChoice, Subject, Trial
 from prony.plan import Nuisances, block_order, nuisances, with_arrivals
 from prony.runas import RunAs
 from prony.sandbox import Sandbox, describe, open_sandbox
@@ -90,10 +87,10 @@ class StudyListener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A subject that can be started."""
+    """A subject that can be started: what it needs, and the app where its user can read it."""
 
     subject: Subject
-    environment: Environment
+    needs: Needs
     app_folder: Path
 
 
@@ -104,23 +101,18 @@ class _Bench:
     study: Study
     run: Run
     ready: Mapping[str, _Ready]
+    environments: Mapping[str, Environment | Unavailable]
     placement: Placement
 
     def sandbox(self, name: str, choice: SandboxChoice) -> Sandbox:
         return open_sandbox(choice, self.study.user, self.run.folder / name)
 
     def launch(self, subject: Subject, sandbox: Sandbox, nuisance: Nuisances) -> Launch:
-        """Return the exact process to start, on a free port, with the nuisances in its environment."""
+        """Return the exact processes to start, on free ports, with the nuisances in the environment."""
         ready = self.ready[subject.name]
-        launch = make_launch(
-            self.study.catalog.server(subject.server),
-            subject,
-            ready.environment,
-            Address("127.0.0.1", sandbox.free_port()),
-            str(ready.app_folder),
-            str(sandbox.folder),
-            len(self.placement.server_cpus),
-        )
+        cpus = len(self.placement.server_cpus)
+        site = Site(sandbox.free_port, sandbox.folder_for, ready.app_folder, cpus)
+        launch = assemble(self.study.catalog, subject, ready.needs, self.environments, site)
         return replace(launch, environment={**launch.environment, **nuisance.as_environment()})
 
 
@@ -134,8 +126,9 @@ def run_study(study: Study, listener: StudyListener) -> None:
     clear_old_remains(study.user, listener)
     engine = study.plan.cells[0].engine
     placement = place(available_cpus(), study.plan.cells[0].sandbox.share_cpus, engine.threads)
-    environments = prepare(_requests(study), study.user, listener.environment, study.jobs)
-    ready, records = _resolve(study, environments, placement)
+    needs = _needs(study)
+    environments = prepare(_requests(needs), study.user, listener.environment, study.jobs)
+    ready, records = _resolve(study, needs, environments, placement)
     _tell_what_will_not_fit(study.plan, listener)
     with (
         create(study.out, study.plan, fingerprint()) as writer,
@@ -146,7 +139,7 @@ def run_study(study: Study, listener: StudyListener) -> None:
             writer.record_subject(record)
             if record.unavailable:
                 listener.notice(f"{record.name} is unavailable: {record.unavailable}")
-        bench = _Bench(study, run, ready, placement)
+        bench = _Bench(study, run, ready, environments, placement)
         listener.planned(study.plan.blocks * sum(cell.subject.name in ready for cell in study.plan.cells))
         _compare_replies(bench, listener)
         for block in range(study.plan.blocks):
@@ -189,68 +182,67 @@ def clear_old_remains(user: RunAs, listener: StudyListener) -> None:
 # --- preparing --------------------------------------------------------------------------------------------
 
 
-def _environment_key(subject: Subject) -> str:
-    """Built-in apps share their server's environment; a user's app has one of its own."""
-    return subject.server if is_built_in(subject.app) else f"{subject.server} for {subject.app.name}"
-
-
-def _requests(study: Study) -> Sequence[EnvironmentRequest]:
-    found: dict[str, EnvironmentRequest] = {}
-    for subject in study.plan.subjects():
-        built_in = is_built_in(subject.app)
-        key = _environment_key(subject)
-        found[key] = EnvironmentRequest(
-            key=key,
-            server=study.catalog.server(subject.server),
-            # The environment serves all built-in apps: with an entry of the user's own, whose lock did not
-            # come with Prony, it must be asked for what they need.
-            app_requirements=built_in_requirements() if built_in else subject.app.requirements,
-            requirements_file=None if built_in else study.requirements_file,
-            python=None if built_in else study.python,
+def _needs(study: Study) -> Mapping[str, Needs]:
+    return {
+        subject.name: needs_of(
+            study.catalog,
+            subject,
+            study.user,
+            requirements_file=study.requirements_file,
+            python=study.python,
         )
-    return tuple(found.values())
+        for subject in study.plan.subjects()
+    }
+
+
+def _requests(needs: Mapping[str, Needs]) -> Sequence[EnvironmentRequest]:
+    return tuple({one.key: one for need in needs.values() for one in need.all()}.values())
 
 
 def _resolve(
-    study: Study, environments: Mapping[str, Environment | Unavailable], placement: Placement
+    study: Study,
+    needs: Mapping[str, Needs],
+    environments: Mapping[str, Environment | Unavailable],
+    placement: Placement,
 ) -> tuple[dict[str, _Ready], list[SubjectRecord]]:
     ready: dict[str, _Ready] = {}
     records: list[SubjectRecord] = []
     for subject in study.plan.subjects():
-        environment = environments[_environment_key(subject)]
-        if isinstance(environment, Unavailable):
-            records.append(SubjectRecord(subject.name, unavailable=environment.reason))
+        need = needs[subject.name]
+        lacking = unavailable(need, environments)
+        if lacking:
+            records.append(SubjectRecord(subject.name, unavailable=lacking.reason))
             continue
-        found = _Ready(subject, environment, materialise_app(subject.app, study.user))
+        found = _Ready(subject, need, materialise_app(subject.app, study.user))
         ready[subject.name] = found
-        records.append(_record(study, found, placement))
+        records.append(_record(study, found, environments, placement))
     return ready, records
 
 
-def _record(study: Study, ready: _Ready, placement: Placement) -> SubjectRecord:
-    subject, environment = ready.subject, ready.environment
+def _record(
+    study: Study,
+    ready: _Ready,
+    environments: Mapping[str, Environment | Unavailable],
+    placement: Placement,
+) -> SubjectRecord:
+    subject, environment = ready.subject, environments[ready.needs.server.key]
+    assert isinstance(environment, Environment), "only subjects that can be had are recorded"
     entry = study.catalog.server(subject.server)
     cpus = len(placement.server_cpus)
     facts = describe(study.plan.cells[0].sandbox, study.user)
     return SubjectRecord(
         name=subject.name,
-        server_version=_server_version(entry, environment),
+        server_version=environment.version,
         interpreter=environment.interpreter,
         packages=environment.packages,
         lock_digest=environment.lock_digest,
         settings=resolved_settings(entry, subject, cpus),
-        command_line=command_for_user(entry, subject, subject.app.folder, cpus),
+        command_line=command_for_user(
+            entry, subject, subject.app.folder, cpus, programs=environment.shown_places
+        ),
         sandbox={**asdict(facts), "network": "isolated" if facts.network == "own namespace" else "host"},
         facts=asdict(declared_facts(entry, subject, cpus)),
     )
-
-
-def _server_version(entry: ServerEntry, environment: Environment) -> str | None:
-    """Return the version of the server's package, the first that it requires; none: the interpreter's."""
-    if not entry.install.requirements:
-        return environment.interpreter
-    name = re.split(r"[^A-Za-z0-9._-]", entry.install.requirements[0], maxsplit=1)[0]
-    return environment.packages.get(name.lower())
 
 
 # --- before the first block -------------------------------------------------------------------------------
@@ -350,7 +342,7 @@ def _probed(bench: _Bench, cell: Cell) -> _Probed:
     try:
         launch = bench.launch(cell.subject, sandbox, nuisances(bench.study.plan, -1, cell))
         with sandbox.start(launch, bench.placement) as subject:
-            subject.wait_until_ready(launch.readiness, cell.workload.request)
+            subject.wait_until_ready(cell.workload.request)
             return probe(Check(cell.workload.request), subject.address, subject.seat.network_namespace)
     except SubjectError as error:
         return _Silent(error.message, error.log)

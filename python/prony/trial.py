@@ -130,19 +130,20 @@ def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) 
 def _on_running(
     task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]
 ) -> Outcome:
-    subject.wait_until_ready(task.launch.readiness, task.cell.workload.request)
+    subject.wait_until_ready(task.cell.workload.request)
     broken = subject.verify(task.contract)
     if broken is not None:
         return Failed("contract", broken)
     _load(task, subject, evidence, on_event)
     died = subject.exit_reason()
     if died is not None:
-        return Failed("load", f"the server {died} under load")
+        return Failed("load", f"{died} under load")
     return _judged(evidence.recording)
 
 
 def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]) -> None:
-    processes = ProcessMonitor(subject.tree_pid, subject.main_pid, task.launch.roles, task.placement)
+    mains = {subject.pids[one.name]: one.roles for one in (task.launch, *task.launch.processes)}
+    processes = ProcessMonitor(subject.tree_pid, mains, task.placement)
     kernel = KernelCounters(subject.network_pid)
 
     def on_engine_event(event: Json) -> None:

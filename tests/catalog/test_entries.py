@@ -4,15 +4,28 @@ import re
 
 import pytest
 
-from prony.catalog.apps import BUILT_IN_APPS, load_app
+from prony.catalog.apps import BUILT_IN_APPS, load_apps
 from prony.catalog.entry import ServerEntry
 from prony.catalog.launch import declared_facts
-from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog, load_server
+from prony.catalog.loader import (
+    BUILT_IN_FRONTENDS,
+    BUILT_IN_SERVERS,
+    BUILT_IN_SERVICES,
+    load_catalog,
+    load_frontend,
+    load_server,
+    load_service,
+)
 from prony.catalog.resolve import LOCKS, built_in_requirements
+from prony.catalog.template import names_in_template
 from prony.errors import UsageError
 from prony.model import Interface, Subject
 
 SERVERS = sorted(BUILT_IN_SERVERS.glob("*.toml"))
+FRONTENDS = sorted(BUILT_IN_FRONTENDS.glob("*.toml"))
+SERVICES = sorted(BUILT_IN_SERVICES.glob("*.toml"))
+# Only what is installed from a package index has a lock.
+LOCKED = [file for file in SERVERS if 'kind = "python"' in file.read_text()]
 APPS = sorted(BUILT_IN_APPS.glob("*/app.toml"))
 
 
@@ -21,12 +34,31 @@ def catalog():
     return load_catalog()
 
 
-@pytest.mark.parametrize("file", SERVERS, ids=lambda file: file.stem)
-class TestEachServer:
-    def test_it_is_named_after_its_file(self, file):
-        assert load_server(file).name == file.stem
+def load_any(file):
+    """Return the entry of a file in any of the catalogue's folders."""
+    return {"servers": load_server, "frontends": load_frontend, "services": load_service}[file.parent.name](
+        file
+    )
 
-    def test_it_is_pinned_to_exact_versions(self, file):
+
+def words_of(entry):
+    """Return all that reaches the process: its arguments, variables and rendered files."""
+    arguments = [
+        part if isinstance(part, str) else " ".join((*part.then, *part.otherwise)) for part in entry.command
+    ]
+    return " ".join([*arguments, *entry.environment.values(), *entry.templates.values()])
+
+
+def is_asked_for(name, entry):
+    """Return whether a placeholder or a setting reaches the process, or decides what does."""
+    conditions = {part.setting for part in entry.command if not isinstance(part, str)}
+    in_templates = {asked for text in entry.templates.values() for asked in names_in_template(text)}
+    return f"{{{name}}}" in words_of(entry) or name in conditions | in_templates
+
+
+@pytest.mark.parametrize("file", LOCKED, ids=lambda file: file.stem)
+class TestEachLock:
+    def test_its_server_is_pinned_to_exact_versions(self, file):
         install = load_server(file).install
         for requirement in (*install.requirements, *install.overrides):
             assert re.fullmatch(r"[a-z0-9-]+(\[[a-z,]+\])?==[0-9a-z.]+", requirement)
@@ -49,26 +81,37 @@ class TestEachServer:
         for line in (LOCKS / f"{file.stem}.txt").read_text().splitlines():
             assert "==" not in line or line.endswith("\\")
 
+
+@pytest.mark.parametrize("file", [*SERVERS, *FRONTENDS, *SERVICES], ids=lambda file: file.stem)
+class TestEachEntry:
+    def test_it_is_named_after_its_file(self, file):
+        assert load_any(file).name == file.stem
+
+    def test_what_it_builds_from_is_there(self, file):
+        entry = load_any(file)
+        for step in entry.install.build.steps if entry.install.build else ():
+            for word in step.run:
+                name = word.removeprefix("{source}/")
+                assert name == word or (entry.folder / name).exists()
+
     def test_every_source_is_a_place_and_not_a_shrug(self, file):
-        for source in sources(load_server(file)):
+        for source in sources(load_any(file)):
             assert len(source) > 8
             assert "prony" not in source.lower()
 
     def test_it_listens_only_where_it_is_told_to(self, file):
-        arguments = str(load_server(file).command)
-        assert "{host}" in arguments
-        assert "{port}" in arguments
-        assert "0.0.0.0" not in arguments
+        entry = load_any(file)
+        assert is_asked_for("port", entry)
+        assert is_asked_for("host", entry) or "127.0.0.1" in words_of(entry)
+        assert "0.0.0.0" not in words_of(entry)
 
     def test_every_setting_is_used(self, file):
-        entry = load_server(file)
-        command = "".join(
-            part if isinstance(part, str) else f"{{{part.setting}}}{part.then}{part.otherwise}"
-            for part in entry.command
-        )
-        for key in entry.settings:
-            assert f"{{{key}}}" in command
+        entry = load_any(file)
+        assert [key for key in entry.settings if not is_asked_for(key, entry)] == []
 
+
+@pytest.mark.parametrize("file", SERVERS, ids=lambda file: file.stem)
+class TestEachServer:
     def test_its_facts_can_be_worked_out_for_every_variant(self, file, catalog):
         entry = load_server(file)
         for variant in ("", *entry.variants):
@@ -78,33 +121,37 @@ class TestEachServer:
             assert facts.backlog is None or facts.backlog >= 1
 
     def test_some_app_speaks_its_interface(self, file, catalog):
-        for interface in load_server(file).interfaces:
-            assert any(interface in app.targets for app in catalog.apps.values())
+        entry = load_server(file)
+        for interface in entry.interfaces:
+            assert entry.serves or any(interface in app.targets for app in catalog.apps.values())
+        assert all(app in catalog.apps for app in entry.serves)
 
 
 @pytest.mark.parametrize("file", APPS, ids=lambda file: file.parent.name)
 class TestEachApp:
     def test_its_modules_exist(self, file):
-        for target in load_app(file).targets.values():
-            assert (file.parent / f"{target.partition(':')[0]}.py").is_file()
+        for target in load_apps(file)[0].targets.values():
+            module, colon, _ = target.partition(":")
+            assert (file.parent / (f"{module}.py" if colon else target)).is_file()
 
     def test_it_has_a_contract(self, file):
-        checks = load_app(file).contract.checks
-        assert checks
-        assert checks[0].body
-        assert checks[0].status == 200
+        for app in load_apps(file):
+            checks = app.contract.checks
+            assert checks
+            assert checks[0].body
+            assert checks[0].status == 200
 
     def test_its_requirements_are_pinned(self, file):
-        assert all("==" in requirement for requirement in load_app(file).requirements)
+        assert all("==" in requirement for requirement in load_apps(file)[0].requirements)
 
 
 def test_no_lock_is_left_over():
-    assert {file.stem for file in LOCKS.glob("*.txt")} == {file.stem for file in SERVERS}
+    assert {file.stem for file in LOCKS.glob("*.txt")} == {file.stem for file in LOCKED}
 
 
 def test_the_catalogue_holds_every_file(catalog):
     assert list(catalog.servers) == sorted(file.stem for file in SERVERS)
-    assert list(catalog.apps) == sorted(file.parent.name for file in APPS)
+    assert list(catalog.apps) == sorted(app.name for file in APPS for app in load_apps(file))
     assert not catalog.own
 
 

@@ -1,20 +1,23 @@
 """From an entry to a command: placeholders, settings and their ranges, what a person would type."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-from prony.catalog.launch import command_for_user, declared_facts, make_launch, resolved_settings
+from prony.catalog.launch import Seat, command_for_user, declared_facts, make_launch, resolved_settings
 from prony.catalog.loader import load_catalog
 from prony.errors import UsageError
 from prony.model import Address, App, Interface, RoleRule, StopRule, Subject
 
 
-@dataclass(frozen=True)
 class Installed:
-    python: Path = Path("/env/bin/python")
-    bin: Path = Path("/env/bin")
+    def __init__(self, entry=None):
+        programs = {name: f"/usr/bin/{name}" for name in (entry.install.programs if entry else {})}
+        self.places = {"python": "/env/bin/python", "bin": "/env/bin", "build": "/build", **programs}
+
+
+def seat(app_dir="/apps/hello", port=8123, cpus=2, run_dir="/runs/1"):
+    return Seat(Address("127.0.0.1", port), app_dir, run_dir, cpus)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,7 @@ def subject_of(catalog, name, settings=None, interface=Interface.WSGI, app="hell
 
 def launch_of(catalog, name, settings=None, interface=Interface.WSGI):
     entry, subject = subject_of(catalog, name, settings, interface)
-    return make_launch(entry, subject, Installed(), Address("127.0.0.1", 8123), "/apps/hello", "/runs/1", 2)
+    return make_launch(entry, subject, Installed(entry), seat())
 
 
 def test_a_command_has_nothing_left_to_fill_in(catalog):
@@ -37,8 +40,9 @@ def test_a_command_has_nothing_left_to_fill_in(catalog):
         for interface in entry.interfaces:
             launch = launch_of(catalog, entry.name, interface=interface)
             assert not any("{" in argument for argument in launch.command)
-            assert "8123" in " ".join(launch.command)
-            assert "127.0.0.1" in " ".join(launch.command)
+            told = " ".join([*launch.command, *launch.files.values(), *launch.environment.values()])
+            assert "8123" in told
+            assert "127.0.0.1" in told
 
 
 def test_gunicorns_command_is_the_one_of_its_manual(catalog):
@@ -72,9 +76,7 @@ def test_the_apps_own_environment_wins(catalog):
         environment={"PYTHONPATH": "/other", "KEY": "1"},
     )
     subject = Subject("s", "wsgiref", app, Interface.WSGI)
-    launch = make_launch(
-        catalog.server("wsgiref"), subject, Installed(), Address("127.0.0.1", 1), "/mine", "/runs/1", 1
-    )
+    launch = make_launch(catalog.server("wsgiref"), subject, Installed(), seat("/mine"))
     assert launch.environment["PYTHONPATH"] == "/other"
     assert launch.environment["KEY"] == "1"
 
@@ -83,7 +85,7 @@ def test_a_condition_adds_its_arguments(catalog):
     assert "--access-logfile" in launch_of(catalog, "gunicorn", {"access_log": True}).command
     assert "--access-logfile" not in launch_of(catalog, "gunicorn").command
     assert "--no-access-log" in launch_of(catalog, "uvicorn-quiet", interface=Interface.ASGI).command
-    assert "--http" in launch_of(catalog, "uwsgi-router").command
+    assert "--master" in launch_of(catalog, "uwsgi").command
 
 
 def test_a_setting_that_the_server_decides_leaves_no_argument(catalog):
@@ -143,15 +145,7 @@ def test_a_target_that_could_end_a_statement_is_refused(catalog):
     app = App("bad", "bad", "/bad", {Interface.WSGI: "bad:app;import os"})
     entry = catalog.server("wsgiref")
     with pytest.raises(UsageError, match="expected text without"):
-        make_launch(
-            entry,
-            Subject("s", "wsgiref", app, Interface.WSGI),
-            Installed(),
-            Address("127.0.0.1", 1),
-            "/",
-            "/",
-            1,
-        )
+        make_launch(entry, Subject("s", "wsgiref", app, Interface.WSGI), Installed(), seat("/"))
 
 
 def test_facts_follow_the_settings(catalog):

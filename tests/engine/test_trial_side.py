@@ -74,10 +74,10 @@ def test_the_engine_loads_a_subject_in_its_own_network(
         python = "/usr/bin/python3" if os.geteuid() == 0 else sys.executable
         launch = Launch((python, "s.py", str(port)), Address("127.0.0.1", port), files={"s.py": SERVER})
         with sandbox.start(launch, placement) as subject:
-            subject.wait_until_ready(launch.readiness)
+            subject.wait_until_ready()
             assert subject.verify(Contract((Check(body=b"Hello"),))) is None
             kernel = KernelCounters(subject.network_pid)
-            processes = ProcessMonitor(subject.tree_pid, subject.main_pid, launch.roles, placement)
+            processes = ProcessMonitor(subject.tree_pid, {subject.pids["server"]: launch.roles}, placement)
 
             def on_event(event: Json) -> None:
                 events.append(event)
@@ -99,7 +99,7 @@ def test_the_engine_loads_a_subject_in_its_own_network(
     window = [sample for sample in processes.samples() if sample.phase is Phase.WINDOW]
     assert len(window) >= 2
     opened, closed = window[0].processes[0], window[-1].processes[0]
-    assert (opened.pid, opened.role) == (subject.main_pid, "server")
+    assert (opened.pid, opened.role) == (subject.pids["server"], "server")
     assert closed.user_ns + closed.system_ns >= opened.user_ns + opened.system_ns
     assert closed.pss_bytes is not None
     counted, _ = kernel.deltas()

@@ -47,7 +47,7 @@ class FakeSource:
 
 def monitor(source: FakeSource) -> ProcessMonitor:
     rules = (RoleRule("server"), RoleRule("worker", "child"))
-    return ProcessMonitor(0, os.getpid(), rules, PLACEMENT, source)
+    return ProcessMonitor(0, {os.getpid(): rules}, PLACEMENT, source)
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,8 @@ def test_a_server_becomes_ready_and_nothing_is_left(
 ) -> None:
     launch = launch_script(any_sandbox, SERVER, "0", mark)
     with any_sandbox.start(launch, placement) as subject:
-        assert subject.wait_until_ready(launch.readiness) > 0
-        assert marked_processes(mark) == [subject.main_pid]
+        assert subject.wait_until_ready() > 0
+        assert marked_processes(mark) == [subject.pids["server"]]
         assert subject.exit_reason() is None
         assert "got /" in subject.log().text
         report = subject.stop()
@@ -77,16 +77,16 @@ def test_a_server_becomes_ready_and_nothing_is_left(
 def test_a_slow_starter_is_waited_for(sandbox: Sandbox, placement: Placement) -> None:
     launch = launch_script(sandbox, SERVER, "0.5")
     with sandbox.start(launch, placement) as subject:
-        assert subject.wait_until_ready(launch.readiness, Request(path="/first")) >= 400_000_000
+        assert subject.wait_until_ready(Request(path="/first")) >= 400_000_000
         assert subject.log().text == "got /first\n"
 
 
 def test_a_server_that_is_never_ready_is_named_with_what_was_missing(
     sandbox: Sandbox, placement: Placement
 ) -> None:
-    launch = launch_script(sandbox, SERVER, "600")
+    launch = replace(launch_script(sandbox, SERVER, "600"), readiness=Readiness(timeout_ns=300_000_000))
     with sandbox.start(launch, placement) as subject, pytest.raises(SubjectError) as caught:
-        subject.wait_until_ready(Readiness(timeout_ns=300_000_000))
+        subject.wait_until_ready()
     assert caught.value.stage == "start"
     assert caught.value.message == (
         f"the server was not ready within 300 ms: nothing listens on 127.0.0.1:{launch.address.port}"
@@ -98,7 +98,7 @@ def test_death_at_the_start_gives_the_reason_and_the_last_lines(
 ) -> None:
     launch = launch_script(any_sandbox, "import sys; sys.exit('no such worker class')")
     with any_sandbox.start(launch, placement) as subject, pytest.raises(SubjectError) as caught:
-        subject.wait_until_ready(launch.readiness)
+        subject.wait_until_ready()
     assert caught.value.message == "the server exited with status 1 before it was ready"
     assert caught.value.log == "no such worker class"
 
@@ -117,7 +117,7 @@ def test_a_server_that_ignores_sigterm_is_killed_after_its_time(
         launch_script(any_sandbox, IGNORES_SIGTERM, "0", mark), stop=StopRule(timeout_ns=200_000_000)
     )
     with any_sandbox.start(launch, placement) as subject:
-        subject.wait_until_ready(launch.readiness)
+        subject.wait_until_ready()
         report = subject.stop()
     assert report.how == "killed"
     assert 0.2 <= report.seconds < 2.0
@@ -148,10 +148,10 @@ def test_an_exception_inside_the_block_leaves_nothing(
 def test_death_under_load_is_seen(any_sandbox: Sandbox, placement: Placement) -> None:
     launch = launch_script(any_sandbox, SERVER)
     with any_sandbox.start(launch, placement) as subject:
-        subject.wait_until_ready(launch.readiness)
-        os.kill(subject.main_pid, 9)
+        subject.wait_until_ready()
+        os.kill(subject.pids["server"], 9)
         assert eventually(lambda: subject.exit_reason() is not None)
-        assert subject.exit_reason() == "was killed by SIGKILL"
+        assert subject.exit_reason() == "the server was killed by SIGKILL"
 
 
 def test_a_chatty_server_is_neither_stopped_nor_kept_whole(sandbox: Sandbox, placement: Placement) -> None:
@@ -178,7 +178,7 @@ open("/dev/stderr", "a").write("by name\\n")
 """
     with any_sandbox.start(launch_script(any_sandbox, script), placement) as subject:
         assert eventually(lambda: subject.exit_reason() is not None)
-        assert subject.exit_reason() == "exited with status 0"
+        assert subject.exit_reason() == "the server exited with status 0"
         text = subject.log().text
     assert sorted(text.splitlines()) == sorted(
         [
@@ -208,7 +208,7 @@ while True:
         (PYTHON, "script.py"), Address(str(path), 0, AddressKind.UNIX), files={"script.py": script}
     )
     with sandbox.start(launch, placement) as subject:
-        assert subject.wait_until_ready(launch.readiness) > 0
+        assert subject.wait_until_ready() > 0
 
 
 def test_a_file_outside_the_folder_is_refused(sandbox: Sandbox, placement: Placement) -> None:
@@ -229,7 +229,7 @@ time.sleep(60)
     launch = launch_script(any_sandbox, script, str(placement.generator_cpus[0]))
     with any_sandbox.start(launch, placement) as subject:
         assert eventually(lambda: "moved" in subject.log().text)
-        assert subject.strays(placement) == (subject.main_pid,)
+        assert subject.strays(placement) == (subject.pids["server"],)
         assert subject.strays(Placement(placement.generator_cpus, ())) == ()
 
 
@@ -268,7 +268,7 @@ def test_the_network_is_the_subjects_own(sandbox: Sandbox, placement: Placement)
         pytest.skip(sandbox.facts.missing["network namespace"])
     launch = launch_script(sandbox, SERVER)
     with sandbox.start(launch, placement) as subject:
-        subject.wait_until_ready(launch.readiness)
+        subject.wait_until_ready()
         with pytest.raises(ConnectionRefusedError):
             fetch(subject.address)
         reply = in_network(subject.seat.network_namespace, lambda: fetch(subject.address))
@@ -290,7 +290,7 @@ def test_the_hosts_network_can_be_asked_for(user: RunAs, run: Run, placement: Pl
     assert sandbox.facts.network == "host's loopback"
     launch = launch_script(sandbox, SERVER)
     with sandbox.start(launch, placement) as subject:
-        subject.wait_until_ready(launch.readiness)
+        subject.wait_until_ready()
         assert subject.seat.network_namespace is None
         assert fetch(subject.address).body == b"Hello"
 

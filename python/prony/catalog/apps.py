@@ -7,17 +7,18 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 
 from prony.catalog.access import first_unreadable
-from prony.catalog.entry import AppEntry
+from prony.catalog.entry import AppEntry, CheckEntry, RepeatedBody
 from prony.catalog.toml_source import read_toml, validate
 from prony.errors import HostError, UsageError
 from prony.model import App, Check, Contract, Interface, Request
 from prony.runas import RunAs
 
-__all__ = ["BUILT_IN_APPS", "folder_digest", "is_built_in", "load_app", "materialise_app", "user_app"]
+__all__ = ["BUILT_IN_APPS", "folder_digest", "is_built_in", "load_apps", "materialise_app", "user_app"]
 
 BUILT_IN_APPS = Path(__file__).parent / "apps"
 
@@ -25,36 +26,62 @@ _SKIPPED = frozenset(
     {".git", ".hg", ".tox", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"}
 )
 
+# What an app's replies come from; a database's file, say, may change while it is measured.
+_SUFFIXES = frozenset({".py", ".psgi", ".pl", ".pm", ".sql", ".html"})
+
 # Enough for a large application; beyond it, files enter the digest by name and size alone, so that it stays
 # quick.
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_FILES = 20_000
 
 
-def load_app(file: Path) -> App:
-    """Return the app that ``file``, an `app.toml`, describes; its folder's name is its name.
+def load_apps(file: Path) -> tuple[App, ...]:
+    """Return the apps that ``file``, an `app.toml`, describes: its folder's name is its name.
+
+    Its variants are apps of their own, named ``<folder>-<variant>``.
 
     *Errors*: UsageError with all that is wrong in the file.
     """
     entry = validate(read_toml(file), AppEntry)
-    checks = [
-        Check(
-            Request(check.method, check.path),
-            check.status,
-            check.body.encode() if check.body is not None else None,
-        )
-        for check in entry.checks
-    ]
-    return App(
+    app = App(
         name=file.parent.name,
         title=entry.title,
         folder=str(file.parent),
         targets=dict(entry.targets),
         requirements=entry.requirements,
-        contract=Contract(tuple(checks)),
+        services=entry.services,
+        contract=_contract(entry.checks),
         environment=dict(entry.environment),
         digest=folder_digest(file.parent),
     )
+    variants = (
+        replace(app, name=f"{app.name}-{name}", title=variant.title, contract=_contract(variant.checks))
+        for name, variant in entry.variants.items()
+    )
+    return app, *variants
+
+
+def _contract(checks: Sequence[CheckEntry]) -> Contract:
+    return Contract(
+        tuple(
+            Check(
+                Request(check.method, check.path, tuple(check.headers.items()), _body(check.request_body)),
+                check.status,
+                _body(check.body),
+            )
+            for check in checks
+        )
+    )
+
+
+def _body(body: str | RepeatedBody | None) -> bytes | None:
+    match body:
+        case None:
+            return None
+        case str():
+            return body.encode()
+        case RepeatedBody():
+            return body.repeat.encode() * body.times
 
 
 def user_app(  # noqa: PLR0913 - what a user may say of an app
@@ -100,13 +127,13 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
 
 
 def folder_digest(folder: Path) -> str:
-    """Return the SHA-256, in hexadecimal, over names and content of the Python files in ``folder`` and below.
+    """Return the SHA-256, in hexadecimal, over names and content of an app's files in ``folder`` and below.
 
     Version control, virtual environments and caches are left out.
     """
     digest = hashlib.sha256()
     budget = _MOST_BYTES
-    for number, file in enumerate(_python_files(folder)):
+    for number, file in enumerate(_app_files(folder)):
         size = file.stat().st_size
         whole = number < _MOST_FILES and size <= budget
         budget -= size if whole else 0
@@ -141,7 +168,7 @@ def materialise_app(app: App, user: RunAs) -> Path:
 def _first_closed_file(folder: Path, user: RunAs) -> Path | None:
     if not user.drop:
         return None
-    return next((file for file in _python_files(folder) if first_unreadable(file, user)), None)
+    return next((file for file in _app_files(folder) if first_unreadable(file, user)), None)
 
 
 def _copied(folder: Path, digest: str, user: RunAs) -> Path:
@@ -168,12 +195,12 @@ def _copied(folder: Path, digest: str, user: RunAs) -> Path:
     return target
 
 
-def _python_files(folder: Path) -> Iterator[Path]:
+def _app_files(folder: Path) -> Iterator[Path]:
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
         for name in sorted(files):
             file = Path(parent, name)
-            if name.endswith(".py") and file.is_file():
+            if file.suffix in _SUFFIXES and file.is_file():
                 yield file
 
 

@@ -5,26 +5,27 @@ that belongs to the user that servers run as, the virtual environment itself: wh
 server can rewrite.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock as ThreadLock
 
 from prony.catalog.child import Children
-from prony.catalog.entry import ServerEntry
+from prony.catalog.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.interpreter import Interpreter, choose_interpreter
+from prony.catalog.made import Making, NotMade, locked, make
+from prony.catalog.programs import find_programs, try_system
 from prony.catalog.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
 from prony.catalog.system import find_system, missing
 from prony.catalog.uv import Uv, cause, last_lines, open_uv
 from prony.errors import HostError
+from prony.model import Json
 from prony.runas import RunAs, own_folder
 
 __all__ = ["Builder", "environment_name"]
@@ -69,27 +70,59 @@ class Builder:
 
         *Errors*: HostError as `prony.catalog.environment.prepare`.
         """
-        if request.python:
-            return self._own(request, request.python)
-        lacking = missing(request.server.needs, find_system())
-        if lacking:
-            name = request.server.name
-            how = f"`prony doctor {name}` says how to install it"
-            reason = f"`{name}` needs {', '.join(lacking)} of the system; {how}"
-            return Unavailable(request.key, reason, "")
         try:
-            uv, interpreter = self._ready_tools()
-            lock = self._chosen_lock(request, uv, interpreter)
-            if isinstance(lock, Unresolved):
-                return Unavailable(request.key, lock.reason, lock.log)
-            folder = self._user.cache / "environments" / environment_name(request.server, lock, interpreter)
-            with self._locked(folder):
-                return _marked(request.key, folder, lock) or self._built(request, folder, lock, on_build)
+            match request.server.install:
+                case PythonInstall() as install:
+                    found = self._python(request, install, on_build)
+                case SystemInstall() as install:
+                    found = self._system(request, install)
+            if isinstance(found, Unavailable) or request.python or not install.build:
+                return found
+            making = Making(
+                request.server, install.build, self._values(request, found), _made_from(request, found)
+            )
+            product = make(making, self._user, self._children, on_build)
         except OSError as error:
             raise HostError(
                 f"cannot build an environment in `{self._user.cache}`: {error}",
                 hint="choose another place with the environment variable PRONY_CACHE",
             ) from error
+        if isinstance(product, NotMade):
+            return Unavailable(request.key, product.reason, product.log)
+        return replace(found, build=product)
+
+    def _python(
+        self, request: EnvironmentRequest, install: PythonInstall, on_build: Callable[[], None]
+    ) -> Environment | Unavailable:
+        lacking = missing(request.server.needs, find_system())
+        programs = find_programs(install.programs, self._user)
+        lacking += tuple(name for name in install.programs if name not in programs and not lacking)
+        if request.python:
+            found = self._own(request, install, request.python)
+        elif lacking:
+            return _needs(request, lacking)
+        else:
+            uv, interpreter = self._ready_tools()
+            lock = self._chosen_lock(request, install, uv, interpreter)
+            if isinstance(lock, Unresolved):
+                return Unavailable(request.key, lock.reason, lock.log)
+            folder = self._user.cache / "environments" / environment_name(request.server, lock, interpreter)
+            with locked(folder, self._children):
+                found = _marked(request, install, folder, lock) or self._built(
+                    request, install, folder, lock, on_build
+                )
+        return replace(found, programs=programs) if isinstance(found, Environment) else found
+
+    def _system(self, request: EnvironmentRequest, install: SystemInstall) -> Environment | Unavailable:
+        tried = try_system(request.server, install, self._user, self._children)
+        if tried.version is None:
+            lacking = missing(request.server.needs, find_system())
+            return _needs(request, lacking) if lacking else Unavailable(request.key, tried.reason, "")
+        return Environment(request.key, tried.version, tried.interpreter, programs=tried.programs)
+
+    def _values(self, request: EnvironmentRequest, found: Environment) -> Mapping[str, str]:
+        app = {"app_dir": str(request.app_folder)} if request.app_folder else {}
+        return {**found.places, **app}
 
     def _ready_tools(self) -> tuple[Uv, Interpreter]:
         with self._lock:
@@ -102,31 +135,22 @@ class Builder:
             return self._tools
 
     def _chosen_lock(
-        self, request: EnvironmentRequest, uv: Uv, interpreter: Interpreter
+        self, request: EnvironmentRequest, install: PythonInstall, uv: Uv, interpreter: Interpreter
     ) -> Lock | Unresolved:
         requirements = request.app_requirements or ()
         lock = None if request.requirements_file else committed_lock(request.server, requirements)
         if lock:
             return lock
         file = request.requirements_file.absolute() if request.requirements_file else None
-        return resolve_lock(uv, self._user, interpreter, Wanted(request.server, requirements, file))
-
-    @contextmanager
-    def _locked(self, folder: Path) -> Iterator[None]:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.parent.chmod(0o755)
-        with folder.with_name(f".{folder.name}.lock").open("w") as file:
-            while True:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    self._children.check()
-                    time.sleep(0.1)
-            yield
+        return resolve_lock(uv, self._user, interpreter, Wanted(request.server, install, requirements, file))
 
     def _built(
-        self, request: EnvironmentRequest, folder: Path, lock: Lock, on_build: Callable[[], None]
+        self,
+        request: EnvironmentRequest,
+        install: PythonInstall,
+        folder: Path,
+        lock: Lock,
+        on_build: Callable[[], None],
     ) -> Environment | Unavailable:
         on_build()
         if folder.exists():
@@ -136,7 +160,8 @@ class Builder:
         lock_file = folder / "lock.txt"
         lock_file.write_text(lock.text)
         lock_file.chmod(0o644)
-        found = self._filled(request, own_folder(folder / "venv", self._user), lock_file, lock)
+        venv = own_folder(folder / "venv", self._user)
+        found = self._filled(request, install, venv, lock_file, lock)
         if isinstance(found, Unavailable):
             shutil.rmtree(folder)
         else:
@@ -144,14 +169,14 @@ class Builder:
         return found
 
     def _filled(
-        self, request: EnvironmentRequest, venv: Path, lock_file: Path, lock: Lock
+        self, request: EnvironmentRequest, install: PythonInstall, venv: Path, lock_file: Path, lock: Lock
     ) -> Environment | Unavailable:
         uv, interpreter = self._ready_tools()
         python = venv / "bin" / "python"
         create = ["venv", "--allow-existing", "--no-project", "--python", str(interpreter.path), str(venv)]
         hashes = ["--require-hashes"] if lock.hashed else []
         # Trials forbid writing bytecode, so that the first is no slower than the others: it is written here.
-        install = [
+        fill = [
             "pip",
             "sync",
             "--python",
@@ -160,16 +185,18 @@ class Builder:
             "--allow-empty-requirements",
             *hashes,
         ]
-        for command in (create, [*install, str(lock_file)]):
+        for command in (create, [*fill, str(lock_file)]):
             done = uv.run(*command)
             if not done.ok:
                 log = last_lines(done)
                 return Unavailable(
                     request.key, f"`{request.server.name}` cannot be installed: {cause(done)}", log
                 )
-        return self._tried(request, python, lock.digest)
+        return self._tried(request, install, python, lock.digest)
 
-    def _own(self, request: EnvironmentRequest, given: Path) -> Environment | Unavailable:
+    def _own(
+        self, request: EnvironmentRequest, install: PythonInstall, given: Path
+    ) -> Environment | Unavailable:
         path = given.expanduser().absolute()
         named = [path / "bin" / "python", path / "bin" / "python3"] if path.is_dir() else [path]
         python = next((file for file in named if file.exists()), named[0])
@@ -177,18 +204,20 @@ class Builder:
             return Unavailable(
                 request.key, f"`{python}` is not there; expected a virtual environment or an interpreter", ""
             )
-        found = self._tried(request, python, "")
+        found = self._tried(request, install, python, "")
         if isinstance(found, Environment):
             return found
-        wanted = " ".join(f"'{requirement}'" for requirement in request.server.install.requirements)
+        wanted = " ".join(f"'{requirement}'" for requirement in install.requirements)
         reason = f"{found.reason}; install it there: {python} -m pip install {wanted}"
         return Unavailable(found.key, reason, found.log)
 
-    def _tried(self, request: EnvironmentRequest, python: Path, digest: str) -> Environment | Unavailable:
+    def _tried(
+        self, request: EnvironmentRequest, install: PythonInstall, python: Path, digest: str
+    ) -> Environment | Unavailable:
         """Import the server as the user that it will run as, and read what the environment holds."""
         key, server = request.key, request.server
         environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [str(python), "-c", _REPORT, *server.install.imports]
+        command = [str(python), "-c", _REPORT, *install.imports]
         done = self._children.run(command, environment, Path("/"))
         if not done.ok:
             reason = f"the user `{self._user.name}` cannot run `{python}`: {cause(done)}"
@@ -201,18 +230,17 @@ class Builder:
                 f"`{server.name}` is not usable in `{python.parent.parent}`: {missing[0]}",
                 "\n".join(missing),
             )
-        packages = _normalised(report["packages"])
-        return Environment(key, python, python.parent, packages, report["interpreter"], digest)
+        return _environment(key, install, report, python, digest)
 
 
-def environment_name(server: ServerEntry, lock: Lock, interpreter: Interpreter) -> str:
+def environment_name(server: ProcessEntry, lock: Lock, interpreter: Interpreter) -> str:
     """Return the name of an environment's folder: the same for the same packages on the same interpreter."""
     parts = [_RECIPE, lock.digest, str(interpreter.path), interpreter.name]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     return f"{server.name}-{digest[:16]}"
 
 
-def _missing_program(server: ServerEntry, folder: Path) -> list[str]:
+def _missing_program(server: ProcessEntry, folder: Path) -> list[str]:
     program = server.command[0]
     if not isinstance(program, str) or not program.startswith("{bin}/"):
         return []
@@ -228,18 +256,48 @@ def _mark(folder: Path, environment: Environment) -> None:
     draft.rename(folder / _MARK)
 
 
-def _marked(key: str, folder: Path, lock: Lock) -> Environment | None:
+def _marked(
+    request: EnvironmentRequest, install: PythonInstall, folder: Path, lock: Lock
+) -> Environment | None:
     try:
         content = json.loads((folder / _MARK).read_text())
     except (OSError, ValueError):
         return None
-    programs = folder / "venv" / "bin"
-    if not (programs / "python").exists():
-        return None
-    packages = _normalised(content["packages"])
-    return Environment(key, programs / "python", programs, packages, content["interpreter"], lock.digest)
+    python = folder / "venv" / "bin" / "python"
+    return _environment(request.key, install, content, python, lock.digest) if python.exists() else None
+
+
+def _environment(
+    key: str, install: PythonInstall, report: Json, python: Path, lock_digest: str
+) -> Environment:
+    packages = _normalised(report["packages"])
+    interpreter = str(report["interpreter"])
+    version = _version(install, packages) if install.requirements else interpreter
+    return Environment(key, version, interpreter, python, python.parent, packages, lock_digest)
+
+
+def _version(install: PythonInstall, packages: Mapping[str, str]) -> str | None:
+    """Return the version of the server's package, the first that it requires."""
+    name = re.split(r"[^A-Za-z0-9._-]", install.requirements[0], maxsplit=1)[0]
+    return packages.get(_normal(name))
+
+
+def _needs(request: EnvironmentRequest, lacking: Sequence[str]) -> Unavailable:
+    name = request.server.name
+    how = f"`prony doctor {name}` says how to install it"
+    return Unavailable(request.key, f"`{name}` needs {', '.join(lacking)} of the system; {how}", "")
+
+
+def _made_from(request: EnvironmentRequest, found: Environment) -> str:
+    """Return what a product depends on besides the entry's own files and commands."""
+    parts = [f"{name}={path}" for name, path in sorted(found.places.items())]
+    return "\n".join([*parts, found.version or "", found.interpreter, found.lock_digest, request.app_digest])
 
 
 def _normalised(packages: Mapping[str, str]) -> dict[str, str]:
     # Source: PEP 503, Normalized Names.
-    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in sorted(packages.items())}
+    return {_normal(name): version for name, version in sorted(packages.items())}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

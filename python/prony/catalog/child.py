@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from errno import EINTR
 from pathlib import Path
 from threading import Lock
+from typing import BinaryIO
 
 from prony.runas import RunAs
 
@@ -43,10 +44,20 @@ class Children:
     _lock: Lock = field(default_factory=Lock)
     _ended: bool = False
 
-    def run(self, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> Completed:
-        """Run ``command`` in ``folder`` and return how it ended; status 127: it cannot be started."""
+    def run(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        stdin: Path | None = None,
+    ) -> Completed:
+        """Run ``command`` in ``folder`` and return how it ended; status 127: it cannot be started.
+
+        ``stdin``: the file that is its standard input; null: none.
+        """
         try:
-            process = self._start(command, environment, folder)
+            with (stdin or Path(os.devnull)).open("rb") as given:
+                process = self._start(command, environment, folder, given)
         except OSError as error:
             return Completed(127, "", f"{command[0]}: {error.strerror}")
         try:
@@ -74,14 +85,14 @@ class Children:
             raise InterruptedError(EINTR, "was interrupted")
 
     def _start(
-        self, command: Sequence[str], environment: Mapping[str, str], folder: Path
+        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, stdin: BinaryIO
     ) -> subprocess.Popen[str]:
         user = self.user
         with self._lock:
             self.check()
             process = subprocess.Popen(
                 list(command),
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,

@@ -4,25 +4,46 @@ Shape and types only; what depends on several fields is in `check`. Must not kno
 users.
 """
 
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, StringConstraints, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    Tag,
+)
 
 from prony.model import Interface, Wire
 from prony.units import parse_duration
 
 __all__ = [
     "AppEntry",
+    "BodyEntry",
     "BoolSetting",
+    "Build",
+    "CheckEntry",
     "ChoiceSetting",
     "Condition",
     "Conditional",
     "Facts",
+    "FrontendEntry",
+    "HostEntry",
     "IntSetting",
     "KeepAliveFact",
     "Needs",
+    "ProcessEntry",
+    "PythonInstall",
+    "RepeatedBody",
     "ServerEntry",
+    "ServiceEntry",
     "Setting",
+    "Step",
+    "SystemInstall",
     "TextSetting",
     "Variant",
 ]
@@ -30,9 +51,13 @@ __all__ = [
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
 Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)]
+# A callable, `module:attribute`, or for PSGI a file, `hello.psgi`.
 Target = Annotated[
     str,
-    StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_.]*$"),
+    StringConstraints(
+        pattern=r"^([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_.]*"
+        r"|[A-Za-z0-9_][A-Za-z0-9_-]*\.psgi)$"
+    ),
 ]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=1000)]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=200)]
@@ -127,8 +152,51 @@ Argument = Annotated[
 ]
 
 
-class Install(_Part):
-    """How the server is installed. ``python``: pinned requirements in a virtual environment of its own.
+def _step_kind(value: Any) -> str:
+    return "table" if isinstance(value, dict) else "list"
+
+
+Command = Annotated[tuple[Line, ...], Field(min_length=1)]
+
+
+class Step(_Part):
+    """One command of a build. ``stdin``: the file that it reads its standard input from."""
+
+    run: Command
+    stdin: Line | None = None
+
+
+class Build(_Part):
+    """Something of the entry's own that is compiled or made, once, from the files in the entry's folder.
+
+    ``run``: commands, in order, without a shell. ``product``: what must be there afterwards, below
+    ``{build}``.
+    """
+
+    run: Annotated[
+        tuple[
+            Annotated[
+                Annotated[Command, Tag("list")] | Annotated[Step, Tag("table")], Discriminator(_step_kind)
+            ],
+            ...,
+        ],
+        Field(min_length=1),
+    ]
+    product: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The commands, all in the long form."""
+        return tuple(step if isinstance(step, Step) else Step(run=step) for step in self.run)
+
+
+class _Install(_Part):
+    programs: dict[Key, Annotated[tuple[Line, ...], Field(min_length=1)]] = Field(default_factory=dict)
+    build: Build | None = None
+
+
+class PythonInstall(_Install):
+    """Pinned requirements in a virtual environment of the server's own.
 
     ``overrides`` take the place of what its packages ask for. ``imports`` are the modules that must be
     importable where a user's own environment is taken.
@@ -137,7 +205,21 @@ class Install(_Part):
     kind: Literal["python"]
     requirements: tuple[Line, ...]
     overrides: tuple[Line, ...] = ()
-    imports: Annotated[tuple[Line, ...], Field(min_length=1)]
+    imports: tuple[Line, ...] = ()
+
+
+class SystemInstall(_Install):
+    """Nothing of its own: the system's programs serve. ``version`` shows that they work, and which they are.
+
+    ``interpreter``: what tells on what they run.
+    """
+
+    kind: Literal["system"]
+    version: Command
+    interpreter: Command | None = None
+
+
+Install = Annotated[PythonInstall | SystemInstall, Field(discriminator="kind")]
 
 
 class Needs(_Part):
@@ -224,14 +306,12 @@ class StopEntry(_Part):
     timeout: Duration = "5s"
 
 
-class ServerEntry(_Part):
-    """One server of the catalogue: one TOML file, named after it."""
+class ProcessEntry(_Part):
+    """What runs beside or around an app: what all entries with a process have in common."""
 
     name: Name
     title: Line
     language: Literal["python", "perl", "c", "go", "java", "javascript", "rust"]
-    interfaces: Annotated[tuple[Interface, ...], Field(min_length=1)]
-    wires: Annotated[tuple[Wire, ...], Field(min_length=1)] = (Wire.HTTP,)
     upstream: Url
     licence: Line
     needs: Needs = Needs()
@@ -240,27 +320,107 @@ class ServerEntry(_Part):
     environment: dict[Variable, Line] = Field(default_factory=dict)
     settings: dict[Key, Setting] = Field(default_factory=dict)
     variants: dict[Name, Variant] = Field(default_factory=dict)
-    facts: Facts
     roles: Annotated[tuple[Role, ...], Field(min_length=1)]
     readiness: ReadinessEntry = ReadinessEntry()
     stop: StopEntry = StopEntry()
     files: dict[FileName, str] = Field(default_factory=dict)
+    templates: dict[FileName, str] = Field(default_factory=dict)
+
+    _folder: Path = PrivateAttr(default=Path("/nonexistent"))
+
+    @property
+    def folder(self) -> Path:
+        """The folder beside the entry's file that holds what its build needs; it need not be there."""
+        return self._folder
+
+    def found_at(self, file: Path) -> Self:
+        """Return itself, knowing the file that it was read from."""
+        self._folder = file.with_suffix("").absolute()
+        return self
+
+
+class HostEntry(ProcessEntry):
+    """What answers requests, and so has a listen queue and connections that diagnosis needs to know of."""
+
+    facts: Facts
+
+
+class ServerEntry(HostEntry):
+    """One server of the catalogue: one TOML file, named after it.
+
+    ``serves``: the built-in apps whose replies a server without an interface gives by itself.
+    """
+
+    interfaces: Annotated[tuple[Interface, ...], Field(min_length=1)]
+    wires: Annotated[tuple[Wire, ...], Field(min_length=1)] = (Wire.HTTP,)
+    serves: tuple[Name, ...] = ()
+
+
+class FrontendEntry(HostEntry):
+    """What stands in front of a server: ``forwards`` are the wires that it passes requests on by.
+
+    ``examples``: the servers that it is checked with.
+    """
+
+    forwards: Annotated[tuple[Wire, ...], Field(min_length=1)]
+    examples: Annotated[tuple[Name, ...], Field(min_length=1)]
+
+
+class ServiceEntry(ProcessEntry):
+    """What an app needs beside its server, such as a database; ``variables`` tell the app where it is."""
+
+    variables: dict[Variable, Line]
+
+
+class RepeatedBody(_Part):
+    """A body that is too long to be written down."""
+
+    repeat: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    times: Annotated[int, Field(gt=0, le=1_000_000, strict=True)]
+
+
+def _body_kind(value: Any) -> str:
+    return "text" if isinstance(value, str) else "repeated"
+
+
+BodyEntry = Annotated[
+    Annotated[str, Tag("text")] | Annotated[RepeatedBody, Tag("repeated")], Discriminator(_body_kind)
+]
 
 
 class CheckEntry(_Part):
-    """One exchange that the app must answer so. Headers and bodies of requests are plain text."""
+    """One exchange that the app must answer so."""
 
     method: Annotated[str, StringConstraints(pattern=r"^[A-Z]+$")] = "GET"
     path: Annotated[str, StringConstraints(pattern=r"^/[!-~]*$")] = "/"
+    headers: dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]+$")], Line] = Field(
+        default_factory=dict
+    )
+    request_body: BodyEntry | None = None
     status: Annotated[int, Field(ge=100, le=599, strict=True)] | None = None
-    body: str | None = None
+    body: BodyEntry | None = None
+
+
+Checks = tuple[CheckEntry, ...]
+
+
+class AppVariant(_Part):
+    """The same code under another contract, and so another request that is measured."""
+
+    title: Line
+    checks: Annotated[Checks, Field(min_length=1)]
 
 
 class AppEntry(_Part):
-    """One app of the catalogue: a folder with this file, `app.toml`, and the app's modules."""
+    """One app of the catalogue: a folder with this file, `app.toml`, and the app's modules.
+
+    ``services``: the entries of `services/` that must run beside it.
+    """
 
     title: Line
     requirements: tuple[Line, ...] = ()
     targets: Annotated[dict[Interface, Target], Field(min_length=1)]
+    services: tuple[Name, ...] = ()
     environment: dict[Variable, Line] = Field(default_factory=dict)
-    checks: tuple[CheckEntry, ...] = ()
+    checks: Checks = ()
+    variants: dict[Name, AppVariant] = Field(default_factory=dict)

@@ -1,18 +1,18 @@
-"""Virtual environments: one for each server and app, locked, cached, built in parallel as an ordinary user.
+"""Environments: what a server, frontend or service needs to run around an app, had or built, in parallel.
 
-Must not know how servers are started. `build` does the work for one environment.
+For Python servers that is a virtual environment, locked and cached; for the system's own programs, where
+they are. Must not know how servers are started. `build` does the work for one environment.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Queue
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
-from prony.catalog.entry import ServerEntry
+from prony.catalog.entry import ProcessEntry
 from prony.runas import RunAs
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ __all__ = [
     "EnvironmentRequest",
     "Unavailable",
     "prepare",
-    "server_version",
 ]
 
 # How often progress is looked for: quick enough for the eye, and a Ctrl-C is seen as soon.
@@ -37,30 +36,51 @@ class EnvironmentRequest:
 
     ``app_requirements``: what the app needs, as requirement strings; ``requirements_file``: the same as the
     user's ``requirements.txt`` or ``pyproject.toml``. ``python``: the user's own environment (its folder or
-    its interpreter), taken as it stands.
+    its interpreter), taken as it stands. ``app_folder`` and ``app_digest``: the app, where what is built
+    reads it.
     """
 
     key: str
-    server: ServerEntry
+    server: ProcessEntry
     app_requirements: tuple[str, ...] | None = None
     requirements_file: Path | None = None
     python: Path | None = None
+    app_folder: Path | None = None
+    app_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An environment that works: ``python`` is its interpreter, ``bin`` the folder of its programs.
+    """An environment that works.
 
-    ``packages`` maps normal names to versions, ``interpreter`` is such as ``CPython 3.11.2``, ``lock_digest``
-    the SHA-256 of the lock (empty for a user's own environment).
+    ``version`` is the server's, ``interpreter`` what it runs on, such as ``CPython 3.11.2``; null or empty:
+    not told. ``python`` is the interpreter and ``bin`` the folder of the programs of a virtual environment,
+    null without one; ``packages`` maps normal names to versions, ``lock_digest`` is the SHA-256 of the lock
+    (empty for a user's own environment). ``programs``: where the system's programs are, by their names in
+    the entry; ``build``: the folder with what was built.
     """
 
     key: str
-    python: Path
-    bin: Path
-    packages: Mapping[str, str]
-    interpreter: str
-    lock_digest: str
+    version: str | None
+    interpreter: str = ""
+    python: Path | None = None
+    bin: Path | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
+    lock_digest: str = ""
+    programs: Mapping[str, Path] = field(default_factory=dict)
+    build: Path | None = None
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """What the placeholders of commands stand for: ``python``, ``bin``, ``build`` and the programs."""
+        own = {"python": self.python, "bin": self.bin, "build": self.build, **self.programs}
+        return {name: str(path) for name, path in own.items() if path is not None}
+
+    @property
+    def shown_places(self) -> Mapping[str, str]:
+        """Those of them that a person's own command has too: where the system's programs are."""
+        build = {"build": str(self.build)} if self.build else {}
+        return {**build, **{name: str(path) for name, path in self.programs.items()}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +131,6 @@ def prepare(
     finally:
         builder.end()
         executor.shutdown(wait=True, cancel_futures=True)
-
-
-def server_version(server: ServerEntry, environment: Environment) -> str | None:
-    """Return the version of the server's package, the first that it requires; none: the interpreter's."""
-    if not server.install.requirements:
-        return environment.interpreter
-    name = re.split(r"[^A-Za-z0-9._-]", server.install.requirements[0], maxsplit=1)[0]
-    return environment.packages.get(re.sub(r"[-_.]+", "-", name).lower())
 
 
 def _prepare_one(

@@ -135,10 +135,8 @@ def _fill(folder: Path, prefix: Path, program: Path) -> None:
 def _relocated(program: bytes, prefix: Path) -> bytes:
     """Return the program with its library path beside itself, where it names ``prefix`` as an absolute one.
 
-    if len(beside) >= len(absolute):
-        return program
-    return program.replace(absolute, beside.ljust(len(absolute), b"\0"))
-    that a shorter one may take its place. *Source*: System V ABI, Dynamic Linking, DT_RUNPATH and $ORIGIN.
+    The path in the file ends with a null byte, so that a shorter one may take its place. *Source*: System V
+    ABI, Dynamic Linking, DT_RUNPATH and $ORIGIN.
     """
     absolute = os.fsencode(prefix / "lib") + b"\0"
     beside = b"$ORIGIN/../lib"

@@ -4,49 +4,80 @@ Pure: nothing is read or started. Must not know how environments are built.
 """
 
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from prony.catalog.apps import materialise_app
-from prony.catalog.entry import Conditional, ServerEntry
+from prony.catalog.entry import Conditional, FrontendEntry, HostEntry, ProcessEntry, ServerEntry, ServiceEntry
 from prony.catalog.expression import evaluate
-from prony.catalog.settings import holds, keep_alive_fact, resolved_settings
-from prony.catalog.template import check_text_value, fill
+from prony.catalog.settings import holds, keep_alive_fact, resolve, resolved_settings
+from prony.catalog.template import check_text_value, fill, render
 from prony.errors import UsageError
-from prony.model import Address, Launch, Readiness, RoleRule, StopRule, Subject
+from prony.model import Address, Frontend, Interface, Launch, Readiness, RoleRule, StopRule, Subject, Wire
 from prony.units import parse_duration
 
 __all__ = [
+    "APP_PLACEHOLDERS",
     "PLACEHOLDERS",
+    "UPSTREAM_PLACEHOLDERS",
     "DeclaredFacts",
     "Installed",
+    "Seat",
     "command_for_user",
     "declared_facts",
+    "make_frontend",
     "make_launch",
+    "make_service",
     "materialise_app",
     "resolved_settings",
+    "service_variables",
+    "spoken_wire",
 ]
 
-# What a command may ask for besides its entry's settings.
-PLACEHOLDERS = frozenset(
-    ["python", "bin", "host", "port", "app", "app_dir", "module", "attribute", "interface", "cpus", "run_dir"]
-)
+PLACEHOLDERS = frozenset(["host", "port", "cpus", "run_dir", "app_dir"])
+"""What every command may ask for, besides its entry's settings and programs."""
+APP_PLACEHOLDERS = frozenset(["app", "module", "attribute", "interface"])
+"""What a server's and a frontend's may ask for: which app is called, and how."""
+UPSTREAM_PLACEHOLDERS = frozenset(["upstream_host", "upstream_port", "wire"])
+"""What a frontend's may ask for: the server behind it."""
+
+_Values = Mapping[str, int | str | None]
 
 
 class Installed(Protocol):
-    """What a launch needs of an environment: the interpreter and the folder of its programs."""
+    """What a launch needs of an environment."""
 
     @property
-    def python(self) -> Path:
-        """The interpreter."""
+    def places(self) -> Mapping[str, str]:
+        """What ``python``, ``bin``, ``build`` and the programs' names stand for."""
         ...
 
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Where a process runs.
+
+    ``app_dir`` is where it finds the app, ``run_dir`` its own folder and working directory, ``cpus`` the
+    number of CPUs that it may use. ``variables``: what the app is told of the services beside it.
+    """
+
+    address: Address
+    app_dir: str
+    run_dir: str
+    cpus: int
+    variables: Mapping[str, str] = field(default_factory=dict)
+
     @property
-    def bin(self) -> Path:
-        """The folder that holds the environment's programs."""
-        ...
+    def values(self) -> _Values:
+        """What the placeholders of a place stand for."""
+        return {
+            "host": self.address.host,
+            "port": self.address.port,
+            "app_dir": self.app_dir,
+            "run_dir": self.run_dir,
+            "cpus": self.cpus,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,77 +95,109 @@ class DeclaredFacts:
     slots: int | None
 
 
-def make_launch(  # noqa: PLR0913, PLR0917 - the seven things that a command line depends on
-    entry: ServerEntry,
-    subject: Subject,
-    environment: Installed,
-    address: Address,
-    app_dir: str,
-    run_dir: str,
-    cpus: int,
-) -> Launch:
-    """Return the process that serves ``subject`` at ``address``.
+def spoken_wire(entry: ServerEntry, subject: Subject, cpus: int = 1) -> Wire:
+    """Return what the subject's server speaks on its socket: its setting, else the entry's only wire.
 
-    ``app_dir`` is where the server finds the app, ``run_dir`` the trial's own folder and working directory,
-    ``cpus`` the number of CPUs that the server may use.
+    *Errors*: UsageError as `resolved_settings`.
+    """
+    return Wire(str(resolved_settings(entry, subject, cpus).get("wire", entry.wires[0])))
+
+
+def make_launch(entry: ServerEntry, subject: Subject, environment: Installed, seat: Seat) -> Launch:
+    """Return the process of the subject's server.
 
     *Errors*: UsageError for a setting that does not exist or does not fit, or an interface that the app or
     server lacks.
     """
-    settings = resolved_settings(entry, subject, cpus)
-    places = {
-        "python": str(environment.python),
-        "bin": str(environment.bin),
-        "app_dir": app_dir,
-        "run_dir": run_dir,
-    }
-    places |= {"host": address.host, "port": str(address.port), "cpus": str(cpus)}
-    values = {**_texts(settings), **places, **_target(entry, subject)}
-    return Launch(
-        command=_arguments(entry, settings, values),
-        address=address,
-        environment=_environment(entry, subject, values),
-        files=dict(entry.files),
-        readiness=Readiness(parse_duration(entry.readiness.timeout), entry.readiness.http),
-        stop=StopRule(entry.stop.signal, parse_duration(entry.stop.timeout)),
-        roles=tuple(RoleRule(role.role, role.where, role.pattern) for role in entry.roles),
+    settings = resolved_settings(entry, subject, seat.cpus)
+    values = {**settings, **environment.places, **seat.values, **_target(entry, subject)}
+    own = {**_common(entry), **entry.environment}
+    return _launch(
+        entry, settings, values, seat, {**_filled(own, values), **seat.variables, **subject.app.environment}
     )
 
 
+def make_frontend(  # noqa: PLR0913, PLR0917 - the six things that a frontend's configuration depends on
+    entry: FrontendEntry,
+    subject: Subject,
+    frontend: Frontend,
+    environment: Installed,
+    seat: Seat,
+    upstream: Address,
+) -> Launch:
+    """Return the process that stands in front of the subject's server, which listens at ``upstream``.
+
+    *Errors*: UsageError for a setting that does not exist or does not fit, or a wire that the frontend does
+    not pass requests on by.
+    """
+    if upstream.wire not in entry.forwards:
+        raise UsageError(
+            f"`{subject.name}`: `{entry.name}` passes on {', '.join(entry.forwards)}, "
+            f"the server speaks {upstream.wire}"
+        )
+    settings = resolved_settings(entry, frontend, seat.cpus)
+    target = subject.app.targets.get(subject.interface, "")
+    values: _Values = {
+        **settings,
+        **environment.places,
+        **seat.values,
+        "upstream_host": upstream.host,
+        "upstream_port": upstream.port,
+        "wire": str(upstream.wire),
+        **_named(target, subject.interface),
+    }
+    return _launch(entry, settings, values, seat, _filled(entry.environment, values), "frontend")
+
+
+def make_service(entry: ServiceEntry, environment: Installed, seat: Seat) -> Launch:
+    """Return the process of a service; a connection is enough to find it ready."""
+    settings = resolve(entry, {}, seat.cpus)
+    values: _Values = {**settings, **environment.places, **seat.values}
+    return _launch(entry, settings, values, seat, _filled(entry.environment, values), entry.name, http=False)
+
+
+def service_variables(entry: ServiceEntry, environment: Installed, seat: Seat) -> dict[str, str]:
+    """Return the variables that tell an app where the service is."""
+    values: _Values = {**resolve(entry, {}, seat.cpus), **environment.places, **seat.values}
+    return _filled(entry.variables, values)
+
+
 def command_for_user(  # noqa: PLR0913, PLR0917
-    entry: ServerEntry, subject: Subject, app_dir: str, cpus: int, host: str = "127.0.0.1", port: int = 8000
+    entry: ServerEntry,
+    subject: Subject,
+    app_dir: str,
+    cpus: int,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    programs: Mapping[str, str] | None = None,
 ) -> str:
     """Return what a person types to start this server around this app, in the manner of its own manual.
 
     A server that is started by a script of the catalogue gets that script written first. Values of the
     app's own variables are not shown, for they may be secrets: the command takes them from the shell's.
+    ``programs``: where the system's are, and what was built.
 
     *Errors*: UsageError as `make_launch`.
     """
     settings = resolved_settings(entry, subject, cpus)
-    places = {
-        "python": "python",
-        "bin": "",
-        "app_dir": app_dir,
-        "run_dir": ".",
-        "host": host,
-        "port": str(port),
-    }
-    values = {**_texts(settings), **places, **_target(entry, subject), "cpus": str(cpus)}
-    arguments = _arguments(entry, settings, values)
-    program = arguments[0].removeprefix("/")  # `{bin}/gunicorn`, with an empty `{bin}`
+    seat = Seat(Address(host, port), app_dir, ".", cpus)
+    places = {"python": "python", "bin": "", **(programs or {})}
+    values = {**settings, **places, **seat.values, **_target(entry, subject)}
+    arguments = _arguments(entry.command, settings, values)
+    program = arguments[0].removeprefix("/") if "{bin}" in str(entry.command[0]) else arguments[0]
     arguments = (program, *(argument.removeprefix("./") for argument in arguments[1:]))
     shown = _shown_environment(entry, subject, values)
-    scripts = "".join(f"prony servers {entry.name} --file {name} > {name} && " for name in entry.files)
+    names = [*entry.files, *entry.templates]
+    scripts = "".join(f"prony servers {entry.name} --file {name} > {name} && " for name in names)
     return f"cd {shlex.quote(app_dir)} && {scripts}{shown}{shlex.join(arguments)}"
 
 
-def declared_facts(entry: ServerEntry, subject: Subject, cpus: int) -> DeclaredFacts:
-    """Return what the entry declares of backlog, keep-alive and concurrency under the subject's settings.
+def declared_facts(entry: HostEntry, chosen: Subject | Frontend, cpus: int) -> DeclaredFacts:
+    """Return what the entry declares of backlog, keep-alive and concurrency under the chosen settings.
 
     *Errors*: UsageError as `resolved_settings`.
     """
-    settings = resolved_settings(entry, subject, cpus)
+    settings = resolved_settings(entry, chosen, cpus)
     numbers = {"cpus": cpus, **{key: value for key, value in settings.items() if isinstance(value, int)}}
     keep_alive = keep_alive_fact(entry, settings)
     concurrency = entry.facts.concurrency
@@ -147,56 +210,93 @@ def declared_facts(entry: ServerEntry, subject: Subject, cpus: int) -> DeclaredF
     )
 
 
+def _launch(  # noqa: PLR0913, PLR0917 - what all processes have in common
+    entry: ProcessEntry,
+    settings: Mapping[str, int | str],
+    values: _Values,
+    seat: Seat,
+    environment: Mapping[str, str],
+    name: str = "server",
+    *,
+    http: bool = True,
+) -> Launch:
+    return Launch(
+        command=_arguments(entry.command, settings, values),
+        address=seat.address,
+        environment=environment,
+        files={**entry.files, **_rendered(entry, values)},
+        readiness=Readiness(parse_duration(entry.readiness.timeout), http and entry.readiness.http),
+        stop=StopRule(entry.stop.signal, parse_duration(entry.stop.timeout)),
+        roles=tuple(RoleRule(role.role, role.where, role.pattern) for role in entry.roles),
+        name=name,
+    )
+
+
+def _rendered(entry: ProcessEntry, values: _Values) -> dict[str, str]:
+    # A setting that nobody set and that has no default is none, which a template can ask.
+    unset = dict.fromkeys(entry.settings)
+    return {name: render(text, {**unset, **values}) for name, text in entry.templates.items()}
+
+
 def _number(value: int | str | None, numbers: Mapping[str, int]) -> int | None:
     return evaluate(value, numbers) if isinstance(value, str) else value
 
 
-def _texts(settings: Mapping[str, int | str]) -> dict[str, str]:
-    return {
-        key: ("true" if value else "false") if isinstance(value, bool) else str(value)
-        for key, value in settings.items()
-    }
+def _text(value: int | str | None) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
 
 
 def _target(entry: ServerEntry, subject: Subject) -> dict[str, str]:
-    if subject.interface not in entry.interfaces or subject.interface not in subject.app.targets:
-        spoken = ", ".join(entry.interfaces)
-        offered = ", ".join(subject.app.targets)
+    offered = [*subject.app.targets, *([Interface.NONE] if subject.app.name in entry.serves else [])]
+    if subject.interface not in entry.interfaces or subject.interface not in offered:
         raise UsageError(
-            f"`{subject.name}` over {subject.interface}: the server speaks {spoken}, the app offers {offered}"
+            f"`{subject.name}` over {subject.interface}: the server speaks {', '.join(entry.interfaces)}, "
+            f"the app offers {', '.join(offered)}"
         )
-    target = subject.app.targets[subject.interface]
+    target = subject.app.targets.get(subject.interface, "")
     expected = check_text_value(target)
     if expected:
         raise UsageError(f"the app's target is {target!r}; expected {expected}")
+    return _named(target, subject.interface)
+
+
+def _named(target: str, interface: Interface) -> dict[str, str]:
     module, _, attribute = target.partition(":")
-    return {"app": target, "module": module, "attribute": attribute, "interface": str(subject.interface)}
+    return {"app": target, "module": module, "attribute": attribute, "interface": str(interface)}
 
 
 def _arguments(
-    entry: ServerEntry, settings: Mapping[str, int | str], values: Mapping[str, str]
+    command: Sequence[str | Conditional], settings: Mapping[str, int | str], values: _Values
 ) -> tuple[str, ...]:
     chosen: list[str] = []
-    for argument in entry.command:
+    for argument in command:
         match argument:
             case str():
                 chosen.append(argument)
             case Conditional():
                 chosen.extend(argument.then if holds(argument, settings) else argument.otherwise)
-    return tuple(fill(text, values) for text in chosen)
+    texts = {name: _text(value) for name, value in values.items()}
+    return tuple(fill(text, texts) for text in chosen)
 
 
-def _environment(entry: ServerEntry, subject: Subject, values: Mapping[str, str]) -> dict[str, str]:
+def _filled(environment: Mapping[str, str], values: _Values) -> dict[str, str]:
+    texts = {name: _text(value) for name, value in values.items()}
+    return {name: fill(text, texts) for name, text in environment.items()}
+
+
+def _common(entry: ServerEntry) -> dict[str, str]:
     # The app's folder may be read-only, and the user that servers run as has no home of its own.
-    common = {"PYTHONPATH": "{app_dir}", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "{run_dir}"}
-    own = {} if entry.install.kind != "python" else common
-    filled = {name: fill(text, values) for name, text in {**own, **entry.environment}.items()}
-    return {**filled, **subject.app.environment}
+    if entry.install.kind != "python":
+        return {}
+    return {"PYTHONPATH": "{app_dir}", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "{run_dir}"}
 
 
-def _shown_environment(entry: ServerEntry, subject: Subject, values: Mapping[str, str]) -> str:
-    named = {name: fill(text, values) for name, text in entry.environment.items()}
+def _shown_environment(entry: ServerEntry, subject: Subject, values: _Values) -> str:
+    named = _filled(entry.environment, values)
     # A script's own folder is what Python searches first: the app's has to be named.
-    path = {"PYTHONPATH": "."} if entry.files or "{bin}" in str(entry.command[0]) else {}
+    needed = entry.install.kind == "python" and (entry.files or "{bin}" in str(entry.command[0]))
+    path = {"PYTHONPATH": "."} if needed else {}
     assignments = "".join(f"{name}={shlex.quote(text)} " for name, text in {**path, **named}.items())
     return assignments + "".join(f'{name}="${name}" ' for name in subject.app.environment)

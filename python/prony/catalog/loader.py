@@ -1,34 +1,50 @@
-"""The catalogue: every server and app that Prony knows by name, read from their TOML files.
+"""The catalogue: every server, frontend, service and app that Prony knows by name, read from TOML files.
 
 Must not know environments or users. Files are read when `load_catalog` is called, never at import.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
-from prony.catalog.apps import BUILT_IN_APPS, load_app
+from prony.catalog.apps import BUILT_IN_APPS, load_apps
 from prony.catalog.check import check_entry
-from prony.catalog.entry import ServerEntry
+from prony.catalog.entry import FrontendEntry, ProcessEntry, ServerEntry, ServiceEntry
 from prony.catalog.toml_source import SourceError, problems_error, read_toml, validate
 from prony.errors import UsageError
-from prony.model import App, Interface
+from prony.model import App, Frontend, Interface
 
-__all__ = ["BUILT_IN_SERVERS", "OWN_FOLDER", "Catalog", "load_catalog", "load_server", "with_app"]
+__all__ = [
+    "BUILT_IN_FRONTENDS",
+    "BUILT_IN_SERVERS",
+    "BUILT_IN_SERVICES",
+    "OWN_FOLDER",
+    "Catalog",
+    "load_catalog",
+    "load_frontend",
+    "load_server",
+    "load_service",
+    "with_app",
+    "with_server",
+]
 
 BUILT_IN_SERVERS = Path(__file__).parent / "servers"
+BUILT_IN_FRONTENDS = Path(__file__).parent / "frontends"
+BUILT_IN_SERVICES = Path(__file__).parent / "services"
 
 # Below the working folder: read without being asked for, and so run only when named.
 OWN_FOLDER = Path("prony.d")
 
 Item = TypeVar("Item")
+Entry = TypeVar("Entry", bound=ProcessEntry)
+Host = TypeVar("Host", ServerEntry, FrontendEntry)
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Servers and apps by name, in alphabetical order.
+    """Servers, apps, frontends and services by name, in alphabetical order.
 
     ``own``: the names that did not come with Prony. ``unasked``: those of them that nobody gave, but that
     were found in the working folder's ``prony.d``: whoever wrote a study must not get them to run.
@@ -36,6 +52,8 @@ class Catalog:
 
     servers: Mapping[str, ServerEntry]
     apps: Mapping[str, App]
+    frontends: Mapping[str, FrontendEntry] = field(default_factory=dict)
+    services: Mapping[str, ServiceEntry] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     unasked: frozenset[str] = frozenset()
 
@@ -64,13 +82,40 @@ class Catalog:
 
         *Errors*: UsageError naming the nearest names.
         """
-        if name in self.servers:
-            return self.servers[name], ""
-        for entry in self.servers.values():
-            variant = name.removeprefix(f"{entry.name}-")
-            if variant != name and variant in entry.variants:
-                return entry, variant
-        raise _unknown("server", name, self._server_names(), "`prony servers` lists them all")
+        found = _entry_and_variant(self.servers, name)
+        if found is None:
+            raise _unknown("server", name, self._server_names(), "`prony servers` lists them all")
+        return found
+
+    def frontend(self, name: str) -> Frontend:
+        """Return what stands in front of a server under this name: ``nginx-keepalive``.
+
+        *Errors*: UsageError naming the nearest names.
+        """
+        found = _entry_and_variant(self.frontends, name)
+        if found is None:
+            names = _with_variants(self.frontends.values())
+            raise _unknown("frontend", name, names, f"frontends: {', '.join(self.frontends)}")
+        return Frontend(found[0].name, found[1])
+
+    def service(self, name: str) -> ServiceEntry:
+        """Return the service of this name.
+
+        *Errors*: UsageError naming the nearest names.
+        """
+        if name not in self.services:
+            raise _unknown("service", name, self.services, f"services: {', '.join(self.services)}")
+        return self.services[name]
+
+    def processes(self, name: str) -> tuple[ProcessEntry, ...]:
+        """Return the entries that a server's name stands for, perhaps behind a frontend: ``uwsgi@nginx``.
+
+        *Errors*: UsageError as `find` and `frontend`.
+        """
+        server, _, frontend = name.partition("@")
+        if not frontend:
+            return (self.find(server)[0],)
+        return self.find(server)[0], self.frontends[self.frontend(frontend).entry]
 
     def split(self, name: str) -> tuple[str, str]:
         """Return the names of entry and variant: ``gunicorn-gthread`` is ``("gunicorn", "gthread")``.
@@ -80,6 +125,13 @@ class Catalog:
         entry, variant = self.find(name)
         return entry.name, variant
 
+    def serves(self, name: str) -> Sequence[str]:
+        """Return the built-in apps whose replies a server of this name gives by itself, without an interface.
+
+        *Errors*: UsageError as `find`.
+        """
+        return self.find(name)[0].serves
+
     def interfaces(self, name: str) -> Sequence[Interface]:
         """Return the interfaces that the server, or the entry of the variant, of this name speaks.
 
@@ -88,10 +140,7 @@ class Catalog:
         return self.find(name)[0].interfaces
 
     def _server_names(self) -> list[str]:
-        variants = [
-            f"{entry.name}-{variant}" for entry in self.servers.values() for variant in entry.variants
-        ]
-        return [*self.servers, *variants]
+        return _with_variants(self.servers.values())
 
 
 def load_catalog(extra: Sequence[Path] = (), found: Path = OWN_FOLDER) -> Catalog:
@@ -104,20 +153,27 @@ def load_catalog(extra: Sequence[Path] = (), found: Path = OWN_FOLDER) -> Catalo
     """
     problems: list[str] = []
     servers = _load(sorted(BUILT_IN_SERVERS.glob("*.toml")), load_server, problems)
-    apps = _load(sorted(BUILT_IN_APPS.glob("*/app.toml")), load_app, problems)
+    frontends = _load(sorted(BUILT_IN_FRONTENDS.glob("*.toml")), load_frontend, problems)
+    services = _load(sorted(BUILT_IN_SERVICES.glob("*.toml")), load_service, problems)
+    apps = _load_apps(sorted(BUILT_IN_APPS.glob("*/app.toml")), problems)
     given = [file for path in extra for file in _server_files(path)]
     own_servers = _load(given, load_server, problems)
     own_servers += (unasked := _load(_others(found, given), load_server, problems))
-    own_apps = _load(
-        [file for path in extra for file in sorted(path.glob("apps/*/app.toml"))], load_app, problems
-    )
+    own_apps = _load_apps([file for path in extra for file in sorted(path.glob("apps/*/app.toml"))], problems)
     known_servers = _named(servers, own_servers, lambda entry: entry.name, problems)
     known_apps = _named(apps, own_apps, lambda app: app.name, problems)
     problems.extend(_clashes(known_servers))
     if problems:
         raise SourceError(problems)
     own = {entry.name for _, entry in own_servers} | {app.name for _, app in own_apps}
-    return Catalog(known_servers, known_apps, frozenset(own), frozenset(entry.name for _, entry in unasked))
+    return Catalog(
+        servers=known_servers,
+        apps=known_apps,
+        frontends={entry.name: entry for _, entry in frontends},
+        services={entry.name: entry for _, entry in services},
+        own=frozenset(own),
+        unasked=frozenset(entry.name for _, entry in unasked),
+    )
 
 
 def with_app(catalog: Catalog, app: App) -> Catalog:
@@ -125,17 +181,47 @@ def with_app(catalog: Catalog, app: App) -> Catalog:
     return replace(catalog, apps={**catalog.apps, app.name: app})
 
 
+def with_server(catalog: Catalog, entry: ServerEntry) -> Catalog:
+    """Return the catalogue with one more server, which the command line described.
+
+    *Errors*: UsageError when its name is taken.
+    """
+    if entry.name in catalog.servers:
+        raise UsageError(f"there is a server `{entry.name}` already; expected another name")
+    return replace(catalog, servers={**catalog.servers, entry.name: entry})
+
+
 def load_server(file: Path) -> ServerEntry:
     """Return the server that ``file`` describes.
 
     *Errors*: UsageError with all problems of the file.
     """
+    return _load_entry(file, ServerEntry)
+
+
+def load_frontend(file: Path) -> FrontendEntry:
+    """Return the frontend that ``file`` describes.
+
+    *Errors*: UsageError with all problems of the file.
+    """
+    return _load_entry(file, FrontendEntry)
+
+
+def load_service(file: Path) -> ServiceEntry:
+    """Return the service that ``file`` describes.
+
+    *Errors*: UsageError with all problems of the file.
+    """
+    return _load_entry(file, ServiceEntry)
+
+
+def _load_entry(file: Path, kind: type[Entry]) -> Entry:
     source = read_toml(file)
-    entry = validate(source, ServerEntry)
+    entry = validate(source, kind)
     problems = check_entry(entry, file.stem)
     if problems:
         raise problems_error(source, problems)
-    return entry
+    return entry.found_at(file)
 
 
 def _load(
@@ -148,6 +234,26 @@ def _load(
         except SourceError as error:
             problems.extend(error.lines)
     return items
+
+
+def _load_apps(files: Iterable[Path], problems: list[str]) -> list[tuple[Path, App]]:
+    return [(file, app) for file, apps in _load(files, load_apps, problems) for app in apps]
+
+
+def _entry_and_variant(entries: Mapping[str, Host], name: str) -> tuple[Host, str] | None:
+    if name in entries:
+        return entries[name], ""
+    for entry in entries.values():
+        variant = name.removeprefix(f"{entry.name}-")
+        if variant != name and variant in entry.variants:
+            return entry, variant
+    return None
+
+
+def _with_variants(entries: Iterable[ProcessEntry]) -> list[str]:
+    return [
+        name for entry in entries for name in (entry.name, *(f"{entry.name}-{v}" for v in entry.variants))
+    ]
 
 
 def _named(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from prony.catalog.entry import ServerEntry
+from prony.catalog.entry import PythonInstall, ServerEntry
 from prony.catalog.interpreter import OLDEST
 from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog
 from prony.catalog.pip_settings import configuration_files, uv_settings
@@ -39,10 +39,14 @@ def main(names: Sequence[str]) -> int:
 def relock(entry: ServerEntry) -> bool:
     """Write the lock of a server that comes with Prony anew, and return whether it has changed.
 
+    A server of the system has none.
+
     *Errors*: UsageError when there is none that satisfies it; HostError when it cannot be written.
     """
+    if not isinstance(entry.install, PythonInstall):
+        return False
     file = LOCKS / f"{entry.name}.txt"
-    text = _resolved(entry)
+    text = _resolved(entry, entry.install)
     if file.is_file() and file.read_text() == text:
         return False
     draft = file.with_name(f".{file.name}.draft")
@@ -55,17 +59,17 @@ def relock(entry: ServerEntry) -> bool:
     return True
 
 
-def _resolved(entry: ServerEntry) -> str:
+def _resolved(entry: ServerEntry, install: PythonInstall) -> str:
     options = ["--universal", "--python-version", ".".join(str(part) for part in OLDEST), "--generate-hashes"]
     quiet = ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
     known = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     environment = known | uv_settings(os.environ, configuration_files(os.environ, Path.home()))
     with NamedTemporaryFile("w", prefix="overrides-", suffix=".txt") as overrides:
-        overrides.writelines(f"{line}\n" for line in entry.install.overrides)
+        overrides.writelines(f"{line}\n" for line in install.overrides)
         overrides.flush()
         done = subprocess.run(
             [find_uv(), "pip", "compile", *options, *quiet, "--override", overrides.name, "-"],
-            input="\n".join([*entry.install.requirements, *built_in_requirements()]),
+            input="\n".join([*install.requirements, *built_in_requirements()]),
             env=environment | {"UV_PYTHON_DOWNLOADS": "never"},
             capture_output=True,
             text=True,

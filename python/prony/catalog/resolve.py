@@ -16,7 +16,7 @@ from tempfile import mkdtemp
 from prony.catalog.access import first_unreadable
 from prony.catalog.apps import BUILT_IN_APPS
 from prony.catalog.child import Completed
-from prony.catalog.entry import AppEntry, ServerEntry
+from prony.catalog.entry import AppEntry, ProcessEntry, PythonInstall
 from prony.catalog.interpreter import Interpreter
 from prony.catalog.toml_source import read_toml, validate
 from prony.catalog.uv import Uv, cause, last_lines
@@ -46,7 +46,8 @@ class Lock:
 class Wanted:
     """What is to be resolved together: a server, and what an app needs: strings, or the user's file."""
 
-    server: ServerEntry
+    server: ProcessEntry
+    install: PythonInstall
     requirements: tuple[str, ...] = ()
     file: Path | None = None
 
@@ -65,7 +66,7 @@ def built_in_requirements() -> tuple[str, ...]:
     return tuple(sorted({requirement for entry in entries for requirement in entry.requirements}))
 
 
-def committed_lock(server: ServerEntry, app_requirements: Sequence[str]) -> Lock | None:
+def committed_lock(server: ProcessEntry, app_requirements: Sequence[str]) -> Lock | None:
     """Return the server's lock that came with Prony; null: there is none, or the app needs something else."""
     file = LOCKS / f"{server.name}.txt"
     if not file.is_file() or not set(app_requirements) <= set(built_in_requirements()):
@@ -84,7 +85,7 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
     kept = _kept_file(user, interpreter, wanted)
     if kept.is_file() and _self_contained(wanted.file):
         return Lock(kept.read_text(), hashed=False)
-    pins = wanted.server.install.requirements
+    pins = wanted.install.requirements
     done = _compile(uv, user, interpreter, wanted, pins)
     if not done.ok and pins:
         # Only a conflict loosens a pin: one that cannot be had by itself must be told, not replaced.
@@ -110,7 +111,7 @@ def _compile(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted, pins
         source.write_text("".join(f"{line}\n" for line in (*pins, *wanted.requirements)))
         source.chmod(0o644)
         overrides = draft / "overrides.txt"
-        overrides.write_text("".join(f"{line}\n" for line in wanted.server.install.overrides))
+        overrides.write_text("".join(f"{line}\n" for line in wanted.install.overrides))
         overrides.chmod(0o644)
         files = [str(source), *([str(wanted.file)] if wanted.file else [])]
         options = ["--python", str(interpreter.path), "--no-header", "--no-annotate", "--generate-hashes"]
@@ -140,7 +141,7 @@ def _relaxed(requirements: Sequence[str]) -> tuple[str, ...]:
 
 def _kept_file(user: RunAs, interpreter: Interpreter, wanted: Wanted) -> Path:
     server = wanted.server
-    parts = [server.name, *server.install.requirements, "", *server.install.overrides, ""]
+    parts = [server.name, *wanted.install.requirements, "", *wanted.install.overrides, ""]
     parts += [*wanted.requirements, ""]
     parts += [interpreter.name, platform.machine()]
     if wanted.file:

@@ -9,8 +9,10 @@ from prony.catalog.entry import (
     BoolSetting,
     ChoiceSetting,
     Condition,
+    HostEntry,
     IntSetting,
     KeepAliveFact,
+    ProcessEntry,
     ServerEntry,
     Setting,
     TextSetting,
@@ -18,9 +20,17 @@ from prony.catalog.entry import (
 from prony.catalog.expression import evaluate
 from prony.catalog.template import check_text_value
 from prony.errors import UsageError
-from prony.model import Subject
+from prony.model import Frontend, Subject
 
-__all__ = ["SettingsError", "holds", "keep_alive_fact", "parse_value", "resolve", "resolved_settings"]
+__all__ = [
+    "SettingsError",
+    "all_settings",
+    "holds",
+    "keep_alive_fact",
+    "parse_value",
+    "resolve",
+    "resolved_settings",
+]
 
 _TRUE = frozenset({"true", "on", "yes", "1"})
 _FALSE = frozenset({"false", "off", "no", "0"})
@@ -36,20 +46,20 @@ class SettingsError(ValueError):
         self.expected = expected
 
 
-def resolved_settings(entry: ServerEntry, subject: Subject, cpus: int) -> dict[str, int | str]:
-    """Return the value of every setting: the subject's own, else its variant's, else the entry's default.
+def resolved_settings(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int) -> dict[str, int | str]:
+    """Return the value of every setting: the chosen, else the chosen variant's, else the entry's default.
 
     A setting that nobody sets and that has no default is left out: the server decides. ``cpus`` is the
     server's CPU set. Bool settings are ``True`` and ``False``.
 
     *Errors*: UsageError naming ``--set server.key``, the value and the range; or an unknown variant.
     """
-    if subject.variant and subject.variant not in entry.variants:
+    if chosen.variant and chosen.variant not in entry.variants:
         known = ", ".join(f"`{name}`" for name in entry.variants) or "none"
-        raise UsageError(f"`{entry.name}` has no variant `{subject.variant}`; it has: {known}")
-    preset = entry.variants[subject.variant].settings if subject.variant else {}
+        raise UsageError(f"`{entry.name}` has no variant `{chosen.variant}`; it has: {known}")
+    preset = entry.variants[chosen.variant].settings if chosen.variant else {}
     try:
-        return resolve(entry, {**preset, **subject.settings}, cpus)
+        return resolve(entry, {**preset, **chosen.settings}, cpus)
     except SettingsError as error:
         raise UsageError(
             f"`--set {entry.name}.{error.key}={error.found}`: expected {error.expected}",
@@ -57,23 +67,34 @@ def resolved_settings(entry: ServerEntry, subject: Subject, cpus: int) -> dict[s
         ) from None
 
 
-def resolve(entry: ServerEntry, chosen: Mapping[str, int | str], cpus: int) -> dict[str, int | str]:
+def all_settings(entry: ProcessEntry) -> Mapping[str, Setting]:
+    """Return the entry's settings, with `wire` among them for a server that speaks more than one."""
+    wires = entry.wires if isinstance(entry, ServerEntry) else ()
+    if len(wires) < 2:
+        return entry.settings
+    wire = ChoiceSetting(
+        type="choice",
+        default=wires[0],
+        choices=tuple(wires),
+        doc="what it speaks on its socket",
+        source="the entry's `wires`",
+    )
+    return {"wire": wire, **entry.settings}
+
+
+def resolve(entry: ProcessEntry, chosen: Mapping[str, int | str], cpus: int) -> dict[str, int | str]:
     """Return the value of every setting under the ``chosen`` ones.
 
     *Errors*: SettingsError for an unknown setting or an unfit value.
     """
+    settings = all_settings(entry)
     for key, value in chosen.items():
-        if key not in entry.settings:
-            known = (
-                ", ".join(f"`{name}`" for name in sorted(entry.settings))
-                or "none: this server has no settings"
-            )
+        if key not in settings:
+            known = ", ".join(f"`{name}`" for name in sorted(settings)) or "none: it has no settings"
             raise SettingsError(key, value, f"one of the settings {known}")
-    defaults = {
-        key: setting.default for key, setting in entry.settings.items() if setting.default is not None
-    }
+    defaults = {key: setting.default for key, setting in settings.items() if setting.default is not None}
     values = {**defaults, **chosen}
-    return {key: parse_value(key, entry.settings[key], value, cpus) for key, value in values.items()}
+    return {key: parse_value(key, settings[key], value, cpus) for key, value in values.items()}
 
 
 def parse_value(key: str, setting: Setting, value: int | str, cpus: int) -> int | str:
@@ -110,7 +131,7 @@ def holds(condition: Condition, values: Mapping[str, int | str]) -> bool:
     return value is not None and value is not False
 
 
-def keep_alive_fact(entry: ServerEntry, values: Mapping[str, int | str]) -> KeepAliveFact:
+def keep_alive_fact(entry: HostEntry, values: Mapping[str, int | str]) -> KeepAliveFact:
     """Return what the entry declares of keep-alive under resolved settings: the first that holds."""
     return next(fact for fact in entry.facts.keep_alive if fact.when is None or holds(fact.when, values))
 

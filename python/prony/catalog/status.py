@@ -5,26 +5,50 @@ Must not know how environments are built.
 
 from pathlib import Path
 
-from prony.catalog.entry import ServerEntry
+from prony.catalog.child import Children
+from prony.catalog.entry import ProcessEntry, PythonInstall, SystemInstall
+from prony.catalog.programs import find_programs, try_system
 from prony.catalog.resolve import committed_lock
 from prony.catalog.system import find_system, missing
 from prony.runas import RunAs, resolve_user
 
-__all__ = ["status"]
+__all__ = ["lacks", "status"]
 
 
-def status(entry: ServerEntry, user: RunAs | None = None) -> str:
+def status(entry: ProcessEntry, user: RunAs | None = None) -> str:
     """Return ``ready``, ``installable`` or ``needs: ...`` with the system's packages that are missing.
 
-    ``ready``: an environment with the server's own lock is in the cache of ``user``.
+    ``ready``: what it needs is there: for a Python server an environment with its own lock, in the cache of
+    ``user``; what it builds has been built.
     """
-    lacking = missing(entry.needs, find_system())
+    user = user or resolve_user()
+    lacking = lacks(entry, user)
     if lacking:
         return f"needs: {', '.join(lacking)}"
-    return "ready" if _built(entry, user or resolve_user()) else "installable"
+    match entry.install:
+        case PythonInstall(build=build):
+            ready = _built(entry, user)
+        case SystemInstall(build=build):
+            ready = True
+    made = build is None or any((user.cache / "builds").glob(f"{entry.name}-*/complete.json"))
+    return "ready" if ready and made else "installable"
 
 
-def _built(entry: ServerEntry, user: RunAs) -> bool:
+def lacks(entry: ProcessEntry, user: RunAs) -> tuple[str, ...]:
+    """Return the packages of the system that ``entry`` lacks; else the programs that are not there.
+
+    A package that is not installed is not missed where all programs are there and work.
+    """
+    lacking = missing(entry.needs, find_system())
+    install = entry.install
+    if lacking and isinstance(install, SystemInstall):
+        works = try_system(entry, install, user, Children(user)).version is not None
+        return () if works else lacking
+    programs = find_programs(install.programs, user)
+    return lacking or tuple(name for name in install.programs if name not in programs)
+
+
+def _built(entry: ProcessEntry, user: RunAs) -> bool:
     lock = committed_lock(entry, ())
     if lock is None:
         return False

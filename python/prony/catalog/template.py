@@ -9,7 +9,7 @@ Must not know which names exist.
 import re
 from collections.abc import Mapping
 
-__all__ = ["check_text_value", "fill", "placeholders"]
+__all__ = ["check_text_value", "fill", "names_in_template", "placeholders", "render"]
 
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
@@ -44,3 +44,37 @@ def check_text_value(value: str) -> str | None:
     if not value.isprintable():
         return "text without line breaks and control characters"
     return None
+
+
+def render(text: str, values: Mapping[str, int | str | None]) -> str:
+    """Return a file's template with ``values`` in it.
+
+    Jinja's sandbox keeps a template from reaching anything but these; a name without a value is an error.
+
+    *Errors*: ValueError saying what is wrong with the template, and in which of its lines.
+    """
+    from jinja2 import StrictUndefined, TemplateError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    try:
+        return environment.from_string(text).render(values)
+    except TemplateError as error:
+        line = getattr(error, "lineno", None)
+        raise ValueError(f"{f'line {line}: ' if line else ''}{error}") from None
+
+
+def names_in_template(text: str) -> frozenset[str]:
+    """Return the names that a file's template asks for.
+
+    *Errors*: ValueError as `render`.
+    """
+    from jinja2 import TemplateError, meta
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    try:
+        return frozenset(meta.find_undeclared_variables(ImmutableSandboxedEnvironment().parse(text)))
+    except TemplateError as error:
+        raise ValueError(str(error)) from None

@@ -34,7 +34,6 @@ _EXPECTED = {
     "dict_type": "a table",
     "model_type": "a table",
     "model_attributes_type": "a table",
-    "union_tag_not_found": "a `type`: `int`, `choice`, `bool` or `text`",
 }
 
 _TOO_FEW = "at least one"
@@ -46,7 +45,7 @@ _PATTERNS = {
     "^[a-z][a-z0-9_]*$": "a key of small letters, digits and `_`, at most 64 characters",
     "^[A-Za-z0-9][A-Za-z0-9.+@_-]": "a package's name",
     "^[A-Za-z0-9][A-Za-z0-9._-]": "a plain file name, without folders",
-    "^[A-Za-z_][A-Za-z0-9_]*(": "`module:attribute`",
+    "^([A-Za-z_][A-Za-z0-9_]*(": "`module:attribute`, or the name of a .psgi file",
     "^[A-Za-z_][A-Za-z0-9_]*$": "the name of an environment variable",
     "^/": "a path that starts with `/`",
     "^[A-Z]+$": "an HTTP method in capitals",
@@ -162,8 +161,15 @@ def _problem(data: Any, item: dict[str, Any]) -> Problem:
         case "extra_forbidden":
             return Problem(place, place[-1], _EXPECTED[kind])
         case "union_tag_invalid":
-            return Problem((*place, "type"), item["ctx"]["tag"], _expected(kind, item))
+            return Problem((*place, _discriminator(item)), item["ctx"]["tag"], _expected(kind, item))
+        case "union_tag_not_found":
+            return Problem((*place, _discriminator(item)), None, "")
     return Problem(place, _short(item["input"]), _expected(kind, item))
+
+
+def _discriminator(item: dict[str, Any]) -> str:
+    """Return the key of a table that says which kind of table it is."""
+    return str(item["ctx"]["discriminator"]).strip("'")
 
 
 def _expected(kind: str, item: dict[str, Any]) -> str:

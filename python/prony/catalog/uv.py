@@ -13,9 +13,9 @@ from prony.catalog.access import first_unreadable
 from prony.catalog.child import Children, Completed
 from prony.catalog.pip_settings import configuration_files, uv_settings
 from prony.errors import HostError
-from prony.runas import RunAs, find_uv, own_folder
+from prony.runas import SUBJECT_PATH, RunAs, find_uv, own_folder
 
-__all__ = ["Uv", "cause", "last_lines", "open_uv"]
+__all__ = ["Uv", "cause", "last_lines", "open_uv", "tool_environment"]
 
 # What another user's uv may see of root's environment: the rest may hold secrets, and packages run code when
 # they are built.
@@ -33,6 +33,8 @@ _PASSED = (
     "HTTP_TIMEOUT",
 )
 _PASSED_STARTS = ("LC_", "UV_", "SSL_")
+# The same for the tools of other languages, by whose settings they find their packages.
+_TOOLS_PASSED_STARTS = ("CARGO_", "GO", "NPM_CONFIG_", "npm_config_")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 # What would point uv at another interpreter or project.
@@ -77,6 +79,32 @@ def open_uv(user: RunAs, children: Children) -> Uv:
     cache = own_folder(user.cache / "uv", user)
     environment = _environment(user, home, cache)
     return Uv(_program(user, children), environment, home, children)
+
+
+def tool_environment(user: RunAs) -> dict[str, str]:
+    """Return the environment of what an entry runs to be built or to say its version.
+
+    Programs are looked for where subjects will find them; tools keep what they load below Prony's cache.
+
+    *Errors*: HostError when the cache cannot be written.
+    """
+    home = own_folder(user.cache / "home", user)
+    passed = {
+        name: value
+        for name, value in os.environ.items()
+        if _may_pass(name) or name.startswith(_TOOLS_PASSED_STARTS)
+    }
+    for name in ("UV_CACHE_DIR", "CARGO_HOME", "GOPATH", "GOCACHE", "GOMODCACHE"):
+        passed.pop(name, None)
+    if "SSL_CERT_FILE" in passed:
+        passed["SSL_CERT_FILE"] = _readable(Path(passed["SSL_CERT_FILE"]), user)
+    return {
+        **passed,
+        "PATH": SUBJECT_PATH,
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
 
 def last_lines(done: Completed, count: int = 12) -> str:

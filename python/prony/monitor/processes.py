@@ -10,7 +10,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -47,6 +47,9 @@ def role_of(rules: Sequence[RoleRule], is_main: bool, command: str) -> str:
 class ProcessMonitor:
     """Samples the processes below ``tree_pid`` in a thread of the lowest priority on the generator's CPUs.
 
+    ``mains`` has the roles that each process which was started gives to itself and those it starts; one
+    whose ancestors have gone belongs to the first.
+
     As a context manager it starts and stops. ``enter`` marks the phases; it samples at once, so that the
     first and the last sample of the window lie at its edges.
     """
@@ -54,13 +57,12 @@ class ProcessMonitor:
     def __init__(
         self,
         tree_pid: int,
-        main_pid: int,
-        roles: Sequence[RoleRule],
+        mains: Mapping[int, Sequence[RoleRule]],
         placement: Placement,
         source: ProcessSource | None = None,
     ) -> None:
-        self._main_pid = main_pid
-        self._roles = tuple(roles)
+        self._mains = mains
+        self._roots: dict[_Key, int] = {}
         self._cpus = placement.generator_cpus
         self._source = source or CompiledSource(tree_pid)
         self._samples: list[Sample] = []
@@ -149,7 +151,7 @@ class ProcessMonitor:
         return ProcessRow(
             pid=process.pid,
             start_time_ticks=process.start_time_ticks,
-            role=role_of(self._roles, process.pid == self._main_pid, command),
+            role=role_of(self._rules(process), process.pid in self._mains, command),
             command=command,
             user_ns=process.user_ns,
             system_ns=process.system_ns,
@@ -157,6 +159,14 @@ class ProcessMonitor:
             vsz_bytes=process.vsz_bytes,
             threads=process.threads,
         )
+
+    def _rules(self, process: NativeProcess) -> Sequence[RoleRule]:
+        if len(self._mains) == 1:
+            return next(iter(self._mains.values()))
+        key = (process.pid, process.start_time_ticks)
+        if key not in self._roots:
+            self._roots[key] = _main_above(process.pid, self._mains)
+        return self._mains[self._roots[key]]
 
     def _command(self, process: NativeProcess) -> str:
         # Once for each process and phase: servers rename their workers soon after the start (setproctitle).
@@ -173,6 +183,18 @@ class ProcessMonitor:
             rows.append(replace(row, pss_bytes=pss, uss_bytes=uss))
         self._commands.clear()
         return replace(sample, processes=tuple(rows))
+
+
+def _main_above(pid: int, mains: Mapping[int, object]) -> int:
+    """Return the one of ``mains`` that ``pid`` is or descends from; the first where none is left."""
+    while pid > 1 and pid not in mains:
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        except OSError:
+            break
+        # The name may hold anything, brackets too; after the last of them: state, parent (proc(5)).
+        pid = int(stat.rpartition(")")[2].split()[1])
+    return pid if pid in mains else next(iter(mains))
 
 
 def _read_command(pid: int) -> str:

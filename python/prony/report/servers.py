@@ -2,7 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from prony.catalog.entry import Condition, IntSetting, KeepAliveFact, ServerEntry, Setting
+from prony.catalog.entry import (
+    Condition,
+    IntSetting,
+    KeepAliveFact,
+    ProcessEntry,
+    PythonInstall,
+    ServerEntry,
+    Setting,
+    SystemInstall,
+)
 from prony.catalog.expression import evaluate, names_in
 from prony.catalog.settings import holds
 from prony.catalog.status import status
@@ -180,10 +189,14 @@ def _range(setting: Setting) -> str:
     )
 
 
-def _pinned(entry: ServerEntry) -> str:
-    if not entry.install.requirements:
-        return "Python's own"
-    return entry.install.requirements[0].partition("==")[2] or entry.install.requirements[0]
+def _pinned(entry: ProcessEntry) -> str:
+    match entry.install:
+        case SystemInstall():
+            return "the system's"
+        case PythonInstall(requirements=()):
+            return "the system's" if entry.install.build else "Python's own"
+        case PythonInstall(requirements=requirements):
+            return requirements[0].partition("==")[2] or requirements[0]
 
 
 def server_json(entry: ServerEntry) -> Json:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
-from prony.model import Address, Contract, Launch, LogTail, Placement, Readiness, Request
+from prony.model import Address, Contract, Launch, LogTail, Placement, Request
 
 __all__ = ["EngineSeat", "RunningSubject", "Sandbox", "SandboxFacts", "StopReport"]
 
@@ -61,12 +61,12 @@ class RunningSubject(Protocol):
 
     @property
     def address(self) -> Address:
-        """Where it listens, as its launch says."""
+        """Where the load goes, as its launch says: to the frontend, if there is one."""
         ...
 
     @property
-    def main_pid(self) -> int:
-        """The process that was started, as numbered here."""
+    def pids(self) -> Mapping[str, int]:
+        """The processes that were started, by their names, as numbered here; ``server`` is always one."""
         ...
 
     @property
@@ -84,10 +84,12 @@ class RunningSubject(Protocol):
         """Where the generator sits."""
         ...
 
-    def wait_until_ready(self, readiness: Readiness, request: Request | None = None) -> int:
-        """Wait until it accepts a connection and answers ``request``; return how many ns that took.
+    def wait_until_ready(self, request: Request | None = None) -> int:
+        """Wait until each of its processes is ready; return how many ns that took.
 
-        *Errors*: SubjectError when it ends before that or the time is over, with its last lines of log.
+        By its own readiness each accepts a connection, and server and frontend answer ``request``.
+
+        *Errors*: SubjectError when one ends before that or its time is over, with its last lines of log.
         """
         ...
 
@@ -100,7 +102,7 @@ class RunningSubject(Protocol):
         ...
 
     def exit_reason(self) -> str | None:
-        """Return how the main process ended, such as ``exited with status 1``; null while it runs."""
+        """Return which process ended first and how, as ``the server exited with status 1``; null: all run."""
         ...
 
     def log(self) -> LogTail:
@@ -133,6 +135,10 @@ class Sandbox(Protocol):
     @property
     def folder(self) -> Path:
         """The trial's own folder: the subject's working directory and home, and writable by its user."""
+        ...
+
+    def folder_for(self, name: str) -> Path:
+        """Return the folder of the subject's process of this name: its working directory and home."""
         ...
 
     def free_port(self) -> int:

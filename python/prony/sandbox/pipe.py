@@ -13,11 +13,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import prony
 from prony.errors import HostError
-from prony.model import Json
+from prony.model import Json, StopRule
 from prony.sandbox.base import StopReport
 
 __all__ = ["Supervisor"]
@@ -118,10 +119,14 @@ class Supervisor:
             except HostError:
                 return None
 
-    def stop(self, signal_name: str, timeout_s: float) -> StopReport:
-        """Have the subject ended, then the supervisor; if it does not obey, kill it with the subject."""
+    def stop(self, rules: Sequence[StopRule]) -> StopReport:
+        """Have the subject ended, then the supervisor; if it does not obey, kill it with the subject.
+
+        ``rules``: one for each process of the order.
+        """
         started_s = time.monotonic()
-        self._send({"stop": {"signal": signal_name, "timeout_s": timeout_s}})
+        self._send({"stop": [{"signal": rule.signal, "timeout_s": rule.timeout_ns / 1e9} for rule in rules]})
+        timeout_s = sum(rule.timeout_ns for rule in rules) / 1e9
         try:
             ended = self.wait_for("ended", timeout_s=timeout_s + _SPARE_S)
         except HostError:

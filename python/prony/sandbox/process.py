@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from prony.errors import HostError, SubjectError
-from prony.model import Address, Contract, Json, Launch, LogTail, Placement, Readiness, Request, SandboxChoice
+from prony.model import Address, Contract, Json, Launch, LogTail, Placement, Request, SandboxChoice
 from prony.runas import RunAs, own_folder
 from prony.sandbox import journal
 from prony.sandbox.affinity import strays
@@ -46,6 +46,7 @@ class ProcessSandbox:
     def __init__(self, choice: SandboxChoice, user: RunAs, folder: Path) -> None:
         self._choice = choice
         self._user = user
+        self._given: set[int] = set()
         self.folder = folder
 
     @property
@@ -73,7 +74,8 @@ class ProcessSandbox:
         isolated = self.facts.network == "own namespace"
         for _ in range(1000):
             port = secrets.choice(_PORTS)
-            if isolated or _is_free(port):
+            if port not in self._given and (isolated or _is_free(port)):
+                self._given.add(port)
                 return port
         raise HostError(
             f"no free port between {_PORTS.start} and {_PORTS.stop}",
@@ -85,8 +87,9 @@ class ProcessSandbox:
 
         *Errors*: SubjectError with stage ``start``; HostError when the sandbox itself cannot be made.
         """
-        own_folder(self.folder, self._user)
-        write_files(self.folder, launch.files, self._user)
+        for process in launch.processes:
+            folder = own_folder(self.folder_for(process.name), self._user)
+            write_files(folder, process.files, self._user)
         facts = self.facts
         supervisor = Supervisor.start(self._order(launch, placement, facts))
         try:
@@ -102,6 +105,20 @@ class ProcessSandbox:
             journal.forget(self.folder)
             raise
 
+    def folder_for(self, name: str) -> Path:
+        """Return the folder of the subject's process of this name: the server's is the trial's own."""
+        return self.folder if name == "server" else self.folder / name
+
+    def _process(self, launch: Launch) -> Json:
+        folder = str(self.folder_for(launch.name))
+        own = {"HOME": folder, "USER": self._user.name}
+        return {
+            "name": launch.name,
+            "command": list(launch.command),
+            "environment": {**BASE_ENVIRONMENT, **own, **launch.environment},
+            "folder": folder,
+        }
+
     def _not_started(self, failed: Json) -> SubjectError:
         step, reason = failed["step"], failed["reason"]
         out_of_reach = (
@@ -114,17 +131,9 @@ class ProcessSandbox:
         )
 
     def _order(self, launch: Launch, placement: Placement, facts: SandboxFacts) -> Json:
-        environment = {
-            **BASE_ENVIRONMENT,
-            "HOME": str(self.folder),
-            "USER": self._user.name,
-            **launch.environment,
-        }
         drop = self._user.drop
         return {
-            "command": list(launch.command),
-            "environment": environment,
-            "folder": str(self.folder),
+            "processes": [self._process(process) for process in launch.processes],
             "uid": self._user.uid if drop else None,
             "gid": self._user.gid if drop else None,
             "groups": list(self._user.groups()) if drop else None,
@@ -146,15 +155,15 @@ class _ProcessSubject:
         self._supervisor = supervisor
         self._folder = folder
         self._report: StopReport | None = None
-        self.address: Address = launch.address
+        self.address: Address = launch.entrance
         self.seat = seat
-        self.main_pid = int(started["pid"])
+        self.pids = {str(name): int(pid) for name, pid in started["pids"].items()}
         self.tree_pid = int(started["tree_pid"])
         self.network_pid = supervisor.pid
 
-    def wait_until_ready(self, readiness: Readiness, request: Request | None = None) -> int:
+    def wait_until_ready(self, request: Request | None = None) -> int:
         """Wait until it accepts a connection and answers ``request``; return how many ns that took."""
-        return wait_until_ready(self, readiness, request)
+        return wait_until_ready(self, self._launch.processes, request)
 
     def verify(self, contract: Contract) -> str | None:
         """Return null when every check of the contract holds, else why the first one that does not fails."""
@@ -165,11 +174,12 @@ class _ProcessSubject:
         return strays(self.tree_pid, placement.server_cpus)
 
     def exit_reason(self) -> str | None:
-        """Return how the main process ended; null while it runs."""
+        """Return which of its processes ended first, and how; null while all run."""
         event = self._supervisor.seen("exited", "ended")
         if event is not None and "status" in event:
-            return exit_words(int(event["status"]))
-        return "ended with its supervisor" if event is not None or self._supervisor.is_gone() else None
+            return f"the {event['name']} {exit_words(int(event['status']))}"
+        gone = event is not None or self._supervisor.is_gone()
+        return "the server ended with its supervisor" if gone else None
 
     def log(self) -> LogTail:
         """Return what it wrote to its output so far."""
@@ -179,8 +189,7 @@ class _ProcessSubject:
     def stop(self) -> StopReport:
         """End it by its own rule, then kill what is left."""
         if self._report is None:
-            rule = self._launch.stop
-            self._report = self._supervisor.stop(rule.signal, rule.timeout_ns / 1e9)
+            self._report = self._supervisor.stop([process.stop for process in self._launch.processes])
             journal.forget(self._folder)
         return self._report
 
@@ -217,10 +226,10 @@ def _seat(supervisor_pid: int, placement: Placement, facts: SandboxFacts, user: 
 
 def _processes(supervisor_pid: int, started: Json) -> dict[str, Identity]:
     processes = {"supervisor": identify(supervisor_pid)}
-    for role, key in (("main", "pid"), ("tree", "tree_pid")):
+    for role, pid in {**started["pids"], "tree": started["tree_pid"]}.items():
         # It may have ended already: then there is nothing to record.
         with contextlib.suppress(ProcessLookupError):
-            processes[role] = identify(int(started[key]))
+            processes[role] = identify(int(pid))
     return processes
 
 

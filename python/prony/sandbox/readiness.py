@@ -8,10 +8,11 @@ Must not know how the subject was started.
 
 import http.client
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from prony.errors import SubjectError
-from prony.model import Readiness, Request, Wire
+from prony.model import Address, Launch, Request, Wire
 from prony.sandbox.base import RunningSubject
 from prony.sandbox.exchange import NobodyThereError, connect, exchange
 from prony.sandbox.linux import in_network
@@ -27,25 +28,28 @@ _SERVER_ERRORS_S = 2.0
 _LOG_LINES = 20
 
 
-def wait_until_ready(subject: RunningSubject, readiness: Readiness, request: Request | None = None) -> int:
-    """Wait until the subject accepts a connection and answers ``request``; return how many ns that took.
+def wait_until_ready(
+    subject: RunningSubject, launches: Sequence[Launch], request: Request | None = None
+) -> int:
+    """Wait until each process of the subject accepts a connection; return how many ns that took in all.
 
-    Without ``readiness.http``, or for another wire than HTTP, a connection is enough.
+    One whose readiness says ``http`` must answer ``request`` too, over its own wire.
 
-    *Errors*: SubjectError when it ends before that or the time is over, with its last lines of log.
+    *Errors*: SubjectError when one ends before that or its time is over, with its last lines of log.
     """
     started_ns = time.monotonic_ns()
-    trouble = in_network(
-        subject.seat.network_namespace, lambda: _poll(subject, readiness, request or Request())
-    )
-    if trouble is None:
-        return time.monotonic_ns() - started_ns
-    raise SubjectError(
-        trouble,
-        hint="see the subject's last lines of output",
-        stage="start",
-        log=last_lines(subject.log().text),
-    )
+    for launch in launches:
+        trouble = in_network(
+            subject.seat.network_namespace, partial(_poll, subject, launch, request or Request())
+        )
+        if trouble is not None:
+            raise SubjectError(
+                trouble,
+                hint="see the subject's last lines of output",
+                stage="start",
+                log=last_lines(subject.log().text),
+            )
+    return time.monotonic_ns() - started_ns
 
 
 def last_lines(text: str, count: int = _LOG_LINES) -> str:
@@ -53,9 +57,10 @@ def last_lines(text: str, count: int = _LOG_LINES) -> str:
     return "\n".join(text.rstrip().splitlines()[-count:])
 
 
-def _poll(subject: RunningSubject, readiness: Readiness, request: Request) -> str | None:
-    attempt = _attempt(subject, readiness, request)
-    deadline_s = time.monotonic() + readiness.timeout_ns / 1e9
+def _poll(subject: RunningSubject, launch: Launch, request: Request) -> str | None:
+    attempt = _attempt(subject, launch, request)
+    timeout_ns = launch.readiness.timeout_ns
+    deadline_s = time.monotonic() + timeout_ns / 1e9
     pause_s = _FIRST_PAUSE_S
     while True:
         trouble = attempt(deadline_s)
@@ -63,29 +68,27 @@ def _poll(subject: RunningSubject, readiness: Readiness, request: Request) -> st
             return None
         reason = subject.exit_reason()
         if reason is not None:
-            return f"the server {reason} before it was ready"
+            return f"{reason} before it was ready"
         if time.monotonic() + pause_s >= deadline_s:
-            return f"the server was not ready within {format_duration(readiness.timeout_ns)}: {trouble}"
+            return f"the {launch.name} was not ready within {format_duration(timeout_ns)}: {trouble}"
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
 
 
-def _attempt(
-    subject: RunningSubject, readiness: Readiness, request: Request
-) -> Callable[[float], str | None]:
+def _attempt(subject: RunningSubject, launch: Launch, request: Request) -> Callable[[float], str | None]:
     """Return a function that tries once and returns null, or what was in the way."""
     errors_since_s: list[float] = []
 
     def once(deadline_s: float) -> str | None:
         try:
-            if not readiness.http or subject.address.wire is not Wire.HTTP:
-                connect(subject.address, deadline_s - time.monotonic()).close()
+            if not launch.readiness.http or launch.address.wire is not Wire.HTTP:
+                connect(launch.address, deadline_s - time.monotonic()).close()
                 return None
-            reply = exchange(subject.address, request, deadline_s, lambda: subject.exit_reason() is None)
+            reply = exchange(launch.address, request, deadline_s, lambda: subject.exit_reason() is None)
         except NobodyThereError:
             return "it ended"
         except (OSError, http.client.HTTPException) as error:
-            return _say(error, subject)
+            return _say(error, launch.address)
         if reply.status < 500:
             return None
         errors_since_s.append(time.monotonic())
@@ -98,10 +101,8 @@ def _attempt(
     return once
 
 
-def _say(error: Exception, subject: RunningSubject) -> str:
-    where = (
-        subject.address.host if not subject.address.port else f"{subject.address.host}:{subject.address.port}"
-    )
+def _say(error: Exception, address: Address) -> str:
+    where = f"{address.host}:{address.port}" if address.port else address.host
     match error:
         case TimeoutError():
             return f"it accepted a connection on {where} and did not answer"

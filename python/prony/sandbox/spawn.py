@@ -14,24 +14,35 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
+from prony.runas import SUBJECT_PATH
 from prony.sandbox import linux
 
-__all__ = ["BASE_ENVIRONMENT", "Order", "become", "report_failure"]
+__all__ = ["BASE_ENVIRONMENT", "Order", "Process", "become", "report_failure"]
 
 # What a subject finds beside what its launch sets: nothing of the caller's, so that two users measure the
 # same.
 BASE_ENVIRONMENT: Mapping[str, str] = {
     "LANG": "C.UTF-8",
-    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "PATH": SUBJECT_PATH,
 }
 
 
-class Order(NamedTuple):
-    """What the supervisor is to start, as one line of JSON with these names. ``uid`` null: as the caller."""
+class Process(NamedTuple):
+    """One process to start; ``name`` tells it from the others."""
 
+    name: str
     command: list[str]
     environment: dict[str, str]
     folder: str
+
+
+class Order(NamedTuple):
+    """What the supervisor is to start, as one line of JSON with these names. ``uid`` null: as the caller.
+
+    ``processes`` are started in their order and together are the subject.
+    """
+
+    processes: list[Process]
     uid: int | None
     gid: int | None
     groups: list[int] | None
@@ -46,18 +57,19 @@ class Order(NamedTuple):
     def parse(cls, line: bytes) -> "Order":
         """Return the order that a line of JSON holds."""
         fields: dict[str, Any] = json.loads(line)
-        return cls(**fields)
+        processes = [Process(**one) for one in fields.pop("processes")]
+        return cls(processes, **fields)
 
 
-def become(order: Order, log: int, failures: int) -> NoReturn:
-    """Turn the calling process into the subject. If that fails, say so on ``failures`` and exit with 127."""
+def become(order: Order, process: Process, log: int, failures: int) -> NoReturn:
+    """Turn the calling process into ``process``. If that fails, say so on ``failures`` and exit with 127."""
     step = ""
     try:
-        for name, action in _steps(order, log, failures):
+        for name, action in _steps(order, process, log, failures):
             step = name
             action()
-        step = f"execute `{order.command[0]}`"
-        os.execvpe(order.command[0], order.command, order.environment)  # noqa: S606 (a list, no shell)
+        step = f"execute `{process.command[0]}`"
+        os.execvpe(process.command[0], process.command, process.environment)  # noqa: S606 (a list, no shell)
     except BaseException as error:  # nothing may escape: this is a copy of the supervisor
         report_failure(failures, step, error)
     os._exit(127)
@@ -74,7 +86,9 @@ def report_failure(failures: int, step: str, error: BaseException) -> None:
         os.write(failures, json.dumps({"step": step, "reason": reason}).encode())
 
 
-def _steps(order: Order, log: int, failures: int) -> tuple[tuple[str, Callable[[], object]], ...]:
+def _steps(
+    order: Order, process: Process, log: int, failures: int
+) -> tuple[tuple[str, Callable[[], object]], ...]:
     return (
         ("reset signals", _reset_signals),
         ("open a session", os.setsid),
@@ -86,7 +100,7 @@ def _steps(order: Order, log: int, failures: int) -> tuple[tuple[str, Callable[[
         ("tie it to the supervisor", linux.die_with_parent),
         ("give up privileges", lambda: linux.forbid_new_privileges() if order.no_new_privileges else None),
         # As the subject's user, so that a folder which it cannot enter is named here.
-        (f"enter the folder `{order.folder}`", lambda: os.chdir(order.folder)),
+        (f"enter the folder `{process.folder}`", lambda: os.chdir(process.folder)),
         ("set the mask of new files", lambda: os.umask(0o022)),
     )
 

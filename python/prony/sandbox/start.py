@@ -2,7 +2,7 @@
 
 Runs in the supervisor. Standard library only. Must not know commands or events.
 
->>> Started(main_pid=7, init_pid=None).report
+>>> Started((7,), init_pid=None).report
 -1
 """
 
@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import struct
+from collections.abc import Sequence
 from typing import NoReturn
 
 from prony.sandbox import linux
@@ -18,40 +19,49 @@ from prony.sandbox.spawn import Order, become, report_failure
 
 __all__ = ["Started", "start"]
 
+# How the namespace's first process tells that one of the subject's ended: its place in the order, its status.
+_REPORT = struct.Struct("ii")
+
 
 class Started:
     """A subject that runs, in the supervisor's numbers.
 
-    ``init_pid`` is the first process of its PID namespace, null without one.
+    ``pids`` are its processes as they were started, in the order's order. ``init_pid`` is the first process
+    of its PID namespace, null without one.
     """
 
-    def __init__(self, main_pid: int, init_pid: int | None, report: int = -1) -> None:
-        self.main_pid = main_pid
+    def __init__(self, pids: Sequence[int], init_pid: int | None, report: int = -1) -> None:
+        self.pids = tuple(pids)
         self.init_pid = init_pid
         self.report = report
 
-    def collect(self, status: int | None) -> int | None:
-        """Reap what ended, and return the main process's status (negative: the signal), null: it runs."""
-        return self._read_report(status) if self.init_pid is not None else self._reap(status)
+    def collect(self, statuses: dict[int, int]) -> None:
+        """Reap what ended, and add to ``statuses``, by place in the order, how (negative: the signal)."""
+        if self.init_pid is None:
+            self._reap(statuses)
+        else:
+            self._read_report(statuses)
 
-    def _reap(self, status: int | None) -> int | None:
+    def _reap(self, statuses: dict[int, int]) -> None:
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                if ended[0] == self.main_pid:
-                    status = os.waitstatus_to_exitcode(ended[1])
-        return status
+                if ended[0] in self.pids:
+                    statuses[self.pids.index(ended[0])] = os.waitstatus_to_exitcode(ended[1])
 
-    def _read_report(self, status: int | None) -> int | None:
+    def _read_report(self, statuses: dict[int, int]) -> None:
         if self.report < 0:
-            return status
+            return
         try:
-            data = os.read(self.report, 4)
+            while data := os.read(self.report, _REPORT.size):
+                place, status = _REPORT.unpack(data)
+                statuses[place] = status
         except BlockingIOError:
-            return status
+            return
         os.close(self.report)
         self.report = -1
-        # No report: the namespace's first process was killed, and with it all others.
-        return int(struct.unpack("i", data)[0]) if data else -9
+        # The namespace's first process was killed, and with it all others.
+        for place in range(len(self.pids)):
+            statuses.setdefault(place, -9)
 
 
 def start(order: Order, log: int) -> Started | dict[str, str]:
@@ -80,10 +90,13 @@ def start(order: Order, log: int) -> Started | dict[str, str]:
 
 
 def _start_here(order: Order, log: int, failures: int) -> Started:
-    pid = os.fork()
-    if pid == 0:
-        become(order, log, failures)
-    return Started(pid, None)
+    pids = []
+    for process in order.processes:
+        pid = os.fork()
+        if pid == 0:
+            become(order, process, log, failures)
+        pids.append(pid)
+    return Started(pids, None)
 
 
 def _start_namespace(order: Order, log: int, failures: int) -> Started | None:
@@ -98,38 +111,45 @@ def _start_namespace(order: Order, log: int, failures: int) -> Started | None:
     os.close(report_end)
     there.close()
     with here:
-        main_pid = _receive_pid(here)
-    return Started(main_pid, pid, report) if main_pid else None
+        pids = _receive_pids(here, len(order.processes))
+    return Started(pids, pid, report) if pids else None
 
 
-def _receive_pid(here: socket.socket) -> int:
-    """Return the sender's number as seen from here: the kernel translates credentials between namespaces."""
+def _receive_pids(here: socket.socket, count: int) -> list[int]:
+    """Return the senders' numbers as seen from here: the kernel translates credentials between namespaces."""
     here.settimeout(10)
-    try:
-        _, ancillary, _, _ = here.recvmsg(1, socket.CMSG_SPACE(12))
-    except OSError:
-        return 0
-    for _, kind, data in ancillary:
-        if kind == socket.SCM_CREDENTIALS:
-            return int(struct.unpack("3i", data[:12])[0])
-    return 0
+    pids = [0] * count
+    for _ in range(count):
+        try:
+            place, ancillary, _, _ = here.recvmsg(1, socket.CMSG_SPACE(12))
+        except OSError:
+            return []
+        if not place:
+            return []
+        for _, kind, data in ancillary:
+            if kind == socket.SCM_CREDENTIALS:
+                pids[place[0]] = int(struct.unpack("3i", data[:12])[0])
+    return pids
 
 
 def _run_init(order: Order, log: int, failures: int, report: int, there: socket.socket) -> NoReturn:
     """Be the first process of the namespace: start the subject, then reap until nothing is left."""
+    pids: list[int] = []
     try:
         # Killed with the supervisor; and with this process the kernel kills the whole namespace.
         linux.die_with_parent()
         linux.mount_own_proc()
-        main_pid = os.fork()
+        for place, process in enumerate(order.processes):
+            pid = os.fork()
+            if pid == 0:
+                there.send(bytes([place]))
+                become(order, process, log, failures)
+            pids.append(pid)
     except BaseException as error:  # nothing may escape: this is a copy of the supervisor
         report_failure(failures, "make namespaces", error)
         os._exit(1)
-    if main_pid == 0:
-        there.send(b".")
-        become(order, log, failures)
     _step_back(order, keep=report)
-    _reap_until_empty(main_pid, report)
+    _reap_until_empty(pids, report)
     os._exit(0)
 
 
@@ -141,10 +161,9 @@ def _step_back(order: Order, keep: int) -> None:
         os.sched_setaffinity(0, order.own_cpus)
 
 
-def _reap_until_empty(main_pid: int, report: int) -> None:
+def _reap_until_empty(pids: Sequence[int], report: int) -> None:
     with contextlib.suppress(ChildProcessError):
         while True:
             pid, status = os.wait()
-            if pid == main_pid:
-                os.write(report, struct.pack("i", os.waitstatus_to_exitcode(status)))
-                os.close(report)
+            if pid in pids:
+                os.write(report, _REPORT.pack(pids.index(pid), os.waitstatus_to_exitcode(status)))

@@ -1,9 +1,9 @@
-"""One process that stands over one subject and leaves nothing of it behind.
+"""One process that stands over one subject, of one process or several, and leaves nothing of it behind.
 
 ``python -m prony.sandbox.supervisor``. It reads its order as the first line of stdin, answers with lines of
-JSON on stdout, and obeys further lines: ``{"stop": {"signal": "SIGTERM", "timeout_s": 5.0}}`` and ``{"log":
-true}``. The end of stdin means that Prony is gone: it kills the subject and exits. With ``--probe`` it only
-says which namespaces can be had here.
+JSON on stdout, and obeys further lines: ``{"stop": [{"signal": "SIGTERM", "timeout_s": 5.0}]}``, a rule for
+each process in the order, and ``{"log": true}``. The end of stdin means that Prony is gone: it kills the
+subject and exits. With ``--probe`` it only says which namespaces can be had here.
 
 Every descendant of the subject stays below the supervisor: in a PID namespace, whose end the kernel sees to,
 or (without privileges) because the supervisor is their subreaper. Must not know plans or trials: the order is
@@ -87,7 +87,7 @@ class _Supervisor:
         self._commands = commands
         self._ring = Ring()
         self._census = Census(None if order.pid_namespace else order.census)
-        self._status: int | None = None
+        self._statuses: dict[int, int] = {}
         self._asked_to_stop = False
         self._log, self._look_s, self._soon = -1, _LOOK_S, False
         self._woken, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -106,7 +106,9 @@ class _Supervisor:
         _say(
             {
                 "event": "started",
-                "pid": result.main_pid,
+                "pids": {
+                    process.name: pid for process, pid in zip(self._order.processes, result.pids, strict=True)
+                },
                 "tree_pid": result.init_pid or os.getpid(),
                 "supervisor_pid": os.getpid(),
             }
@@ -148,7 +150,7 @@ class _Supervisor:
         self._pending_commands = self._commands.take() if 0 in ready else []
         self._asked_to_stop = self._asked_to_stop or self._commands.ended
         self._collect_log()
-        self._status = self._subject.collect(self._status)
+        self._subject.collect(self._statuses)
 
     def _collect_log(self) -> None:
         size = 0
@@ -163,32 +165,41 @@ class _Supervisor:
     _pending_commands: list[bytes] = []  # noqa: RUF012 (replaced, never changed)
 
     def _say_exit_once(self) -> None:
-        if self._status is not None and not self._exit_said:
+        # The first that ends ends the subject: without one of them the others are something else.
+        if self._statuses and not self._exit_said:
             self._exit_said = True
-            _say({"event": "exited", "status": self._status})
+            place, status = next(iter(self._statuses.items()))
+            _say({"event": "exited", "name": self._order.processes[place].name, "status": status})
 
     def _obey(self, command: dict[str, Any]) -> bool:
         """Do what one line asks, and return whether that was the end."""
         if "stop" in command:
-            self._stop(str(command["stop"]["signal"]), float(command["stop"]["timeout_s"]))
+            self._stop(command["stop"])
             return True
         if command.get("log"):
             text, truncated = self._ring.text()
             _say({"event": "log", "text": text, "truncated": truncated})
         return False
 
-    def _stop(self, signal_name: str, timeout_s: float) -> None:
+    def _stop(self, rules: list[dict[str, Any]]) -> None:
+        """End the processes by their rules, the last that was started first."""
         started_s = time.monotonic()
-        if self._status is None:
+        for place in reversed(range(len(rules))):
+            self._stop_one(place, str(rules[place]["signal"]), float(rules[place]["timeout_s"]))
+        how = "ended" if len(self._statuses) == len(rules) else "killed"
+        self._end(killed=self._kill_all(), how=how, started_s=started_s)
+
+    def _stop_one(self, place: int, signal_name: str, timeout_s: float) -> None:
+        if place not in self._statuses:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._subject.main_pid, signal.Signals[signal_name])
-        deadline_s = started_s + timeout_s
+                os.kill(self._subject.pids[place], signal.Signals[signal_name])
+        deadline_s = time.monotonic() + timeout_s
         while (
-            self._status is None and not self._asked_to_stop and (left_s := deadline_s - time.monotonic()) > 0
+            place not in self._statuses
+            and not self._asked_to_stop
+            and (left_s := deadline_s - time.monotonic()) > 0
         ):
             self._wait(min(left_s, self._look_s), commands=False)
-        how = "ended" if self._status is not None else "killed"
-        self._end(killed=self._kill_all(), how=how, started_s=started_s)
 
     def _kill_all(self) -> int:
         """Kill whatever is left of the subject and return how many processes that were."""
@@ -202,7 +213,7 @@ class _Supervisor:
                     os.kill(pid, signal.SIGKILL)
             killed.update(left)
             self._wait(0.005, commands=False)
-        self._status = self._subject.collect(self._status)
+        self._subject.collect(self._statuses)
         return len(killed)
 
     def _kill_namespace(self, init_pid: int) -> int:

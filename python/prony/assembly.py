@@ -1,0 +1,165 @@
+"""What a subject is put together from: the environments that it needs, and the processes that are started.
+
+Must not know studies, trials or the sandbox.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from prony.catalog.apps import is_built_in, materialise_app
+from prony.catalog.entry import ServerEntry
+from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable
+from prony.catalog.launch import (
+    Seat,
+    make_frontend,
+    make_launch,
+    make_service,
+    service_variables,
+    spoken_wire,
+)
+from prony.catalog.loader import Catalog
+from prony.catalog.resolve import built_in_requirements
+from prony.model import Address, Launch, Subject
+from prony.runas import RunAs
+
+__all__ = ["Needs", "Site", "assemble", "needs_of", "unavailable"]
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The environments of one subject, by what each is for: the server's, a frontend's, its services'."""
+
+    server: EnvironmentRequest
+    frontend: EnvironmentRequest | None
+    services: Mapping[str, EnvironmentRequest]
+
+    def all(self) -> tuple[EnvironmentRequest, ...]:
+        """All of them, the server's first."""
+        return (self.server, *([self.frontend] if self.frontend else []), *self.services.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a subject's processes will run.
+
+    ``free_port`` returns a port on which nothing listens, ``folder_for`` the folder of the process of a
+    name; ``app_folder`` is where they find the app, ``cpus`` how many CPUs they may use.
+    """
+
+    free_port: Callable[[], int]
+    folder_for: Callable[[str], Path]
+    app_folder: Path
+    cpus: int
+
+
+def needs_of(
+    catalog: Catalog,
+    subject: Subject,
+    user: RunAs,
+    *,
+    requirements_file: Path | None = None,
+    python: Path | None = None,
+) -> Needs:
+    """Return the environments that ``subject`` needs.
+
+    ``requirements_file`` and ``python`` are a user app's own (see `EnvironmentRequest`).
+
+    *Errors*: UsageError for an app that ``user`` cannot read, or a name that the catalogue does not have.
+    """
+    app = subject.app
+    built_in = is_built_in(app)
+    server = EnvironmentRequest(
+        # Built-in apps share their server's environment; a user's app has one of its own.
+        key=subject.server if built_in else f"{subject.server} for {app.name}",
+        server=catalog.server(subject.server),
+        # The environment serves all built-in apps: with an entry of the user's own, whose lock did not
+        # come with Prony, it must be asked for what they need.
+        app_requirements=built_in_requirements() if built_in else app.requirements,
+        requirements_file=None if built_in else requirements_file,
+        python=None if built_in else python,
+    )
+    front = subject.frontend
+    frontend = front and EnvironmentRequest(f"frontend {front.entry}", catalog.frontends[front.entry])
+    services = {
+        name: EnvironmentRequest(
+            key=f"{name} for {app.name}",
+            server=catalog.service(name),
+            app_folder=materialise_app(app, user),
+            app_digest=app.digest,
+        )
+        for name in app.services
+    }
+    return Needs(server, frontend or None, services)
+
+
+def unavailable(needs: Needs, found: Mapping[str, Environment | Unavailable]) -> Unavailable | None:
+    """Return why the subject of ``needs`` cannot be had, or null."""
+    return next((one for need in needs.all() if isinstance(one := found[need.key], Unavailable)), None)
+
+
+def assemble(
+    catalog: Catalog,
+    subject: Subject,
+    needs: Needs,
+    found: Mapping[str, Environment | Unavailable],
+    site: Site,
+) -> Launch:
+    """Return the processes of ``subject``, each on a free port, nothing left to fill in.
+
+    *Errors*: UsageError for settings, interfaces or wires that do not fit.
+    """
+    services: list[Launch] = []
+    variables: dict[str, str] = {}
+    for name, request in needs.services.items():
+        entry, environment = catalog.service(name), _ready(found, request)
+        seat = _seat(site, name)
+        services.append(make_service(entry, environment, seat))
+        variables |= service_variables(entry, environment, seat)
+    server = catalog.server(subject.server)
+    seat = _seat(site, "server", _address(site, server, subject), variables)
+    launch = make_launch(server, subject, _ready(found, needs.server), seat)
+    return replace(
+        launch, services=tuple(services), frontend=_in_front(catalog, subject, needs, found, site, launch)
+    )
+
+
+def _in_front(  # noqa: PLR0913, PLR0917 - as assemble, and what stands behind
+    catalog: Catalog,
+    subject: Subject,
+    needs: Needs,
+    found: Mapping[str, Environment | Unavailable],
+    site: Site,
+    server: Launch,
+) -> Launch | None:
+    if subject.frontend is None or needs.frontend is None:
+        return None
+    entry = catalog.frontends[subject.frontend.entry]
+    environment = _ready(found, needs.frontend)
+    return make_frontend(
+        entry, subject, subject.frontend, environment, _seat(site, "frontend"), server.address
+    )
+
+
+def _seat(
+    site: Site, name: str, address: Address | None = None, variables: Mapping[str, str] | None = None
+) -> Seat:
+    return Seat(
+        address or Address(HOST, site.free_port()),
+        str(site.app_folder),
+        str(site.folder_for(name)),
+        site.cpus,
+        variables or {},
+    )
+
+
+def _address(site: Site, entry: ServerEntry, subject: Subject) -> Address:
+    return Address(HOST, site.free_port(), wire=spoken_wire(entry, subject, site.cpus))
+
+
+def _ready(found: Mapping[str, Environment | Unavailable], request: EnvironmentRequest) -> Environment:
+    environment = found[request.key]
+    assert isinstance(environment, Environment), "a subject that is unavailable is not assembled"
+    return environment
