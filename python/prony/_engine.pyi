@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Literal, Self, final
 
 __all__ = [
+    "WIRES",
     "CpuTime",
     "EngineError",
     "Histogram",
@@ -13,6 +14,8 @@ __all__ = [
     "ProcessSampler",
     "ReferenceServer",
     "__version__",
+    "decode_reply",
+    "encode_request",
     "machine_cpu",
     "process_command_line",
     "process_identity",
@@ -22,10 +25,15 @@ __all__ = [
 
 __version__: str
 
+# What the engine speaks, by the names of `Wire`.
+WIRES: tuple[str, ...]
+
 class EngineError(RuntimeError):
-    kind: Literal["invalid_spec", "resolve", "io", "account", "aborted"]
+    kind: Literal["invalid_spec", "resolve", "io", "account", "reply", "aborted"]
 
 def run(spec: str, on_event: Callable[[str], object] | None = None) -> str: ...
+def encode_request(target: str, request: str) -> bytes: ...
+def decode_reply(wire: str, method: str, data: bytes, ended: bool) -> tuple[int, bytes] | None: ...
 
 @final
 class Histogram:

@@ -25,6 +25,9 @@ pub enum Error {
     /// The account of requests does not add up: a fault of the engine.
     #[error("the account does not add up: {0}")]
     Account(String),
+    /// What was received is no complete reply, for this reason.
+    #[error("{0}")]
+    Reply(&'static str),
     /// The run was aborted, without a result.
     #[error("aborted")]
     Aborted,

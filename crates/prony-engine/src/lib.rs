@@ -14,6 +14,7 @@ pub mod distribution;
 pub mod driver;
 mod error;
 pub mod event;
+pub mod exchange;
 pub mod expect;
 pub mod histogram;
 pub mod protocol;

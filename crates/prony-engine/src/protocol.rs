@@ -1,8 +1,46 @@
 //! How requests are written and replies are read, without I/O.
 
+mod cgi;
+pub mod fastcgi;
 pub mod http1;
+pub mod scgi;
+pub mod uwsgi;
 
-pub use http1::{EndOfStream, Progress};
+pub use fastcgi::FastCgi;
+pub use scgi::Scgi;
+pub use uwsgi::Uwsgi;
+
+/// Where a reply is after [`Reader::feed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The reply goes on.
+    More,
+    /// The reply is complete.
+    Complete {
+        /// How many of the bytes that were fed lie behind the reply. Without pipelining nothing was asked for
+        /// that could answer with them.
+        surplus: usize,
+    },
+    /// The peer said that the reply is over, and it is not complete (FastCGI's END_REQUEST).
+    Ended(EndOfStream),
+    /// The bytes are not of this protocol, for this reason. It stays so until [`Reader::reset`].
+    Malformed(&'static str),
+}
+
+/// What the end of a reply, by the peer's close or its word, means for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndOfStream {
+    /// The reply is complete: it was already, or it is delimited by its end.
+    Complete,
+    /// Not one byte of a reply was received.
+    NoReply,
+    /// The final head is not complete. An interim (1xx) reply alone is no reply.
+    WithinHead,
+    /// The head is complete, the body or what must follow it is not.
+    WithinBody,
+    /// The peer refused the request, for this reason.
+    Refused(&'static str),
+}
 
 /// Reads the replies of one connection, one after the other.
 pub trait Reader {
@@ -59,10 +97,15 @@ impl Http1 {
                 default_host,
             ),
             is_head: method == "HEAD",
-            is_idempotent: matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE"),
+            is_idempotent: is_idempotent(method),
             keep_alive: request.keep_alive,
         }
     }
+}
+
+/// RFC 9110 section 9.2.2.
+fn is_idempotent(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
 
 impl Protocol for Http1 {

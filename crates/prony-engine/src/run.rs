@@ -5,14 +5,15 @@ use crate::cpu::{self, Usage};
 use crate::driver::{Driver, Epoll};
 use crate::error::Error;
 use crate::event::{Event, Phase};
-use crate::protocol::Http1;
+use crate::protocol::{FastCgi, Http1, Protocol, Scgi, Uwsgi};
 use crate::recorder::{seconds, Ledger, Recorder, Seconds};
 use crate::recording::{
     self, Answered, Completed, Connections, Engine, Generator, Recording, Thread, Window,
 };
-use crate::spec::{Spec, Stop};
+use crate::spec::{Socket, Spec, Stop, Target, Wire};
+use crate::transport::Address;
 use crate::worker::{chosen_pacing, task, worker_count, Gauges, Task, Times, Worker};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -80,10 +81,10 @@ pub fn run_with(
     on_event: &mut dyn FnMut(&Event),
     on_slice: &mut dyn FnMut(),
 ) -> Result<Recording, Error> {
-    let address = resolve(&spec.target.host, spec.target.port)?;
+    let address = resolve(&spec.target)?;
     let times = Times::new(spec, Monotonic.now() + LEAD_NS);
     // A worker that runs already must not go on without the others.
-    let mut crew = start_crew(spec, times, address, control).inspect_err(|_| control.cancel())?;
+    let mut crew = start(spec, times, address, control).inspect_err(|_| control.cancel())?;
     on_event(&Event::Started);
     let mut watch = Watch {
         times,
@@ -115,55 +116,84 @@ struct Member {
     ledger: Ledger,
 }
 
-fn start_crew(
-    spec: &Spec,
+fn start(spec: &Spec, times: Times, address: Address, control: &Control) -> Result<Vec<Member>, Error> {
+    let (target, request, body) = (&spec.target, &spec.workload.request, spec.request_body()?);
+    let body = body.as_deref();
+    let crew = Crew {
+        spec,
+        times,
+        address,
+        control,
+    };
+    match target.wire {
+        Wire::Http {} => crew.start(&Http1::new(request, body, &target.authority())),
+        Wire::Fastcgi {} => crew.start(&FastCgi::new(request, body, target)?),
+        Wire::Uwsgi { modifier1 } => crew.start(&Uwsgi::new(request, body, target, modifier1)?),
+        Wire::Scgi {} => crew.start(&Scgi::new(request, body, target)?),
+    }
+}
+
+/// What all workers have in common.
+struct Crew<'r> {
+    spec: &'r Spec,
     times: Times,
-    address: SocketAddr,
-    control: &Control,
-) -> Result<Vec<Member>, Error> {
-    let count = worker_count(spec);
-    let host = format_host(spec);
-    (0..count)
-        .map(|number| {
-            let (series, ledger) = seconds(times.open_ns);
-            let gauges = Arc::new(Gauges::default());
-            let job = Job {
-                spec: spec.clone(),
-                task: task(spec, times, number, count)?,
-                protocol: Http1::new(&spec.workload.request, spec.request_body()?.as_deref(), &host),
-                address,
-                cpu: spec.cpus.as_ref().map(|cpus| cpus[number % cpus.len()]),
-                series,
-                gauges: Arc::clone(&gauges),
-                control: control.clone(),
-            };
-            let others = control.clone();
-            let thread = std::thread::Builder::new()
-                .name(format!("prony-worker-{number}"))
-                .spawn(move || job.run().inspect_err(|_| others.cancel()))
-                .map_err(Error::io("starting a worker thread"))?;
-            Ok(Member {
-                thread,
-                gauges,
-                ledger,
-            })
+    address: Address,
+    control: &'r Control,
+}
+
+impl Crew<'_> {
+    fn start<P: Protocol + Clone + Send + 'static>(&self, protocol: &P) -> Result<Vec<Member>, Error> {
+        let count = worker_count(self.spec);
+        (0..count)
+            .map(|number| self.member(protocol.clone(), number, count))
+            .collect()
+    }
+
+    fn member<P: Protocol + Send + 'static>(
+        &self,
+        protocol: P,
+        number: usize,
+        count: usize,
+    ) -> Result<Member, Error> {
+        let (series, ledger) = seconds(self.times.open_ns);
+        let gauges = Arc::new(Gauges::default());
+        let cpus = self.spec.cpus.as_ref();
+        let job = Job {
+            spec: self.spec.clone(),
+            task: task(self.spec, self.times, number, count)?,
+            protocol,
+            address: self.address,
+            cpu: cpus.map(|cpus| cpus[number % cpus.len()]),
+            series,
+            gauges: Arc::clone(&gauges),
+            control: self.control.clone(),
+        };
+        let others = self.control.clone();
+        let thread = std::thread::Builder::new()
+            .name(format!("prony-worker-{number}"))
+            .spawn(move || job.run().inspect_err(|_| others.cancel()))
+            .map_err(Error::io("starting a worker thread"))?;
+        Ok(Member {
+            thread,
+            gauges,
+            ledger,
         })
-        .collect()
+    }
 }
 
 /// What a worker thread gets.
-struct Job {
+struct Job<P> {
     spec: Spec,
     task: Task,
-    protocol: Http1,
-    address: SocketAddr,
+    protocol: P,
+    address: Address,
     cpu: Option<usize>,
     series: Seconds,
     gauges: Arc<Gauges>,
     control: Control,
 }
 
-impl Job {
+impl<P: Protocol> Job<P> {
     fn run(self) -> Result<Recording, Error> {
         self.settle()?;
         let driver = Epoll::new(self.address, self.task.connections)
@@ -199,9 +229,9 @@ impl Job {
 }
 
 /// One worker's Recording.
-fn report<D: Driver>(
+fn report<P: Protocol, D: Driver>(
     spec: Spec,
-    worker: &mut Worker<Http1, D, Monotonic>,
+    worker: &mut Worker<P, D, Monotonic>,
     cpu: Option<usize>,
     used: Usage,
     drained_ns: u64,
@@ -400,30 +430,19 @@ impl Watch {
     }
 }
 
-fn resolve(host: &str, port: u16) -> Result<SocketAddr, Error> {
+fn resolve(target: &Target) -> Result<Address, Error> {
     let failed = |reason: String| Error::Resolve {
-        host: host.to_owned(),
+        host: target.host.clone(),
         reason,
     };
-    let mut addresses = (host, port)
+    if target.socket == Socket::Unix {
+        return Address::unix(&target.host).map_err(|error| failed(error.to_string()));
+    }
+    let mut addresses = (target.host.as_str(), target.port)
         .to_socket_addrs()
         .map_err(|error| failed(error.to_string()))?;
     addresses
         .next()
+        .map(Address::from)
         .ok_or_else(|| failed("the name has none".to_owned()))
-}
-
-/// The `Host` of the requests: the target as given.
-fn format_host(spec: &Spec) -> String {
-    let (host, port) = (&spec.target.host, spec.target.port);
-    let host = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.clone()
-    };
-    if port == 80 {
-        host
-    } else {
-        format!("{host}:{port}")
-    }
 }

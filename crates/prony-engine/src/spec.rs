@@ -25,10 +25,109 @@ pub struct Spec {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// An IPv4 or IPv6 literal, or a name.
+    /// An IPv4 or IPv6 literal, or a name; of a Unix socket the path.
     pub host: String,
-    /// The TCP port.
+    /// The TCP port; 0 with a Unix socket.
     pub port: u16,
+    /// Which kind of socket it listens on.
+    #[serde(default)]
+    pub socket: Socket,
+    /// What is spoken there.
+    #[serde(default)]
+    pub wire: Wire,
+}
+
+/// The kind of socket.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Socket {
+    /// TCP, over IPv4 or IPv6.
+    #[default]
+    Tcp,
+    /// A Unix stream socket.
+    Unix,
+}
+
+/// What is spoken on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Wire {
+    /// HTTP/1.1.
+    Http {},
+    /// FastCGI.
+    Fastcgi {},
+    /// uwsgi.
+    Uwsgi {
+        /// The plugin of uWSGI that is asked: 0 for WSGI, 5 for PSGI.
+        #[serde(default)]
+        modifier1: u8,
+    },
+    /// SCGI.
+    Scgi {},
+}
+
+impl Default for Wire {
+    fn default() -> Self {
+        Self::Http {}
+    }
+}
+
+impl Wire {
+    /// All that the engine speaks, by the names of the specification.
+    pub const NAMES: [&'static str; 4] = ["http", "fastcgi", "uwsgi", "scgi"];
+
+    /// The wire with this name and no settings; null when the engine does not speak it.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "http" => Some(Self::Http {}),
+            "fastcgi" => Some(Self::Fastcgi {}),
+            "uwsgi" => Some(Self::Uwsgi { modifier1: 0 }),
+            "scgi" => Some(Self::Scgi {}),
+            _ => None,
+        }
+    }
+}
+
+// `sun_path` has 108 bytes, the last of them 0 (unix(7)).
+const LONGEST_SOCKET_PATH_BYTES: usize = 107;
+
+impl Target {
+    /// The server's name and port, as a gateway would tell them: a Unix socket has neither.
+    pub fn server(&self) -> (String, u16) {
+        match self.socket {
+            Socket::Unix => ("localhost".to_owned(), 80),
+            Socket::Tcp if self.host.contains(':') => (format!("[{}]", self.host), self.port),
+            Socket::Tcp => (self.host.clone(), self.port),
+        }
+    }
+
+    /// The `Host` of the requests.
+    pub fn authority(&self) -> String {
+        match self.server() {
+            (host, 80) => host,
+            (host, port) => format!("{host}:{port}"),
+        }
+    }
+
+    /// # Errors
+    /// [`Error::InvalidSpec`] with the field, its value and what was expected.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.socket {
+            Socket::Tcp => require(self.port != 0, "target.port", self.port, "1 to 65535"),
+            Socket::Unix => {
+                require(self.port == 0, "target.port", self.port, "0 with a Unix socket")?;
+                let fits = self.host.starts_with('/')
+                    && self.host.len() <= LONGEST_SOCKET_PATH_BYTES
+                    && !self.host.contains('\0');
+                require(
+                    fits,
+                    "target.host",
+                    &self.host,
+                    "an absolute path of at most 107 bytes",
+                )
+            }
+        }
+    }
 }
 
 /// What is sent, when, for how long.
@@ -170,7 +269,7 @@ impl Spec {
 
     /// The request's body, decoded.
     pub fn request_body(&self) -> Result<Option<Vec<u8>>, Error> {
-        decoded("workload.request.body", self.workload.request.body.as_deref())
+        self.workload.request.decoded_body()
     }
 
     /// The expected body, decoded.
@@ -181,12 +280,7 @@ impl Spec {
     fn check(&self) -> Result<(), Error> {
         let load = &self.workload;
         require(self.threads >= 1, "threads", self.threads, "at least 1")?;
-        require(
-            self.target.port != 0,
-            "target.port",
-            self.target.port,
-            "1 to 65535",
-        )?;
+        self.target.check()?;
         require(
             self.cpus.as_ref().is_none_or(|cpus| !cpus.is_empty()),
             "cpus",
@@ -227,28 +321,38 @@ impl Spec {
             load.grace_ns,
             "at most an hour",
         )?;
-        self.check_request()
+        load.request.check()?;
+        self.expected_body()?;
+        Ok(())
+    }
+}
+
+impl Request {
+    /// The body, decoded.
+    pub(crate) fn decoded_body(&self) -> Result<Option<Vec<u8>>, Error> {
+        decoded("workload.request.body", self.body.as_deref())
     }
 
-    fn check_request(&self) -> Result<(), Error> {
-        let request = &self.workload.request;
+    /// # Errors
+    /// [`Error::InvalidSpec`] with the field, its value and what was expected.
+    pub(crate) fn check(&self) -> Result<(), Error> {
         let is_token =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
         require(
-            is_token(&request.method),
+            is_token(&self.method),
             "workload.request.method",
-            &request.method,
+            &self.method,
             "a method such as GET",
         )?;
         let path_fits =
-            request.path.starts_with('/') && request.path.bytes().all(|byte| byte > b' ' && byte != 0x7f);
+            self.path.starts_with('/') && self.path.bytes().all(|byte| byte > b' ' && byte != 0x7f);
         require(
             path_fits,
             "workload.request.path",
-            &request.path,
+            &self.path,
             "a path that starts with / and has no blanks",
         )?;
-        for (name, value) in &request.headers {
+        for (name, value) in &self.headers {
             let fits = is_token(name) && !value.contains(['\r', '\n', '\0']);
             require(
                 fits,
@@ -257,8 +361,7 @@ impl Spec {
                 "a name and a value on one line",
             )?;
         }
-        self.request_body()?;
-        self.expected_body()?;
+        self.decoded_body()?;
         Ok(())
     }
 }
@@ -313,6 +416,34 @@ mod tests {
     }
 
     #[test]
+    fn every_wire_has_a_name_and_what_is_not_said_is_http_over_tcp() {
+        for name in Wire::NAMES {
+            let tagged = serde_json::json!({ "kind": name });
+            assert_eq!(serde_json::from_value::<Wire>(tagged).ok(), Wire::named(name));
+        }
+        let target = Spec::from_json(PLAIN).unwrap().target;
+        assert_eq!((target.socket, target.wire), (Socket::Tcp, Wire::Http {}));
+        assert_eq!(Wire::named("gopher"), None);
+    }
+
+    #[test]
+    fn a_unix_socket_is_an_absolute_path_without_a_port() {
+        let target = |host: &str, port| Target {
+            host: host.to_owned(),
+            port,
+            socket: Socket::Unix,
+            wire: Wire::Http {},
+        };
+        let fits = target("/run/s", 0);
+        assert!(fits.check().is_ok());
+        assert_eq!(fits.authority(), "localhost");
+        let long = format!("/{}", "x".repeat(LONGEST_SOCKET_PATH_BYTES));
+        for (host, port) in [("/run/s", 80), ("s", 0), (&long, 0)] {
+            assert!(target(host, port).check().is_err(), "{host} {port}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_its_value_and_what_was_expected() {
         let cases = [
             (
@@ -339,6 +470,16 @@ mod tests {
                 "\"body\": null}}",
                 "\"body\": \"%\"}}",
                 "`workload.expect.body` is not base64",
+            ),
+            (
+                "\"port\": 8000",
+                "\"port\": 8000, \"wire\": {\"kind\": \"http\", \"modifier1\": 5}",
+                "unknown field `modifier1`",
+            ),
+            (
+                "\"port\": 8000",
+                "\"port\": 8000, \"socket\": \"unix\"",
+                "`target.port` is `8000`; expected 0 with a Unix socket",
             ),
             (
                 "\"pacing\": \"auto\"",

@@ -1,4 +1,4 @@
-//! TCP sockets that never block, and what their errors mean.
+//! Stream sockets that never block, over TCP or within the machine, and what their errors mean.
 
 use crate::account::Class;
 use crate::clock::NS_PER_S;
@@ -6,27 +6,100 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+/// Where sockets are connected to, as the kernel takes it.
+#[derive(Clone, Copy)]
+pub struct Address {
+    family: libc::c_int,
+    storage: libc::sockaddr_storage,
+    length: libc::socklen_t,
+}
+
+impl Address {
+    /// A Unix stream socket at an absolute path.
+    ///
+    /// # Errors
+    /// When the path is longer than the kernel takes.
+    pub fn unix(path: &str) -> io::Result<Self> {
+        // SAFETY: all zeros is a valid value of this plain C structure.
+        let mut raw: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+        // The last byte stays 0.
+        if path.len() >= raw.sun_path.len() {
+            return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
+        }
+        raw.sun_family = libc::AF_UNIX as libc::sa_family_t;
+        for (place, byte) in raw.sun_path.iter_mut().zip(path.bytes()) {
+            *place = byte as libc::c_char;
+        }
+        Ok(Self::of(libc::AF_UNIX, raw))
+    }
+
+    fn of<T: Copy>(family: libc::c_int, raw: T) -> Self {
+        const { assert!(size_of::<T>() <= size_of::<libc::sockaddr_storage>()) };
+        // SAFETY: all zeros is a valid value of this plain C structure.
+        let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+        // SAFETY: the storage is at least as large as, and aligned for, every socket address.
+        unsafe { (&raw mut storage).cast::<T>().write(raw) };
+        Self {
+            family,
+            storage,
+            length: size_of::<T>() as libc::socklen_t,
+        }
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Self {
+        match address {
+            SocketAddr::V4(v4) => Self::of(
+                libc::AF_INET,
+                libc::sockaddr_in {
+                    sin_family: libc::AF_INET as libc::sa_family_t,
+                    sin_port: v4.port().to_be(),
+                    sin_addr: libc::in_addr {
+                        s_addr: u32::from_ne_bytes(v4.ip().octets()),
+                    },
+                    sin_zero: [0; 8],
+                },
+            ),
+            SocketAddr::V6(v6) => Self::of(
+                libc::AF_INET6,
+                libc::sockaddr_in6 {
+                    sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                    sin6_port: v6.port().to_be(),
+                    sin6_flowinfo: v6.flowinfo(),
+                    sin6_addr: libc::in6_addr {
+                        s6_addr: v6.ip().octets(),
+                    },
+                    sin6_scope_id: v6.scope_id(),
+                },
+            ),
+        }
+    }
+}
+
+impl std::fmt::Debug for Address {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Address of family {}", self.family)
+    }
+}
+
 /// A new socket on its way to `address`, and whether it is connected already.
-pub fn connect(address: &SocketAddr) -> io::Result<(OwnedFd, bool)> {
-    let family = if address.is_ipv4() {
-        libc::AF_INET
-    } else {
-        libc::AF_INET6
-    };
+pub fn connect(address: &Address) -> io::Result<(OwnedFd, bool)> {
     // SAFETY: no pointers are passed.
     let raw = checked(unsafe {
         libc::socket(
-            family,
+            address.family,
             libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
             0,
         )
     })?;
     // SAFETY: `raw` is a new descriptor that nothing else owns.
     let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-    set_nodelay(&socket)?;
-    let (storage, length) = raw_address(address);
+    if address.family != libc::AF_UNIX {
+        set_nodelay(&socket)?;
+    }
     // SAFETY: `storage` holds a socket address of `length` bytes.
-    let result = checked(unsafe { libc::connect(raw, (&raw const storage).cast(), length) });
+    let result = checked(unsafe { libc::connect(raw, (&raw const address.storage).cast(), address.length) });
     match result {
         Ok(_) => Ok((socket, true)),
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok((socket, false)),
@@ -79,7 +152,8 @@ pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
 /// The class of a connection attempt that failed.
 pub fn connect_class(error: &io::Error) -> Class {
     match error.raw_os_error() {
-        Some(libc::ECONNREFUSED | libc::ECONNRESET) => Class::ConnectRefused,
+        // Of a Unix socket: no such path, and a listen queue that is full (connect(2)).
+        Some(libc::ECONNREFUSED | libc::ECONNRESET | libc::ENOENT | libc::EAGAIN) => Class::ConnectRefused,
         Some(libc::ETIMEDOUT) => Class::ConnectTimedOut,
         Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENETDOWN | libc::EHOSTDOWN) => {
             Class::ConnectUnreachable
@@ -134,42 +208,6 @@ fn set_nodelay(socket: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-fn raw_address(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
-    // SAFETY: all zeros is a valid value of this plain C structure.
-    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-    let place = &raw mut storage;
-    let length = match address {
-        SocketAddr::V4(v4) => {
-            let raw = libc::sockaddr_in {
-                sin_family: libc::AF_INET as libc::sa_family_t,
-                sin_port: v4.port().to_be(),
-                sin_addr: libc::in_addr {
-                    s_addr: u32::from_ne_bytes(v4.ip().octets()),
-                },
-                sin_zero: [0; 8],
-            };
-            // SAFETY: the storage is larger than, and aligned for, every socket address.
-            unsafe { place.cast::<libc::sockaddr_in>().write(raw) };
-            size_of::<libc::sockaddr_in>()
-        }
-        SocketAddr::V6(v6) => {
-            let raw = libc::sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                sin6_port: v6.port().to_be(),
-                sin6_flowinfo: v6.flowinfo(),
-                sin6_addr: libc::in6_addr {
-                    s6_addr: v6.ip().octets(),
-                },
-                sin6_scope_id: v6.scope_id(),
-            };
-            // SAFETY: as above.
-            unsafe { place.cast::<libc::sockaddr_in6>().write(raw) };
-            size_of::<libc::sockaddr_in6>()
-        }
-    };
-    (storage, length as libc::socklen_t)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,6 +216,8 @@ mod tests {
     fn t36_t41_every_errno_has_its_class() {
         let connect = [
             (libc::ECONNREFUSED, Class::ConnectRefused),
+            (libc::ENOENT, Class::ConnectRefused),
+            (libc::EAGAIN, Class::ConnectRefused),
             (libc::ETIMEDOUT, Class::ConnectTimedOut),
             (libc::EHOSTUNREACH, Class::ConnectUnreachable),
             (libc::EADDRNOTAVAIL, Class::ClientNoAddress),

@@ -8,7 +8,7 @@ create_exception!(
     prony._engine,
     EngineError,
     PyRuntimeError,
-    "What could not be run or read. `kind` is `invalid_spec`, `resolve`, `io`, `account` or `aborted`."
+    "What could not be run or read. `kind` is `invalid_spec`, `resolve`, `io`, `account`, `reply` or `aborted`."
 );
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -31,6 +31,7 @@ impl Kind for prony_engine::Error {
             Error::Resolve { .. } => "resolve",
             Error::Io { .. } => "io",
             Error::Account(_) => "account",
+            Error::Reply(_) => "reply",
             Error::Aborted => "aborted",
         }
     }

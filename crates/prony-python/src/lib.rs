@@ -4,6 +4,7 @@
 //! `stubtest` holds the two together.
 
 mod error;
+mod exchange;
 mod histogram;
 mod process;
 mod reference;
@@ -17,6 +18,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
     run::register(module)?;
+    exchange::register(module)?;
     histogram::register(module)?;
     reference::register(module)?;
     process::register(module)

@@ -1,16 +1,15 @@
 //! epoll, edge-triggered: a socket is registered once, when it is made, and never again.
 
 use super::{Driver, Ready};
-use crate::transport;
+use crate::transport::{self, Address};
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// Sockets of one worker to one address.
 #[derive(Debug)]
 pub struct Epoll {
     poll: OwnedFd,
-    address: SocketAddr,
+    address: Address,
     slots: Vec<Slot>,
     events: Vec<libc::epoll_event>,
     has_pwait2: bool,
@@ -31,7 +30,7 @@ impl Epoll {
     ///
     /// # Errors
     /// When the kernel gives no epoll descriptor.
-    pub fn new(address: SocketAddr, slots: usize) -> io::Result<Self> {
+    pub fn new(address: impl Into<Address>, slots: usize) -> io::Result<Self> {
         // SAFETY: no pointers are passed.
         let raw = transport::checked(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: `raw` is a new descriptor that nothing else owns.
@@ -40,7 +39,7 @@ impl Epoll {
         let slots = (0..slots).map(|_| Slot::default()).collect();
         Ok(Self {
             poll,
-            address,
+            address: address.into(),
             slots,
             events,
             has_pwait2: true,

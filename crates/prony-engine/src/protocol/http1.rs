@@ -1,4 +1,5 @@
 //! HTTP/1.1 as a client speaks it, without I/O: a request as bytes, and a reader of replies that is fed bytes.
+//! The reader knows the heads of CGI as well: what follows a head is framed alike.
 //!
 //! The framing is that of RFC 9112 section 6.3. What a reply means does not depend on how it was cut into pieces on
 //! the way, and bytes that are not HTTP/1 end in [`Progress::Malformed`], never in waiting for more than 64 KiB.
@@ -20,39 +21,15 @@ mod fields;
 mod head;
 mod request;
 
+pub use super::{EndOfStream, Progress};
 pub use request::render_request;
+
+pub(super) use head::Grammar;
+pub(super) use request::{whole_headers, USER_AGENT};
 
 use chunked::ChunkedBody;
 use fields::{Framing, Head};
 use head::HeadReader;
-
-/// Where a reply is after [`ReplyReader::feed`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// The reply goes on.
-    More,
-    /// The reply is complete.
-    Complete {
-        /// How many of the bytes that were fed lie behind the reply. Without pipelining nothing was asked for
-        /// that could answer with them.
-        surplus: usize,
-    },
-    /// The bytes are not HTTP/1, for this reason. It stays so until [`ReplyReader::reset`].
-    Malformed(&'static str),
-}
-
-/// What the peer's close means for the reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndOfStream {
-    /// The reply is complete: it was already, or it is delimited by the close.
-    Complete,
-    /// Not one byte of a reply was received.
-    NoReply,
-    /// The final head is not complete. An interim (1xx) reply alone is no reply.
-    WithinHead,
-    /// The head is complete, a body of known length or in chunks is not.
-    WithinBody,
-}
 
 #[derive(Debug)]
 enum Stage {
@@ -77,8 +54,13 @@ pub struct ReplyReader {
 impl ReplyReader {
     /// A reader for a connection on which every request is HEAD (a reply then ends with its head), or none is.
     pub fn new(is_head_request: bool) -> Self {
+        Self::of(Grammar::Http, is_head_request)
+    }
+
+    /// A reader of replies whose heads are of this grammar.
+    pub(super) fn of(grammar: Grammar, is_head_request: bool) -> Self {
         ReplyReader {
-            heads: HeadReader::new(is_head_request),
+            heads: HeadReader::new(grammar, is_head_request),
             stage: Stage::Head,
             head: None,
             has_begun: false,
@@ -106,7 +88,7 @@ impl ReplyReader {
         };
         match progress {
             Progress::More => (),
-            Progress::Complete { .. } => self.stage = Stage::Complete,
+            Progress::Complete { .. } | Progress::Ended(_) => self.stage = Stage::Complete,
             Progress::Malformed(reason) => self.stage = Stage::Malformed(reason),
         }
         progress

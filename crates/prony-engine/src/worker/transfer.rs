@@ -195,6 +195,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 self.completed(slot, hangup || surplus > 0);
                 true
             }
+            Progress::Ended(end) => {
+                self.reply_ended(slot, end);
+                true
+            }
             Progress::Malformed(why) => {
                 self.lost(slot, Class::Parse, why);
                 true
@@ -203,13 +207,19 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     }
 
     fn stream_ended(&mut self, slot: usize) {
-        match self.connections[slot].reader.end_of_stream() {
+        let end = self.connections[slot].reader.end_of_stream();
+        self.reply_ended(slot, end);
+    }
+
+    fn reply_ended(&mut self, slot: usize, end: EndOfStream) {
+        match end {
             EndOfStream::Complete => self.completed(slot, true),
             EndOfStream::NoReply => self.lost(slot, Class::Eof, "closed before the reply"),
             EndOfStream::WithinHead => self.lost(slot, Class::Eof, "closed within the head of the reply"),
             EndOfStream::WithinBody => {
                 self.lost(slot, Class::ShortBody, "closed within the body of the reply")
             }
+            EndOfStream::Refused(why) => self.lost(slot, Class::Eof, why),
         }
     }
 

@@ -37,7 +37,7 @@ impl Load {
 
     fn of(port: u16, shape: Value) -> Self {
         Self(json!({
-            "target": {"host": "127.0.0.1", "port": port},
+            "target": {"host": "127.0.0.1", "port": port, "socket": "tcp", "wire": {"kind": "http"}},
             "workload": {
                 "loop": shape, "stop": {"kind": "duration", "duration_ns": 300 * MS},
                 "warmup_ns": 0, "timeout_ns": 5_000 * MS, "grace_ns": 5_000 * MS,
@@ -91,6 +91,20 @@ impl Load {
 
     pub fn method(self, method: &str) -> Self {
         self.with("/workload/request/method", json!(method))
+    }
+
+    pub fn path(self, path: &str) -> Self {
+        self.with("/workload/request/path", json!(path))
+    }
+
+    pub fn wire(self, wire: Value) -> Self {
+        self.with("/target/wire", wire)
+    }
+
+    pub fn unix(self, path: &str) -> Self {
+        self.with("/target/host", json!(path))
+            .with("/target/port", json!(0))
+            .with("/target/socket", json!("unix"))
     }
 
     pub fn body(self, body: &[u8]) -> Self {
@@ -241,6 +255,10 @@ impl Drop for Scripted {
 
 /// Reads one request without a body; false at the end of the stream.
 pub fn read_request(stream: &mut TcpStream) -> bool {
+    read_request_from(stream)
+}
+
+pub fn read_request_from(stream: &mut impl Read) -> bool {
     let (mut seen, mut byte) = (Vec::new(), [0]);
     while !seen.ends_with(b"\r\n\r\n") {
         match stream.read(&mut byte) {

@@ -1,6 +1,7 @@
 //! What a reply comes to, and the ways to feed it.
 
-use prony_engine::protocol::http1::{EndOfStream, Progress, ReplyReader};
+use prony_engine::protocol::http1::ReplyReader;
+use prony_engine::protocol::{EndOfStream, Progress, Reader};
 
 /// How a reply ends when its bytes are followed by the peer's close.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub enum Outcome {
 }
 
 /// Feeds pieces until the reply has ended; pieces that are left count as surplus.
-pub fn read_with<'d>(reader: &mut ReplyReader, pieces: impl IntoIterator<Item = &'d [u8]>) -> Outcome {
+pub fn read_with<'d>(reader: &mut impl Reader, pieces: impl IntoIterator<Item = &'d [u8]>) -> Outcome {
     reader.reset();
     let mut body = Vec::new();
     let mut pieces = pieces.into_iter();
@@ -37,6 +38,7 @@ pub fn read_with<'d>(reader: &mut ReplyReader, pieces: impl IntoIterator<Item = 
                 surplus = here + pieces.by_ref().map(<[u8]>::len).sum::<usize>();
                 break;
             }
+            Progress::Ended(end) => return Outcome::Unfinished(end),
             Progress::Malformed(reason) => return Outcome::Malformed(reason),
         }
     }
@@ -61,11 +63,11 @@ fn splits(data: &[u8]) -> impl Iterator<Item = usize> {
 
 /// The outcome of `data`, after it was the same whole, byte by byte and split in two, by readers that are new and by
 /// one that has seen the same reply before.
-fn read_every_way(name: &str, data: &[u8], is_head_request: bool) -> Outcome {
-    let whole = read_whole(data, is_head_request);
-    let mut used = ReplyReader::new(is_head_request);
+pub fn read_every_way<R: Reader>(name: &str, data: &[u8], new_reader: impl Fn() -> R) -> Outcome {
+    let whole = read_with(&mut new_reader(), [data]);
+    let mut used = new_reader();
     let mut check = |pieces: &[&[u8]], how: &str| {
-        let mut fresh = ReplyReader::new(is_head_request);
+        let mut fresh = new_reader();
         for reader in [&mut fresh, &mut used] {
             assert_eq!(read_with(reader, pieces.iter().copied()), whole, "{name}, {how}");
         }
@@ -99,7 +101,7 @@ pub fn assert_reply_to(
         surplus,
     };
     assert_eq!(
-        read_every_way(name, data.as_ref(), is_head_request),
+        read_every_way(name, data.as_ref(), || ReplyReader::new(is_head_request)),
         expected,
         "{name}"
     );
@@ -110,7 +112,7 @@ pub fn assert_malformed(reason: &'static str, cases: &[&str]) {
     for case in cases {
         let name: String = case.chars().take(100).collect();
         assert_eq!(
-            read_every_way(&name, case.as_bytes(), false),
+            read_every_way(&name, case.as_bytes(), || ReplyReader::new(false)),
             Outcome::Malformed(reason),
             "{name:?}"
         );
@@ -121,7 +123,7 @@ pub fn assert_malformed(reason: &'static str, cases: &[&str]) {
 pub fn assert_unfinished(expected: EndOfStream, cases: &[&str]) {
     for case in cases {
         assert_eq!(
-            read_every_way(case, case.as_bytes(), false),
+            read_every_way(case, case.as_bytes(), || ReplyReader::new(false)),
             Outcome::Unfinished(expected),
             "{case:?}"
         );

@@ -6,18 +6,18 @@ use proptest::prelude::*;
 use super::outcome::*;
 
 /// `data` cut at the given points, in any order and beyond its end.
-fn cut<'d>(data: &'d [u8], cuts: &[prop::sample::Index]) -> Vec<&'d [u8]> {
+pub fn cut<'d>(data: &'d [u8], cuts: &[prop::sample::Index]) -> Vec<&'d [u8]> {
     let mut points: Vec<usize> = cuts.iter().map(|cut| cut.index(data.len() + 1)).collect();
     points.extend([0, data.len()]);
     points.sort_unstable();
     points.windows(2).map(|pair| &data[pair[0]..pair[1]]).collect()
 }
 
-fn cuts() -> impl Strategy<Value = Vec<prop::sample::Index>> {
+pub fn cuts() -> impl Strategy<Value = Vec<prop::sample::Index>> {
     prop::collection::vec(any::<prop::sample::Index>(), 0..20)
 }
 
-fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
+pub fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..most)
 }
 

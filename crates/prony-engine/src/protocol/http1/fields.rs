@@ -51,6 +51,53 @@ fn parse_with<const N: usize>(bytes: &[u8], is_head_request: bool) -> Result<Mea
     })
 }
 
+/// The meaning of the complete head of a CGI reply (RFC 3875 section 6): `Status`, else 302 with a `Location`, else 200.
+pub(super) fn parse_cgi_head(bytes: &[u8], is_head_request: bool) -> Result<Head, &'static str> {
+    let head = match parse_cgi_with::<USUAL_HEADERS>(bytes, is_head_request) {
+        Err(httparse::Error::TooManyHeaders) => parse_cgi_with::<MOST_HEADERS>(bytes, is_head_request),
+        other => other,
+    };
+    head.unwrap_or_else(|error| Err(describe(error)))
+}
+
+fn parse_cgi_with<const N: usize>(bytes: &[u8], is_head_request: bool) -> Result<Meaning, httparse::Error> {
+    let mut headers = [httparse::EMPTY_HEADER; N];
+    Ok(match httparse::parse_headers(bytes, &mut headers)? {
+        Status::Complete((_, [])) => Err("the head of a CGI reply has no header"),
+        Status::Complete((length, fields)) if length == bytes.len() => interpret_cgi(fields, is_head_request),
+        _ => Err("the head's lines do not end where they should"),
+    })
+}
+
+fn interpret_cgi(headers: &[Header<'_>], is_head_request: bool) -> Meaning {
+    let find = |name: &str| {
+        headers
+            .iter()
+            .find(|header| header.name.eq_ignore_ascii_case(name))
+    };
+    let status = match (find("Status"), find("Location")) {
+        (Some(status), _) => parse_status(status.value)?,
+        (None, Some(_)) => 302,
+        (None, None) => 200,
+    };
+    match find("Transfer-Encoding") {
+        // The transfer is the gateway's (RFC 3875 section 6.3.5): it would encode the body once more.
+        Some(_) => Err("a CGI reply has a Transfer-Encoding"),
+        None => interpret(status, 1, headers, is_head_request),
+    }
+}
+
+/// `200` or `200 OK`; an interim status ends nothing.
+fn parse_status(value: &[u8]) -> Result<u16, &'static str> {
+    let digits = value.split(|byte| *byte == b' ').next().unwrap_or_default();
+    match digits {
+        [b'2'..=b'9', b'0'..=b'9', b'0'..=b'9'] => Ok(digits
+            .iter()
+            .fold(0, |number, digit| number * 10 + u16::from(digit - b'0'))),
+        _ => Err("the Status of a CGI reply is not 200 to 999"),
+    }
+}
+
 fn interpret(status: u16, version: u8, headers: &[Header<'_>], is_head_request: bool) -> Meaning {
     if status < 100 {
         return Err("the status code is below 100");

@@ -4,7 +4,7 @@
 
 use memchr::memchr;
 
-use super::fields::{parse_head, Head};
+use super::fields::{parse_cgi_head, parse_head, Head};
 
 /// The longest head. Servers' own limits for what they accept are 8 to 64 KiB.
 const HEAD_LIMIT_BYTES: usize = 64 * 1024;
@@ -12,9 +12,31 @@ const HEAD_LIMIT_BYTES: usize = 64 * 1024;
 const REMEMBERED_LIMIT_BYTES: usize = 4 * 1024;
 const STATUS_LINE_START: &[u8] = b"HTTP/1.";
 
+/// What a head begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::protocol) enum Grammar {
+    /// The status line of HTTP/1.
+    Http,
+    /// Header fields at once, the status among them (RFC 3875 section 6).
+    Cgi,
+    /// Either: by its first bytes. uWSGI writes the one, other servers the other, and gateways take both.
+    HttpOrCgi,
+}
+
+impl Grammar {
+    fn parse(self, bytes: &[u8], is_head_request: bool) -> Result<Head, &'static str> {
+        match self {
+            Grammar::HttpOrCgi if bytes.starts_with(STATUS_LINE_START) => parse_head(bytes, is_head_request),
+            Grammar::Http => parse_head(bytes, is_head_request),
+            Grammar::Cgi | Grammar::HttpOrCgi => parse_cgi_head(bytes, is_head_request),
+        }
+    }
+}
+
 /// Collects heads.
 #[derive(Debug)]
 pub(super) struct HeadReader {
+    grammar: Grammar,
     is_head_request: bool,
     /// The beginning of a head that came in pieces.
     partial: Vec<u8>,
@@ -26,8 +48,9 @@ pub(super) struct HeadReader {
 }
 
 impl HeadReader {
-    pub(super) fn new(is_head_request: bool) -> Self {
+    pub(super) fn new(grammar: Grammar, is_head_request: bool) -> Self {
         HeadReader {
+            grammar,
             is_head_request,
             partial: Vec::new(),
             line: Line::Empty,
@@ -46,7 +69,9 @@ impl HeadReader {
         if let Some(head) = self.take_remembered(rest) {
             return Ok(Some(head));
         }
-        check_start(self.partial.len(), rest)?;
+        if self.grammar == Grammar::Http {
+            check_start(self.partial.len(), rest)?;
+        }
         let room = HEAD_LIMIT_BYTES - self.partial.len();
         let window = &rest[..rest.len().min(room)];
         match self.line.find_empty(window) {
@@ -84,7 +109,7 @@ impl HeadReader {
     }
 
     fn parse(&mut self, bytes: &[u8]) -> Result<Head, &'static str> {
-        let head = parse_head(bytes, self.is_head_request)?;
+        let head = self.grammar.parse(bytes, self.is_head_request)?;
         if head.status >= 200 && bytes.len() <= REMEMBERED_LIMIT_BYTES {
             self.remembered.clear();
             self.remembered.extend_from_slice(bytes);

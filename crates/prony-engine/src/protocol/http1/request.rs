@@ -1,6 +1,8 @@
 //! The request, rendered once and sent many times.
 
-const USER_AGENT: &str = concat!("prony/", env!("CARGO_PKG_VERSION"));
+use std::borrow::Cow;
+
+pub(in crate::protocol) const USER_AGENT: &str = concat!("prony/", env!("CARGO_PKG_VERSION"));
 
 /// The bytes of a request. The headers are sent as they stand; where absent (case-insensitively) are added
 /// `Host: default_host`, `User-Agent`, `Accept: */*`, `Connection: close` unless `keep_alive`, and `Content-Length`.
@@ -19,26 +21,41 @@ pub fn render_request(
     keep_alive: bool,
     default_host: &str,
 ) -> Vec<u8> {
-    let length = content_length(method, headers, body).map(|length| length.to_string());
-    let defaults = [
-        ("Host", Some(default_host)),
-        ("User-Agent", Some(USER_AGENT)),
-        ("Accept", Some("*/*")),
-        ("Connection", (!keep_alive).then_some("close")),
-        ("Content-Length", length.as_deref()),
-    ];
     let mut request = format!("{method} {path} HTTP/1.1\r\n").into_bytes();
-    for (name, value) in defaults {
-        if let Some(value) = value.filter(|_| !contains(headers, name)) {
-            push_header(&mut request, name, value);
+    for (name, value) in whole_headers(method, headers, body, keep_alive, default_host) {
+        for part in [name, ": ", &value, "\r\n"] {
+            request.extend_from_slice(part.as_bytes());
         }
-    }
-    for (name, value) in headers {
-        push_header(&mut request, name, value);
     }
     request.extend_from_slice(b"\r\n");
     request.extend_from_slice(body.unwrap_or_default());
     request
+}
+
+/// The defaults that are absent, then the given headers.
+pub(in crate::protocol) fn whole_headers<'r>(
+    method: &str,
+    headers: &'r [(String, String)],
+    body: Option<&[u8]>,
+    keep_alive: bool,
+    default_host: &'r str,
+) -> Vec<(&'r str, Cow<'r, str>)> {
+    let length = content_length(method, headers, body).map(|length| Cow::Owned(length.to_string()));
+    let defaults = [
+        ("Host", Some(Cow::Borrowed(default_host))),
+        ("User-Agent", Some(Cow::Borrowed(USER_AGENT))),
+        ("Accept", Some(Cow::Borrowed("*/*"))),
+        ("Connection", (!keep_alive).then_some(Cow::Borrowed("close"))),
+        ("Content-Length", length),
+    ];
+    let absent = defaults.into_iter().filter(|(name, _)| !contains(headers, name));
+    let given = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), Cow::Borrowed(value.as_str())));
+    absent
+        .filter_map(|(name, value)| value.map(|value| (name, value)))
+        .chain(given)
+        .collect()
 }
 
 fn content_length(method: &str, headers: &[(String, String)], body: Option<&[u8]>) -> Option<usize> {
@@ -53,12 +70,6 @@ fn content_length(method: &str, headers: &[(String, String)], body: Option<&[u8]
 
 fn contains(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
-}
-
-fn push_header(request: &mut Vec<u8>, name: &str, value: &str) {
-    for part in [name, ": ", value, "\r\n"] {
-        request.extend_from_slice(part.as_bytes());
-    }
 }
 
 #[cfg(test)]
