@@ -166,7 +166,7 @@ prony_wsgi_merge_location_conf(ngx_conf_t *cf, void *parent, void *child)
 
 
 static char *
-prony_wsgi_set_application(ngx_conf_t *cf, ngx_command_t *command, void *conf)
+prony_wsgi_set_application(ngx_conf_t *cf, ngx_command_t *Py_UNUSED(command), void *conf)
 {
     prony_wsgi_location_conf_t  *location = conf;
     prony_wsgi_main_conf_t      *main_conf;
@@ -204,7 +204,7 @@ prony_wsgi_set_application(ngx_conf_t *cf, ngx_command_t *command, void *conf)
 
 
 static char *
-prony_wsgi_set_python(ngx_conf_t *cf, ngx_command_t *command, void *conf)
+prony_wsgi_set_python(ngx_conf_t *cf, ngx_command_t *Py_UNUSED(command), void *conf)
 {
     prony_wsgi_main_conf_t  *main_conf = conf;
     ngx_str_t               *words = cf->args->elts;
@@ -224,7 +224,7 @@ prony_wsgi_set_python(ngx_conf_t *cf, ngx_command_t *command, void *conf)
 
 
 static char *
-prony_wsgi_add_folders(ngx_conf_t *cf, ngx_command_t *command, void *conf)
+prony_wsgi_add_folders(ngx_conf_t *cf, ngx_command_t *Py_UNUSED(command), void *conf)
 {
     prony_wsgi_main_conf_t  *main_conf = conf;
     ngx_str_t               *words = cf->args->elts, *folder;
