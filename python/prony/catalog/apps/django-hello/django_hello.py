@@ -1,0 +1,19 @@
+"""The smallest Django application, over WSGI."""
+
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+from django.http import HttpResponse
+from django.urls import path
+
+
+def hello(request):
+    return HttpResponse("Hello from Django!\n", content_type="text/plain")
+
+
+urlpatterns = [path("", hello)]
+
+# The key signs nothing here: no sessions, no cookies, no forms.
+settings.configure(
+    ALLOWED_HOSTS=["*"], DEBUG=False, MIDDLEWARE=[], ROOT_URLCONF=__name__, SECRET_KEY="not a secret"
+)
+app = get_wsgi_application()

@@ -1,0 +1,19 @@
+"""The smallest Django application, over ASGI."""
+
+from django.conf import settings
+from django.core.asgi import get_asgi_application
+from django.http import HttpResponse
+from django.urls import path
+
+
+async def hello(request):
+    return HttpResponse("Hello from Django!\n", content_type="text/plain")
+
+
+urlpatterns = [path("", hello)]
+
+# The key signs nothing here: no sessions, no cookies, no forms.
+settings.configure(
+    ALLOWED_HOSTS=["*"], DEBUG=False, MIDDLEWARE=[], ROOT_URLCONF=__name__, SECRET_KEY="not a secret"
+)
+app = get_asgi_application()
