@@ -48,7 +48,9 @@ KNOWS_THE_ENGINE = {
     "cli.reference": "the reference server",
     "engine.child": "the load of a trial",
     "engine.local": "a load without a study",
+    "engine.spec": "the wires that it speaks",
     "monitor.native": "samples of processes",
+    "sandbox.exchange": "the bytes of a request and a reply",
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import prony
 from prony.engine.process import ProcessEngine
+from prony.engine.spec import encode_target
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Json, Workload
 from prony.sandbox.base import EngineSeat
@@ -78,7 +79,7 @@ def run(spec, on_event):
     events: list[Json] = []
     recording = engine(body).run(WORKLOAD, ADDRESS, seat, events.append)
     assert events == [{"event": "started"}, {"event": "window_open", "monotonic_ns": 7}]
-    assert recording["spec"]["target"] == {"host": "127.0.0.1", "port": 8000}
+    assert recording["spec"]["target"] == encode_target(ADDRESS)
     assert recording["cpus"] == list(seat.cpus)
     assert len(recording["big"]) == 3_000_000
 

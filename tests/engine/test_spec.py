@@ -24,7 +24,7 @@ ADDRESS = Address("127.0.0.1", 8000)
 def test_a_closed_loop_is_written_as_the_reference_shows_it() -> None:
     workload = Workload(ClosedLoop(10), DurationStop(10_000_000_000), Request(headers=(("accept", "*/*"),)))
     assert to_spec(workload, ADDRESS, EngineChoice(), (1,)) == {
-        "target": {"host": "127.0.0.1", "port": 8000},
+        "target": {"host": "127.0.0.1", "port": 8000, "socket": "tcp", "wire": {"kind": "http"}},
         "workload": {
             "loop": {"kind": "closed", "connections": 10},
             "stop": {"kind": "duration", "duration_ns": 10000000000},
@@ -68,16 +68,29 @@ def test_an_open_loop_a_count_and_bytes() -> None:
     assert (spec["threads"], spec["cpus"], spec["pacing"]) == (2, None, "precise")
 
 
+def test_a_unix_socket_and_another_wire_are_named() -> None:
+    address = Address("/run/socket", 0, AddressKind.UNIX, wire=Wire.FASTCGI)
+    spec = to_spec(Workload(ClosedLoop(1), CountStop(1)), address, EngineChoice())
+    assert spec["target"] == {
+        "host": "/run/socket",
+        "port": 0,
+        "socket": "unix",
+        "wire": {"kind": "fastcgi"},
+    }
+
+
 @pytest.mark.parametrize(
-    "address",
+    ("address", "message"),
     [
-        Address("/run/socket", 0, AddressKind.UNIX),
-        Address("127.0.0.1", 1, tls=True),
-        Address("127.0.0.1", 1, wire=Wire.FASTCGI),
+        (Address("127.0.0.1", 1, tls=True), "cannot speak http with TLS to `127.0.0.1:1`; expected no TLS"),
+        (
+            Address("/run/socket", 0, AddressKind.UNIX, tls=True, wire=Wire.FASTCGI),
+            "cannot speak fastcgi with TLS to `/run/socket`; expected no TLS",
+        ),
     ],
 )
-def test_an_address_it_does_not_speak_to_is_refused(address: Address) -> None:
-    with pytest.raises(EngineError, match="the engine cannot"):
+def test_an_address_it_does_not_speak_to_is_refused(address: Address, message: str) -> None:
+    with pytest.raises(EngineError, match=f"the engine {message}"):
         to_spec(Workload(ClosedLoop(1), CountStop(1)), address, EngineChoice())
 
 

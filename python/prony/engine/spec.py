@@ -1,6 +1,6 @@
 """A workload in the engine's own terms: docs/reference/engine-wire.md.
 
-Pure. Must not know how an engine is run.
+Of the compiled engine it asks only what that speaks. Must not know how an engine is run.
 
 >>> spec = to_spec(Workload(ClosedLoop(2), CountStop(10)), Address("127.0.0.1", 80), EngineChoice(threads=4))
 >>> spec["threads"], spec["workload"]["stop"]
@@ -23,11 +23,10 @@ from prony.model import (
     OpenLoop,
     Request,
     Stop,
-    Wire,
     Workload,
 )
 
-__all__ = ["hard_limit_ns", "to_spec"]
+__all__ = ["encode_request", "encode_target", "hard_limit_ns", "to_spec"]
 
 
 def to_spec(
@@ -37,21 +36,55 @@ def to_spec(
 
     *Errors*: EngineError for an address that the engine does not speak to.
     """
-    _check_address(address)
     return {
-        "target": {"host": address.host, "port": address.port},
+        "target": encode_target(address),
         "workload": {
             "loop": _loop(workload.loop),
             "stop": _stop(workload.stop),
             "warmup_ns": workload.warmup_ns,
             "timeout_ns": workload.timeout_ns,
             "grace_ns": workload.grace_ns,
-            "request": _request(workload.request),
+            "request": encode_request(workload.request),
             "expect": {"status": workload.expect_status, "body": _bytes(workload.expect_body)},
         },
         "threads": min(choice.threads, workload.loop.connections),
         "cpus": list(cpus) if cpus is not None else None,
         "pacing": str(choice.pacing),
+    }
+
+
+def encode_target(address: Address) -> Json:
+    """Return an address as a specification holds it.
+
+    *Errors*: EngineError when the engine does not speak to it.
+    """
+    # Loaded where it is used: archives are read without it.
+    from prony._engine import WIRES
+
+    is_unix = address.kind is AddressKind.UNIX
+    place = address.host if is_unix else f"{address.host}:{address.port}"
+    if address.tls:
+        raise EngineError(f"the engine cannot speak {address.wire} with TLS to `{place}`; expected no TLS")
+    if address.wire not in WIRES:
+        raise EngineError(
+            f"the engine cannot speak {address.wire} to `{place}`; expected one of {', '.join(WIRES)}"
+        )
+    return {
+        "host": address.host,
+        "port": address.port,
+        "socket": "unix" if is_unix else "tcp",
+        "wire": {"kind": str(address.wire)},
+    }
+
+
+def encode_request(request: Request) -> Json:
+    """Return a request as a specification holds it."""
+    return {
+        "method": request.method,
+        "path": request.path,
+        "headers": [list(header) for header in request.headers],
+        "body": _bytes(request.body),
+        "keep_alive": request.keep_alive,
     }
 
 
@@ -66,17 +99,6 @@ def hard_limit_ns(workload: Workload) -> int:
             # Each connection's share, one after the other, each as late as may be.
             load_ns = -(-requests // connections) * workload.timeout_ns
     return workload.warmup_ns + load_ns + workload.grace_ns + workload.timeout_ns
-
-
-def _check_address(address: Address) -> None:
-    if address.kind is AddressKind.UNIX:
-        raise EngineError(f"the engine cannot load the Unix socket `{address.host}`; expected a TCP address")
-    if address.tls:
-        raise EngineError(f"the engine cannot load `{address.url}`; expected http without TLS")
-    if address.wire is not Wire.HTTP:
-        raise EngineError(
-            f"the engine cannot speak {address.wire} to `{address.host}:{address.port}`; expected HTTP"
-        )
 
 
 def _loop(loop: Loop) -> Json:
@@ -99,16 +121,6 @@ def _stop(stop: Stop) -> Json:
             return {"kind": "duration", "duration_ns": duration_ns}
         case CountStop(requests):
             return {"kind": "requests", "requests": requests}
-
-
-def _request(request: Request) -> Json:
-    return {
-        "method": request.method,
-        "path": request.path,
-        "headers": [list(header) for header in request.headers],
-        "body": _bytes(request.body),
-        "keep_alive": request.keep_alive,
-    }
 
 
 def _bytes(value: bytes | None) -> str | None:

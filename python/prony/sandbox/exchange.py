@@ -1,6 +1,7 @@
 """One whole request and its reply on a connection of its own, given up at once when nobody is left to answer.
 
-For readiness and contracts only: the load is the engine's. Must not know subjects.
+For readiness and contracts only: the load is the engine's, and so are the bytes of every wire but HTTP. Must
+not know subjects.
 
 >>> render(Request(), Address("127.0.0.1", 8000)).splitlines()[0]
 b'GET / HTTP/1.1'
@@ -8,13 +9,16 @@ b'GET / HTTP/1.1'
 
 import http.client
 import io
+import json
 import socket
 import ssl
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from prony.model import Address, AddressKind, Request
+from prony.engine.spec import encode_request, encode_target
+from prony.errors import EngineError
+from prony.model import Address, AddressKind, Request, Wire
 
 __all__ = ["NobodyThereError", "Reply", "connect", "exchange", "render"]
 
@@ -71,7 +75,14 @@ def _encrypted(connection: socket.socket, address: Address) -> socket.socket:
 
 
 def render(request: Request, address: Address) -> bytes:
-    """Return the request as bytes, with ``Connection: close``: one thread must be free again."""
+    """Return the request as bytes that ask for the close behind the reply: one thread must be free again.
+
+    *Errors*: EngineError for what the wire cannot say.
+    """
+    return _render_http(request, address) if address.wire is Wire.HTTP else _encode(request, address)
+
+
+def _render_http(request: Request, address: Address) -> bytes:
     given = {name.lower() for name, _ in request.headers}
     host = f"[{address.host}]" if address.kind is AddressKind.TCP6 else address.host
     body = request.body or b""
@@ -94,13 +105,24 @@ def render(request: Request, address: Address) -> bytes:
     return "\r\n".join(lines).encode("latin-1") + body
 
 
+def _encode(request: Request, address: Address) -> bytes:
+    # Loaded where it is used: most subjects speak HTTP.
+    from prony import _engine
+
+    target, closing = encode_target(address), encode_request(replace(request, keep_alive=False))
+    try:
+        return _engine.encode_request(json.dumps(target), json.dumps(closing))
+    except _engine.EngineError as error:
+        raise EngineError(str(error)) from error
+
+
 def exchange(
     address: Address, request: Request, deadline_s: float, is_alive: Callable[[], bool] = lambda: True
 ) -> Reply:
     """Return the reply to one request. ``deadline_s`` is a time of ``time.monotonic``.
 
-    *Errors*: OSError (TimeoutError after the deadline), http.client.HTTPException when the reply is not HTTP,
-    NobodyThereError.
+    *Errors*: OSError (TimeoutError after the deadline), http.client.HTTPException when the reply is not of
+    the address's wire, NobodyThereError, EngineError for what the wire cannot say.
     """
     with connect(address, max(deadline_s - time.monotonic(), _SLICE_S)) as connection:
         connection.sendall(render(request, address))
@@ -116,13 +138,14 @@ def exchange(
                     raise
                 continue
             received += data
-            reply = _complete(bytes(received), request.method, ended=not data)
+            complete = _complete_http if address.wire is Wire.HTTP else _decode
+            reply = complete(bytes(received), address.wire, request.method, not data)
             if reply is not None:
                 return reply
     raise http.client.HTTPException(f"the reply is longer than {_LARGEST_REPLY_BYTES} bytes")
 
 
-def _complete(received: bytes, method: str, ended: bool) -> Reply | None:
+def _complete_http(received: bytes, _wire: Wire, method: str, ended: bool) -> Reply | None:
     """Return the reply if all of it is there. At the end of the stream it is, or never will be."""
     if not ended and b"\r\n\r\n" not in received:
         return None
@@ -136,3 +159,14 @@ def _complete(received: bytes, method: str, ended: bool) -> Reply | None:
         if not ended:
             return None
         raise
+
+
+def _decode(received: bytes, wire: Wire, method: str, ended: bool) -> Reply | None:
+    """As ``_complete_http``, of any wire."""
+    from prony import _engine
+
+    try:
+        reply = _engine.decode_reply(wire, method, received, ended)
+    except _engine.EngineError as error:
+        raise http.client.HTTPException(str(error)) from error
+    return Reply(*reply) if reply is not None else None

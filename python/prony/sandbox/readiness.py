@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from prony.errors import SubjectError
-from prony.model import Address, Launch, Request, Wire
+from prony.model import Address, Launch, Request
 from prony.sandbox.base import RunningSubject
 from prony.sandbox.exchange import NobodyThereError, connect, exchange
 from prony.sandbox.linux import in_network
@@ -81,7 +81,7 @@ def _attempt(subject: RunningSubject, launch: Launch, request: Request) -> Calla
 
     def once(deadline_s: float) -> str | None:
         try:
-            if not launch.readiness.http or launch.address.wire is not Wire.HTTP:
+            if not launch.readiness.http:
                 connect(launch.address, deadline_s - time.monotonic()).close()
                 return None
             reply = exchange(launch.address, request, deadline_s, lambda: subject.exit_reason() is None)
