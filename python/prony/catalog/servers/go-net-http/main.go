@@ -1,0 +1,32 @@
+// Command server answers like the app hello, with the standard library's HTTP server.
+package main
+
+import (
+	"flag"
+	"log"
+	"net/http"
+	"strconv"
+)
+
+var greeting = []byte("Hello, world!\n")
+
+func main() {
+	address := flag.String("address", "127.0.0.1:8000", "host and port to listen on")
+	idleTimeout := flag.Duration("idle-timeout", 0, "how long an idle connection is kept open; 0: without end")
+	noKeepAlive := flag.Bool("no-keep-alive", false, "close each connection after its reply")
+	flag.Parse()
+
+	server := &http.Server{Addr: *address, Handler: http.HandlerFunc(answer), IdleTimeout: *idleTimeout}
+	server.SetKeepAlivesEnabled(!*noKeepAlive)
+	log.Fatal(server.ListenAndServe())
+}
+
+func answer(writer http.ResponseWriter, request *http.Request) {
+	if request.URL.Path != "/" {
+		http.NotFound(writer, request)
+		return
+	}
+	writer.Header().Set("Content-Type", "text/plain")
+	writer.Header().Set("Content-Length", strconv.Itoa(len(greeting)))
+	writer.Write(greeting)
+}
