@@ -368,7 +368,8 @@ class Launch:
 
     ``files`` are written into the process's own folder, which is its working directory, before the start.
     ``services`` are started before it, the ``frontend`` after it: the load then goes to the frontend.
-    ``name`` tells them apart: ``server``, ``frontend``, or the service's.
+    ``name`` tells them apart: ``server``, ``frontend``, or the service's. ``folder``: another working
+    directory than its own folder.
     """
 
     command: tuple[str, ...]
@@ -379,6 +380,7 @@ class Launch:
     stop: StopRule = StopRule()
     roles: tuple[RoleRule, ...] = (RoleRule("server"),)
     name: str = "server"
+    folder: str | None = None
     services: tuple["Launch", ...] = ()
     frontend: "Launch | None" = None
 

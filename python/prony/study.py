@@ -241,8 +241,43 @@ def _record(
             entry, subject, subject.app.folder, cpus, programs=environment.shown_places
         ),
         sandbox={**asdict(facts), "network": "isolated" if facts.network == "own namespace" else "host"},
-        facts=asdict(declared_facts(entry, subject, cpus)),
+        facts=_facts(study.catalog, subject, ready.needs, environments, cpus),
     )
+
+
+def _facts(
+    catalog: Catalog,
+    subject: Subject,
+    needs: Needs,
+    environments: Mapping[str, Environment | Unavailable],
+    cpus: int,
+) -> Json:
+    """Return what the catalogue declares of what the load meets, and what else runs."""
+    server = catalog.server(subject.server)
+    declared = asdict(declared_facts(server, subject, cpus))
+    front = subject.frontend
+    entries = [server, *(catalog.service(name) for name in needs.services)]
+    found: Json = {
+        **declared,
+        "frontend": None,
+        "services": {name: _version(environments[one.key]) for name, one in needs.services.items()},
+    }
+    if front is not None and needs.frontend is not None:
+        entry = catalog.frontends[front.entry]
+        entries.append(entry)
+        found |= asdict(declared_facts(entry, front, cpus)) | {
+            "behind_it": declared,
+            "frontend": {
+                "name": front.name,
+                "version": _version(environments[needs.frontend.key]),
+                "settings": resolved_settings(entry, front, cpus),
+            },
+        }
+    return {**found, "remarks": {one.name: one.remark for one in entries if one.remark}}
+
+
+def _version(environment: Environment | Unavailable) -> str | None:
+    return environment.version if isinstance(environment, Environment) else None
 
 
 # --- before the first block -------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from prony.catalog.apps import BUILT_IN_APPS, load_apps
-from prony.catalog.entry import ServerEntry
+from prony.catalog.entry import HostEntry, ProcessEntry, SystemInstall
 from prony.catalog.launch import declared_facts
 from prony.catalog.loader import (
     BUILT_IN_FRONTENDS,
@@ -86,6 +86,12 @@ class TestEachLock:
 class TestEachEntry:
     def test_it_is_named_after_its_file(self, file):
         assert load_any(file).name == file.stem
+
+    def test_it_says_where_it_comes_from_and_which_version_is_there(self, file):
+        entry = load_any(file)
+        assert entry.upstream
+        assert entry.licence
+        assert not isinstance(entry.install, SystemInstall) or entry.install.version
 
     def test_what_it_builds_from_is_there(self, file):
         entry = load_any(file)
@@ -200,9 +206,11 @@ def test_the_listen_queue_is_the_servers_own_default(catalog, server, backlog):
     assert declared_facts(entry, subject, cpus=2).backlog == backlog
 
 
-def sources(entry: ServerEntry):
-    facts = entry.facts
+def sources(entry: ProcessEntry):
     yield from (setting.source for setting in entry.settings.values())
+    if not isinstance(entry, HostEntry):
+        return
+    facts = entry.facts
     yield from (facts.backlog.source, facts.concurrency.source)
     yield from (fact.source for fact in facts.keep_alive)
     yield from (caveat.source for caveat in facts.caveats)

@@ -164,13 +164,13 @@ def listed(*names):
 
 
 def test_the_script_lists_what_the_entries_say():
-    needed = {name for server in load_catalog().servers.values() for name in server.needs.debian}
+    needed = {name for entry in load_catalog().entries() for name in entry.needs.debian}
     assert set(listed().stdout.split()) == needed
     assert listed("wsgiref").stdout == ""
 
 
 def test_the_script_tells_an_unknown_server():
-    assert "there is no server `nothing`" in listed("nothing").stderr
+    assert "there is no server, frontend or service `nothing`" in listed("nothing").stderr
 
 
 def test_the_system_is_found_or_there_is_none():

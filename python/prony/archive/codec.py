@@ -10,6 +10,7 @@ error.
 
 import json
 from base64 import b64decode, b64encode
+from dataclasses import asdict
 from typing import Any
 
 from prony.archive.secrets import masked
@@ -22,6 +23,7 @@ from prony.model import (
     CountStop,
     DurationStop,
     EngineChoice,
+    Frontend,
     Interface,
     Json,
     Loop,
@@ -172,6 +174,7 @@ def _encode_app(app: App) -> Json:
         "requirements": list(app.requirements),
         "checks": checks,
         "environment_names": sorted(app.environment),
+        "services": list(app.services),
         "digest": app.digest,
     }
 
@@ -190,6 +193,7 @@ def _decode_app(value: Json) -> App:
         contract=Contract(checks),
         environment=dict.fromkeys(value["environment_names"], ""),
         digest=value["digest"],
+        services=tuple(value.get("services", ())),
     )
 
 
@@ -202,6 +206,7 @@ def encode_subject(subject: Subject) -> Json:
         "interface": subject.interface.value,
         "variant": subject.variant,
         "settings": dict(subject.settings),
+        "frontend": None if subject.frontend is None else asdict(subject.frontend),
     }
 
 
@@ -214,6 +219,8 @@ def decode_subject(value: Json) -> Subject:
         interface=Interface(value["interface"]),
         variant=value["variant"],
         settings=dict(value["settings"]),
+        # Archives of the first versions have none.
+        frontend=Frontend(**value["frontend"]) if value.get("frontend") else None,
     )
 
 

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from re import fullmatch
 from tempfile import mkdtemp
 
 from prony.catalog.access import first_unreadable
@@ -101,6 +102,8 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
 
     *Errors*: UsageError when the target is not of that form, or folder or module are not there.
     """
+    if interface is Interface.PSGI:
+        return _psgi_app(target, folder, contract, environment or {})
     module, colon, attribute = target.partition(":")
     if not colon or not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
         raise UsageError(
@@ -123,6 +126,23 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
         contract=contract,
         environment=dict(environment or {}),
         digest=folder_digest(folder),
+    )
+
+
+def _psgi_app(target: str, folder: Path, contract: Contract, environment: Mapping[str, str]) -> App:
+    file = folder.expanduser().absolute() / target
+    if not fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*\.psgi", file.name) or not file.is_file():
+        raise UsageError(
+            f"`{target}`: there is no such file; expected a PSGI application, such as `hello.psgi`"
+        )
+    return App(
+        name=_app_name(file.stem),
+        title=target,
+        folder=str(file.parent),
+        targets={Interface.PSGI: file.name},
+        contract=contract,
+        environment=dict(environment),
+        digest=folder_digest(file.parent),
     )
 
 

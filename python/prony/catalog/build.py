@@ -20,7 +20,7 @@ from prony.catalog.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.interpreter import Interpreter, choose_interpreter
 from prony.catalog.made import Making, NotMade, locked, make
-from prony.catalog.programs import find_programs, try_system
+from prony.catalog.programs import NOT_TOLD, find_programs, try_system
 from prony.catalog.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
 from prony.catalog.system import find_system, missing
 from prony.catalog.uv import Uv, cause, last_lines, open_uv
@@ -118,7 +118,8 @@ class Builder:
         if tried.version is None:
             lacking = missing(request.server.needs, find_system())
             return _needs(request, lacking) if lacking else Unavailable(request.key, tried.reason, "")
-        return Environment(request.key, tried.version, tried.interpreter, programs=tried.programs)
+        version = None if tried.version == NOT_TOLD else tried.version
+        return Environment(request.key, version, tried.interpreter, programs=tried.programs)
 
     def _values(self, request: EnvironmentRequest, found: Environment) -> Mapping[str, str]:
         app = {"app_dir": str(request.app_folder)} if request.app_folder else {}

@@ -23,12 +23,14 @@ from prony.units import parse_duration
 
 __all__ = [
     "AppEntry",
+    "BacklogFact",
     "BodyEntry",
     "BoolSetting",
     "Build",
     "CheckEntry",
     "ChoiceSetting",
     "Condition",
+    "ConcurrencyFact",
     "Conditional",
     "Facts",
     "FrontendEntry",
@@ -38,6 +40,7 @@ __all__ = [
     "Needs",
     "ProcessEntry",
     "PythonInstall",
+    "Role",
     "RepeatedBody",
     "ServerEntry",
     "ServiceEntry",
@@ -153,7 +156,7 @@ Argument = Annotated[
 
 
 def _step_kind(value: Any) -> str:
-    return "table" if isinstance(value, dict) else "list"
+    return "list" if isinstance(value, list | tuple) else "table"
 
 
 Command = Annotated[tuple[Line, ...], Field(min_length=1)]
@@ -211,11 +214,11 @@ class PythonInstall(_Install):
 class SystemInstall(_Install):
     """Nothing of its own: the system's programs serve. ``version`` shows that they work, and which they are.
 
-    ``interpreter``: what tells on what they run.
+    Without it they need only be there. ``interpreter``: what tells on what they run.
     """
 
     kind: Literal["system"]
-    version: Command
+    version: Command | None = None
     interpreter: Command | None = None
 
 
@@ -307,15 +310,20 @@ class StopEntry(_Part):
 
 
 class ProcessEntry(_Part):
-    """What runs beside or around an app: what all entries with a process have in common."""
+    """What runs beside or around an app: what all entries with a process have in common.
+
+    ``remark``: what every report must say of it. ``folder_is``: where the process works.
+    """
 
     name: Name
     title: Line
-    language: Literal["python", "perl", "c", "go", "java", "javascript", "rust"]
-    upstream: Url
-    licence: Line
+    remark: Line | None = None
+    language: Literal["python", "perl", "c", "go", "java", "javascript", "rust", "other"]
+    upstream: Url | None = None
+    licence: Line | None = None
     needs: Needs = Needs()
     install: Install
+    folder_is: Literal["run_dir", "app_dir"] = "run_dir"
     command: Annotated[tuple[Argument, ...], Field(min_length=1)]
     environment: dict[Variable, Line] = Field(default_factory=dict)
     settings: dict[Key, Setting] = Field(default_factory=dict)

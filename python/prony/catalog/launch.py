@@ -229,6 +229,7 @@ def _launch(  # noqa: PLR0913, PLR0917 - what all processes have in common
         stop=StopRule(entry.stop.signal, parse_duration(entry.stop.timeout)),
         roles=tuple(RoleRule(role.role, role.where, role.pattern) for role in entry.roles),
         name=name,
+        folder=seat.app_dir if entry.folder_is == "app_dir" else None,
     )
 
 

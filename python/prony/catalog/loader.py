@@ -3,7 +3,7 @@
 Must not know environments or users. Files are read when `load_catalog` is called, never at import.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -106,6 +106,12 @@ class Catalog:
         if name not in self.services:
             raise _unknown("service", name, self.services, f"services: {', '.join(self.services)}")
         return self.services[name]
+
+    def entries(self) -> Iterator[ProcessEntry]:
+        """Yield all servers, frontends and services."""
+        yield from self.servers.values()
+        yield from self.frontends.values()
+        yield from self.services.values()
 
     def processes(self, name: str) -> tuple[ProcessEntry, ...]:
         """Return the entries that a server's name stands for, perhaps behind a frontend: ``uwsgi@nginx``.

@@ -19,7 +19,10 @@ from prony.catalog.template import fill
 from prony.catalog.uv import cause, tool_environment
 from prony.runas import SUBJECT_PATH, RunAs
 
-__all__ = ["Tried", "find_programs", "number_in", "try_system"]
+__all__ = ["NOT_TOLD", "Tried", "find_programs", "number_in", "try_system"]
+
+NOT_TOLD = "not told"
+"""The version of what works and does not say which it is."""
 
 _EXECUTE = 1
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
@@ -29,7 +32,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)+")
 class Tried:
     """What came of trying the system's own installation of an entry.
 
-    ``version`` null: it does not work, and ``reason`` says why.
+    ``version`` null: it does not work, and ``reason`` says why; `NOT_TOLD`: it works, and that is all.
     """
 
     programs: Mapping[str, Path]
@@ -51,6 +54,8 @@ def try_system(entry: ProcessEntry, install: SystemInstall, user: RunAs, childre
     if absent:
         names = ", ".join(f"`{name}`" for name in absent)
         return Tried(programs, None, reason=f"the user `{user.name}` finds no program {names} to run")
+    if install.version is None:
+        return Tried(programs, NOT_TOLD)
     environment = tool_environment(user)
     texts = {name: str(path) for name, path in programs.items()}
     done = children.run([fill(word, texts) for word in install.version], environment, Path("/"))
@@ -61,7 +66,7 @@ def try_system(entry: ProcessEntry, install: SystemInstall, user: RunAs, childre
     if install.interpreter:
         told = children.run([fill(word, texts) for word in install.interpreter], environment, Path("/"))
         interpreter = (told.output.strip() or told.log.strip()).partition("\n")[0]
-    return Tried(programs, version or "not told", interpreter)
+    return Tried(programs, version or NOT_TOLD, interpreter)
 
 
 def number_in(text: str) -> str | None:

@@ -12,7 +12,7 @@ from prony.catalog.resolve import committed_lock
 from prony.catalog.system import find_system, missing
 from prony.runas import RunAs, resolve_user
 
-__all__ = ["lacks", "status"]
+__all__ = ["lacks", "status", "works"]
 
 
 def status(entry: ProcessEntry, user: RunAs | None = None) -> str:
@@ -40,12 +40,19 @@ def lacks(entry: ProcessEntry, user: RunAs) -> tuple[str, ...]:
     A package that is not installed is not missed where all programs are there and work.
     """
     lacking = missing(entry.needs, find_system())
+    if lacking and works(entry, user):
+        return ()
+    programs = find_programs(entry.install.programs, user)
+    return lacking or tuple(name for name in entry.install.programs if name not in programs)
+
+
+def works(entry: ProcessEntry, user: RunAs) -> bool:
+    """Return whether the system's own programs are there and say their version; false for all others."""
     install = entry.install
-    if lacking and isinstance(install, SystemInstall):
-        works = try_system(entry, install, user, Children(user)).version is not None
-        return () if works else lacking
-    programs = find_programs(install.programs, user)
-    return lacking or tuple(name for name in install.programs if name not in programs)
+    return (
+        isinstance(install, SystemInstall)
+        and try_system(entry, install, user, Children(user)).version is not None
+    )
 
 
 def _built(entry: ProcessEntry, user: RunAs) -> bool:

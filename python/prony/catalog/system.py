@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from prony.catalog.entry import Needs, ServerEntry
+from prony.catalog.entry import Needs, ProcessEntry
 
 __all__ = ["Advice", "Brew", "Debian", "Fedora", "ServerNeeds", "System", "advise", "find_system", "missing"]
 
@@ -132,20 +132,30 @@ class Advice:
     command: str | None
 
 
-def advise(entries: Iterable[ServerEntry], system: System | None) -> Advice:
-    """Return what ``entries`` need of the system, what of it is missing, and the command that installs it."""
-    found = tuple(_needs_of(entry, system) for entry in entries)
+def advise(
+    entries: Iterable[ProcessEntry],
+    system: System | None,
+    works: Callable[[ProcessEntry], bool] = lambda _entry: False,
+) -> Advice:
+    """Return what ``entries`` need of the system, what of it is missing, and the command that installs it.
+
+    ``works`` says whether one runs although the system knows nothing of its packages.
+    """
+    found = tuple(_needs_of(entry, system, works) for entry in entries)
     lacking = tuple(sorted({name for item in found for name in item.missing}))
     command = system.command(lacking) if system and lacking else None
     return Advice(system.name if system else None, found, lacking, command)
 
 
-def _needs_of(entry: ServerEntry, system: System | None) -> ServerNeeds:
+def _needs_of(
+    entry: ProcessEntry, system: System | None, works: Callable[[ProcessEntry], bool]
+) -> ServerNeeds:
     by_system: Mapping[str, tuple[str, ...]] = dict(entry.needs)
     names = by_system[system.name] if system else ()
     if not names and any(by_system.values()):
         return ServerNeeds(entry.name, entry.needs.debian, (), known=False)
-    return ServerNeeds(entry.name, names, missing(entry.needs, system))
+    lacking = missing(entry.needs, system)
+    return ServerNeeds(entry.name, names, () if lacking and works(entry) else lacking)
 
 
 def _as_root(command: str) -> str:

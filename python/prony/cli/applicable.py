@@ -1,6 +1,6 @@
 """Which options apply to what is asked for: one that would change nothing is refused, not ignored."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import typer
 
@@ -12,8 +12,9 @@ __all__ = ["given", "refuse_closed_loop_options", "refuse_options_of_another_run
 _OF_OWN_APP = (
     *("servers", "connections", "rate", "arrivals", "duration", "warmup", "timeout", "path", "method"),
     *("header", "body", "env", "env_file", "expect_status", "expect_body", "directory", "interface"),
-    *("requirements", "python"),
+    *("requirements", "python", "commands"),
 )
+_OF_APP_ALONE = ("servers", "interface", "requirements", "python")
 _OF_OPEN_LOOP = ("arrivals", "seed", "pacing")
 
 
@@ -31,7 +32,9 @@ def _is_typed(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def refuse_options_of_another_run(typed: Mapping[str, str], study: str | None, app: str | None) -> None:
+def refuse_options_of_another_run(
+    typed: Mapping[str, str], study: str | None, app: str | None, commands: Sequence[str] = ()
+) -> None:
     """Refuse what does not belong to the study, or to the own app, that is named.
 
     *Errors*: UsageError when both or neither is named, or for an option that would change nothing.
@@ -43,11 +46,13 @@ def refuse_options_of_another_run(typed: Mapping[str, str], study: str | None, a
         )
     if study is not None:
         _refuse_in_study(typed, study)
-    elif app is None:
+    elif app is None and not commands:
         raise UsageError(
-            "name a study, or your own app with `--app module:attribute`",
+            "name a study, or your own app with `--app module:attribute`, or a program with `--command`",
             hint="prony run embedded-servers; prony run --help",
         )
+    elif app is None and (wrong := [typed[name] for name in _OF_APP_ALONE if name in typed]):
+        raise UsageError(f"`{wrong[0]}`: is for an app on servers, and there is only `--command`")
     else:
         _refuse_with_app(typed)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from prony.catalog.entry import ProcessEntry
     from prony.catalog.loader import Catalog
 
 __all__ = ["EPILOG", "doctor"]
@@ -28,7 +30,9 @@ Examples:
 def doctor(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Servers, studies, or studies' files.", show_default=False),
+        typer.Argument(
+            metavar="NAME", help="Servers, frontends, apps, studies, or studies' files.", show_default=False
+        ),
     ] = None,
     catalog: Annotated[
         list[Path] | None, typer.Option(help="More catalogue entries: a file or a folder.")
@@ -37,13 +41,17 @@ def doctor(
 ) -> int:
     """Print which system packages servers lack and how to get them; change nothing. Exits 3 if any lack."""
     from prony.catalog.loader import load_catalog
+    from prony.catalog.status import works
     from prony.catalog.system import advise, find_system
     from prony.report.servers import advice_document, advice_json
     from prony.report.terminal import TerminalReporter
+    from prony.runas import resolve_user
 
     known = load_catalog(tuple(catalog or ()))
-    servers = dict.fromkeys(_servers(known, names) if names else known.servers)
-    advice = advise([known.server(name) for name in servers], find_system())
+    found = _entries(known, names) if names else known.entries()
+    advice = advise(
+        {entry.name: entry for entry in found}.values(), find_system(), partial(works, user=resolve_user())
+    )
     if as_json:
         typer.echo(json.dumps(advice_json(advice), indent=2))
     else:
@@ -51,20 +59,30 @@ def doctor(
     return ExitCode.COULD_NOT_MEASURE if advice.missing else ExitCode.DONE
 
 
-def _servers(known: "Catalog", names: Iterable[str]) -> Iterable[str]:
-    """Yield the entries that servers and studies stand for; a server's name wins."""
+def _entries(known: "Catalog", names: Iterable[str]) -> "Iterable[ProcessEntry]":
+    """Yield what servers, frontends, services, apps and studies stand for; a server's name wins."""
     for name in names:
-        try:
-            yield known.split(name)[0]
-        except UsageError as unknown:
-            yield from _of_study(known, name, unknown)
+        if name in known.frontends:
+            yield known.frontends[name]
+        elif name in known.services:
+            yield known.services[name]
+        elif name in known.apps:
+            yield from (known.service(service) for service in known.app(name).services)
+        else:
+            try:
+                yield from known.processes(name)
+            except UsageError as unknown:
+                yield from _of_study(known, name, unknown)
 
 
-def _of_study(known: "Catalog", name: str, unknown: UsageError) -> Iterable[str]:
+def _of_study(known: "Catalog", name: str, unknown: UsageError) -> "Iterable[ProcessEntry]":
     from prony.catalog.studies import built_in_studies, read_study
 
     if name not in built_in_studies() and not Path(name).is_file():
         raise UsageError(f"there is no server or study `{name}`", unknown.hint)
     document, _ = read_study(name)
     for part in document.subjects:
-        yield from (known.split(server)[0] for server in part.server)
+        for server in part.server:
+            yield from known.processes(server)
+        for app in part.app:
+            yield from (known.service(service) for service in known.app(app).services)

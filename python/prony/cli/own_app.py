@@ -21,9 +21,14 @@ __all__ = ["OwnApp", "plan_of_app", "variables"]
 
 @dataclass(frozen=True, slots=True)
 class OwnApp:
-    """The options that describe a user's own app and its load."""
+    """The options that describe a user's own app and its load.
 
-    app: str
+    ``app`` null: only ``commands``, programs that answer by themselves. ``request`` null: what the app's
+    contract asks first, which only a built-in app has, else ``GET /``.
+    """
+
+    app: str | None
+    commands: tuple[str, ...]
     interface: Interface | None
     folder: Path
     servers: tuple[str, ...]
@@ -34,35 +39,41 @@ class OwnApp:
     warmup_ns: int
     timeout_ns: int
     repeats: int
-    request: Request
+    request: Request | None
     expect_status: int | None
     expect_body: bytes | None
     environment: dict[str, str]
 
 
-def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> Plan:
-    """Return the plan of one app on several servers.
+def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tuple[Plan, Catalog]":
+    """Return the plan of one app on several servers, and the catalogue that has them all.
 
     *Errors*: UsageError when app or servers are not there, or do not fit.
     """
-    from prony.catalog.loader import with_app
+    from prony.catalog.apps import is_built_in
+    from prony.catalog.command import named_commands
+    from prony.catalog.loader import with_app, with_server
     from prony.plan import make_plan
 
-    wish = replace(wish, interface=_interface(wish, known))
-    app = _app(wish)
-    view = with_app(known, app)
+    commands = named_commands(wish.commands, wish.folder)
+    app = _app(wish, known)
+    view = with_app(known, app) if app.name not in known.apps or not is_built_in(app) else known
+    for entry in commands:
+        view = with_server(view, entry)
+    own = tuple(entry.name for entry in commands)
     # What the user wrote is the command line: it is kept verbatim, as a study's file is, but for secrets.
     text = shlex.join(["prony", *_without_values(sys.argv[1:])])
-    return make_plan(
-        _document(wish, app.name), text, view, replace(options, request=wish.request, profile=None)
-    )
+    document = _document(wish, app.name, own)
+    return make_plan(document, text, view, replace(options, request=wish.request, profile=None)), view
 
 
 def _interface(wish: OwnApp, known: "Catalog") -> Interface:
     """Return how the app is called: as was said, else by what the servers speak."""
     if wish.interface is not None:
         return wish.interface
-    spoken = {server: known.interfaces(server) for server in wish.servers}
+    if str(wish.app).endswith(".psgi"):
+        return Interface.PSGI
+    spoken = {server: known.interfaces(server.partition("@")[0]) for server in wish.servers}
     other = [server for server, speaks in spoken.items() if Interface.WSGI not in speaks]
     if other == list(spoken) and all(Interface.ASGI in speaks for speaks in spoken.values()):
         return Interface.ASGI
@@ -75,22 +86,41 @@ def _interface(wish: OwnApp, known: "Catalog") -> Interface:
     return Interface.WSGI
 
 
-def _app(wish: OwnApp) -> App:
+def _app(wish: OwnApp, known: "Catalog") -> App:
     from prony.catalog.apps import user_app
+    from prony.catalog.command import command_app
 
+    if wish.app is not None and wish.app in known.apps:
+        return _built_in(wish, known.apps[wish.app])
     expected = wish.expect_status is not None or wish.expect_body is not None
-    checks = (Check(wish.request, wish.expect_status, wish.expect_body),) if expected else ()
-    return user_app(
-        wish.app,
-        wish.folder,
-        wish.interface or Interface.WSGI,
-        contract=Contract(checks),
-        environment=wish.environment,
-    )
+    request = wish.request or Request()
+    contract = Contract((Check(request, wish.expect_status, wish.expect_body),) if expected else ())
+    if wish.app is None:
+        return command_app(wish.folder, contract, wish.environment)
+    interface = _interface(wish, known)
+    app = user_app(wish.app, wish.folder, interface, contract=contract, environment=wish.environment)
+    return replace(app, targets={**app.targets, Interface.NONE: ""}) if wish.commands else app
 
 
-def _document(wish: OwnApp, app_name: str) -> "StudyDocument":
+def _built_in(wish: OwnApp, app: App) -> App:
+    if wish.expect_status is not None or wish.expect_body is not None or wish.environment:
+        raise UsageError(
+            f"`{wish.app}` is a built-in app, whose contract says what it must answer",
+            hint="leave out --expect-status, --expect-body and --env; or name your own app, module:attribute",
+        )
+    return replace(app, targets={**app.targets, Interface.NONE: ""}) if wish.commands else app
+
+
+def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDocument":
     from prony.plan import ProfileDocument, StudyDocument, SubjectDocument, WorkloadDocument
+
+    subjects = []
+    if wish.app is not None:
+        subjects.append(SubjectDocument(server=wish.servers, app=(app_name,), interface=wish.interface))
+    if commands:
+        subjects.append(SubjectDocument(server=tuple(commands), app=(app_name,)))
+    servers = [*(wish.servers if wish.app is not None else ()), *commands]
+    what = wish.app or "one address"
 
     open_loop = wish.rate is not None
     load = WorkloadDocument(
@@ -104,9 +134,9 @@ def _document(wish: OwnApp, app_name: str) -> "StudyDocument":
     )
     return StudyDocument(
         name=re.sub(r"[^a-z0-9]+", "-", app_name.lower()).strip("-") or "app",
-        title=f"{wish.app} on {len(wish.servers)} server{'s' if len(wish.servers) != 1 else ''}",
-        question=f"Which server runs {wish.app} best?",
-        subjects=(SubjectDocument(server=wish.servers, app=(app_name,), interface=wish.interface),),
+        title=f"{what} on {len(servers)} server{'s' if len(servers) != 1 else ''}",
+        question=f"Which server runs {wish.app} best?" if wish.app else "Which command serves best?",
+        subjects=tuple(subjects),
         workloads=(load,),
         profiles={"custom": profile},
     )

@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +30,7 @@ from prony.model import Arrivals, Interface
 
 if TYPE_CHECKING:
     from prony.catalog.loader import Catalog
-    from prony.model import Plan, SandboxChoice
+    from prony.model import Plan, Request, SandboxChoice
     from prony.plan import PlanOptions, StudyDocument
     from prony.runas import RunAs
 
@@ -50,6 +50,12 @@ Examples:
   prony run --app shop:app --requirements requirements.txt --servers gunicorn,granian --rate 550
 
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=4 --dry-run
+
+  prony run --app shop.psgi --servers starman,twiggy,starman@nginx
+
+  prony run --app page-64k --servers gunicorn,uwsgi      a built-in app: a page of 64 KiB
+
+  prony run --command 'go=./shop {port}' --command 'node shop.js' --path /basket
 """
 
 # Years of measuring, even of the shortest trials.
@@ -85,7 +91,19 @@ def run(
         int, typer.Option(min=1, max=MAX_THREADS, help="Worker threads of the load engine.")
     ] = 1,
     app: Annotated[
-        str | None, typer.Option(help="Your application, module:attribute.", rich_help_panel=Panel)
+        str | None,
+        typer.Option(
+            help="Your application: module:attribute, a .psgi file, or the name of a built-in app.",
+            rich_help_panel=Panel,
+        ),
+    ] = None,
+    commands: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--command",
+            help="A program that listens on {port} (also in the variable PORT), NAME=PROGRAM ...; "
+            "may be repeated.",
+        ),
     ] = None,
     interface: Annotated[
         Interface | None,
@@ -161,7 +179,8 @@ def run(
     from prony.runas import resolve_user
     from prony.study import Study
 
-    refuse_options_of_another_run(given(context), study, app)
+    typed = given(context)
+    refuse_options_of_another_run(typed, study, app, commands or ())
     check_output(json_to)
     user = resolve_user(run_as)
     known = load_catalog(tuple(catalog or ()))
@@ -178,7 +197,8 @@ def run(
         plan = _plan_of_study(study, known, options)
     else:
         wish = OwnApp(
-            app=str(app),
+            app=app,
+            commands=tuple(commands or ()),
             interface=interface,
             folder=directory.expanduser().resolve(),
             servers=_servers(servers),
@@ -189,12 +209,14 @@ def run(
             warmup_ns=2_000_000_000 if warmup is None else wait_of("--warmup", warmup),
             timeout_ns=duration_of("--timeout", timeout),
             repeats=repeats or 3,
-            request=make_request(method, path, header or (), body, keep_alive=True),
+            request=_request(
+                typed, app, known, make_request(method, path, header or (), body, keep_alive=True)
+            ),
             expect_status=expect_status,
             expect_body=body_of("--expect-body", expect_body),
             environment=variables(env or (), env_file),
         )
-        plan = plan_of_app(wish, known, options)
+        plan, known = plan_of_app(wish, known, options)
     _check_settings(plan, options, known)
     _check_threads(plan)
     for option, file in (("--requirements", requirements), ("--python", python)):
@@ -243,7 +265,7 @@ def _check_names(study: str, document: "StudyDocument", known: "Catalog") -> Non
     try:
         for part in document.subjects:
             for server in part.server:
-                known.find(server)
+                known.processes(server)
             for app in part.app:
                 known.app(app)
     except UsageError as error:
@@ -270,6 +292,14 @@ def _settings(texts: Sequence[str]) -> dict[str, dict[str, int | str]]:
             raise UsageError(f"`--set {text}`: expected `server.key=value`, such as `gunicorn.workers=4`")
         found.setdefault(server, {})[key] = int(value) if re.fullmatch(r"-?\d+", value) else value
     return found
+
+
+def _request(
+    typed: Mapping[str, str], app: str | None, known: "Catalog", made: "Request"
+) -> "Request | None":
+    """Return what is asked: of a built-in app, unless the user says otherwise, its contract's first."""
+    said = any(name in typed for name in ("path", "method", "header", "body"))
+    return None if app in known.apps and not said else made
 
 
 def _servers(text: str) -> tuple[str, ...]:
@@ -316,6 +346,11 @@ def _check_settings(plan: "Plan", options: "PlanOptions", known: "Catalog") -> N
 
     subjects = plan.subjects()
     for server in options.settings:
+        if any(
+            subject.frontend and server in (subject.frontend.entry, subject.frontend.name)
+            for subject in subjects
+        ):
+            continue
         entry, variant = known.find(server)
         if not any(subject.server == entry.name and variant in ("", subject.variant) for subject in subjects):
             names = ", ".join(dict.fromkeys(subject.name.partition("+")[0] for subject in subjects))
@@ -323,6 +358,8 @@ def _check_settings(plan: "Plan", options: "PlanOptions", known: "Catalog") -> N
     cpus = len(placement_of(plan).server_cpus)
     for subject in subjects:
         resolved_settings(known.server(subject.server), subject, cpus)
+        if subject.frontend:
+            resolved_settings(known.frontends[subject.frontend.entry], subject.frontend, cpus)
 
 
 def _archive(plan: "Plan", out: Path | None) -> Path:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ import typer
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from prony.catalog.entry import ServerEntry
+    from prony.catalog.entry import ProcessEntry
     from prony.catalog.loader import Catalog
 
 __all__ = ["EPILOG", "servers"]
@@ -29,6 +30,10 @@ Examples:
   prony servers --check          install, start, ask, load and stop every one of them here
 
   prony servers --check gunicorn uvicorn-quiet    only these; `gunicorn` means its variants too
+
+  prony servers --check nginx starman@nginx       a frontend before its examples, and before one server
+
+  prony servers --check gunicorn --app django-postgres    around another built-in app
 
   prony servers --update gunicorn    the newest packages that its pins allow
 
@@ -54,6 +59,7 @@ def servers(
         bool,
         typer.Option("--check", help="Install, start, ask, load for 2 s and stop each; 3 unless all pass."),
     ] = False,
+    app: Annotated[str, typer.Option(help="Check with this built-in app.")] = "hello",
     update: Annotated[
         bool,
         typer.Option("--update", help="Resolve their locked packages anew, as far as pins leave it open."),
@@ -80,14 +86,20 @@ def servers(
     if update:
         return _update(known, names or ())
     if check:
-        return _check(known, names or (), run_as, share_cpus=share_cpus, as_json=as_json)
-    entries = [known.find(name)[0] for name in names] if names else list(known.servers.values())
+        wanted = _Wanted(tuple(names or ()), app, run_as, share_cpus)
+        return _check(known, wanted, as_json=as_json)
+    entries = [_entry(known, name) for name in names] if names else list(known.entries())
     if file is not None:
         typer.echo(_file_of(entries, file), nl=False)
     elif as_json:
         typer.echo(json.dumps([server_json(entry) for entry in entries], indent=2))
     else:
-        documents = [server_document(entry) for entry in entries] if names else [servers_document(entries)]
+        servers = list(known.servers.values())
+        documents = (
+            [server_document(entry) for entry in entries]
+            if names
+            else [servers_document(servers, [entry for entry in entries if entry not in servers])]
+        )
         for document in documents:
             TerminalReporter().write(document)
     return ExitCode.DONE
@@ -116,9 +128,26 @@ def _new(known: "Catalog", name: str) -> int:
     return ExitCode.DONE
 
 
-def _check(
-    known: "Catalog", names: Sequence[str], run_as: str | None, *, share_cpus: bool, as_json: bool
-) -> int:
+def _entry(known: "Catalog", name: str) -> "ProcessEntry":
+    """Return the entry of a server, a frontend or a service; a server's name wins."""
+    if name in known.frontends:
+        return known.frontends[name]
+    if name in known.services:
+        return known.services[name]
+    return known.processes(name)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is to be checked, and how."""
+
+    names: tuple[str, ...]
+    app: str
+    run_as: str | None
+    share_cpus: bool
+
+
+def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
     from prony.check import ServerCheck, check_servers, names_to_check
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
@@ -126,12 +155,15 @@ def _check(
     from prony.report.terminal import TerminalReporter
     from prony.runas import resolve_user
 
-    wanted = names_to_check(known, names)
+    wanted = names_to_check(known, choice.names)
     found: list[ServerCheck] = []
     status: int = ExitCode.DONE
     with terminate_as_interrupt(), StudyProgress(len(wanted), CHECK_S) as progress:
         try:
-            checks = check_servers(known, wanted, resolve_user(run_as), progress, share_cpus=share_cpus)
+            user = resolve_user(choice.run_as)
+            checks = check_servers(
+                known, wanted, user, progress, app=choice.app, share_cpus=choice.share_cpus
+            )
             # One by one: an interruption keeps what was found.
             for item in checks:
                 found.append(item)  # noqa: PERF402
@@ -145,8 +177,8 @@ def _check(
     return status or (ExitCode.DONE if passed else ExitCode.COULD_NOT_MEASURE)
 
 
-def _file_of(entries: "list[ServerEntry]", file: str) -> str:
-    files = entries[0].files if len(entries) == 1 else {}
+def _file_of(entries: "list[ProcessEntry]", file: str) -> str:
+    files = {**entries[0].files, **entries[0].templates} if len(entries) == 1 else {}
     if file not in files:
         raise UsageError(
             f"`--file {file}`: no such file; expected {' or '.join(files) or 'the name of one server first'}"

@@ -19,7 +19,9 @@ def listen_queue(evidence: Evidence) -> list[Finding]:
     if overflows <= 0:
         return []
     backlog = evidence.subject.facts.get("backlog") if evidence.subject else None
-    limit = f" of {backlog}" if backlog is not None else ""
+    behind = evidence.subject is not None and bool(evidence.subject.facts.get("frontend"))
+    # Behind a frontend there is another queue, and the kernel counts both in one.
+    limit = f" of {backlog}" if backlog is not None and not behind else ""
     ours = evidence.subject is None or evidence.subject.sandbox.get("network") != "host"
     sentence = (
         f"{overflows} connections arrived when the listen queue{limit} was full"

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from prony.catalog.entry import (
     Condition,
+    FrontendEntry,
+    HostEntry,
     IntSetting,
     KeepAliveFact,
     ProcessEntry,
@@ -13,7 +15,7 @@ from prony.catalog.entry import (
     SystemInstall,
 )
 from prony.catalog.expression import evaluate, names_in
-from prony.catalog.settings import holds
+from prony.catalog.settings import all_settings, holds
 from prony.catalog.status import status
 from prony.catalog.system import Advice, ServerNeeds
 from prony.check import ServerCheck
@@ -44,8 +46,11 @@ __all__ = [
 ]
 
 
-def servers_document(entries: Sequence[ServerEntry]) -> Document:
-    """Return a table of servers: what they speak, their version, and whether they can be measured here."""
+def servers_document(entries: Sequence[ServerEntry], others: Sequence[ProcessEntry] = ()) -> Document:
+    """Return a table of servers: what they speak, their version, and whether they can be measured here.
+
+    ``others``: the frontends and services.
+    """
     columns = (
         Column("server", text=True),
         Column("interface", text=True),
@@ -57,27 +62,65 @@ def servers_document(entries: Sequence[ServerEntry]) -> Document:
     hint = Paragraph(
         "prony servers NAME shows one server's facts and settings, with their sources.", Tone.QUIET
     )
-    return Document("Servers", (Section("", (Table(columns, rows), hint)),))
+    sections = [Section("", (Table(columns, rows), hint))]
+    if others:
+        beside = tuple(row for entry in others for row in _rows(entry))
+        columns = (Column("name", text=True), Column("kind", text=True), *columns[2:])
+        sections.append(Section("Frontends (server@frontend) and services", (Table(columns, beside),)))
+    return Document("Servers", tuple(sections))
 
 
-def _rows(entry: ServerEntry) -> Iterator[tuple[Cell, ...]]:
+def _kind(entry: ProcessEntry) -> str:
+    match entry:
+        case ServerEntry():
+            other = [wire for wire in entry.wires if wire != "http"]
+            return ", ".join([*entry.interfaces, *other])
+        case FrontendEntry():
+            return f"frontend: {', '.join(entry.forwards)}"
+    return "service"
+
+
+def _rows(entry: ProcessEntry) -> Iterator[tuple[Cell, ...]]:
     here = status(entry)
     tone = Tone.WARNING if here.startswith("needs") else Tone.GOOD if here == "ready" else Tone.PLAIN
-    spoken = ", ".join(entry.interfaces)
+    spoken = _kind(entry)
     yield Cell(entry.name), Cell(spoken), Cell(_pinned(entry)), Cell(here, tone), Cell(entry.title)
     for name, variant in entry.variants.items():
         yield Cell(f"{entry.name}-{name}"), Cell(spoken), Cell(""), Cell(here, tone), Cell(variant.title)
 
 
-def server_document(entry: ServerEntry) -> Document:
-    """Return all that the catalogue says of one server."""
-    facts = entry.facts
+def server_document(entry: ProcessEntry) -> Document:
+    """Return all that the catalogue says of one server, frontend or service."""
     needs = [f"{', '.join(names)} ({system})" for system, names in entry.needs if names]
     lines = (
         ("", f"version {_pinned(entry)}, {entry.licence}, {entry.upstream}"),
         *((("", f"needs of the system: {'; '.join(needs)}"),) if needs else ()),
-        ("", f"speaks {', '.join(entry.interfaces)} over {', '.join(entry.wires)}; here: {status(entry)}"),
+        ("", f"{_spoken(entry)}; here: {status(entry)}"),
+        *((("", entry.remark),) if entry.remark else ()),
     )
+    sections = [Section("", (Notes(lines),))]
+    if isinstance(entry, HostEntry):
+        sections += _facts(entry)
+    if entry.settings:
+        sections.append(Section("Settings", _settings(entry)))
+    if entry.variants:
+        items = tuple(("", f"{entry.name}-{name}: {item.title}") for name, item in entry.variants.items())
+        sections.append(Section("Variants", (Notes(items),)))
+    return Document(f"{entry.name}: {entry.title}", tuple(sections))
+
+
+def _spoken(entry: ProcessEntry) -> str:
+    match entry:
+        case ServerEntry():
+            by_itself = f", answers like {', '.join(entry.serves)}" if entry.serves else ""
+            return f"speaks {', '.join(entry.interfaces)} over {', '.join(entry.wires)}{by_itself}"
+        case FrontendEntry():
+            return f"passes requests on by {', '.join(entry.forwards)}"
+    return "runs beside a server"
+
+
+def _facts(entry: HostEntry) -> Iterator[Section]:
+    facts = entry.facts
     table = Table(
         (Column("fact", text=True), Column("value", text=True), Column("source", text=True)),
         (
@@ -100,26 +143,17 @@ def server_document(entry: ServerEntry) -> Document:
             ),
         ),
     )
-    sections = [Section("", (Notes(lines),)), Section("Facts", (table,))]
+    yield Section("Facts", (table,))
     if facts.caveats:
-        sections.append(
-            Section(
-                "Caveats", (Notes(tuple(("", f"{item.text} ({item.source})") for item in facts.caveats)),)
-            )
-        )
-    if entry.settings:
-        sections.append(Section("Settings", _settings(entry)))
-    if entry.variants:
-        items = tuple(("", f"{entry.name}-{name}: {item.title}") for name, item in entry.variants.items())
-        sections.append(Section("Variants", (Notes(items),)))
-    return Document(f"{entry.name}: {entry.title}", tuple(sections))
+        items = tuple(("", f"{item.text} ({item.source})") for item in facts.caveats)
+        yield Section("Caveats", (Notes(items),))
 
 
 def _fact(name: str, value: object, source: str) -> tuple[Cell, ...]:
     return Cell(name), Cell(str(value)), Cell(source, Tone.QUIET)
 
 
-def _valued(entry: ServerEntry, value: int | str, unit: str = "", when: Condition | None = None) -> str:
+def _valued(entry: HostEntry, value: int | str, unit: str = "", when: Condition | None = None) -> str:
     """Return a fact under the entry's defaults, and the settings that it comes from: ``2048 (backlog)``.
 
     Where a default is the server's own, depends on the machine, or is not what ``when`` asks of it, only
@@ -147,13 +181,13 @@ def _when(name: str, condition: Condition | None) -> str:
     )
 
 
-def _kept(entry: ServerEntry, fact: KeepAliveFact) -> str:
+def _kept(entry: HostEntry, fact: KeepAliveFact) -> str:
     if not fact.on:
         return "off"
     return "on" if fact.idle_s is None else f"on, idle for {_valued(entry, fact.idle_s, ' s', fact.when)}"
 
 
-def _settings(entry: ServerEntry) -> tuple[Block, ...]:
+def _settings(entry: ProcessEntry) -> tuple[Block, ...]:
     columns = (
         Column("setting"),
         Column("default", text=True),
@@ -162,7 +196,7 @@ def _settings(entry: ServerEntry) -> tuple[Block, ...]:
     )
     rows = tuple(
         (Cell(name), Cell(_default(setting)), Cell(_range(setting)), Cell(setting.doc))
-        for name, setting in entry.settings.items()
+        for name, setting in all_settings(entry).items()
     )
     first = next(iter(entry.settings))
     hint = Paragraph(f"Change one with --set {entry.name}.{first}=VALUE.", Tone.QUIET)
@@ -199,9 +233,9 @@ def _pinned(entry: ProcessEntry) -> str:
             return requirements[0].partition("==")[2] or requirements[0]
 
 
-def server_json(entry: ServerEntry) -> Json:
+def server_json(entry: ProcessEntry) -> Json:
     """Return all that the catalogue says of one server, as data, with its status here."""
-    found: Json = entry.model_dump(mode="json", by_alias=True, exclude={"files"})
+    found: Json = entry.model_dump(mode="json", by_alias=True, exclude={"files", "templates"})
     return {**found, "version": _pinned(entry), "status": status(entry)}
 
 
@@ -232,6 +266,7 @@ def _checks_table(checks: Sequence[ServerCheck]) -> Table:
     columns = (
         Column("server", text=True),
         Column("interface", text=True),
+        Column("wire", text=True),
         Column("version", text=True),
         Column("ready s"),
         Column("ok"),
@@ -248,6 +283,7 @@ def _check_row(item: ServerCheck) -> tuple[Cell, ...]:
     return (
         Cell(item.server),
         Cell(item.interface),
+        Cell(item.wire),
         Cell(item.version or "—"),
         Cell("—" if item.ready_s is None else f"{item.ready_s:.2f}"),
         Cell(format_count(item.ok) if loaded else "—"),
@@ -278,6 +314,7 @@ def check_json(item: ServerCheck) -> Json:
     return {
         "server": item.server,
         "interface": item.interface,
+        "wire": item.wire,
         "version": item.version,
         "interpreter": item.interpreter,
         "ready_s": item.ready_s,

@@ -184,13 +184,31 @@ def _unavailable(reading: Reading) -> Section | None:
 
 def _versions(reading: Reading) -> Iterator[str]:
     servers = {subject.name: subject.server for subject in reading.plan.subjects()}
-    known = {
-        servers.get(name, name): record.server_version
-        for name, record in reading.subjects.items()
-        if record.server_version
-    }
+    records = reading.subjects.items()
+    on = {record.interpreter for _, record in records if record.interpreter}
+    known: dict[str, str] = {}
+    remarks: dict[str, str] = {}
+    for name, record in records:
+        remarks |= record.facts.get("remarks") or {}
+        known |= {
+            service: version for service, version in (record.facts.get("services") or {}).items() if version
+        }
+        front = record.facts.get("frontend")
+        if front and front["version"]:
+            known[str(front["name"]).partition("-")[0]] = front["version"]
+        if record.server_version:
+            # One interpreter for all is told once.
+            other = len(on) > 1 and record.interpreter not in (None, "", record.server_version)
+            known[servers.get(name, name)] = record.server_version + (
+                f" on {record.interpreter}" if other else ""
+            )
     if known:
-        yield "Versions: " + ", ".join(f"{server} {version}" for server, version in known.items()) + "."
+        alike = f", on {next(iter(on))}" if len(on) == 1 and on - set(known.values()) else ""
+        yield (
+            "Versions: " + ", ".join(f"{server} {version}" for server, version in known.items()) + f"{alike}."
+        )
+    for server, remark in remarks.items():
+        yield f"{server}: {remark}."
 
 
 # --- notes ------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class ProcessSandbox:
             "name": launch.name,
             "command": list(launch.command),
             "environment": {**BASE_ENVIRONMENT, **own, **launch.environment},
-            "folder": folder,
+            "folder": launch.folder or folder,
         }
 
     def _not_started(self, failed: Json) -> SubjectError:
