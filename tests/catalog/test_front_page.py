@@ -21,7 +21,7 @@ settings.configure(
     ALLOWED_HOSTS=["*"],
     DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
     INSTALLED_APPS=["news"],
-    MIDDLEWARE=[],
+    MIDDLEWARE=["django.middleware.common.CommonMiddleware"],
     ROOT_URLCONF="news.urls",
     SECRET_KEY="not a secret",
     TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}],

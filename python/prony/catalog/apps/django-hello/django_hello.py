@@ -12,8 +12,13 @@ def hello(request):
 
 urlpatterns = [path("", hello)]
 
+# The middleware tells a reply's length, without which servers send it in chunks, or close the connection to end it.
 # The key signs nothing here: no sessions, no cookies, no forms.
 settings.configure(
-    ALLOWED_HOSTS=["*"], DEBUG=False, MIDDLEWARE=[], ROOT_URLCONF=__name__, SECRET_KEY="not a secret"
+    ALLOWED_HOSTS=["*"],
+    DEBUG=False,
+    MIDDLEWARE=["django.middleware.common.CommonMiddleware"],
+    ROOT_URLCONF=__name__,
+    SECRET_KEY="not a secret",
 )
 app = get_wsgi_application()

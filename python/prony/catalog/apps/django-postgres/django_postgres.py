@@ -9,6 +9,7 @@ import os
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
+# The middleware tells a reply's length, without which servers send it in chunks, or close the connection to end it.
 # The key signs nothing here: no sessions, no cookies, no forms.
 settings.configure(
     ALLOWED_HOSTS=["*"],
@@ -24,7 +25,7 @@ settings.configure(
     },
     DEBUG=False,
     INSTALLED_APPS=["news"],
-    MIDDLEWARE=[],
+    MIDDLEWARE=["django.middleware.common.CommonMiddleware"],
     ROOT_URLCONF="news.urls",
     SECRET_KEY="not a secret",
     TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}],
