@@ -62,7 +62,8 @@ def own(*arguments):
 
 def test_neither_study_nor_app_is_refused_with_examples_of_both(refused):
     assert refused() == (
-        "error: name a study, or your own app with `--app module:attribute`, or a program with `--command`\n\n"
+        "error: name a study, or your own app with `--app module:attribute`, "
+        "or a program with `--command`\n\n"
         "hint: prony run embedded-servers; prony run --help\n"
     )
 

@@ -267,12 +267,12 @@ def _checks_table(checks: Sequence[ServerCheck]) -> Table:
         Column("server", text=True),
         Column("interface", text=True),
         Column("wire", text=True),
-        Column("version", text=True),
         Column("ready s"),
         Column("ok"),
         Column("failed"),
-        Column("stopped", text=True),
         Column("passed", text=True),
+        Column("version", text=True),
+        Column("stopped", text=True),
     )
     return Table(columns, tuple(_check_row(item) for item in checks))
 
@@ -284,12 +284,12 @@ def _check_row(item: ServerCheck) -> tuple[Cell, ...]:
         Cell(item.server),
         Cell(item.interface),
         Cell(item.wire),
-        Cell(item.version or "—"),
         Cell("—" if item.ready_s is None else f"{item.ready_s:.2f}"),
         Cell(format_count(item.ok) if loaded else "—"),
         Cell(format_count(item.failed) if loaded else "—"),
-        Cell(_stopped(item)),
         verdict,
+        Cell(item.version or "—"),
+        Cell(_stopped(item)),
     )
 
 
