@@ -1,6 +1,9 @@
 """What an entry compiles or makes of its own files: once, of what it depends on, and whole or not at all."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -40,20 +43,23 @@ MAKE = 'echo made >> "$1/log"; cp "$1/text" "$2/server"\n'
 
 
 @pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunAs:
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents:
-        if parent.owner() != "root" or parent.name.startswith("pytest"):
-            parent.chmod(0o755)
-    monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
-    return resolve_user()
+def open_folder() -> Iterator[Path]:
+    # pytest's own temporary folder is closed to other users, as whom commands run when this runs as root.
+    with TemporaryDirectory(prefix="prony-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    file = tmp_path / "mine.toml"
+def user(open_folder: Path) -> RunAs:
+    return replace(resolve_user(), cache=open_folder / "cache")
+
+
+@pytest.fixture
+def file(open_folder: Path) -> Path:
+    file = open_folder / "mine.toml"
     file.write_text(ENTRY)
-    folder = tmp_path / "mine"
+    folder = open_folder / "mine"
     folder.mkdir()
     (folder / "make.sh").write_text(MAKE)
     (folder / "text").write_text("serve\n")
@@ -138,15 +144,15 @@ def test_what_does_not_say_its_version_does_not_work(file: Path, user: RunAs) ->
     assert found.reason == "`mine` does not work: cannot load"
 
 
-def test_a_services_product_depends_on_the_app(tmp_path: Path, file: Path, user: RunAs) -> None:
+def test_a_services_product_depends_on_the_app(open_folder: Path, file: Path, user: RunAs) -> None:
     text = ENTRY.replace('interfaces = ["none"]\nserves = ["hello"]\n', "variables = { KEY = '{port}' }\n")
     text = text.partition("[facts]")[0] + "[[roles]]" + text.partition("[[roles]]")[2]
     file.write_text(text.replace('"{build}/server" }', '"{app_dir}/seed" }'))
-    (tmp_path / "app").mkdir(mode=0o755)
-    (tmp_path / "app" / "seed").write_text("seed\n")
+    (open_folder / "app").mkdir(mode=0o755)
+    (open_folder / "app" / "seed").write_text("seed\n")
     entry = load_service(file)
     requests = [
-        EnvironmentRequest(digest, entry, app_folder=tmp_path / "app", app_digest=digest)
+        EnvironmentRequest(digest, entry, app_folder=open_folder / "app", app_digest=digest)
         for digest in ("one", "two")
     ]
     found = prepare(requests, user, lambda _: None)
@@ -158,21 +164,21 @@ def test_a_services_product_depends_on_the_app(tmp_path: Path, file: Path, user:
     assert (one.build / "read").read_text() == "seed\n"
 
 
-def test_programs_are_found_by_name_or_pattern(tmp_path: Path, user: RunAs) -> None:
+def test_programs_are_found_by_name_or_pattern(open_folder: Path, user: RunAs) -> None:
     for version in ("14", "15"):
-        folder = tmp_path / version / "bin"
+        folder = open_folder / version / "bin"
         folder.mkdir(parents=True)
         (folder / "initdb").write_text("#!/bin/sh\n")
         (folder / "initdb").chmod(0o755)
-    (tmp_path / "closed").write_text("")
+    (open_folder / "closed").write_text("")
     candidates = {
-        "initdb": ["no-such-program", f"{tmp_path}/*/bin/initdb"],
+        "initdb": ["no-such-program", f"{open_folder}/*/bin/initdb"],
         "sh": ["sh"],
-        "closed": [f"{tmp_path}/closed"],
+        "closed": [f"{open_folder}/closed"],
         "none": ["no-such-program"],
     }
     found = find_programs(candidates, user)
-    assert found["initdb"] == tmp_path / "15" / "bin" / "initdb"
+    assert found["initdb"] == open_folder / "15" / "bin" / "initdb"
     assert found["sh"].name == "sh"
     assert set(found) == {"initdb", "sh"}
 
