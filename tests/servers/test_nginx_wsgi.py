@@ -260,6 +260,7 @@ http {{
         listen 127.0.0.1:{port};
         location / {{ prony_wsgi application:app; }}
         location /plain/ {{ prony_wsgi application:plain; }}
+        location /limited/ {{ limit_rate 2m; prony_wsgi application:plain; }}
         location /missing/ {{ prony_wsgi no_such_module:app; }}
     }}
 }}
@@ -477,6 +478,11 @@ def test_what_is_written_comes_before_what_is_returned(server):
     response, body = server.reply("/written")
     assert body == bytes(4_000_000) + b"end"
     assert response.headers.get_all("X-Twice") == ["a", "b"]
+
+
+@pytest.mark.parametrize(("path", "size"), [("/limited/written", 4_000_003), ("/limited/stream", 24)])
+def test_a_reply_goes_on_under_a_limit_of_its_rate(server, path, size):
+    assert len(server.reply(path)[1]) == size
 
 
 def test_exc_info_replaces_a_reply_that_was_not_sent_yet(server):

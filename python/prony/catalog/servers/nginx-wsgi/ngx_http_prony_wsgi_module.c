@@ -626,7 +626,8 @@ prony_wsgi_writable(ngx_http_request_t *r)
         return;
     }
 
-    if (c->write->timer_set) {
+    /* With limit_rate the timer is that of the delay, which nothing else would end. */
+    if (c->write->timer_set && !c->write->delayed) {
         ngx_del_timer(c->write);
     }
 
