@@ -51,7 +51,8 @@ def words_of(entry):
 
 def is_asked_for(name, entry):
     """Return whether a placeholder or a setting reaches the process, or decides what does."""
-    conditions = {part.setting for part in entry.command if not isinstance(part, str)}
+    parts = [part for part in entry.command if not isinstance(part, str)]
+    conditions = {one.setting for part in parts for one in (part, part.also) if one}
     in_templates = {asked for text in entry.templates.values() for asked in names_in_template(text)}
     return f"{{{name}}}" in words_of(entry) or name in conditions | in_templates
 

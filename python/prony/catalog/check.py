@@ -116,7 +116,7 @@ def _variables(entry: ServiceEntry) -> Iterator[Problem]:
 
 
 def _templates(entry: ProcessEntry) -> Iterator[Problem]:
-    known = _known(entry) | all_settings(entry).keys()
+    known = _known(entry) | all_settings(entry).keys() | {"variables"}
     for name, text in entry.templates.items():
         place: Place = ("templates", name)
         if name in entry.files:
@@ -199,6 +199,8 @@ def _text(entry: ProcessEntry, place: Place, text: str, without: Iterable[str]) 
 
 
 def _condition(entry: ProcessEntry, place: Place, condition: Condition) -> Iterator[Problem]:
+    if condition.also is not None:
+        yield from _condition(entry, (*place[:-1], "and", "if"), condition.also)
     settings = all_settings(entry)
     setting = settings.get(condition.setting)
     if setting is None:

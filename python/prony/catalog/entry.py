@@ -131,12 +131,13 @@ SettingValue = Annotated[bool, Field(strict=True)] | Annotated[int, Field(strict
 class Condition(_Part):
     """Holds when the setting ``if`` has the value ``is``, or is ``above`` a number.
 
-    With neither it holds when the setting is on, or set at all.
+    With neither it holds when the setting is on, or set at all. ``and``: another that must hold too.
     """
 
     setting: Key = Field(alias="if")
     value: SettingValue | None = Field(default=None, alias="is")
     above: Annotated[int, Field(strict=True)] | None = None
+    also: "Condition | None" = Field(default=None, alias="and")
 
 
 class Conditional(Condition):

@@ -4,8 +4,8 @@ Pure: nothing is read or started. Must not know how environments are built.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from prony.catalog.apps import materialise_app
@@ -26,6 +26,8 @@ __all__ = [
     "Seat",
     "command_for_user",
     "declared_facts",
+    "file_for_user",
+    "frontend_command_for_user",
     "make_frontend",
     "make_launch",
     "make_service",
@@ -187,9 +189,58 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     program = arguments[0].removeprefix("/") if "{bin}" in str(entry.command[0]) else arguments[0]
     arguments = (program, *(argument.removeprefix("./") for argument in arguments[1:]))
     shown = _shown_environment(entry, subject, values)
-    names = [*entry.files, *entry.templates]
-    scripts = "".join(f"prony servers {entry.name} --file {name} > {name} && " for name in names)
-    return f"cd {shlex.quote(app_dir)} && {scripts}{shown}{shlex.join(arguments)}"
+    return f"cd {shlex.quote(app_dir)} && {_written_files(entry, subject)}{shown}{shlex.join(arguments)}"
+
+
+def frontend_command_for_user(
+    entry: FrontendEntry, subject: Subject, wire: Wire, cpus: int, programs: Mapping[str, str]
+) -> str:
+    """Return what a person types to start the subject's frontend before a server that speaks ``wire``.
+
+    The server is expected on port 8001.
+
+    *Errors*: UsageError as `make_frontend`.
+    """
+    frontend = subject.frontend or Frontend(entry.name)
+    settings = resolved_settings(entry, frontend, cpus)
+    seat = Seat(Address("127.0.0.1", 8000), ".", ".", cpus)
+    values: _Values = {**settings, **programs, **seat.values, **_named("", subject.interface)}
+    arguments = (argument.removeprefix("./") for argument in _arguments(entry.command, settings, values))
+    chosen = replace(frontend, settings={**frontend.settings, "wire": wire})
+    return f"{_written_files(entry, chosen, subject)}{shlex.join(arguments)}"
+
+
+def file_for_user(
+    entry: ProcessEntry, name: str, chosen: Mapping[str, int | str], values: Mapping[str, str], cpus: int
+) -> str:
+    """Return a file of the entry as a person needs it: a script as it stands, a template filled in.
+
+    ``chosen`` are settings that differ from the defaults; ``values`` what else a template may ask for.
+
+    *Errors*: UsageError for a file that there is not, or a setting that does not fit.
+    """
+    if name in entry.files:
+        return entry.files[name]
+    if name not in entry.templates:
+        known = " or ".join([*entry.files, *entry.templates]) or "none: it needs no file"
+        raise UsageError(f"`--file {name}`: `{entry.name}` has no such file; expected {known}")
+    settings = resolved_settings(entry, Frontend(entry.name, settings=chosen), cpus)
+    seat = Seat(Address("127.0.0.1", 8000), ".", ".", cpus)
+    return _rendered(entry, {**settings, **seat.values, **values}, entry.environment)[name]
+
+
+def _written_files(entry: ProcessEntry, chosen: Subject | Frontend, around: Subject | None = None) -> str:
+    """Return the part of a command that writes the entry's files, each as `file_for_user` gives it."""
+    preset = entry.variants[chosen.variant].settings if chosen.variant else {}
+    settings = "".join(
+        f" --set {shlex.quote(f'{entry.name}.{key}={_text(value)}')}"
+        for key, value in {**preset, **chosen.settings}.items()
+    )
+    subject = around or chosen
+    target = subject.app.targets.get(subject.interface, "") if isinstance(subject, Subject) else ""
+    more = settings + (f" --app {shlex.quote(target)}" if target else "")
+    names = [(name, "") for name in entry.files] + [(name, more) for name in entry.templates]
+    return "".join(f"prony servers {entry.name} --file {name}{told} > {name} && " for name, told in names)
 
 
 def declared_facts(entry: HostEntry, chosen: Subject | Frontend, cpus: int) -> DeclaredFacts:
@@ -224,7 +275,7 @@ def _launch(  # noqa: PLR0913, PLR0917 - what all processes have in common
         command=_arguments(entry.command, settings, values),
         address=seat.address,
         environment=environment,
-        files={**entry.files, **_rendered(entry, values)},
+        files={**entry.files, **_rendered(entry, values, environment)},
         readiness=Readiness(parse_duration(entry.readiness.timeout), http and entry.readiness.http),
         stop=StopRule(entry.stop.signal, parse_duration(entry.stop.timeout)),
         roles=tuple(RoleRule(role.role, role.where, role.pattern) for role in entry.roles),
@@ -233,10 +284,11 @@ def _launch(  # noqa: PLR0913, PLR0917 - what all processes have in common
     )
 
 
-def _rendered(entry: ProcessEntry, values: _Values) -> dict[str, str]:
+def _rendered(entry: ProcessEntry, values: _Values, environment: Iterable[str]) -> dict[str, str]:
     # A setting that nobody set and that has no default is none, which a template can ask.
     unset = dict.fromkeys(entry.settings)
-    return {name: render(text, {**unset, **values}) for name, text in entry.templates.items()}
+    known = {**unset, **values, "variables": sorted(environment)}
+    return {name: render(text, known) for name, text in entry.templates.items()}
 
 
 def _number(value: int | str | None, numbers: Mapping[str, int]) -> int | None:

@@ -123,6 +123,8 @@ def parse_value(key: str, setting: Setting, value: int | str, cpus: int) -> int 
 
 def holds(condition: Condition, values: Mapping[str, int | str]) -> bool:
     """Return whether ``condition`` holds under the resolved settings ``values``."""
+    if condition.also is not None and not holds(condition.also, values):
+        return False
     value = values.get(condition.setting)
     if condition.above is not None:
         return isinstance(value, int) and value > condition.above

@@ -46,7 +46,7 @@ def check_text_value(value: str) -> str | None:
     return None
 
 
-def render(text: str, values: Mapping[str, int | str | None]) -> str:
+def render(text: str, values: Mapping[str, object]) -> str:
     """Return a file's template with ``values`` in it.
 
     Jinja's sandbox keeps a template from reaching anything but these; a name without a value is an error.

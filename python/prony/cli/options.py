@@ -24,6 +24,7 @@ __all__ = [
     "make_request",
     "optional",
     "rate_of",
+    "settings_of",
     "wait_of",
     "write_output",
 ]
@@ -160,3 +161,18 @@ def write_output(text: str, where: str) -> None:
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise UsageError(f"cannot write `{where}`: {error.strerror}") from None
+
+
+def settings_of(texts: Sequence[str]) -> dict[str, dict[str, int | str]]:
+    """Return what ``--set server.key=value`` says, by server.
+
+    *Errors*: UsageError for a text of another form.
+    """
+    found: dict[str, dict[str, int | str]] = {}
+    for text in texts:
+        target, equals, value = text.partition("=")
+        server, dot, key = target.rpartition(".")
+        if not (equals and dot and server and key):
+            raise UsageError(f"`--set {text}`: expected `server.key=value`, such as `gunicorn.workers=4`")
+        found.setdefault(server, {})[key] = int(value) if re.fullmatch(r"-?\d+", value) else value
+    return found

@@ -50,14 +50,13 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tupl
 
     *Errors*: UsageError when app or servers are not there, or do not fit.
     """
-    from prony.catalog.apps import is_built_in
     from prony.catalog.command import named_commands
     from prony.catalog.loader import with_app, with_server
     from prony.plan import make_plan
 
     commands = named_commands(wish.commands, wish.folder)
     app = _app(wish, known)
-    view = with_app(known, app) if app.name not in known.apps or not is_built_in(app) else known
+    view = with_app(known, app)
     for entry in commands:
         view = with_server(view, entry)
     own = tuple(entry.name for entry in commands)

@@ -1,9 +1,8 @@
 """``prony run``: a study, a file, or a user's own app."""
 
 import os
-import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +21,7 @@ from prony.cli.options import (
     make_request,
     optional,
     rate_of,
+    settings_of,
     wait_of,
 )
 from prony.cli.own_app import OwnApp, plan_of_app, variables
@@ -190,8 +190,10 @@ def run(
         blocks=repeats,
         seed=seed,
         engine=EngineChoice(threads=engine_threads),
-        sandbox=_sandbox(net, share_cpus, run_as, own_app=app is not None),
-        settings=_settings(settings or ()),
+        sandbox=_sandbox(
+            net, share_cpus, run_as, own_app=study is None and (bool(commands) or app not in known.apps)
+        ),
+        settings=settings_of(settings or ()),
     )
     if study is not None:
         plan = _plan_of_study(study, known, options)
@@ -281,17 +283,6 @@ def _sandbox(net: Network | None, share_cpus: bool, run_as: str | None, own_app:
     # A user's app may need a database on the loopback: it is never taken away unasked.
     chosen = net or (Network.HOST if own_app else Network.ISOLATED)
     return SandboxChoice(network=chosen.value, share_cpus=share_cpus, run_as=run_as)
-
-
-def _settings(texts: Sequence[str]) -> dict[str, dict[str, int | str]]:
-    found: dict[str, dict[str, int | str]] = {}
-    for text in texts:
-        target, equals, value = text.partition("=")
-        server, dot, key = target.rpartition(".")
-        if not (equals and dot and server and key):
-            raise UsageError(f"`--set {text}`: expected `server.key=value`, such as `gunicorn.workers=4`")
-        found.setdefault(server, {})[key] = int(value) if re.fullmatch(r"-?\d+", value) else value
-    return found
 
 
 def _request(

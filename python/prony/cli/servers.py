@@ -59,7 +59,12 @@ def servers(
         bool,
         typer.Option("--check", help="Install, start, ask, load for 2 s and stop each; 3 unless all pass."),
     ] = False,
-    app: Annotated[str, typer.Option(help="Check with this built-in app.")] = "hello",
+    app: Annotated[
+        str, typer.Option(help="Check with this built-in app; with --file, your own module:attribute.")
+    ] = "hello",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="With --file: a setting, server.key=value.")
+    ] = None,
     update: Annotated[
         bool,
         typer.Option("--update", help="Resolve their locked packages anew, as far as pins leave it open."),
@@ -90,7 +95,7 @@ def servers(
         return _check(known, wanted, as_json=as_json)
     entries = [_entry(known, name) for name in names] if names else list(known.entries())
     if file is not None:
-        typer.echo(_file_of(entries, file), nl=False)
+        typer.echo(_file_of(entries, file, settings or (), app), nl=False)
     elif as_json:
         typer.echo(json.dumps([server_json(entry) for entry in entries], indent=2))
     else:
@@ -177,10 +182,24 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
     return status or (ExitCode.DONE if passed else ExitCode.COULD_NOT_MEASURE)
 
 
-def _file_of(entries: "list[ProcessEntry]", file: str) -> str:
-    files = {**entries[0].files, **entries[0].templates} if len(entries) == 1 else {}
-    if file not in files:
-        raise UsageError(
-            f"`--file {file}`: no such file; expected {' or '.join(files) or 'the name of one server first'}"
-        )
-    return files[file]
+def _file_of(entries: "list[ProcessEntry]", file: str, texts: Sequence[str], app: str) -> str:
+    from prony.catalog.launch import file_for_user
+    from prony.cli.options import settings_of
+    from prony.host import available_cpus
+
+    if len(entries) != 1:
+        raise UsageError(f"`--file {file}`: no such file; expected the name of one server first")
+    entry = entries[0]
+    target = app if ":" in app or app.endswith(".psgi") else "hello:app"
+    module, _, attribute = target.partition(":")
+    # What a template may ask for besides settings; the rest are programs, which are found by their names.
+    values = {
+        **{name: name for name in entry.install.programs},
+        **{"python": "python", "bin": "bin", "build": ".", "app": target, "module": module},
+        **{"attribute": attribute, "interface": "psgi" if app.endswith(".psgi") else "wsgi"},
+        **{"upstream_host": "127.0.0.1", "upstream_port": "8001", "wire": "http"},
+    }
+    chosen = settings_of(texts).get(entry.name, {})
+    wire = chosen.pop("wire", None) if hasattr(entry, "forwards") else None
+    values |= {"wire": str(wire)} if wire else {}
+    return file_for_user(entry, file, chosen, values, len(available_cpus()))
