@@ -5,7 +5,7 @@ trial around an app, in its sandbox, with the engine beside it. Must not know th
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Self
 
 from prony.analysis.summary import flat_account
 from prony.assembly import Needs, Site, assemble, needs_of, unavailable
-from prony.catalog.entry import ServerEntry
+from prony.catalog.entry import FrontendEntry, ServerEntry
 from prony.catalog.environment import Environment, Unavailable, prepare
 from prony.catalog.launch import materialise_app, spoken_wire
 from prony.catalog.loader import Catalog
@@ -124,14 +124,24 @@ def _singles(catalog: Catalog, name: str) -> Iterator[str]:
         yield name
     elif name in catalog.frontends:
         frontend = catalog.frontends[name]
-        for variant in ("", *frontend.variants):
-            for example in frontend.examples:
-                yield f"{example}@{name}{f'-{variant}' if variant else ''}"
+        yield from (f"{example}@{name}" for example in frontend.examples)
+        for variant in frontend.variants:
+            yield from (f"{example}@{name}-{variant}" for example in _one_a_wire(catalog, frontend))
     else:
         entry, variant = catalog.find(name)
         yield name
         if not variant:
             yield from (f"{entry.name}-{other}" for other in entry.variants)
+
+
+def _one_a_wire(catalog: Catalog, frontend: FrontendEntry) -> Iterable[str]:
+    """Return the first of the frontend's examples for each wire: its variants need no more."""
+    first: dict[Wire, str] = {}
+    for name in frontend.examples:
+        entry, variant = catalog.find(name)
+        preset = entry.variants[variant].settings if variant else {}
+        first.setdefault(Wire(str(preset.get("wire", entry.wires[0]))), name)
+    return first.values()
 
 
 def check_servers(  # noqa: PLR0913 - what a user may say of a check
