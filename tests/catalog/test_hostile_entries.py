@@ -4,17 +4,28 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.loader import load_catalog, load_server
+from prony.catalog.apps import load_apps
+from prony.catalog.loader import load_catalog, load_frontend, load_server, load_service
 from prony.errors import UsageError
 
 HOSTILE = Path(__file__).parent / "hostile"
-FILES = sorted(file for file in HOSTILE.glob("*.toml") if file.stem != "valid")
+VALID = ("valid", "frontend-valid", "service-valid")
+FILES = sorted(file for file in HOSTILE.glob("*.toml") if file.stem not in VALID)
+APPS = sorted(HOSTILE.glob("apps/*/app.toml"))
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def load(file):
+    """Read a file as what the beginning of its name says that it is."""
+    if file.name == "app.toml":
+        return load_apps(file)
+    kinds = {"frontend": load_frontend, "service": load_service}
+    return kinds.get(file.stem.partition("-")[0], load_server)(file)
+
+
+@pytest.mark.parametrize("file", [*FILES, *APPS], ids=lambda file: str(file.relative_to(HOSTILE)))
 def test_a_wrong_entry_is_refused_with_line_field_found_and_expected(file, update_golden):
     with pytest.raises(UsageError) as caught:
-        load_server(file)
+        load(file)
     said = caught.value.message.replace(f"{HOSTILE}/", "") + "\n"
     expected = file.with_suffix(".expected")
     if update_golden:
@@ -22,8 +33,9 @@ def test_a_wrong_entry_is_refused_with_line_field_found_and_expected(file, updat
     assert said == expected.read_text()
 
 
-def test_the_entry_that_the_wrong_ones_are_made_from_is_right():
-    assert load_server(HOSTILE / "valid.toml").name == "valid"
+@pytest.mark.parametrize("name", VALID)
+def test_the_entries_that_the_wrong_ones_are_made_from_are_right(name):
+    assert load(HOSTILE / f"{name}.toml").name == name
 
 
 def test_a_file_that_is_not_text_is_refused(tmp_path):

@@ -41,6 +41,7 @@ _TOO_FEW = "at least one"
 _PATTERNS = {
     "^[^\\x00": "one line of text without control characters",
     "^https?": "a web address",
+    "^3\\.(": "a minor version of CPython from 3.8 on, such as `3.8`",
     "^[a-z0-9]+(-": "a name of small letters, digits and single hyphens, at most 64 characters",
     "^[a-z][a-z0-9_]*$": "a key of small letters, digits and `_`, at most 64 characters",
     "^[A-Za-z0-9][A-Za-z0-9.+@_-]": "a package's name",
@@ -49,6 +50,7 @@ _PATTERNS = {
     "^[A-Za-z_][A-Za-z0-9_]*$": "the name of an environment variable",
     "^/": "a path that starts with `/`",
     "^[A-Z]+$": "an HTTP method in capitals",
+    "^[A-Za-z0-9-]+$": "a header's name",
 }
 
 
@@ -185,6 +187,10 @@ def _expected(kind: str, item: dict[str, Any]) -> str:
             return message.partition("expected ")[2] or message
         case "too_short":
             return _TOO_FEW
+        case "string_too_short":
+            return "a text that is not empty"
+        case "greater_than":
+            return f"more than {context['gt']}"
         case "greater_than_equal" | "less_than_equal" | "string_too_long":
             limit = context.get("le", context.get("max_length"))
             return f"at least {context['ge']}" if "ge" in context else f"at most {limit}"
