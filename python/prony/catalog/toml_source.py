@@ -33,6 +33,7 @@ _EXPECTED = {
     "tuple_type": "a list",
     "dict_type": "a table",
     "model_type": "a table",
+    "string_too_short": "a text that is not empty",
     "model_attributes_type": "a table",
 }
 
@@ -187,14 +188,16 @@ def _expected(kind: str, item: dict[str, Any]) -> str:
             return message.partition("expected ")[2] or message
         case "too_short":
             return _TOO_FEW
-        case "string_too_short":
-            return "a text that is not empty"
-        case "greater_than":
-            return f"more than {context['gt']}"
-        case "greater_than_equal" | "less_than_equal" | "string_too_long":
-            limit = context.get("le", context.get("max_length"))
-            return f"at least {context['ge']}" if "ge" in context else f"at most {limit}"
+        case "greater_than" | "greater_than_equal" | "less_than_equal" | "string_too_long":
+            return _limit(context)
     return _EXPECTED.get(kind) or str(item["msg"]).lower()
+
+
+def _limit(context: dict[str, Any]) -> str:
+    if "gt" in context:
+        return f"more than {context['gt']}"
+    limit = context.get("le", context.get("max_length"))
+    return f"at least {context['ge']}" if "ge" in context else f"at most {limit}"
 
 
 def _described(pattern: str) -> str:
