@@ -3,20 +3,27 @@
 Must not know how environments are built.
 """
 
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from prony.catalog.child import Children
 from prony.catalog.entry import ProcessEntry, PythonInstall, SystemInstall
+from prony.catalog.interpreter import is_there
 from prony.catalog.programs import find_programs, try_system
 from prony.catalog.resolve import committed_lock
-from prony.catalog.system import find_system, missing
+from prony.catalog.system import find_system, missing, wanted_python
 from prony.runas import RunAs, resolve_user
 
-__all__ = ["lacks", "status", "works"]
+__all__ = ["has_python", "installed_versions", "lacks", "status", "works"]
+
+
+# Programs that are asked for their version: each is a process of a tenth of a second.
+_AT_ONCE = 4
 
 
 def status(entry: ProcessEntry, user: RunAs | None = None) -> str:
-    """Return ``ready``, ``installable`` or ``needs: ...`` with the system's packages that are missing.
+    """Return ``ready``, ``installable`` or ``needs: ...`` with what of the system is missing.
 
     ``ready``: what it needs is there: for a Python server an environment with its own lock, in the cache of
     ``user``; what it builds has been built.
@@ -37,13 +44,31 @@ def status(entry: ProcessEntry, user: RunAs | None = None) -> str:
 def lacks(entry: ProcessEntry, user: RunAs) -> tuple[str, ...]:
     """Return the packages of the system that ``entry`` lacks; else the programs that are not there.
 
-    A package that is not installed is not missed where all programs are there and work.
+    A package that is not installed is not missed where all programs are there and work. A Python of its own
+    that is not there comes last.
     """
     lacking = missing(entry.needs, find_system())
     if lacking and works(entry, user):
         return ()
     programs = find_programs(entry.install.programs, user)
-    return lacking or tuple(name for name in entry.install.programs if name not in programs)
+    absent = lacking or tuple(name for name in entry.install.programs if name not in programs)
+    return absent if has_python(entry, user) else (*absent, *wanted_python(entry))
+
+
+def has_python(entry: ProcessEntry, user: RunAs) -> bool:
+    """Return whether the Python of its own that ``entry`` asks for is on this machine, or it asks for none."""
+    version = entry.install.python if isinstance(entry.install, PythonInstall) else None
+    return version is None or is_there(Children(user), user, version)
+
+
+def installed_versions(entries: Iterable[ProcessEntry], user: RunAs) -> Mapping[str, str]:
+    """Return the versions of those ``entries`` that are the system's own programs and work, by name."""
+    found = [(entry.name, entry, entry.install) for entry in entries]
+    asked = [(name, entry, install) for name, entry, install in found if isinstance(install, SystemInstall)]
+    children = Children(user)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        tried = pool.map(lambda one: try_system(one[1], one[2], user, children).version, asked)
+        return {name: version for (name, _, _), version in zip(asked, tried, strict=True) if version}
 
 
 def works(entry: ProcessEntry, user: RunAs) -> bool:

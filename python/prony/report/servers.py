@@ -1,6 +1,6 @@
 """The catalogue as documents: all servers in a table, all that is declared of one, and what checks found."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from prony.catalog.entry import (
     Condition,
@@ -16,7 +16,7 @@ from prony.catalog.entry import (
 )
 from prony.catalog.expression import evaluate, names_in
 from prony.catalog.settings import all_settings, holds
-from prony.catalog.status import status
+from prony.catalog.status import installed_versions, status
 from prony.catalog.system import Advice, ServerNeeds
 from prony.check import ServerCheck
 from prony.model import Json
@@ -33,6 +33,7 @@ from prony.report.document import (
     Tone,
 )
 from prony.report.words import class_words
+from prony.runas import resolve_user
 from prony.units import format_count
 
 __all__ = [
@@ -51,6 +52,7 @@ def servers_document(entries: Sequence[ServerEntry], others: Sequence[ProcessEnt
 
     ``others``: the frontends and services.
     """
+    versions = installed_versions([*entries, *others], resolve_user())
     columns = (
         Column("server", text=True),
         Column("interface", text=True),
@@ -58,13 +60,13 @@ def servers_document(entries: Sequence[ServerEntry], others: Sequence[ProcessEnt
         Column("here", text=True),
         Column("what it is", text=True),
     )
-    rows = tuple(row for entry in entries for row in _rows(entry))
+    rows = tuple(row for entry in entries for row in _rows(entry, versions))
     hint = Paragraph(
         "prony servers NAME shows one server's facts and settings, with their sources.", Tone.QUIET
     )
     sections = [Section("", (Table(columns, rows), hint))]
     if others:
-        beside = tuple(row for entry in others for row in _rows(entry))
+        beside = tuple(row for entry in others for row in _rows(entry, versions))
         columns = (Column("name", text=True), Column("kind", text=True), *columns[2:])
         sections.append(Section("Frontends (server@frontend) and services", (Table(columns, beside),)))
     return Document("Servers", tuple(sections))
@@ -80,11 +82,12 @@ def _kind(entry: ProcessEntry) -> str:
     return "service"
 
 
-def _rows(entry: ProcessEntry) -> Iterator[tuple[Cell, ...]]:
+def _rows(entry: ProcessEntry, versions: Mapping[str, str]) -> Iterator[tuple[Cell, ...]]:
     here = status(entry)
     tone = Tone.WARNING if here.startswith("needs") else Tone.GOOD if here == "ready" else Tone.PLAIN
     spoken = _kind(entry)
-    yield Cell(entry.name), Cell(spoken), Cell(_pinned(entry)), Cell(here, tone), Cell(entry.title)
+    version = versions.get(entry.name) or _pinned(entry)
+    yield Cell(entry.name), Cell(spoken), Cell(version), Cell(here, tone), Cell(entry.title)
     for name, variant in entry.variants.items():
         yield Cell(f"{entry.name}-{name}"), Cell(spoken), Cell(""), Cell(here, tone), Cell(variant.title)
 
@@ -92,8 +95,10 @@ def _rows(entry: ProcessEntry) -> Iterator[tuple[Cell, ...]]:
 def server_document(entry: ProcessEntry) -> Document:
     """Return all that the catalogue says of one server, frontend or service."""
     needs = [f"{', '.join(names)} ({system})" for system, names in entry.needs if names]
+    version = installed_versions([entry], resolve_user()).get(entry.name) or _pinned(entry)
+    facts = [f"version {version}", *(fact for fact in (entry.licence, entry.upstream) if fact)]
     lines = (
-        ("", f"version {_pinned(entry)}, {entry.licence}, {entry.upstream}"),
+        ("", ", ".join(facts)),
         *((("", f"needs of the system: {'; '.join(needs)}"),) if needs else ()),
         ("", f"{_spoken(entry)}; here: {status(entry)}"),
         *((("", entry.remark),) if entry.remark else ()),
@@ -106,7 +111,8 @@ def server_document(entry: ProcessEntry) -> Document:
     if entry.variants:
         items = tuple(("", f"{entry.name}-{name}: {item.title}") for name, item in entry.variants.items())
         sections.append(Section("Variants", (Notes(items),)))
-    return Document(f"{entry.name}: {entry.title}", tuple(sections))
+    told = entry.title.lower().startswith(f"{entry.name}:")
+    return Document(entry.title if told else f"{entry.name}: {entry.title}", tuple(sections))
 
 
 def _spoken(entry: ProcessEntry) -> str:
@@ -236,7 +242,8 @@ def _pinned(entry: ProcessEntry) -> str:
 def server_json(entry: ProcessEntry) -> Json:
     """Return all that the catalogue says of one server, as data, with its status here."""
     found: Json = entry.model_dump(mode="json", by_alias=True, exclude={"files", "templates"})
-    return {**found, "version": _pinned(entry), "status": status(entry)}
+    version = installed_versions([entry], resolve_user()).get(entry.name) or _pinned(entry)
+    return {**found, "version": version, "status": status(entry)}
 
 
 # --- checks -----------------------------------------------------------------------------------------------
@@ -343,9 +350,19 @@ def advice_document(advice: Advice) -> Document:
         blocks.append(Paragraph(text, Tone.WARNING))
     if advice.command:
         blocks += [Paragraph("To install what is missing:"), Command(advice.command)]
-    elif not unknown:
+    blocks += [Paragraph(_no_python(name), Tone.WARNING) for name in advice.pythons]
+    if not (advice.missing or unknown):
         blocks.append(Paragraph("Nothing is missing.", Tone.GOOD))
     return Document("What servers need of the system", (Section("", tuple(blocks)),))
+
+
+def _no_python(name: str) -> str:
+    version = name.rpartition(" ")[2]
+    return (
+        f"{name} is not on this machine: there is no python{version} on the PATH, in /usr/local/bin or in "
+        "/usr/bin, nor among what pyenv and uv have installed. The system's packages may not have it; "
+        f"`uv python install {version}` or `pyenv install {version}` brings it."
+    )
 
 
 def _needs_row(item: ServerNeeds) -> tuple[Cell, ...]:
