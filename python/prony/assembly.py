@@ -19,7 +19,7 @@ from prony.catalog.launch import (
     spoken_wire,
 )
 from prony.catalog.loader import Catalog
-from prony.catalog.resolve import built_in_requirements
+from prony.catalog.resolve import shared_requirements
 from prony.model import Address, Launch, Subject
 from prony.runas import RunAs
 
@@ -71,13 +71,17 @@ def needs_of(
     """
     app = subject.app
     built_in = is_built_in(app)
+    entry = catalog.server(subject.server)
+    common = shared_requirements(entry)
+    # Built-in apps share their server's environment, unless its Python may not have what they need; a user's
+    # app has one of its own.
+    shared = built_in and set(app.requirements) <= set(common)
     server = EnvironmentRequest(
-        # Built-in apps share their server's environment; a user's app has one of its own.
-        key=subject.server if built_in else f"{subject.server} for {app.name}",
-        server=catalog.server(subject.server),
-        # The environment serves all built-in apps: with an entry of the user's own, whose lock did not
+        key=subject.server if shared else f"{subject.server} for {app.name}",
+        server=entry,
+        # The environment serves all that share it: with an entry of the user's own, whose lock did not
         # come with Prony, it must be asked for what they need.
-        app_requirements=built_in_requirements() if built_in else app.requirements,
+        app_requirements=common if shared else app.requirements,
         requirements_file=None if built_in else requirements_file,
         python=None if built_in else python,
     )

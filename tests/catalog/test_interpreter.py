@@ -10,7 +10,14 @@ import pytest
 from prony.catalog import interpreter as module
 from prony.catalog.access import first_unreadable, may
 from prony.catalog.child import Children
-from prony.catalog.interpreter import candidates, choose_interpreter, probe
+from prony.catalog.interpreter import (
+    candidates,
+    choose_interpreter,
+    find_interpreter,
+    is_there,
+    located,
+    probe,
+)
 from prony.runas import RunAs, resolve_user
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: runs as another user")
@@ -104,3 +111,103 @@ def test_the_user_is_resolved_without_side_effects(tmp_path, monkeypatch):
     monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
     assert resolve_user().cache == tmp_path / "cache"
     assert not (tmp_path / "cache").exists()
+
+
+# --- an interpreter of a version that a server asks for ---------------------------------------------------
+
+# No machine has it: what is found is the test's own.
+VERSION = "3.99"
+
+
+def installed(prefix, version=f"{VERSION}.1", implementation="CPython"):
+    """Install what says that it is such an interpreter below ``prefix``; return its program."""
+    for folder in ("bin", "lib/python3.99", "include/python3.99"):
+        (prefix / folder).mkdir(parents=True)
+    (prefix / "lib/python3.99/os.py").touch()
+    (prefix / "include/python3.99/Python.h").touch()
+    program = prefix / "bin" / f"python{VERSION}"
+    program.write_text(f"""#!/bin/sh\necho "[\\"$0\\", \\"{implementation}\\", \\"{version}\\"]"\n""")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """A machine without such an interpreter: its folders for what is on the PATH and for a home."""
+    for name in ("PYENV_ROOT", "UV_PYTHON_INSTALL_DIR", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:{os.defpath}")
+    (tmp_path / "path").mkdir()
+    return tmp_path
+
+
+def test_a_version_that_is_not_there_is_not_found(machine, me):
+    assert located(VERSION, me) == ()
+    assert find_interpreter(Children(me), me, VERSION) is None
+    assert not is_there(Children(me), me, VERSION)
+
+
+def test_the_path_comes_first_then_pyenv_then_uv_and_the_newest_of_each(machine, me):
+    home = machine / "home"
+    expected = [
+        installed(machine / "opt"),
+        installed(home / ".pyenv/versions/3.99.18"),
+        installed(home / ".pyenv/versions/3.99.9"),
+        installed(home / ".local/share/uv/python/cpython-3.99.2-linux-x86_64-gnu"),
+    ]
+    installed(home / ".local/share/uv/python/cpython-3.99.3+freethreaded-linux-x86_64-gnu")
+    (machine / "path" / f"python{VERSION}").symlink_to(expected[0])
+    assert located(VERSION, me) == tuple(expected)
+    found = find_interpreter(Children(me), me, VERSION)
+    assert (found.path, found.name, found.version) == (expected[0], "CPython 3.99.1", (3, 99))
+
+
+@pytest.mark.parametrize(
+    ("variable", "prefix"),
+    [
+        ("PYENV_ROOT", "versions/3.99.1"),
+        ("UV_PYTHON_INSTALL_DIR", "cpython-3.99.1-linux"),
+        ("XDG_DATA_HOME", "uv/python/cpython-3.99.1-linux"),
+    ],
+)
+def test_other_places_of_pyenv_and_uv_are_looked_at(machine, me, monkeypatch, variable, prefix):
+    program = installed(machine / "elsewhere" / prefix)
+    monkeypatch.setenv(variable, str(machine / "elsewhere"))
+    assert located(VERSION, me) == (program,)
+
+
+def test_a_wrapper_script_is_no_interpreter(machine, me):
+    shim = machine / "path" / f"python{VERSION}"
+    shim.write_text("#!/bin/sh\nexit 127\n")
+    shim.chmod(0o755)
+    assert located(VERSION, me) == ()
+
+
+@pytest.mark.parametrize(("version", "implementation"), [("3.9.1", "CPython"), ("3.99.1", "PyPy")])
+def test_what_says_that_it_is_another_is_passed_over(machine, me, version, implementation):
+    installed(machine / "home/.pyenv/versions/3.99.2", version, implementation)
+    assert not is_there(Children(me), me, VERSION)
+    right = installed(machine / "home/.pyenv/versions/3.99.1")
+    assert find_interpreter(Children(me), me, VERSION).path == right
+
+
+@needs_root
+def test_one_that_is_closed_to_the_user_is_copied_with_its_headers(machine):
+    with TemporaryDirectory(prefix="prony-test-") as folder:
+        Path(folder).chmod(0o755)
+        user = RunAs("nobody", 65534, 65534, True, Path(folder) / "cache")
+        closed = installed(machine / "home/.pyenv/versions/3.99.1")
+        assert is_there(Children(user), user, VERSION)
+        assert not user.cache.exists()
+        found = find_interpreter(Children(user), user, VERSION)
+        assert found.path.is_relative_to(user.cache / "interpreters")
+        assert (found.path.parent.parent / "include/python3.99/Python.h").is_file()
+        assert find_interpreter(Children(user), user, VERSION) == found
+        # One that is open needs no copy.
+        with TemporaryDirectory(prefix="prony-test-") as other:
+            Path(other).chmod(0o755)
+            program = installed(Path(other) / "opt")
+            (machine / "path" / f"python{VERSION}").symlink_to(program)
+            assert find_interpreter(Children(user), user, VERSION).path == program
+        assert closed.is_file()

@@ -11,14 +11,14 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock as ThreadLock
 
 from prony.catalog.child import Children
 from prony.catalog.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable
-from prony.catalog.interpreter import Interpreter, choose_interpreter
+from prony.catalog.interpreter import Interpreter, choose_interpreter, find_interpreter
 from prony.catalog.made import Making, NotMade, locked, make
 from prony.catalog.programs import NOT_TOLD, find_programs, try_system
 from prony.catalog.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
@@ -50,6 +50,15 @@ print(json.dumps({"missing": missing, "packages": packages, "interpreter": inter
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Recipe:
+    """What a virtual environment is made with, on and of."""
+
+    uv: Uv
+    interpreter: Interpreter
+    lock: Lock
+
+
 class Builder:
     """Finds or builds environments for one user; safe to use from several threads."""
 
@@ -57,7 +66,8 @@ class Builder:
         self._user = user
         self._children = Children(user)
         self._lock = ThreadLock()
-        self._tools: tuple[Uv, Interpreter] | None = None
+        self._uv: Uv | None = None
+        self._interpreters: dict[str | None, Interpreter | None] = {}
 
     def end(self) -> None:
         """Kill what is still being built, and build nothing more."""
@@ -102,14 +112,18 @@ class Builder:
         elif lacking:
             return _needs(request, lacking)
         else:
-            uv, interpreter = self._ready_tools()
+            interpreter = self._interpreter(install)
+            if interpreter is None:
+                return _needs_python(request, install)
+            uv = self._ready_uv()
             lock = self._chosen_lock(request, install, uv, interpreter)
             if isinstance(lock, Unresolved):
                 return Unavailable(request.key, lock.reason, lock.log)
             folder = self._user.cache / "environments" / environment_name(request.server, lock, interpreter)
+            recipe = _Recipe(uv, interpreter, lock)
             with locked(folder, self._children):
                 found = _marked(request, install, folder, lock) or self._built(
-                    request, install, folder, lock, on_build
+                    request, install, folder, recipe, on_build
                 )
         return replace(found, programs=programs) if isinstance(found, Environment) else found
 
@@ -125,15 +139,24 @@ class Builder:
         app = {"app_dir": str(request.app_folder)} if request.app_folder else {}
         return {**found.places, **app}
 
-    def _ready_tools(self) -> tuple[Uv, Interpreter]:
+    def _ready_uv(self) -> Uv:
         with self._lock:
-            if self._tools is None:
+            if self._uv is None:
+                self._uv = open_uv(self._user, self._children)
+            return self._uv
+
+    def _interpreter(self, install: PythonInstall) -> Interpreter | None:
+        """Return the interpreter for ``install``; null where it asks for one that is not here."""
+        version = install.python
+        with self._lock:
+            if version not in self._interpreters:
                 self._user.cache.mkdir(parents=True, exist_ok=True)
-                self._tools = (
-                    open_uv(self._user, self._children),
-                    choose_interpreter(self._children, self._user),
+                self._interpreters[version] = (
+                    find_interpreter(self._children, self._user, version)
+                    if version
+                    else choose_interpreter(self._children, self._user)
                 )
-            return self._tools
+            return self._interpreters[version]
 
     def _chosen_lock(
         self, request: EnvironmentRequest, install: PythonInstall, uv: Uv, interpreter: Interpreter
@@ -150,7 +173,7 @@ class Builder:
         request: EnvironmentRequest,
         install: PythonInstall,
         folder: Path,
-        lock: Lock,
+        recipe: _Recipe,
         on_build: Callable[[], None],
     ) -> Environment | Unavailable:
         on_build()
@@ -159,10 +182,10 @@ class Builder:
         folder.mkdir()
         folder.chmod(0o755)
         lock_file = folder / "lock.txt"
-        lock_file.write_text(lock.text)
+        lock_file.write_text(recipe.lock.text)
         lock_file.chmod(0o644)
         venv = own_folder(folder / "venv", self._user)
-        found = self._filled(request, install, venv, lock_file, lock)
+        found = self._filled(request, install, venv, lock_file, recipe)
         if isinstance(found, Unavailable):
             shutil.rmtree(folder)
         else:
@@ -170,12 +193,17 @@ class Builder:
         return found
 
     def _filled(
-        self, request: EnvironmentRequest, install: PythonInstall, venv: Path, lock_file: Path, lock: Lock
+        self,
+        request: EnvironmentRequest,
+        install: PythonInstall,
+        venv: Path,
+        lock_file: Path,
+        recipe: _Recipe,
     ) -> Environment | Unavailable:
-        uv, interpreter = self._ready_tools()
         python = venv / "bin" / "python"
-        create = ["venv", "--allow-existing", "--no-project", "--python", str(interpreter.path), str(venv)]
-        hashes = ["--require-hashes"] if lock.hashed else []
+        interpreter = str(recipe.interpreter.path)
+        create = ["venv", "--allow-existing", "--no-project", "--python", interpreter, str(venv)]
+        hashes = ["--require-hashes"] if recipe.lock.hashed else []
         # Trials forbid writing bytecode, so that the first is no slower than the others: it is written here.
         fill = [
             "pip",
@@ -187,13 +215,13 @@ class Builder:
             *hashes,
         ]
         for command in (create, [*fill, str(lock_file)]):
-            done = uv.run(*command)
+            done = recipe.uv.run(*command)
             if not done.ok:
                 log = last_lines(done)
                 return Unavailable(
                     request.key, f"`{request.server.name}` cannot be installed: {cause(done)}", log
                 )
-        return self._tried(request, install, python, lock.digest)
+        return self._tried(request, install, python, recipe.lock.digest)
 
     def _own(
         self, request: EnvironmentRequest, install: PythonInstall, given: Path
@@ -207,7 +235,7 @@ class Builder:
             )
         found = self._tried(request, install, python, "")
         if isinstance(found, Environment):
-            return found
+            return _on_its_python(found, request, install)
         wanted = " ".join(f"'{requirement}'" for requirement in install.requirements)
         reason = f"{found.reason}; install it there: {python} -m pip install {wanted}"
         return Unavailable(found.key, reason, found.log)
@@ -287,6 +315,26 @@ def _needs(request: EnvironmentRequest, lacking: Sequence[str]) -> Unavailable:
     name = request.server.name
     how = f"`prony doctor {name}` says how to install it"
     return Unavailable(request.key, f"`{name}` needs {', '.join(lacking)} of the system; {how}", "")
+
+
+def _needs_python(request: EnvironmentRequest, install: PythonInstall) -> Unavailable:
+    name = request.server.name
+    where = f"`prony doctor {name}` says where it is looked for"
+    return Unavailable(
+        request.key, f"`{name}` needs CPython {install.python}, which is not on this machine; {where}", ""
+    )
+
+
+def _on_its_python(
+    found: Environment, request: EnvironmentRequest, install: PythonInstall
+) -> Environment | Unavailable:
+    """Return a user's own environment, unless the server asks for another Python than it has."""
+    if install.python is None or found.interpreter.startswith(f"CPython {install.python}."):
+        return found
+    name, its = request.server.name, found.interpreter
+    return Unavailable(
+        request.key, f"`{name}` needs CPython {install.python}, and `{found.python}` is {its}", ""
+    )
 
 
 def _made_from(request: EnvironmentRequest, found: Environment) -> str:

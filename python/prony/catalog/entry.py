@@ -67,6 +67,8 @@ Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=
 # Names that no command line takes for an option; apt takes a hyphen at the end for "remove".
 Package = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+@_-]*[A-Za-z0-9+]$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+# From 3.8 on: what Prony asks of every environment, importlib.metadata, came with it.
+PythonVersion = Annotated[str, StringConstraints(pattern=r"^3\.([89]|[1-9][0-9])$")]
 Signal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"]
 
 
@@ -203,10 +205,12 @@ class PythonInstall(_Install):
     """Pinned requirements in a virtual environment of the server's own.
 
     ``overrides`` take the place of what its packages ask for. ``imports`` are the modules that must be
-    importable where a user's own environment is taken.
+    importable where a user's own environment is taken. ``python``: the minor version of CPython that it
+    needs, such as ``3.8``; absent: the one that environments are built on.
     """
 
     kind: Literal["python"]
+    python: PythonVersion | None = None
     requirements: tuple[Line, ...]
     overrides: tuple[Line, ...] = ()
     imports: tuple[Line, ...] = ()

@@ -1,12 +1,13 @@
 """The Python interpreter that environments are built on: one that the user servers run as can reach and run.
 
-Whether it can is tried, not guessed: the candidate is started as that user. Must not know servers or
-packages.
+Whether it can is tried, not guessed: the candidate is started as that user, and never as another. One that is
+closed to that user is copied to where it is not. Must not know servers or packages.
 """
 
 import hashlib
 import json
 import os
+import pwd
 import re
 import shutil
 import sys
@@ -14,14 +15,27 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from prony.catalog.access import first_unreadable
 from prony.catalog.child import Children
 from prony.errors import HostError
 from prony.runas import RunAs
 
-__all__ = ["OLDEST", "Interpreter", "candidates", "choose_interpreter", "probe"]
+__all__ = [
+    "OLDEST",
+    "Interpreter",
+    "candidates",
+    "choose_interpreter",
+    "find_interpreter",
+    "is_there",
+    "located",
+    "probe",
+]
 
 # The oldest that the catalogue's locks are resolved for.
 OLDEST = (3, 11)
+
+# Part of every copy's name: raised when copies are made in another way.
+_LAYOUT = "2"
 
 _PROGRAM = re.compile(r"python3\.(\d+)")
 
@@ -64,6 +78,47 @@ def choose_interpreter(children: Children, user: RunAs) -> Interpreter:
     return found
 
 
+def find_interpreter(children: Children, user: RunAs, version: str) -> Interpreter | None:
+    """Return a CPython of the minor ``version``, such as ``3.8``; null: this machine has none.
+
+    The first that ``user`` can run; else a copy in the cache of the first that is closed to it. Nothing is
+    installed.
+
+    *Errors*: HostError when the copy cannot be written.
+    """
+    paths = located(version, user)
+    for path in paths:
+        found = probe(children, path)
+        if _is(found, version):
+            return found
+    for path in paths:
+        if first_unreadable(path, user):
+            found = probe(children, _copy(path.parent.parent, path, user))
+            if _is(found, version):
+                return found
+    return None
+
+
+def is_there(children: Children, user: RunAs, version: str) -> bool:
+    """Return whether `find_interpreter` has something to find; one that is to be copied is taken on trust."""
+    return any(
+        first_unreadable(path, user) is not None or _is(probe(children, path), version)
+        for path in located(version, user)
+    )
+
+
+def located(version: str, user: RunAs) -> tuple[Path, ...]:
+    """Return where this machine has a Python of the minor ``version``, whether ``user`` can run it or not.
+
+    ``python3.8`` on the PATH, in `/usr/local/bin` and in `/usr/bin`; then what pyenv and uv have installed
+    for the caller and for ``user``, newest first. What has no library beside it, as a wrapper script, is left
+    out.
+    """
+    named = [folder / f"python{version}" for folder in _program_folders()]
+    found = (Path(os.path.realpath(path)) for path in (*named, *_managed(version, user)))
+    return tuple(dict.fromkeys(path for path in found if _has_library(path, version)))
+
+
 def candidates(folders: Iterable[Path]) -> tuple[Path, ...]:
     """Return the interpreters ``python3.N`` in ``folders``, newest first, none older than 3.11."""
     found: dict[Path, int] = {}
@@ -89,6 +144,43 @@ def probe(children: Children, path: Path) -> Interpreter | None:
     return Interpreter(Path(base), f"{implementation} {version}", (major, minor))
 
 
+def _is(found: Interpreter | None, version: str) -> bool:
+    return found is not None and found.name.startswith(f"CPython {version}.")
+
+
+def _managed(version: str, user: RunAs) -> Iterator[Path]:
+    """Yield what pyenv and uv have installed. *Source*: pyenv README; uv, Storage, Python versions."""
+    for home in dict.fromkeys((Path.home(), *_home_of(user))):
+        data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+        pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
+        uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
+        folders = [*pyenv.glob(f"versions/{version}.*"), *uv.glob(f"cpython-{version}.*")]
+        # With a `+` are builds of another kind, such as without the interpreter's lock.
+        plain = [folder for folder in folders if "+" not in folder.name]
+        yield from (folder / "bin" / f"python{version}" for folder in sorted(plain, key=_patch, reverse=True))
+
+
+def _patch(folder: Path) -> tuple[int, ...]:
+    """Return the version in a folder's name, as numbers: of `3.8.18`, of `cpython-3.8.20-linux`."""
+    number = re.search(r"\d+(\.\d+)+", folder.name)
+    return tuple(int(part) for part in number.group().split(".")) if number else ()
+
+
+def _home_of(user: RunAs) -> Iterator[Path]:
+    try:
+        yield Path(pwd.getpwnam(user.name).pw_dir)
+    except KeyError:
+        return
+
+
+def _has_library(program: Path, version: str) -> bool:
+    prefix = program.parent.parent
+    return os.path.isfile(program) and any(  # noqa: PTH113 - a closed folder is an answer, not an error
+        os.path.isfile(prefix / library / f"python{version}" / "os.py")  # noqa: PTH113
+        for library in ("lib", "lib64")
+    )
+
+
 def _program_folders() -> Iterator[Path]:
     for name in [*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/bin", "/usr/bin"]:
         if name.startswith("/"):
@@ -104,7 +196,9 @@ def _programs(folder: Path) -> Iterable[Path]:
 
 def _copy(prefix: Path, program: Path, user: RunAs) -> Path:
     """Return the interpreter in a copy of ``prefix`` in the cache, of hard links where that is possible."""
-    key = hashlib.sha256(f"{prefix} {sys.version}".encode()).hexdigest()[:16]
+    status = program.stat()
+    parts = (_LAYOUT, prefix, program.name, status.st_size, status.st_mtime_ns)
+    key = hashlib.sha256(" ".join(map(str, parts)).encode()).hexdigest()[:16]
     target = user.cache / "interpreters" / key
     if not target.is_dir():
         draft = target.with_name(f".draft-{key}-{os.getpid()}")
@@ -115,6 +209,8 @@ def _copy(prefix: Path, program: Path, user: RunAs) -> Path:
             draft.rename(target)
         except OSError as error:
             shutil.rmtree(draft, ignore_errors=True)
+            if target.is_dir():  # another Prony was quicker
+                return target / "bin" / program.name
             raise HostError(
                 f"cannot copy the interpreter `{program}` to `{target}`: {error.strerror}",
                 hint="install Python for all users, or choose another place with the variable PRONY_CACHE",
@@ -126,6 +222,9 @@ def _fill(folder: Path, prefix: Path, program: Path) -> None:
     # Bytecode is kept: trials write none, and a library without it is compiled anew at every start.
     unneeded = shutil.ignore_patterns("site-packages", "test", "*.a", "pkgconfig")
     shutil.copytree(prefix / "lib", folder / "lib", symlinks=True, ignore=unneeded, copy_function=_link)
+    # What is compiled for an environment asks for the headers.
+    if (prefix / "include").is_dir():
+        shutil.copytree(prefix / "include", folder / "include", symlinks=True, copy_function=_link)
     copy = folder / "bin" / program.name
     copy.write_bytes(_relocated(program.read_bytes(), prefix))
     for path, mode in ((folder, 0o755), (folder / "bin", 0o755), (copy, 0o755)):

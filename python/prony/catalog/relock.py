@@ -1,7 +1,8 @@
 """Rewrites the committed locks: ``python -m prony.catalog.relock [server ...]``.
 
-For maintainers. Each lock holds a server's pins and the requirements of all built-in apps, for every
-platform, with hashes and without the name of any package index. Only what a pin leaves open is resolved anew.
+For maintainers. Each lock holds a server's pins and, unless it asks for a Python of its own, the requirements
+of all built-in apps, for every platform, with hashes and without the name of any package index. Only what a
+pin leaves open is resolved anew.
 """
 
 import os
@@ -15,7 +16,7 @@ from prony.catalog.entry import PythonInstall, ServerEntry
 from prony.catalog.interpreter import OLDEST
 from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog
 from prony.catalog.pip_settings import configuration_files, uv_settings
-from prony.catalog.resolve import LOCKS, built_in_requirements
+from prony.catalog.resolve import LOCKS, shared_requirements
 from prony.errors import HostError, PronyError, UsageError
 from prony.runas import find_uv
 
@@ -60,7 +61,8 @@ def relock(entry: ServerEntry) -> bool:
 
 
 def _resolved(entry: ServerEntry, install: PythonInstall) -> str:
-    options = ["--universal", "--python-version", ".".join(str(part) for part in OLDEST), "--generate-hashes"]
+    version = install.python or ".".join(str(part) for part in OLDEST)
+    options = ["--universal", "--python-version", version, "--generate-hashes"]
     quiet = ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
     known = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     environment = known | uv_settings(os.environ, configuration_files(os.environ, Path.home()))
@@ -69,7 +71,7 @@ def _resolved(entry: ServerEntry, install: PythonInstall) -> str:
         overrides.flush()
         done = subprocess.run(
             [find_uv(), "pip", "compile", *options, *quiet, "--override", overrides.name, "-"],
-            input="\n".join([*install.requirements, *built_in_requirements()]),
+            input="\n".join([*install.requirements, *shared_requirements(entry)]),
             env=environment | {"UV_PYTHON_DOWNLOADS": "never"},
             capture_output=True,
             text=True,

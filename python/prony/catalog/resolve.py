@@ -22,7 +22,16 @@ from prony.catalog.toml_source import read_toml, validate
 from prony.catalog.uv import Uv, cause, last_lines
 from prony.runas import RunAs
 
-__all__ = ["LOCKS", "Lock", "Unresolved", "Wanted", "built_in_requirements", "committed_lock", "resolve_lock"]
+__all__ = [
+    "LOCKS",
+    "Lock",
+    "Unresolved",
+    "Wanted",
+    "built_in_requirements",
+    "committed_lock",
+    "resolve_lock",
+    "shared_requirements",
+]
 
 LOCKS = Path(__file__).parent / "locks"
 
@@ -61,15 +70,24 @@ class Unresolved:
 
 
 def built_in_requirements() -> tuple[str, ...]:
-    """Return the requirements of all built-in apps, sorted: every committed lock satisfies them."""
+    """Return the requirements of all built-in apps, sorted."""
     entries = [validate(read_toml(file), AppEntry) for file in sorted(BUILT_IN_APPS.glob("*/app.toml"))]
     return tuple(sorted({requirement for entry in entries for requirement in entry.requirements}))
+
+
+def shared_requirements(server: ProcessEntry) -> tuple[str, ...]:
+    """Return what of the built-in apps' requirements the server's own environment and its lock satisfy.
+
+    All; but none where the server asks for a Python of its own, for which those packages need not exist.
+    """
+    install = server.install
+    return () if isinstance(install, PythonInstall) and install.python else built_in_requirements()
 
 
 def committed_lock(server: ProcessEntry, app_requirements: Sequence[str]) -> Lock | None:
     """Return the server's lock that came with Prony; null: there is none, or the app needs something else."""
     file = LOCKS / f"{server.name}.txt"
-    if not file.is_file() or not set(app_requirements) <= set(built_in_requirements()):
+    if not file.is_file() or not set(app_requirements) <= set(shared_requirements(server)):
         return None
     return Lock(file.read_text(), hashed=True)
 

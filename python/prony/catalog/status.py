@@ -56,7 +56,7 @@ def lacks(entry: ProcessEntry, user: RunAs) -> tuple[str, ...]:
 
 
 def has_python(entry: ProcessEntry, user: RunAs) -> bool:
-    """Return whether the Python of its own that ``entry`` asks for is on this machine, or it asks for none."""
+    """Return whether the Python of its own that ``entry`` asks for is on this machine; true without one."""
     version = entry.install.python if isinstance(entry.install, PythonInstall) else None
     return version is None or is_there(Children(user), user, version)
 

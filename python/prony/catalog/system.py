@@ -7,13 +7,24 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
-from prony.catalog.entry import Needs, ProcessEntry
+from prony.catalog.entry import Needs, ProcessEntry, PythonInstall
 
-__all__ = ["Advice", "Brew", "Debian", "Fedora", "ServerNeeds", "System", "advise", "find_system", "missing"]
+__all__ = [
+    "Advice",
+    "Brew",
+    "Debian",
+    "Fedora",
+    "ServerNeeds",
+    "System",
+    "advise",
+    "find_system",
+    "missing",
+    "wanted_python",
+]
 
 _DPKG = Path("/var/lib/dpkg/info")
 _BREW = tuple(Path(path) for path in ("/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew"))
@@ -109,6 +120,12 @@ def missing(needs: Needs, system: System | None) -> tuple[str, ...]:
     return system.missing(getattr(needs, system.name)) if system else ()
 
 
+def wanted_python(entry: ProcessEntry) -> tuple[str, ...]:
+    """Return the name of the Python of its own that ``entry`` asks for, ``CPython 3.8``; else nothing."""
+    version = entry.install.python if isinstance(entry.install, PythonInstall) else None
+    return (f"CPython {version}",) if version else ()
+
+
 # --- advice -----------------------------------------------------------------------------------------------
 
 
@@ -124,27 +141,44 @@ class ServerNeeds:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What a list of servers needs here; ``command`` null: nothing is missing."""
+    """What a list of servers needs here; ``command`` null: no package is missing.
+
+    ``pythons``: those of ``missing`` that are interpreters, which no package brings.
+    """
 
     system: str | None
     servers: tuple[ServerNeeds, ...]
     missing: tuple[str, ...]
     command: str | None
+    pythons: tuple[str, ...] = ()
 
 
 def advise(
     entries: Iterable[ProcessEntry],
     system: System | None,
     works: Callable[[ProcessEntry], bool] = lambda _entry: False,
+    has_python: Callable[[ProcessEntry], bool] = lambda _entry: True,
 ) -> Advice:
     """Return what ``entries`` need of the system, what of it is missing, and the command that installs it.
 
-    ``works`` says whether one runs although the system knows nothing of its packages.
+    ``works`` says whether one runs although the system knows nothing of its packages, ``has_python`` whether
+    the Python of its own that it asks for is here.
     """
-    found = tuple(_needs_of(entry, system, works) for entry in entries)
-    lacking = tuple(sorted({name for item in found for name in item.missing}))
+    known = tuple(entries)
+    packages = tuple(_needs_of(entry, system, works) for entry in known)
+    pythons = {entry.name: () if has_python(entry) else wanted_python(entry) for entry in known}
+    found = tuple(
+        replace(
+            item,
+            needs=(*item.needs, *wanted_python(entry)),
+            missing=(*item.missing, *pythons[entry.name]),
+        )
+        for entry, item in zip(known, packages, strict=True)
+    )
+    lacking = tuple(sorted({name for item in packages for name in item.missing}))
+    absent = tuple(sorted({name for names in pythons.values() for name in names}))
     command = system.command(lacking) if system and lacking else None
-    return Advice(system.name if system else None, found, lacking, command)
+    return Advice(system.name if system else None, found, (*lacking, *absent), command, absent)
 
 
 def _needs_of(

@@ -41,7 +41,7 @@ def doctor(
 ) -> int:
     """Print which system packages servers lack and how to get them; change nothing. Exits 3 if any lack."""
     from prony.catalog.loader import load_catalog
-    from prony.catalog.status import works
+    from prony.catalog.status import has_python, works
     from prony.catalog.system import advise, find_system
     from prony.report.servers import advice_document, advice_json
     from prony.report.terminal import TerminalReporter
@@ -49,8 +49,12 @@ def doctor(
 
     known = load_catalog(tuple(catalog or ()))
     found = _entries(known, names) if names else known.entries()
+    user = resolve_user()
     advice = advise(
-        {entry.name: entry for entry in found}.values(), find_system(), partial(works, user=resolve_user())
+        {entry.name: entry for entry in found}.values(),
+        find_system(),
+        partial(works, user=user),
+        partial(has_python, user=user),
     )
     if as_json:
         typer.echo(json.dumps(advice_json(advice), indent=2))
