@@ -16,7 +16,7 @@ from prony.catalog.loader import (
     load_server,
     load_service,
 )
-from prony.catalog.resolve import LOCKS, built_in_requirements
+from prony.catalog.resolve import LOCKS, shared_requirements
 from prony.catalog.template import names_in_template
 from prony.errors import UsageError
 from prony.model import Interface, Subject
@@ -66,8 +66,9 @@ class TestEachLock:
 
     def test_its_lock_holds_its_pins_and_those_of_all_apps(self, file):
         locked = (LOCKS / f"{file.stem}.txt").read_text().lower()
-        install = load_server(file).install
-        for requirement in (*install.requirements, *install.overrides, *built_in_requirements()):
+        entry = load_server(file)
+        install = entry.install
+        for requirement in (*install.requirements, *install.overrides, *shared_requirements(entry)):
             assert re.sub(r"\[.*\]", "", requirement) in locked
 
     def test_its_lock_names_no_package_index(self, file):
@@ -196,6 +197,7 @@ def test_an_unknown_app_is_answered_with_the_nearest_names(catalog):
         ("waitress", 1024),
         ("granian", 1024),
         ("meinheld", 4096),
+        ("meinheld-cpython38", 4096),
         ("gunicorn", 2048),
         ("gunicorn-gevent", 2048),
         ("uvicorn", 2048),
@@ -205,6 +207,24 @@ def test_the_listen_queue_is_the_servers_own_default(catalog, server, backlog):
     entry = catalog.server(server)
     subject = Subject("s", server, catalog.app("hello"), entry.interfaces[0])
     assert declared_facts(entry, subject, cpus=2).backlog == backlog
+
+
+def test_meinheld_is_the_same_on_both_interpreters_but_for_what_it_runs_on(catalog):
+    today, old = catalog.server("meinheld"), catalog.server("meinheld-cpython38")
+    assert (today.command, today.files, today.settings) == (old.command, old.files, old.settings)
+    assert (today.roles, today.readiness, today.stop) == (old.roles, old.readiness, old.stop)
+    assert today.facts.model_copy(update={"caveats": ()}) == old.facts.model_copy(update={"caveats": ()})
+    assert {name: variant.settings for name, variant in today.variants.items()} == {
+        name: variant.settings for name, variant in old.variants.items()
+    }
+    assert (old.install.python, old.install.overrides) == ("3.8", ())
+
+
+def test_an_entry_of_an_old_python_says_so_in_its_title_and_remark(catalog):
+    for entry in catalog.servers.values():
+        if entry.install.kind == "python" and entry.install.python:
+            assert f"CPython {entry.install.python}" in entry.title
+            assert f"CPython {entry.install.python}" in (entry.remark or "")
 
 
 def sources(entry: ProcessEntry):

@@ -1,5 +1,7 @@
 """`prony servers --update`: locks of built-in servers are written anew, and only those."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from prony.catalog import relock as module
@@ -58,6 +60,29 @@ def test_a_users_own_entry_has_no_lock_to_write(said, locks):
     assert (status, out) == (ExitCode.USAGE, "")
     assert "`mine` did not come with Prony" in err
     assert list(locks.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("server", "version", "frameworks"), [("waitress", "3.11", True), ("meinheld-cpython38", "3.8", False)]
+)
+def test_a_lock_is_resolved_for_the_python_that_the_server_asks_for(
+    server, version, frameworks, tmp_path, monkeypatch
+):
+    asked = []
+
+    def run(command, **options):
+        asked.append((command, options["input"]))
+        return SimpleNamespace(returncode=0, stdout="locked\n", stderr="")
+
+    monkeypatch.setattr(module, "LOCKS", tmp_path)
+    monkeypatch.setattr("prony.catalog.relock.subprocess.run", run)
+    entry = load_catalog().server(server)
+    assert module.relock(entry)
+    ((command, wanted),) = asked
+    assert command[command.index("--python-version") + 1] == version
+    assert set(entry.install.requirements) <= set(wanted.splitlines())
+    # Today's frameworks need not exist for an old Python.
+    assert ("flask==" in wanted) is frameworks
 
 
 def test_a_folder_that_is_not_there_is_told(locks, monkeypatch):

@@ -13,6 +13,7 @@ from rich.console import Console
 from golden import build
 from prony.analysis.load_json import load_result
 from prony.archive import open_archive
+from prony.catalog.loader import load_catalog
 from prony.errors import ArchiveError
 from prony.model import LogTail
 from prony.report.host import host_document
@@ -320,6 +321,27 @@ def test_findings_are_told_in_the_order_of_the_rules(tmp_path):
     assert (
         text.index("b+x: the generator") < text.index("a+x: 1 of its processes") < text.index("a+x: 3 conn")
     )
+
+
+def test_a_subject_on_an_old_interpreter_is_told_with_the_reason(tmp_path):
+    server = "meinheld-cpython38"
+    workload = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
+    on = {"meinheld+x": "CPython 3.11.7", f"{server}+x": "CPython 3.8.18"}
+    cells = tuple(build.Cell(k, build.subject(name), workload) for k, name in enumerate(on, 1))
+    remark = load_catalog().server(server).remark
+    path = tmp_path / "a.prony"
+    with build.create(path, build.Plan("study", "", "", "quick", cells, 1, 1), {}) as writer:
+        for name, interpreter in on.items():
+            remarks = {server: remark} if server in name else {}
+            record = build.SubjectRecord(
+                name, server_version="1.0.2", interpreter=interpreter, facts={"remarks": remarks}
+            )
+            writer.record_subject(record)
+        for position, cell in enumerate(cells):
+            writer.append(build.trial(cell, 0, position, [1_000_000] * 200))
+    text = " ".join(text_of(path).split())
+    assert f"meinheld 1.0.2 on CPython 3.11.7, {server} 1.0.2 on CPython 3.8.18." in text
+    assert f"{server}: pinned to CPython 3.8, an old interpreter, because the greenlet" in text
 
 
 def test_trials_that_all_failed_leave_no_grid_of_dashes(tmp_path):
