@@ -1,0 +1,269 @@
+"""The roles and facts of control groups: limits, how far they hold, counters, a group, the tree of groups.
+
+Must not know how a version of cgroups does it.
+
+>>> Counters(cpu_ns=7, memory_peak_bytes=5) - Counters(cpu_ns=3, memory_peak_bytes=4)
+Counters(cpu_ns=4, memory_peak_bytes=5)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+__all__ = [
+    "LIMITS",
+    "Backend",
+    "CgroupTree",
+    "Counters",
+    "Group",
+    "Holding",
+    "LimitName",
+    "LimitState",
+    "Limits",
+    "NoCgroups",
+    "Reading",
+]
+
+LimitName = Literal["cpus", "cpu_quota", "memory", "pids"]
+LIMITS: tuple[LimitName, ...] = ("cpus", "cpu_quota", "memory", "pids")
+Holding = Literal["enforced", "by affinity only", "absent"]
+
+# A smaller quota than 1 ms in a period of 100 ms is refused by the kernel.
+_LEAST_QUOTA = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a group may use; null: as much as Prony itself.
+
+    ``cpu_quota`` is in CPUs, such as 1.5; ``memory_bytes`` is memory without swap; ``pids`` counts threads.
+    """
+
+    cpus: tuple[int, ...] | None = None
+    cpu_quota: float | None = None
+    memory_bytes: int | None = None
+    pids: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no kernel could hold.
+
+        *Errors*: ValueError.
+        """
+        if self.cpus is not None and not self.cpus:
+            raise ValueError("a group needs at least one CPU")
+        if self.cpu_quota is not None and not self.cpu_quota >= _LEAST_QUOTA:
+            raise ValueError(f"`{self.cpu_quota}` is not a CPU quota; expected at least {_LEAST_QUOTA}")
+        if self.memory_bytes is not None and self.memory_bytes <= 0:
+            raise ValueError(f"`{self.memory_bytes}` is not a memory limit; expected bytes above 0")
+        if self.pids is not None and self.pids <= 0:
+            raise ValueError(f"`{self.pids}` is not a limit of processes; expected at least 1")
+
+    def asked(self) -> dict[LimitName, int | float | tuple[int, ...]]:
+        """Return the limits that are set, by name."""
+        values: dict[LimitName, int | float | tuple[int, ...] | None] = {
+            "cpus": self.cpus,
+            "cpu_quota": self.cpu_quota,
+            "memory": self.memory_bytes,
+            "pids": self.pids,
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class LimitState:
+    """How far a kind of limit holds on this machine, and what showed it, or why it does not."""
+
+    holding: Holding
+    reason: str
+
+
+# Levels, not counts: a difference of them means nothing.
+_LEVELS = frozenset({"memory_current_bytes", "memory_peak_bytes", "pids_peak"})
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Counters:
+    """What the kernel has counted for a group since it was made; null where ``missing`` has the reason.
+
+    ``cpu_user_ns`` and ``cpu_system_ns`` split ``cpu_ns`` by sampling, on v1 in steps of 10 ms. ``periods``
+    are those of the quota in which the group wanted to run, ``throttled_periods`` those in which it had to
+    wait. ``memory_limit_hits`` counts how often memory was asked for beyond the limit, ``oom_kills`` the
+    processes killed for it, ``pids_limit_hits`` the forks that were refused. ``*_stalled_ns``: for how long
+    some (``full``: all) of its tasks waited for the resource (PSI). Peaks are of the group's life.
+
+    *Source*: Documentation/admin-guide/cgroup-v2.rst; cgroup-v1/memory.rst, cpuacct.rst; accounting/psi.rst.
+    """
+
+    cpu_ns: int | None = None
+    cpu_user_ns: int | None = None
+    cpu_system_ns: int | None = None
+    periods: int | None = None
+    throttled_periods: int | None = None
+    throttled_ns: int | None = None
+    memory_current_bytes: int | None = None
+    memory_peak_bytes: int | None = None
+    memory_limit_hits: int | None = None
+    oom_kills: int | None = None
+    pids_peak: int | None = None
+    pids_limit_hits: int | None = None
+    cpu_stalled_ns: int | None = None
+    memory_stalled_ns: int | None = None
+    memory_full_stalled_ns: int | None = None
+    io_stalled_ns: int | None = None
+    io_full_stalled_ns: int | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def __sub__(self, earlier: "Counters") -> "Counters":
+        """Return what was counted since ``earlier``; levels and peaks are those of now."""
+        counted: dict[str, int | None] = {}
+        for name in self.names():
+            now, then = getattr(self, name), getattr(earlier, name)
+            counted[name] = now if name in _LEVELS else None if None in (now, then) else now - then
+        return replace(self, **counted, missing={**earlier.missing, **self.missing})
+
+    def __repr__(self) -> str:
+        """Return what is known, and what is missing only by name."""
+        known = [f"{name}={getattr(self, name)}" for name in self.names() if getattr(self, name) is not None]
+        return f"Counters({', '.join([*known, *(f'no {name}' for name in sorted(self.missing))])})"
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names of the counters."""
+        return tuple(one.name for one in fields(cls) if one.name != "missing")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one back end could read of a group: values, and reasons for the others, by names of counters."""
+
+    values: Mapping[str, int]
+    missing: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NoCgroups:
+    """Why there are no groups here. ``hint``: what to type to have some."""
+
+    reason: str
+    hint: str | None = None
+
+
+class Backend(Protocol):
+    """One version of cgroups: makes, limits and reads groups below Prony's subtree in its hierarchies."""
+
+    @property
+    def version(self) -> Literal["v1", "v2"]:
+        """The version."""
+        ...
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """Prony's subtree in each hierarchy."""
+        ...
+
+    @property
+    def missing(self) -> Mapping[LimitName, str]:
+        """The limits that it cannot set, with the reasons."""
+        ...
+
+    def create(self, name: str) -> None:
+        """Make the group; OSError."""
+        ...
+
+    def set_limit(self, name: str, limit: LimitName, value: int | float | tuple[int, ...]) -> None:
+        """Set one limit of a group; OSError."""
+        ...
+
+    def read(self, name: str) -> Reading:
+        """Return what is known of a group."""
+        ...
+
+    def leave(self) -> None:
+        """Undo what was changed outside of the subtree; OSError."""
+        ...
+
+
+class Group(Protocol):
+    """The processes of one named part of a trial. As a context manager its exit is ``remove``."""
+
+    @property
+    def name(self) -> str:
+        """Its name: ``server``, ``frontend``, a service's."""
+        ...
+
+    @property
+    def join_paths(self) -> tuple[str, ...]:
+        """The files into which a process writes ``0`` to enter: see ``join.join``."""
+        ...
+
+    def set_limits(self, limits: Limits) -> Mapping[LimitName, str]:
+        """Set what is given, and return the reason for each limit that could not be set."""
+        ...
+
+    def members(self) -> tuple[int, ...]:
+        """Return the processes in it, as numbered here."""
+        ...
+
+    def counters(self) -> Counters:
+        """Return what the kernel has counted for it."""
+        ...
+
+    def kill(self) -> int:
+        """Kill all that is in it, and return how many processes that were."""
+        ...
+
+    def remove(self) -> str | None:
+        """Kill all that is in it and remove it; return null, or why it is still there."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove it."""
+        ...
+
+
+class CgroupTree(Protocol):
+    """Prony's own subtree. As a context manager its exit is ``close``."""
+
+    @property
+    def version(self) -> Literal["v1", "v2", "v1 and v2"]:
+        """Which versions of cgroups serve it."""
+        ...
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """The subtree in each hierarchy."""
+        ...
+
+    @property
+    def missing(self) -> Mapping[LimitName, str]:
+        """The limits that cannot be set here, with the reasons."""
+        ...
+
+    def create(self, name: str) -> Group:
+        """Make a group for one part of a trial.
+
+        *Errors*: HostError when that fails; ValueError for a name that is none.
+        """
+        ...
+
+    def close(self) -> str | None:
+        """Remove all groups with what is in them, and the subtree; return null, or why something is left."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        ...

@@ -1,0 +1,151 @@
+"""Emptying and removing groups: kill all that is in them, then take them away, and touch nothing else.
+
+Works on folders of Prony's subtrees alone, of either version, by the files that they have. Must not know
+limits.
+
+>>> is_inside_a_subtree(Path("/sys/fs/cgroup/user.slice"))
+False
+"""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from prony.sandbox.cgroup.files import CgroupFiles
+from prony.sandbox.cgroup.mark import is_inside_a_subtree
+
+__all__ = ["kill_all", "members", "remove_all"]
+
+_KILL_TIMEOUT_S = 10.0
+# A group empties a moment after its last process was killed.
+_REMOVE_TIMEOUT_S = 2.0
+_PAUSE_S = 0.005
+
+
+def members(files: CgroupFiles, folders: Iterable[Path]) -> tuple[int, ...]:
+    """Return the processes in these groups and below; 0 stands for one of another PID namespace."""
+    found: set[int] = set()
+    for folder in _with_all_below(files, folders):
+        with contextlib.suppress(OSError):
+            found.update(map(int, files.read(folder / "cgroup.procs").split()))
+    return tuple(sorted(found))
+
+
+def kill_all(files: CgroupFiles, folders: Iterable[Path]) -> int:
+    """Kill all that is in these groups and below, and return how many processes that were.
+
+    *Errors*: ValueError for a group that is not Prony's.
+    """
+    own = _require_own(folders)
+    killed = set(_others(members(files, own)))
+    if not killed:
+        return 0
+    for folder in own:
+        # One write, against which no fork can win (Linux 5.14); elsewhere, no such file.
+        _try_write(files, folder / "cgroup.kill", "1")
+    deadline_s = time.monotonic() + _KILL_TIMEOUT_S
+    while (left := _others(members(files, own))) and time.monotonic() < deadline_s:
+        killed.update(left)
+        time.sleep(_PAUSE_S)
+        killed.update(_kill_frozen(files, own))
+    return len(killed)
+
+
+def remove_all(files: CgroupFiles, folders: Iterable[Path]) -> str | None:
+    """Remove these groups with those below; return null when they are gone, else why not.
+
+    *Errors*: ValueError for a group that is not Prony's.
+    """
+    own = _require_own(folders)
+    deadline_s = time.monotonic() + _REMOVE_TIMEOUT_S
+    while True:
+        reasons = [reason for folder in own if (reason := _remove_tree(files, folder))]
+        if not reasons:
+            return None
+        if time.monotonic() > deadline_s:
+            inside = ", ".join(map(str, members(files, own)))
+            return "; ".join(reasons) + (f"; processes in it: {inside}" if inside else "")
+        time.sleep(_PAUSE_S)
+
+
+def _require_own(folders: Iterable[Path]) -> tuple[Path, ...]:
+    own = tuple(folders)
+    for folder in own:
+        if not is_inside_a_subtree(folder):
+            raise ValueError(f"the cgroup `{folder}` is not Prony's")
+    return own
+
+
+def _others(pids: Iterable[int]) -> list[int]:
+    return [pid for pid in pids if pid != os.getpid()]
+
+
+def _kill_frozen(files: CgroupFiles, folders: tuple[Path, ...]) -> list[int]:
+    """Kill each member while none can fork, exit or be replaced, where groups can be frozen."""
+    _freeze(files, folders)
+    try:
+        doomed = _open_all(members(files, folders))
+        # Whoever is in the group by its number and was when it was opened, is who was opened.
+        still = set(members(files, folders))
+        for pid, descriptor in doomed:
+            if pid in still:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            os.close(descriptor)
+        return [pid for pid, _ in doomed if pid in still]
+    finally:
+        _thaw(files, folders)
+
+
+def _open_all(pids: Iterable[int]) -> list[tuple[int, int]]:
+    opened = []
+    for pid in pids:
+        # 0 is no number but "not in this PID namespace": to a signal it would mean Prony's own process group.
+        if pid > 0 and pid != os.getpid():
+            with contextlib.suppress(OSError):
+                opened.append((pid, os.pidfd_open(pid)))
+    return opened
+
+
+def _freeze(files: CgroupFiles, folders: tuple[Path, ...]) -> None:
+    for folder in folders:
+        _try_write(files, folder / "freezer.state", "FROZEN")
+        _try_write(files, folder / "cgroup.freeze", "1")
+
+
+def _thaw(files: CgroupFiles, folders: tuple[Path, ...]) -> None:
+    # On v1 a frozen process dies when it is thawed.
+    for folder in folders:
+        _try_write(files, folder / "freezer.state", "THAWED")
+        _try_write(files, folder / "cgroup.freeze", "0")
+
+
+def _try_write(files: CgroupFiles, path: Path, text: str) -> None:
+    with contextlib.suppress(OSError):
+        files.write(path, text)
+
+
+def _remove_tree(files: CgroupFiles, top: Path) -> str | None:
+    reason = None
+    # Those below first.
+    for folder in reversed(list(_with_all_below(files, [top]))):
+        try:
+            files.remove(folder)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            reason = f"cannot remove the cgroup `{folder}`: {error.strerror}"
+    return reason
+
+
+def _with_all_below(files: CgroupFiles, tops: Iterable[Path]) -> Iterator[Path]:
+    for top in tops:
+        yield top
+        try:
+            names = files.folders(top)
+        except OSError:
+            continue
+        yield from _with_all_below(files, [top / name for name in names])

@@ -1,0 +1,182 @@
+"""Which limits really hold on this machine: each is set on a group of its own and then broken on purpose.
+
+Takes about half a second; ask once in a Prony's life. Must not know subjects.
+
+>>> states_without("no cgroups")["cpus"].holding
+'by affinity only'
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from prony.errors import HostError
+from prony.sandbox.cgroup.base import LIMITS, CgroupTree, Counters, Group, LimitName, Limits, LimitState
+
+__all__ = ["probe_limits", "states_without"]
+
+_TIMEOUT_S = 5.0
+_MEMORY_BYTES = 32 * 1024**2
+_HOG_BYTES = 3 * _MEMORY_BYTES
+_QUOTA = 0.2
+_SPIN_S = 0.3
+_PIDS = 4
+_FORKS = 12
+
+# Each enters the group by the files in its arguments, tries to break the limit, and prints what it got.
+_ENTER = """
+import os, sys, time
+for path in sys.argv[2:]:
+    with open(path, "w") as file:
+        file.write("0")
+"""
+_HOG = _ENTER + "print(len(b'x' * int(sys.argv[1])))"
+_SPIN = (
+    _ENTER
+    + """
+end = time.monotonic() + float(sys.argv[1])
+before = time.process_time()
+while time.monotonic() < end:
+    pass
+print(time.process_time() - before)
+"""
+)
+_FORK = (
+    _ENTER
+    + """
+made = 0
+here, there = os.pipe()
+try:
+    for _ in range(int(sys.argv[1])):
+        if os.fork() == 0:
+            os.close(there)
+            os.read(here, 1)
+            os._exit(0)
+        made += 1
+except OSError:
+    pass
+print(made)
+"""
+)
+_SPREAD = (
+    _ENTER
+    + """
+import json
+own = sorted(os.sched_getaffinity(0))
+try:
+    os.sched_setaffinity(0, json.loads(sys.argv[1]))
+except OSError:
+    pass
+print(json.dumps([own, sorted(os.sched_getaffinity(0))]))
+"""
+)
+
+
+def probe_limits(tree: CgroupTree) -> Mapping[LimitName, LimitState]:
+    """Return for each limit whether it holds here, and what showed it, or why it does not."""
+    return {limit: _probe(tree, limit) for limit in LIMITS}
+
+
+def states_without(reason: str) -> Mapping[LimitName, LimitState]:
+    """Return how far limits hold where there are no groups."""
+    return {limit: _not_held(limit, reason) for limit in LIMITS}
+
+
+def _not_held(limit: LimitName, reason: str) -> LimitState:
+    # CPUs are also set by affinity, which a server can undo but seldom does.
+    return LimitState("by affinity only" if limit == "cpus" else "absent", reason)
+
+
+def _probe(tree: CgroupTree, limit: LimitName) -> LimitState:
+    if limit in tree.missing:
+        return _not_held(limit, tree.missing[limit])
+    attempt = _ATTEMPTS[limit]
+    try:
+        with tree.create(f"probe-{limit}") as group:
+            refused = group.set_limits(attempt.limits())
+            if refused:
+                return _not_held(limit, refused[limit])
+            held, seen = attempt.judge(_run(group, attempt), group.counters())
+    except (HostError, OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return _not_held(limit, f"the probe failed: {error}")
+    return LimitState("enforced", seen) if held else _not_held(limit, seen)
+
+
+class _Done(NamedTuple):
+    status: int
+    said: str
+
+
+class _Attempt(NamedTuple):
+    """How to break a limit: the limits, the script and its argument, and what to make of the outcome."""
+
+    limits: Callable[[], Limits]
+    script: str
+    argument: Callable[[], str]
+    judge: Callable[[_Done, Counters], tuple[bool, str]]
+
+
+def _run(group: Group, attempt: _Attempt) -> _Done:
+    command = [sys.executable, "-I", "-S", "-c", attempt.script, attempt.argument(), *group.join_paths]
+    done = subprocess.run(
+        command, capture_output=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL
+    )
+    if done.returncode > 0:
+        words = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ValueError(words[-1] if words else f"status {done.returncode}")
+    return _Done(done.returncode, done.stdout.decode())
+
+
+def _judge_memory(done: _Done, counters: Counters) -> tuple[bool, str]:
+    asked = f"a process that took {_HOG_BYTES >> 20} MB in a group of {_MEMORY_BYTES >> 20} MB"
+    if done.status != -signal.SIGKILL:
+        return False, f"{asked} lived"
+    return True, f"{asked} was killed" + ("" if counters.oom_kills else ", which the kernel does not count")
+
+
+def _judge_quota(done: _Done, counters: Counters) -> tuple[bool, str]:
+    share = float(done.said) / _SPIN_S
+    seen = f"a process that wanted a whole CPU got {share:.0%} of it at a quota of {_QUOTA:.0%}"
+    # The kernel's count decides where there is one: on a busy machine others may have taken the rest.
+    held = bool(counters.throttled_periods) if counters.throttled_periods is not None else share < 0.5
+    return held and share < 0.7, seen
+
+
+def _judge_pids(done: _Done, _: Counters) -> tuple[bool, str]:
+    made = int(done.said)
+    return made < _FORKS, f"a process in a group of {_PIDS} could start {made} of {_FORKS} others"
+
+
+def _judge_cpus(done: _Done, _: Counters) -> tuple[bool, str]:
+    first, then = json.loads(done.said)
+    wanted = [_one_cpu()]
+    if len(os.sched_getaffinity(0)) == 1:
+        return False, "Prony may use one CPU: nothing can be shown"
+    if first != wanted:
+        return False, f"a process in a group of the CPU {wanted[0]} could run on {first}"
+    if then != wanted:
+        return False, f"a process in a group of the CPU {wanted[0]} could move to {then}"
+    return True, f"a process in a group of the CPU {wanted[0]} could not leave it"
+
+
+def _one_cpu() -> int:
+    return max(os.sched_getaffinity(0))
+
+
+_ATTEMPTS: Mapping[LimitName, _Attempt] = {
+    "cpus": _Attempt(
+        lambda: Limits(cpus=(_one_cpu(),)),
+        _SPREAD,
+        lambda: json.dumps(sorted(os.sched_getaffinity(0))),
+        _judge_cpus,
+    ),
+    "cpu_quota": _Attempt(lambda: Limits(cpu_quota=_QUOTA), _SPIN, lambda: str(_SPIN_S), _judge_quota),
+    "memory": _Attempt(
+        lambda: Limits(memory_bytes=_MEMORY_BYTES), _HOG, lambda: str(_HOG_BYTES), _judge_memory
+    ),
+    "pids": _Attempt(lambda: Limits(pids=_PIDS), _FORK, lambda: str(_FORKS), _judge_pids),
+}

@@ -1,0 +1,79 @@
+"""How the kernel's files become counters: which field of which file, in which unit.
+
+Must not know what the counters are used for.
+
+>>> parse_flat("nr_periods 3\\nnr_throttled 1\\n")["nr_throttled"]
+1
+>>> parse_flat("some avg10=0.00 total=17\\n")["some.total"]
+17
+>>> parse_flat("42\\n")
+{'': 42}
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from prony.sandbox.cgroup.base import Counters, Reading
+from prony.sandbox.cgroup.files import CgroupFiles
+
+__all__ = ["Source", "merge", "parse_flat", "read_sources"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file: which counter is which of its keys (the empty one: all of the file), times what."""
+
+    controller: str
+    file: str
+    fields: Mapping[str, tuple[str, int]]
+
+
+def parse_flat(text: str) -> dict[str, int]:
+    """Return the numbers of a file of one number, of pairs, or of ``some total=1`` (PSI), by key."""
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        words = line.split()
+        pairs = [word.partition("=") for word in words if "=" in word]
+        if pairs:
+            found.update((f"{words[0]}.{key}", int(value)) for key, _, value in pairs if value.isdigit())
+        elif words and words[-1].isdigit():
+            found["" if len(words) == 1 else words[0]] = int(words[-1])
+    return found
+
+
+def read_sources(
+    files: CgroupFiles, sources: tuple[Source, ...], folder_of: Callable[[str], Path | None]
+) -> Reading:
+    """Return what the files of a group tell; ``folder_of`` a controller is null where there is none."""
+    values: dict[str, int] = {}
+    missing: dict[str, str] = {}
+    for source in sources:
+        folder = folder_of(source.controller)
+        if folder is None:
+            missing.update(dict.fromkeys(source.fields, f"no controller `{source.controller}`"))
+            continue
+        try:
+            found = parse_flat(files.read(folder / source.file))
+        except OSError as error:
+            missing.update(dict.fromkeys(source.fields, f"cannot read `{source.file}`: {error.strerror}"))
+            continue
+        for name, (key, factor) in source.fields.items():
+            if key in found:
+                values[name] = found[key] * factor
+            else:
+                missing[name] = f"this kernel's `{source.file}` has no `{key}`"
+    return Reading(values, missing)
+
+
+def merge(readings: list[Reading]) -> Counters:
+    """Return the counters that several back ends know; the first one wins, for v2 is the finer one."""
+    values: dict[str, int] = {}
+    for reading in reversed(readings):
+        values.update(reading.values)
+    missing = {
+        name: "; ".join(dict.fromkeys(one.missing[name] for one in readings if name in one.missing))
+        for name in Counters.names()
+        if name not in values
+    }
+    return Counters(**values, missing=missing)

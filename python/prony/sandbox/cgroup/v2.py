@@ -1,0 +1,220 @@
+"""The back end for cgroup v2: one subtree, and a leaf in it for Prony where the kernel asks for that.
+
+Below a group other than the root, controllers can be had only while no process is in the group itself ("no
+internal processes"): so Prony moves into a leaf of its subtree, and back when it closes. Without controllers
+(they are on v1) it still kills at once and tells CPU time and pressure.
+
+*Source*: Documentation/admin-guide/cgroup-v2.rst. Must not know what the limits are for.
+
+>>> V2.version
+'v2'
+"""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from prony.sandbox.cgroup.base import LimitName, NoCgroups, Reading
+from prony.sandbox.cgroup.files import CgroupFiles
+from prony.sandbox.cgroup.mounts import Hierarchy
+from prony.sandbox.cgroup.settings import part_folder, reason_of, write_cpus
+from prony.sandbox.cgroup.sources import Source, read_sources
+
+__all__ = ["LEAF", "V2", "open_v2"]
+
+LEAF = "prony"
+_LIMITED_BY: Mapping[LimitName, str] = {
+    "cpus": "cpuset",
+    "cpu_quota": "cpu",
+    "memory": "memory",
+    "pids": "pids",
+}
+_PERIOD_US = 100_000
+_SWITCHES = "cgroup.subtree_control"
+
+# The controller is always there: what it does not have is not in its folder.
+_SOURCES = (
+    Source(
+        "cpu",
+        "cpu.stat",
+        {
+            "cpu_ns": ("usage_usec", 1000),
+            "cpu_user_ns": ("user_usec", 1000),
+            "cpu_system_ns": ("system_usec", 1000),
+            "periods": ("nr_periods", 1),
+            "throttled_periods": ("nr_throttled", 1),
+            "throttled_ns": ("throttled_usec", 1000),
+        },
+    ),
+    Source("memory", "memory.current", {"memory_current_bytes": ("", 1)}),
+    Source("memory", "memory.peak", {"memory_peak_bytes": ("", 1)}),
+    Source("memory", "memory.events", {"memory_limit_hits": ("max", 1), "oom_kills": ("oom_kill", 1)}),
+    Source("pids", "pids.peak", {"pids_peak": ("", 1)}),
+    Source("pids", "pids.events", {"pids_limit_hits": ("max", 1)}),
+    Source("cpu", "cpu.pressure", {"cpu_stalled_ns": ("some.total", 1000)}),
+    Source(
+        "memory",
+        "memory.pressure",
+        {"memory_stalled_ns": ("some.total", 1000), "memory_full_stalled_ns": ("full.total", 1000)},
+    ),
+    Source(
+        "io",
+        "io.pressure",
+        {"io_stalled_ns": ("some.total", 1000), "io_full_stalled_ns": ("full.total", 1000)},
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What opening has changed outside of the subtree: controllers switched on, Prony moved to the leaf."""
+
+    switched_on: tuple[str, ...] = ()
+    moved: bool = False
+    missing: Mapping[LimitName, str] = field(default_factory=dict)
+
+
+class V2:
+    """See ``Backend``."""
+
+    version: Final[Literal["v2"]] = "v2"
+
+    def __init__(self, files: CgroupFiles, place: Path, changes: _Changes) -> None:
+        self._files = files
+        self._place = place
+        self._changes = changes
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """Prony's subtree."""
+        return (self._place,)
+
+    @property
+    def missing(self) -> Mapping[LimitName, str]:
+        """The limits that it cannot set, with the reasons."""
+        return self._changes.missing
+
+    def create(self, name: str) -> None:
+        """Make the group; OSError."""
+        self._files.make(part_folder(self._place, name))
+
+    def set_limit(self, name: str, limit: LimitName, value: int | float | tuple[int, ...]) -> None:
+        """Set one limit of a group; OSError."""
+        folder = part_folder(self._place, name)
+        match limit, value:
+            case "cpus", tuple():
+                write_cpus(self._files, folder, value, effective="cpuset.cpus.effective")
+            case "cpu_quota", int() | float():
+                self._files.write(folder / "cpu.max", f"{round(value * _PERIOD_US)} {_PERIOD_US}")
+            case "memory", int():
+                self._files.write(folder / "memory.max", str(value))
+                # No such file in a kernel without swap.
+                with contextlib.suppress(FileNotFoundError):
+                    self._files.write(folder / "memory.swap.max", "0")
+            case "pids", int():
+                self._files.write(folder / "pids.max", str(value))
+
+    def read(self, name: str) -> Reading:
+        """Return what is known of a group."""
+        folder = part_folder(self._place, name)
+        return read_sources(self._files, _SOURCES, lambda _: folder)
+
+    def leave(self) -> None:
+        """Switch off what was switched on, and move back whoever is in the leaf; OSError."""
+        for controller in self._changes.switched_on:
+            # Another Prony in the same group may need it by now: then it stays on.
+            with contextlib.suppress(OSError):
+                self._files.write(self._place / _SWITCHES, f"-{controller}")
+                self._files.write(self._place.parent / _SWITCHES, f"-{controller}")
+        if self._changes.moved:
+            _move_back(self._files, self._place)
+
+
+def open_v2(
+    files: CgroupFiles, hierarchies: Iterable[Hierarchy], name: str, made: list[Path]
+) -> V2 | NoCgroups:
+    """Make the subtree ``name`` in the hierarchy of v2, or return why that cannot be.
+
+    It is added to ``made`` as soon as it is there.
+    """
+    own = [one for one in hierarchies if one.version == "v2"]
+    if not own:
+        return NoCgroups("cgroup v2 is not mounted")
+    if own[0].folder is None:
+        return NoCgroups("Prony's own group of cgroup v2 is outside of what is mounted here")
+    place = own[0].folder / name
+    try:
+        files.make(place)
+        made.append(place)
+        return V2(files, place, _take_controllers(files, place))
+    except OSError as error:
+        return NoCgroups(reason_of(error, place))
+
+
+def _take_controllers(files: CgroupFiles, place: Path) -> _Changes:
+    """Switch on, for the subtree, the controllers that are to be had, and return what that changed."""
+    there = set(files.read(place.parent / "cgroup.controllers").split())
+    wanted = [one for one in _LIMITED_BY.values() if one in there]
+    off = [one for one in wanted if one not in files.read(place.parent / _SWITCHES).split()]
+    # Only a group other than the root has a type.
+    moved = bool(off) and _has(files, place.parent / "cgroup.type")
+    if moved:
+        _move_to_leaf(files, place)
+    failed = _switch_on(files, place.parent, off)
+    got = [one for one in wanted if one not in failed]
+    failed |= _switch_on(files, place, got)
+    if moved and not set(off) - set(failed):
+        _move_back(files, place)
+        moved = False
+    missing = {
+        limit: failed.get(one, f"the group that Prony was started in has no controller `{one}`")
+        for limit, one in _LIMITED_BY.items()
+        if one in failed or one not in there
+    }
+    return _Changes(tuple(one for one in off if one not in failed), moved, missing)
+
+
+def _switch_on(files: CgroupFiles, folder: Path, controllers: list[str]) -> dict[str, str]:
+    """Switch on each, and return the reason for each that cannot be."""
+    failed = {}
+    for controller in controllers:
+        try:
+            files.write(folder / _SWITCHES, f"+{controller}")
+        except OSError as error:
+            failed[controller] = _switch_reason(error, folder, controller)
+    return failed
+
+
+def _switch_reason(error: OSError, folder: Path, controller: str) -> str:
+    match error.errno:
+        case errno.EBUSY:
+            return f"other processes are in the group that Prony was started in, `{folder}`"
+        case errno.EACCES | errno.EPERM:
+            return f"the group `{folder}` is not delegated to this user"
+        case _:
+            return f"cannot switch on `{controller}` in `{folder}`: {error.strerror}"
+
+
+def _move_to_leaf(files: CgroupFiles, place: Path) -> None:
+    with contextlib.suppress(FileExistsError):
+        files.make(place / LEAF)
+    files.write(place / LEAF / "cgroup.procs", str(os.getpid()))
+
+
+def _move_back(files: CgroupFiles, place: Path) -> None:
+    for pid in files.read(place / LEAF / "cgroup.procs").split():
+        with contextlib.suppress(ProcessLookupError):
+            files.write(place.parent / "cgroup.procs", pid)
+    files.remove(place / LEAF)
+
+
+def _has(files: CgroupFiles, path: Path) -> bool:
+    try:
+        files.read(path)
+    except OSError:
+        return False
+    return True

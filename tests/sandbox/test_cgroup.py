@@ -1,0 +1,350 @@
+"""Real groups, where this machine lets them be made: the limits hold, the kernel counts, nothing is left."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+import prony
+from prony.errors import HostError
+from prony.sandbox.cgroup.base import LIMITS, CgroupTree, Group, Limits, NoCgroups
+from prony.sandbox.cgroup.mark import parse_mark
+from prony.sandbox.cgroup.mounts import find_hierarchies
+from prony.sandbox.cgroup.probe import probe_limits, states_without
+from prony.sandbox.cgroup.remains import Cleared, clear_remains
+from prony.sandbox.cgroup.tree import open_cgroups
+
+from .subjects import eventually
+
+SOURCE = str(Path(prony.__file__).parent.parent)
+JOIN = "import sys; from prony.sandbox.cgroup.join import join; join(sys.argv[1].split(':'));"
+
+
+@pytest.fixture
+def tree() -> Iterator[CgroupTree]:
+    opened = open_cgroups()
+    if isinstance(opened, NoCgroups):
+        pytest.skip(f"no cgroups here: {opened.reason}")
+    with opened:
+        yield opened
+    assert left_by(os.getpid()) == []
+
+
+@pytest.fixture
+def group(tree: CgroupTree) -> Group:
+    return tree.create("server")
+
+
+def left_by(pid: int) -> list[Path]:
+    """Return the subtrees of one Prony that stand, in all that is mounted."""
+    hierarchies = find_hierarchies(
+        Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()
+    )
+    found = (path for one in hierarchies for path in one.mount.rglob("prony-*"))
+    return [path for path in found if (mark := parse_mark(path.name)) and mark.owner.pid == pid]
+
+
+def limited(tree: CgroupTree, limits: Limits) -> Group:
+    group = tree.create("limited")
+    refused = group.set_limits(limits)
+    if refused:
+        pytest.skip(f"cannot be limited here: {refused}")
+    return group
+
+
+def run_in(group: Group, script: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", JOIN + script, ":".join(group.join_paths)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    )
+
+
+@contextmanager
+def started_in(group: Group, script: str) -> Iterator["subprocess.Popen[str]"]:
+    """Run a process in a group, past its entering; at the end it must have been killed."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", JOIN + "print('in', flush=True);" + script, ":".join(group.join_paths)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    )
+    with child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "in\n"
+            yield child
+            assert child.wait(5) == -signal.SIGKILL
+        finally:
+            child.kill()
+
+
+BOMB = """
+import os, time
+for _ in range(8):
+    try:
+        os.fork()
+    except OSError:
+        pass
+time.sleep(600)
+"""
+SLEEP = "import time; time.sleep(600)"
+
+
+def test_a_memory_hog_in_64_mb_is_killed_and_counted(tree: CgroupTree) -> None:
+    group = limited(tree, Limits(memory_bytes=64 * 1024**2))
+    assert run_in(group, "print(len(b'x' * (256 * 1024**2)))").returncode == -signal.SIGKILL
+    counters = group.counters()
+    assert counters.oom_kills == 1
+    assert counters.memory_limit_hits
+    # On a kernel without `memory.peak` (before 5.19, on v2) there is none, and the reason is said.
+    assert counters.memory_peak_bytes is None or 32 * 1024**2 < counters.memory_peak_bytes <= 64 * 1024**2
+
+
+def test_what_fits_in_64_mb_is_not_killed(tree: CgroupTree) -> None:
+    group = limited(tree, Limits(memory_bytes=64 * 1024**2))
+    assert run_in(group, "print(len(b'x' * (8 * 1024**2)))").returncode == 0
+    assert group.counters().oom_kills == 0
+
+
+def test_a_quota_of_half_a_cpu_shows_throttling(tree: CgroupTree) -> None:
+    group = limited(tree, Limits(cpu_quota=0.5))
+    before = group.counters()
+    done = run_in(
+        group,
+        "import time; end = time.monotonic() + 1; b = time.process_time()\n"
+        "while time.monotonic() < end: pass\n"
+        "print(time.process_time() - b)",
+    )
+    counted = group.counters() - before
+    assert float(done.stdout) < 0.75
+    assert counted.throttled_periods
+    assert counted.throttled_ns
+    assert counted.cpu_ns is not None
+    assert counted.cpu_ns > 100_000_000
+
+
+def test_a_pids_limit_holds_a_fork_bomb(tree: CgroupTree) -> None:
+    group = limited(tree, Limits(pids=20))
+    # Bounded twice: by the limit and by its own count.
+    with started_in(group, BOMB):
+        assert eventually(lambda: len(group.members()) == 20)
+        assert eventually(lambda: bool(group.counters().pids_limit_hits))
+        assert group.kill() == 20
+    assert group.members() == ()
+
+
+def test_a_cpu_set_narrows_what_a_process_may_use(tree: CgroupTree) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("needs two CPUs")
+    group = limited(tree, Limits(cpus=(cpus[-1],)))
+    done = run_in(group, "import os; print(os.sched_getaffinity(0))")
+    assert done.stdout == f"{{{cpus[-1]}}}\n"
+    widened = run_in(group, f"import os; os.sched_setaffinity(0, {cpus}); print(os.sched_getaffinity(0))")
+    assert widened.stdout == f"{{{cpus[-1]}}}\n"
+
+
+def test_limits_can_be_raised_and_lowered(tree: CgroupTree) -> None:
+    group = limited(tree, Limits(memory_bytes=64 * 1024**2, cpu_quota=0.5, pids=10))
+    for factor in (2, 1, 4):
+        changed = Limits(memory_bytes=factor * 32 * 1024**2, cpu_quota=0.4 * factor, pids=5 * factor)
+        assert group.set_limits(changed) == {}
+
+
+def test_cpus_that_are_not_there_are_refused_with_the_reason(group: Group) -> None:
+    refused = group.set_limits(Limits(cpus=(100_000,)))
+    assert list(refused) == ["cpus"]
+    assert refused["cpus"]
+
+
+def test_each_group_has_its_own_bill(tree: CgroupTree) -> None:
+    server, frontend = tree.create("server"), tree.create("frontend")
+    run_in(server, "sum(range(10**6))")
+    assert server.counters().cpu_ns
+    assert frontend.counters().cpu_ns == 0
+
+
+def test_every_counter_has_a_value_or_a_reason(group: Group) -> None:
+    counters = group.counters()
+    unknown = {name for name in counters.names() if getattr(counters, name) is None}
+    assert unknown == set(counters.missing)
+
+
+def test_members_are_the_processes_that_have_joined(group: Group) -> None:
+    with started_in(group, SLEEP) as child:
+        assert group.members() == (child.pid,)
+        assert group.kill() == 1
+
+
+def test_removing_a_group_ends_what_is_in_it(tree: CgroupTree) -> None:
+    deaf = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.fork();"
+    group = tree.create("server")
+    with started_in(group, deaf + SLEEP):
+        assert eventually(lambda: len(group.members()) == 2)
+        assert group.remove() is None
+    assert [path for place in tree.places for path in place.glob("part-*")] == []
+
+
+def test_a_group_exists_once(tree: CgroupTree, group: Group) -> None:
+    with started_in(group, SLEEP) as child:
+        with pytest.raises(HostError, match="server"):
+            tree.create(group.name)
+        assert group.members() == (child.pid,)
+        group.kill()
+
+
+@pytest.mark.parametrize("name", ["..", "", "a/b", "-a", "x" * 101, "a\n"])
+def test_a_name_that_leads_elsewhere_is_refused(tree: CgroupTree, name: str) -> None:
+    with pytest.raises(ValueError, match="name of a group"):
+        tree.create(name)
+
+
+def test_a_process_has_one_subtree(tree: CgroupTree) -> None:
+    second = open_cgroups()
+    assert isinstance(second, NoCgroups)
+    assert "already" in second.reason
+    assert tree.create("server").members() == ()
+
+
+def test_nothing_is_left_after_success(tree: CgroupTree, group: Group) -> None:
+    with started_in(group, SLEEP):
+        assert left_by(os.getpid()) != []
+        assert tree.close() is None
+    assert left_by(os.getpid()) == []
+
+
+def test_nothing_is_left_after_an_exception() -> None:
+    opened = open_cgroups()
+    if isinstance(opened, NoCgroups):
+        pytest.skip(f"no cgroups here: {opened.reason}")
+
+    def fail() -> None:
+        with opened, opened.create("server") as group:
+            stack.enter_context(started_in(group, SLEEP))
+            raise KeyError("planted")
+
+    with ExitStack() as stack:
+        with pytest.raises(KeyError, match="planted"):
+            fail()
+        assert left_by(os.getpid()) == []
+
+
+OWNER = """
+import os, sys, time
+from prony.sandbox.cgroup.base import Limits
+from prony.sandbox.cgroup.join import join
+from prony.sandbox.cgroup.tree import open_cgroups
+group = open_cgroups().create("server")
+group.set_limits(Limits(pids=50))
+if os.fork() == 0:
+    os.setsid()
+    join(group.join_paths)
+    os.fork()
+    time.sleep(600)
+while len(group.members()) < 2:
+    time.sleep(0.01)
+print(*group.members(), flush=True)
+time.sleep(600)
+"""
+
+
+@contextmanager
+def other_prony() -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    ) as owner:
+        try:
+            yield owner
+        finally:
+            owner.kill()
+            owner.wait(5)
+            clear_remains()
+
+
+def pids_of(owner: "subprocess.Popen[str]") -> list[int]:
+    assert owner.stdout is not None
+    return [int(pid) for pid in owner.stdout.readline().split()]
+
+
+def test_what_a_killed_prony_left_is_ended_and_removed(tree: CgroupTree) -> None:
+    with other_prony() as owner:
+        pids = pids_of(owner)
+        assert len(pids) == 2
+        owner.kill()
+        owner.wait(5)
+        name = left_by(owner.pid)[0].name
+        assert Cleared(name, processes_killed=2) in clear_remains()
+        assert left_by(owner.pid) == []
+        assert eventually(lambda: not any(is_running(pid) for pid in pids))
+
+
+def test_living_pronys_are_left_alone(tree: CgroupTree, group: Group) -> None:
+    with other_prony() as owner, started_in(group, SLEEP) as mine:
+        pids = pids_of(owner)
+        places = left_by(owner.pid)
+        clear_remains()
+        assert left_by(owner.pid) == places
+        assert all(is_running(pid) for pid in pids)
+        assert group.members() == (mine.pid,)
+        group.kill()
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_probes_tell_of_each_limit_what_was_seen(tree: CgroupTree) -> None:
+    states = probe_limits(tree)
+    assert tuple(states) == LIMITS
+    assert all(state.reason for state in states.values())
+    for limit in tree.missing:
+        assert states[limit].holding != "enforced"
+    assert [path for place in tree.places for path in place.glob("part-*")] == []
+
+
+def test_as_root_with_v1_every_limit_holds(tree: CgroupTree) -> None:
+    if os.geteuid() != 0 or tree.missing or len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs root, two CPUs and all four controllers")
+    assert {limit: state.holding for limit, state in probe_limits(tree).items()} == dict.fromkeys(
+        LIMITS, "enforced"
+    )
+
+
+def test_without_groups_only_cpus_are_held_by_affinity() -> None:
+    states = states_without("none here")
+    assert {limit: state.holding for limit, state in states.items()} == {
+        "cpus": "by affinity only",
+        "cpu_quota": "absent",
+        "memory": "absent",
+        "pids": "absent",
+    }
+    assert {state.reason for state in states.values()} == {"none here"}
+
+
+def test_entering_needs_the_standard_library_only() -> None:
+    script = (
+        "import sys; import prony.sandbox.cgroup.join;"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {SOURCE!r}); {script}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(done.stdout.split()) <= {"prony", "__main__", "__mp_main__"}
