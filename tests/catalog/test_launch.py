@@ -180,6 +180,11 @@ def test_what_a_person_types_writes_its_script_first(catalog):
     )
 
 
+def test_what_a_person_types_names_the_python_that_the_server_asks_for(catalog):
+    entry, subject = subject_of(catalog, "meinheld-cpython38")
+    assert "PYTHONPATH=. python3.8 serve.py 127.0.0.1 " in command_for_user(entry, subject, "/srv/app", 2)
+
+
 def test_what_a_person_types_holds_no_secret(catalog):
     entry, subject = subject_of(catalog, "waitress")
     secretive = replace(subject, app=replace(subject.app, environment={"TOKEN": "hunter2"}))

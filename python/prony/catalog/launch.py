@@ -9,7 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from prony.catalog.apps import materialise_app
-from prony.catalog.entry import Conditional, FrontendEntry, HostEntry, ProcessEntry, ServerEntry, ServiceEntry
+from prony.catalog.entry import (
+    Conditional,
+    FrontendEntry,
+    HostEntry,
+    ProcessEntry,
+    PythonInstall,
+    ServerEntry,
+    ServiceEntry,
+)
 from prony.catalog.expression import evaluate
 from prony.catalog.settings import holds, keep_alive_fact, resolve, resolved_settings
 from prony.catalog.template import check_text_value, fill, render
@@ -183,7 +191,8 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     """
     settings = resolved_settings(entry, subject, cpus)
     seat = Seat(Address(host, port), app_dir, ".", cpus)
-    places = {"python": "python", "bin": "", **(programs or {})}
+    version = entry.install.python if isinstance(entry.install, PythonInstall) else None
+    places = {"python": f"python{version or ''}", "bin": "", **(programs or {})}
     values = {**settings, **places, **seat.values, **_target(entry, subject)}
     arguments = _arguments(entry.command, settings, values)
     program = arguments[0].removeprefix("/") if "{bin}" in str(entry.command[0]) else arguments[0]
