@@ -10,6 +10,8 @@ import pytest
 from typer.main import get_command
 
 from prony.catalog.entry import ServerEntry
+from prony.catalog.loader import load_catalog
+from prony.check import names_to_check, subjects_to_check
 from prony.cli.main import COMMANDS, app
 
 ROOT = Path(__file__).parent.parent
@@ -18,6 +20,12 @@ PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
 REFERENCE = DOCS / "reference"
 LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+LANGUAGES = {
+    **{"c": "C", "go": "Go", "java": "Java", "javascript": "JavaScript", "perl": "Perl", "python": "Python"},
+    "rust": "Rust",
+}
 
 
 def ident(page):
@@ -179,6 +187,21 @@ def test_the_keys_of_an_entry_are_documented():
     page = (REFERENCE / "catalogue-format.md").read_text()
     documented = set(re.findall(r"`([a-z_]+)[^`]*`", page))
     assert set(ServerEntry.model_fields) - documented == set()
+
+
+def test_the_readme_counts_the_rows_of_the_catalogue():
+    catalog = load_catalog(found=ROOT / "nothing")
+    rows = list(subjects_to_check(catalog, names_to_check(catalog, ()), catalog.app("hello")))
+    alone = [catalog.server(row.server) for row in rows if row.frontend is None]
+    lines = []
+    for language in sorted({entry.language for entry in alone}):
+        names = sorted({entry.name for entry in alone if entry.language == language})
+        count = sum(entry.language == language for entry in alone)
+        lines.append(f"| {LANGUAGES[language]} | {len(names)} | {count} | {', '.join(names)} |")
+    front = len(rows) - len(alone)
+    lines.append(f"| frontends | {len(catalog.frontends)} | {front} | {', '.join(catalog.frontends)} |")
+    lines.append(f"| in all | {len(catalog.servers) + len(catalog.frontends)} | {len(rows)} | |")
+    assert "\n".join(lines) in (ROOT / "README.md").read_text()
 
 
 def test_every_column_of_an_archive_is_documented():

@@ -20,7 +20,7 @@ from prony.catalog.launch import materialise_app, spoken_wire
 from prony.catalog.loader import Catalog
 from prony.engine import open_engine
 from prony.errors import UsageError
-from prony.host import available_cpus
+from prony.host import available_cpus, claim_machine
 from prony.model import (
     Address,
     App,
@@ -52,7 +52,7 @@ from prony.sandbox.placement import place
 from prony.study import StudyListener
 from prony.trial import Position, Task, run_trial
 
-__all__ = ["CheckListener", "ServerCheck", "check_servers", "judge", "names_to_check"]
+__all__ = ["CheckListener", "ServerCheck", "check_servers", "judge", "names_to_check", "subjects_to_check"]
 
 CheckListener = StudyListener
 
@@ -101,6 +101,15 @@ class ServerCheck:
     def failed(self) -> int:
         """Requests without a right reply."""
         return sum(self.failures.values())
+
+
+def subjects_to_check(catalog: Catalog, names: Sequence[str], app: App) -> Iterator[Subject]:
+    """Yield the rows of a check: each of ``names`` (see `names_to_check`) by all that it speaks.
+
+    *Errors*: UsageError for an app that a server cannot serve.
+    """
+    for name in names:
+        yield from _subjects(catalog, name, app)
 
 
 def names_to_check(catalog: Catalog, names: Sequence[str]) -> tuple[str, ...]:
@@ -158,9 +167,21 @@ def check_servers(  # noqa: PLR0913 - what a user may say of a check
     Environments are built in parallel first; then one server runs at a time. Closing the iterator, or an
     interruption, ends what runs.
 
-    *Errors*: HostError when there is no uv, no interpreter, no writable cache, or only one CPU; UsageError
-    for an app that a server cannot serve.
+    *Errors*: HostError when there is no uv, no interpreter, no writable cache, only one CPU, or when another
+    Prony measures here; UsageError for an app that a server cannot serve.
     """
+    with claim_machine():
+        yield from _check_servers(catalog, names, user, listener, app, share_cpus)
+
+
+def _check_servers(  # noqa: PLR0913, PLR0917 - as check_servers
+    catalog: Catalog,
+    names: Sequence[str],
+    user: RunAs,
+    listener: CheckListener,
+    app: str,
+    share_cpus: bool,
+) -> Iterator[ServerCheck]:
     for remains in clear_remains(user):
         if remains.processes_ended:
             listener.notice(f"ended {remains.processes_ended} processes that run {remains.run} had left")
@@ -188,8 +209,7 @@ def _cells(catalog: Catalog, names: Sequence[str], app: App, sandbox: SandboxCho
         expect_status=check.status,
         expect_body=check.body,
     )
-    subjects = (subject for name in names for subject in _subjects(catalog, name, app))
-    for number, subject in enumerate(subjects):
+    for number, subject in enumerate(subjects_to_check(catalog, names, app)):
         yield Cell(number, subject, workload, sandbox=sandbox)
 
 
