@@ -1,6 +1,7 @@
 """A study with environments, sandbox and engine made of paper: blocks, archive, notices, interruptions."""
 
 import os
+import secrets
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,8 @@ from prony.archive import RunStatus, open_archive
 from prony.catalog.environment import Environment, Unavailable
 from prony.catalog.loader import load_catalog, with_app
 from prony.engine import ENGINES
-from prony.errors import ArchiveError, SubjectError
+from prony.errors import ArchiveError, HostError, SubjectError
+from prony.host import claim_machine
 from prony.model import Address, Failed, Interface, LogTail, Ok
 from prony.plan import PlanOptions, StudyDocument, block_order, make_plan
 from prony.runas import RunAs
@@ -178,6 +180,8 @@ class World:
 
 @pytest.fixture
 def world(monkeypatch):
+    # Nothing is measured here: another Prony may do so meanwhile.
+    monkeypatch.setattr("prony.host.claim._NAME", f"\0prony-test-{secrets.token_hex(8)}")
     with passable_folder() as folder:
         yield World(folder, monkeypatch)
 
@@ -374,3 +378,12 @@ def test_an_archive_that_exists_is_never_written_over(world):
     with pytest.raises(ArchiveError, match="exists already"):
         world.run()
     assert (world.folder / "out.prony").read_text() == "mine"
+
+
+def test_a_second_study_is_refused_while_another_measures(world):
+    with claim_machine(), pytest.raises(HostError, match="another Prony measures on this machine"):
+        world.run()
+    assert world.log == []
+    assert not (world.folder / "out.prony").exists()
+    world.run()
+    assert (world.folder / "out.prony").exists()

@@ -34,7 +34,7 @@ from prony.catalog.launch import (
 from prony.catalog.loader import Catalog
 from prony.engine import open_engine
 from prony.errors import SubjectError
-from prony.host import available_cpus, fingerprint, preflight
+from prony.host import available_cpus, claim_machine, fingerprint, preflight
 from prony.model import Cell, Check, Json, Launch, Placement, Plan, SandboxChoice, Subject, Trial
 from prony.plan import Nuisances, block_order, nuisances, with_arrivals
 from prony.runas import RunAs
@@ -121,10 +121,15 @@ class _Bench:
 def run_study(study: Study, listener: StudyListener) -> None:
     """Run every cell of the plan in every block, and leave the archive at ``study.out``.
 
-    *Errors*: HostError and UsageError before the first trial; what goes wrong in a trial is its outcome.
-    KeyboardInterrupt passes through when everything is stopped; the archive then holds all trials that were
-    finished.
+    *Errors*: HostError and UsageError before the first trial, also when another Prony measures here; what
+    goes wrong in a trial is its outcome. KeyboardInterrupt passes through when everything is stopped; the
+    archive then holds all trials that were finished.
     """
+    with claim_machine():
+        _run_study(study, listener)
+
+
+def _run_study(study: Study, listener: StudyListener) -> None:
     clear_old_remains(study.user, listener)
     engine = study.plan.cells[0].engine
     placement = place(available_cpus(), study.plan.cells[0].sandbox.share_cpus, engine.threads)

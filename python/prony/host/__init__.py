@@ -6,9 +6,18 @@ Reads, never changes. Must not know subjects or plans.
 True
 """
 
+from prony.host.claim import claim_machine
 from prony.host.cpus import Cpu, available_cpus
 from prony.host.environment import visible_environment
 from prony.host.fingerprint import fingerprint
 from prony.host.preflight import HostCheck, preflight
 
-__all__ = ["Cpu", "HostCheck", "available_cpus", "fingerprint", "preflight", "visible_environment"]
+__all__ = [
+    "Cpu",
+    "HostCheck",
+    "available_cpus",
+    "claim_machine",
+    "fingerprint",
+    "preflight",
+    "visible_environment",
+]
