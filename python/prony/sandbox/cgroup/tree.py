@@ -26,10 +26,10 @@ from prony.sandbox.cgroup.base import (
 from prony.sandbox.cgroup.ending import kill_all, members, remove_all
 from prony.sandbox.cgroup.files import CgroupFiles, KernelFiles
 from prony.sandbox.cgroup.mark import own_mark
-from prony.sandbox.cgroup.mounts import find_hierarchies
+from prony.sandbox.cgroup.mounts import Hierarchy, find_hierarchies
 from prony.sandbox.cgroup.settings import part_folder
 from prony.sandbox.cgroup.sources import merge
-from prony.sandbox.cgroup.v1 import open_v1
+from prony.sandbox.cgroup.v1 import USED, open_v1
 from prony.sandbox.cgroup.v2 import open_v2
 
 __all__ = ["open_cgroups"]
@@ -53,16 +53,28 @@ def open_cgroups(proc: Path = _PROC, files: CgroupFiles = _KERNEL) -> CgroupTree
     except OSError as error:
         return NoCgroups(f"cannot read `{error.filename}`: {error.strerror}")
     made: list[Path] = []
-    v2 = open_v2(files, hierarchies, name, made)
-    lacking = set(LIMITS) if isinstance(v2, NoCgroups) else set(v2.missing)
-    v1 = open_v1(files, hierarchies, name, made) if lacking else NoCgroups("v2 has all controllers")
-    backends: list[Backend] = [one for one in (v2, v1) if not isinstance(one, NoCgroups)]
+    opened = _open_mounted(files, hierarchies, name, made)
+    backends = [one for one in opened if not isinstance(one, NoCgroups)]
     tree = _Tree(files, backends, made)
     if backends and len(tree.missing) < len(LIMITS):
         return tree
     tree.close()
-    left = [*tree.missing.values(), *(one.reason for one in (v2, v1) if isinstance(one, NoCgroups))]
-    return NoCgroups("; ".join(dict.fromkeys(left)), _HINT)
+    reasons = [*tree.missing.values(), *(one.reason for one in opened if isinstance(one, NoCgroups))]
+    return NoCgroups("; ".join(dict.fromkeys(reasons)) or "no cgroups are mounted", _HINT)
+
+
+def _open_mounted(
+    files: CgroupFiles, hierarchies: tuple[Hierarchy, ...], name: str, made: list[Path]
+) -> list[Backend | NoCgroups]:
+    opened: list[Backend | NoCgroups] = []
+    if any(one.version == "v2" for one in hierarchies):
+        v2 = open_v2(files, hierarchies, name, made)
+        if not isinstance(v2, NoCgroups) and not v2.missing:
+            return [v2]
+        opened.append(v2)
+    if any(one.controllers & USED for one in hierarchies):
+        opened.append(open_v1(files, hierarchies, name, made))
+    return opened
 
 
 class _Tree:

@@ -19,7 +19,7 @@ from prony.sandbox.cgroup.mounts import Hierarchy
 from prony.sandbox.cgroup.settings import part_folder, reason_of, write_cpus
 from prony.sandbox.cgroup.sources import Source, read_sources
 
-__all__ = ["V1", "open_v1"]
+__all__ = ["USED", "V1", "open_v1"]
 
 _LIMITED_BY: Mapping[LimitName, str] = {
     "cpus": "cpuset",
@@ -27,7 +27,7 @@ _LIMITED_BY: Mapping[LimitName, str] = {
     "memory": "memory",
     "pids": "pids",
 }
-_USED = (*_LIMITED_BY.values(), "cpuacct", "freezer")
+USED = frozenset({*_LIMITED_BY.values(), "cpuacct", "freezer"})
 _PERIOD_US = 100_000
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 # How much swap a limit of memory leaves: were it none, the kernel would meet the limit of memory with swap
@@ -140,7 +140,7 @@ def open_v1(
     folders = {one: each.folder for each in hierarchies if each.version == "v1" for one in each.controllers}
     subtrees: dict[str, Path] = {}
     reasons: dict[str, str] = {}
-    for controller in _USED:
+    for controller in sorted(USED):
         folder = folders.get(controller)
         if folder is None:
             outside = controller in folders
