@@ -51,7 +51,7 @@ AROUND = {
 def lacking(prony, names):  # noqa: F811
     """Return what the system lacks for each of these names, by entry.
 
-    Where CI runs all packages are there, so that nothing is skipped for them; old interpreters may be missing.
+    Where CI runs all packages are there, and nothing is skipped for them; an old interpreter may be missing.
     """
     advice = prony("doctor", *names, "--json").json
     lacks = {item["server"]: item["missing"] for item in advice["servers"] if item["missing"]}
