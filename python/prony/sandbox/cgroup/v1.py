@@ -140,6 +140,7 @@ def open_v1(
     folders = {one: each.folder for each in hierarchies if each.version == "v1" for one in each.controllers}
     subtrees: dict[str, Path] = {}
     reasons: dict[str, str] = {}
+    tried: list[str] = []
     for controller in sorted(USED):
         folder = folders.get(controller)
         if folder is None:
@@ -159,9 +160,11 @@ def open_v1(
             subtrees[controller] = folder / name
         except OSError as error:
             reasons[controller] = reason_of(error, folder / name)
+            tried.append(reasons[controller])
     missing = {limit: reasons[one] for limit, one in _LIMITED_BY.items() if one in reasons}
     if len(missing) == len(_LIMITED_BY):
-        return NoCgroups("; ".join(dict.fromkeys(missing.values())))
+        # What was tried and refused says more than what is not there.
+        return NoCgroups(next(iter([*tried, *missing.values()])))
     return V1(files, subtrees, missing)
 
 

@@ -150,32 +150,36 @@ def open_v2(
     try:
         files.make(place)
         made.append(place)
-        return V2(files, place, _take_controllers(files, place))
+        changes = _take_controllers(files, place)
+        if changes.moved and len(changes.missing) == len(_LIMITED_BY):
+            # For nothing: other processes are in the group.
+            V2(files, place, changes).leave()
+            changes = _Changes(missing=changes.missing)
+        return V2(files, place, changes)
     except OSError as error:
         return NoCgroups(reason_of(error, place))
 
 
 def _take_controllers(files: CgroupFiles, place: Path) -> _Changes:
     """Switch on, for the subtree, the controllers that are to be had, and return what that changed."""
-    there = set(files.read(place.parent / "cgroup.controllers").split())
+    above = place.parent
+    there = set(files.read(above / "cgroup.controllers").split())
     wanted = [one for one in _LIMITED_BY.values() if one in there]
-    off = [one for one in wanted if one not in files.read(place.parent / _SWITCHES).split()]
+    on = files.read(above / _SWITCHES).split()
+    off = [one for one in wanted if one not in on]
     # Only a group other than the root has a type.
-    moved = bool(off) and _has(files, place.parent / "cgroup.type")
+    moved = bool(off) and _has(files, above / "cgroup.type")
     if moved:
         _move_to_leaf(files, place)
-    failed = _switch_on(files, place.parent, off)
-    got = [one for one in wanted if one not in failed]
-    failed |= _switch_on(files, place, got)
-    if moved and not set(off) - set(failed):
-        _move_back(files, place)
-        moved = False
+    failed = _switch_on(files, above, off)
+    switched_on = tuple(one for one in off if one not in failed)
+    failed |= _switch_on(files, place, [one for one in wanted if one not in failed])
     missing = {
         limit: failed.get(one, f"the group that Prony was started in has no controller `{one}`")
         for limit, one in _LIMITED_BY.items()
         if one in failed or one not in there
     }
-    return _Changes(tuple(one for one in off if one not in failed), moved, missing)
+    return _Changes(switched_on, moved, missing)
 
 
 def _switch_on(files: CgroupFiles, folder: Path, controllers: list[str]) -> dict[str, str]:
@@ -200,8 +204,7 @@ def _switch_reason(error: OSError, folder: Path, controller: str) -> str:
 
 
 def _move_to_leaf(files: CgroupFiles, place: Path) -> None:
-    with contextlib.suppress(FileExistsError):
-        files.make(place / LEAF)
+    files.make(place / LEAF)
     files.write(place / LEAF / "cgroup.procs", str(os.getpid()))
 
 
