@@ -13,6 +13,7 @@ import pytest
 import prony
 from prony.errors import HostError
 from prony.sandbox.cgroup.base import LIMITS, CgroupTree, Group, Limits, NoCgroups
+from prony.sandbox.cgroup.files import KernelFiles
 from prony.sandbox.cgroup.mark import parse_mark
 from prony.sandbox.cgroup.mounts import find_hierarchies
 from prony.sandbox.cgroup.probe import probe_limits, states_without
@@ -142,6 +143,52 @@ def test_a_pids_limit_holds_a_fork_bomb(tree: CgroupTree) -> None:
     assert group.members() == ()
 
 
+class OlderKernel(KernelFiles):
+    """A kernel that lacks some of the files by which groups are ended."""
+
+    def __init__(self, *without: str) -> None:
+        self._without = without
+
+    def write(self, path: Path, text: str) -> None:
+        if path.name in self._without:
+            raise FileNotFoundError(2, "No such file or directory")
+        super().write(path, text)
+
+
+@pytest.mark.parametrize(
+    "without", [("cgroup.kill",), ("cgroup.kill", "freezer.state"), ("cgroup.kill", "cgroup.freeze")]
+)
+def test_a_bomb_that_forks_on_is_ended_on_an_older_kernel(without: tuple[str, ...]) -> None:
+    opened = open_cgroups(files=OlderKernel(*without))
+    if isinstance(opened, NoCgroups):
+        pytest.skip(f"no cgroups here: {opened.reason}")
+    with opened:
+        group = limited(opened, Limits(pids=8, cpu_quota=0.5))
+        with started_in(group, BOMB.replace("range(8)", "range(10**9)")):
+            assert eventually(lambda: bool(group.counters().pids_limit_hits))
+            assert group.remove() is None
+    assert left_by(os.getpid()) == []
+
+
+def test_v1_alone_ends_limits_and_counts(tmp_path: Path) -> None:
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines(keepends=True)
+    (tmp_path / "mountinfo").write_text("".join(line for line in mounts if " - cgroup2 " not in line))
+    (tmp_path / "cgroup").write_text(Path("/proc/self/cgroup").read_text())
+    opened = open_cgroups(tmp_path)
+    if isinstance(opened, NoCgroups):
+        pytest.skip(f"no groups of v1 here: {opened.reason}")
+    with opened:
+        assert opened.version == "v1"
+        group = limited(opened, Limits(pids=20))
+        with started_in(group, BOMB):
+            assert eventually(lambda: len(group.members()) == 20)
+            counters = group.counters()
+            assert group.kill() == 20
+        assert counters.cpu_ns
+        assert counters.missing["cpu_stalled_ns"] == "cgroup v1 has no pressure figures"
+    assert left_by(os.getpid()) == []
+
+
 def test_a_cpu_set_narrows_what_a_process_may_use(tree: CgroupTree) -> None:
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
@@ -183,6 +230,29 @@ def test_members_are_the_processes_that_have_joined(group: Group) -> None:
     with started_in(group, SLEEP) as child:
         assert group.members() == (child.pid,)
         assert group.kill() == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a PID namespace")
+def test_a_process_of_another_pid_namespace_joins_and_is_ended(group: Group) -> None:
+    script = (
+        "import os, sys, time; from prony.sandbox import linux; from prony.sandbox.cgroup.join import join\n"
+        "linux.unshare(linux.NEW_PIDS); pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    join(sys.argv[1].split(':')); print(os.getpid(), flush=True); time.sleep(600)\n"
+        "print(pid, flush=True); os.waitpid(pid, 0)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, ":".join(group.join_paths)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    ) as outside:
+        assert outside.stdout is not None
+        # Here it has another number than it sees itself.
+        seen = {int(outside.stdout.readline()) for _ in range(2)}
+        assert seen == {1, *group.members()}
+        assert group.kill() == 1
+        assert outside.wait(5) == 0
 
 
 def test_removing_a_group_ends_what_is_in_it(tree: CgroupTree) -> None:

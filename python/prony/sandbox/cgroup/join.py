@@ -14,7 +14,8 @@ __all__ = ["join"]
 def join(paths: Iterable[str]) -> None:
     """Move the calling process into the group that these files (``Group.join_paths``) stand for.
 
-    Before privileges are given up and before the CPU affinity is set, which entering a CPU set resets.
+    Before privileges are given up, and before the CPU affinity is set: up to Linux 6.1 entering a CPU set
+    resets it.
 
     *Errors*: OSError; the process then is in some of the group's hierarchies and should end.
     """
