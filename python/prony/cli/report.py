@@ -16,18 +16,38 @@ Examples:
   prony report embedded-servers.prony           the tables and the answer
 
   prony report embedded-servers.prony --json    the same as data (docs/reference/report-json.md)
+
+  prony report embedded-servers.prony --markdown report.md    the same for a page or an issue
 """
 
 
 def report(
     file: Annotated[Path, typer.Argument(help="An archive, *.prony.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    markdown_to: Annotated[
+        str | None,
+        typer.Option(
+            "--markdown", help="Write Markdown to a file, or to standard output for -.", metavar="OUT"
+        ),
+    ] = None,
 ) -> None:
     """Report what an archive holds; executes nothing from it."""
-    if as_json:
+    if markdown_to is not None:
+        _write_markdown(file, markdown_to)
+    elif as_json:
         typer.echo(json.dumps(report_data(file), indent=2))
     else:
         show_report(file)
+
+
+def _write_markdown(file: Path, out: str) -> None:
+    from prony.archive import open_archive
+    from prony.cli.options import write_output
+    from prony.report.markdown import markdown
+    from prony.report.study import study_document
+
+    with open_archive(file) as archive:
+        write_output(markdown(study_document(archive)).rstrip("\n"), out)
 
 
 def report_data(file: Path) -> Json:

@@ -92,22 +92,28 @@ def _rows(entry: ProcessEntry, versions: Mapping[str, str]) -> Iterator[tuple[Ce
         yield Cell(f"{entry.name}-{name}"), Cell(spoken), Cell(""), Cell(here, tone), Cell(variant.title)
 
 
-def server_document(entry: ProcessEntry) -> Document:
-    """Return all that the catalogue says of one server, frontend or service."""
+def server_document(entry: ProcessEntry, *, here: bool = True) -> Document:
+    """Return all that the catalogue says of one server, frontend or service.
+
+    ``here`` false: nothing of this machine, and the source of each setting.
+    """
     needs = [f"{', '.join(names)} ({system})" for system, names in entry.needs if names]
-    version = installed_versions([entry], resolve_user()).get(entry.name) or _pinned(entry)
-    facts = [f"version {version}", *(fact for fact in (entry.licence, entry.upstream) if fact)]
+    installed = installed_versions([entry], resolve_user()) if here else {}
+    facts = [
+        f"version {installed.get(entry.name) or _pinned(entry)}",
+        *(fact for fact in (entry.licence, entry.upstream) if fact),
+    ]
     lines = (
         ("", ", ".join(facts)),
         *((("", f"needs of the system: {'; '.join(needs)}"),) if needs else ()),
-        ("", f"{_spoken(entry)}; here: {status(entry)}"),
+        ("", f"{_spoken(entry)}{f'; here: {status(entry)}' if here else ''}"),
         *((("", entry.remark),) if entry.remark else ()),
     )
     sections = [Section("", (Notes(lines),))]
     if isinstance(entry, HostEntry):
         sections += _facts(entry)
     if entry.settings:
-        sections.append(Section("Settings", _settings(entry)))
+        sections.append(Section("Settings", _settings(entry, with_sources=not here)))
     if entry.variants:
         items = tuple(("", f"{entry.name}-{name}: {item.title}") for name, item in entry.variants.items())
         sections.append(Section("Variants", (Notes(items),)))
@@ -193,15 +199,14 @@ def _kept(entry: HostEntry, fact: KeepAliveFact) -> str:
     return "on" if fact.idle_s is None else f"on, idle for {_valued(entry, fact.idle_s, ' s', fact.when)}"
 
 
-def _settings(entry: ProcessEntry) -> tuple[Block, ...]:
-    columns = (
-        Column("setting"),
-        Column("default", text=True),
-        Column("values", text=True),
-        Column("meaning", text=True),
-    )
+def _settings(entry: ProcessEntry, *, with_sources: bool) -> tuple[Block, ...]:
+    titles = ("setting", "default", "values", "meaning", *(("source",) if with_sources else ()))
+    columns = tuple(Column(title, text=True) for title in titles)
     rows = tuple(
-        (Cell(name), Cell(_default(setting)), Cell(_range(setting)), Cell(setting.doc))
+        (
+            *(Cell(name), Cell(_default(setting)), Cell(_range(setting)), Cell(setting.doc)),
+            *((Cell(setting.source, Tone.QUIET),) if with_sources else ()),
+        )
         for name, setting in all_settings(entry).items()
     )
     first = next(iter(entry.settings))

@@ -1,0 +1,66 @@
+"""A document as Markdown: headings, tables, and nothing of what a server said read as markup."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prony.report.document import (
+    Bars,
+    Cell,
+    Column,
+    Command,
+    Document,
+    Notes,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from prony.report.markdown import markdown
+
+
+def page(*blocks, heading=""):
+    return markdown(Document("Title", (Section(heading, blocks),)))
+
+
+def test_a_document_has_headings_by_level():
+    document = Document("Title", (Section("Part", (Paragraph("Words."),)),))
+    assert markdown(document) == "# Title\n\n## Part\n\nWords.\n"
+    assert markdown(document, level=2) == "## Title\n\n### Part\n\nWords.\n"
+
+
+def test_a_table_aligns_numbers_and_names_groups():
+    columns = (Column("subject", text=True), Column("p99", group="time, ms"), Column("what", text=True))
+    rows = ((Cell("a"), Cell("1.5", Tone.STRONG), Cell("x|y")), (Cell("b"), Cell("—"), Cell("")))
+    assert page(Table(columns, rows)) == (
+        "# Title\n\n"
+        "| subject | time, ms: p99 | what |\n|---|---:|---|\n"
+        "| a | **1.5** | x\\|y |\n| b | — |  |\n"
+    )
+
+
+def test_notes_commands_and_bars():
+    assert "- ¹ fewer than 10\n- plain\n" in page(Notes((("¹", "fewer than 10"), ("", "plain"))))
+    assert "```text\nprony run `x` | cat\n```" in page(Command("prony run `x` | cat"))
+    assert "````text\na ``` b\n````" in page(Command("a ``` b"))
+    assert "1 ms ####" in page(Bars((("1 ms", 10, ""), ("2 ms", 5, "half"))))
+
+
+def test_what_a_server_said_is_no_markup():
+    said = "<script>alert(1)</script> [a](javascript:x) **b** `c` \x1b[31m\n# not a heading"
+    text = page(Paragraph(said), Notes((("", said),)), Paragraph("- no list"), Paragraph("# no heading"))
+    assert "<script" not in text
+    assert "\x1b" not in text
+    assert "\\[a\\](javascript:x)" in text
+    assert "\\- no list" in text
+    assert "\\# no heading" in text
+
+
+@given(st.text())
+def test_a_cell_stays_in_its_cell(text):
+    columns = (Column("a", text=True), Column("b", text=True))
+    lines = page(Table(columns, ((Cell(text), Cell("end")),))).splitlines()
+    row = lines[-1]
+    assert len(lines) == 5
+    assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3
