@@ -9,13 +9,13 @@ False
 
 import contextlib
 import os
-import signal
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from prony.sandbox.cgroup.files import CgroupFiles
 from prony.sandbox.cgroup.mark import is_inside_a_subtree
+from prony.sandbox.identity import Identity, end_process, identify
 
 __all__ = ["kill_all", "members", "remove_all"]
 
@@ -87,27 +87,29 @@ def _kill_frozen(files: CgroupFiles, folders: tuple[Path, ...]) -> list[int]:
     """Kill each member while none can fork, exit or be replaced, where groups can be frozen."""
     _freeze(files, folders)
     try:
-        doomed = _open_all(members(files, folders))
-        # Whoever is in the group by its number and was when it was opened, is who was opened.
+        found = _identities(members(files, folders))
+        # Whoever is in the group by its number and was when it was identified, is who was identified.
         still = set(members(files, folders))
-        for pid, descriptor in doomed:
-            if pid in still:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-            os.close(descriptor)
-        return [pid for pid, _ in doomed if pid in still]
+        return [one.pid for one in found if one.pid in still and _end(one)]
     finally:
         _thaw(files, folders)
 
 
-def _open_all(pids: Iterable[int]) -> list[tuple[int, int]]:
-    opened = []
+def _identities(pids: Iterable[int]) -> list[Identity]:
+    found = []
     for pid in pids:
         # 0 is no number but "not in this PID namespace": to a signal it would mean Prony's own process group.
         if pid > 0 and pid != os.getpid():
-            with contextlib.suppress(OSError):
-                opened.append((pid, os.pidfd_open(pid)))
-    return opened
+            with contextlib.suppress(ProcessLookupError):
+                found.append(identify(pid))
+    return found
+
+
+def _end(target: Identity) -> bool:
+    try:
+        return end_process(target)
+    except PermissionError:
+        return False
 
 
 def _freeze(files: CgroupFiles, folders: tuple[Path, ...]) -> None:
