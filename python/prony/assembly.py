@@ -11,7 +11,11 @@ from prony.catalog.apps import is_built_in, materialise_app
 from prony.catalog.entry import ServerEntry
 from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.launch import (
+    BEHIND_PORT,
+    PORT,
     Seat,
+    command_for_user,
+    frontend_command_for_user,
     make_frontend,
     make_launch,
     make_service,
@@ -23,7 +27,7 @@ from prony.catalog.resolve import shared_requirements
 from prony.model import Address, Launch, Subject
 from prony.runas import RunAs
 
-__all__ = ["Needs", "Site", "assemble", "needs_of", "unavailable"]
+__all__ = ["Needs", "Site", "assemble", "command_line", "needs_of", "unavailable"]
 
 HOST = "127.0.0.1"
 
@@ -128,6 +132,38 @@ def assemble(
     return replace(
         launch, services=tuple(services), frontend=_in_front(catalog, subject, needs, found, site, launch)
     )
+
+
+def command_line(
+    catalog: Catalog,
+    subject: Subject,
+    cpus: int,
+    needs: Needs | None = None,
+    found: Mapping[str, Environment | Unavailable] | None = None,
+) -> str:
+    """Return what a person types to have ``subject``: the server's command, and the frontend's after it.
+
+    Without ``needs`` and what was ``found`` for them, the system's programs go by their names.
+
+    *Errors*: UsageError as `assemble`.
+    """
+    server = catalog.server(subject.server)
+    places = _places(found, needs.server) if needs else None
+    port = PORT if subject.frontend is None else BEHIND_PORT
+    command = command_for_user(server, subject, subject.app.folder, cpus, port=port, programs=places)
+    if subject.frontend is None:
+        return command
+    entry = catalog.frontends[subject.frontend.entry]
+    places = _places(found, needs.frontend) if needs else None
+    front = frontend_command_for_user(entry, subject, spoken_wire(server, subject, cpus), cpus, places)
+    return f"({command}) &\n{front}"
+
+
+def _places(
+    found: Mapping[str, Environment | Unavailable] | None, request: EnvironmentRequest | None
+) -> Mapping[str, str] | None:
+    environment = found.get(request.key) if found and request else None
+    return environment.shown_places if isinstance(environment, Environment) else None
 
 
 def _in_front(  # noqa: PLR0913, PLR0917 - as assemble, and what stands behind

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from prony.archive import ArchiveWriter, RunStatus, SubjectRecord, create
-from prony.assembly import Needs, Site, assemble, needs_of, unavailable
+from prony.assembly import Needs, Site, assemble, command_line, needs_of, unavailable
 from prony.catalog.environment import (
     Environment,
     EnvironmentProgress,
@@ -24,12 +24,9 @@ from prony.catalog.environment import (
     prepare,
 )
 from prony.catalog.launch import (
-    command_for_user,
     declared_facts,
-    frontend_command_for_user,
     materialise_app,
     resolved_settings,
-    spoken_wire,
 )
 from prony.catalog.loader import Catalog
 from prony.engine import open_engine
@@ -244,37 +241,10 @@ def _record(
         packages=environment.packages,
         lock_digest=environment.lock_digest,
         settings=resolved_settings(entry, subject, cpus),
-        command_line=_command_line(study.catalog, ready, environments, cpus),
+        command_line=command_line(study.catalog, subject, cpus, ready.needs, environments),
         sandbox={**asdict(facts), "network": "isolated" if facts.network == "own namespace" else "host"},
         facts=_facts(study.catalog, subject, ready.needs, environments, cpus),
     )
-
-
-def _command_line(
-    catalog: Catalog, ready: _Ready, environments: Mapping[str, Environment | Unavailable], cpus: int
-) -> str:
-    """Return what a person types: the server's command, and the frontend's after it."""
-    subject, needs = ready.subject, ready.needs
-    front = subject.frontend
-    port = 8000 if front is None else 8001
-    server = command_for_user(
-        catalog.server(subject.server),
-        subject,
-        subject.app.folder,
-        cpus,
-        port=port,
-        programs=_places(environments[needs.server.key]),
-    )
-    if front is None or needs.frontend is None:
-        return server
-    places = _places(environments[needs.frontend.key])
-    wire = spoken_wire(catalog.server(subject.server), subject, cpus)
-    entry = catalog.frontends[front.entry]
-    return f"({server}) &\n{frontend_command_for_user(entry, subject, wire, cpus, places)}"
-
-
-def _places(environment: Environment | Unavailable) -> Mapping[str, str]:
-    return environment.shown_places if isinstance(environment, Environment) else {}
 
 
 def _facts(

@@ -27,7 +27,9 @@ from prony.units import parse_duration
 
 __all__ = [
     "APP_PLACEHOLDERS",
+    "BEHIND_PORT",
     "PLACEHOLDERS",
+    "PORT",
     "UPSTREAM_PLACEHOLDERS",
     "DeclaredFacts",
     "Installed",
@@ -51,6 +53,9 @@ APP_PLACEHOLDERS = frozenset(["app", "module", "attribute", "interface"])
 """What a server's and a frontend's may ask for: which app is called, and how."""
 UPSTREAM_PLACEHOLDERS = frozenset(["upstream_host", "upstream_port", "wire"])
 """What a frontend's may ask for: the server behind it."""
+
+PORT, BEHIND_PORT = 8000, 8001
+"""What a person's own command listens on, and the server behind a frontend."""
 
 _Values = Mapping[str, int | str | None]
 
@@ -178,21 +183,21 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     app_dir: str,
     cpus: int,
     host: str = "127.0.0.1",
-    port: int = 8000,
+    port: int = PORT,
     programs: Mapping[str, str] | None = None,
 ) -> str:
     """Return what a person types to start this server around this app, in the manner of its own manual.
 
     A server that is started by a script of the catalogue gets that script written first. Values of the
     app's own variables are not shown, for they may be secrets: the command takes them from the shell's.
-    ``programs``: where the system's are, and what was built.
+    ``programs``: where the system's are, and what was built; null: by their names.
 
     *Errors*: UsageError as `make_launch`.
     """
     settings = resolved_settings(entry, subject, cpus)
     seat = Seat(Address(host, port), app_dir, ".", cpus)
     version = entry.install.python if isinstance(entry.install, PythonInstall) else None
-    places = {"python": f"python{version or ''}", "bin": "", **(programs or {})}
+    places = {"python": f"python{version or ''}", "bin": "", **_shown_programs(entry, programs)}
     values = {**settings, **places, **seat.values, **_target(entry, subject)}
     arguments = _arguments(entry.command, settings, values)
     program = arguments[0].removeprefix("/") if "{bin}" in str(entry.command[0]) else arguments[0]
@@ -202,7 +207,11 @@ def command_for_user(  # noqa: PLR0913, PLR0917
 
 
 def frontend_command_for_user(
-    entry: FrontendEntry, subject: Subject, wire: Wire, cpus: int, programs: Mapping[str, str]
+    entry: FrontendEntry,
+    subject: Subject,
+    wire: Wire,
+    cpus: int,
+    programs: Mapping[str, str] | None = None,
 ) -> str:
     """Return what a person types to start the subject's frontend before a server that speaks ``wire``.
 
@@ -212,8 +221,9 @@ def frontend_command_for_user(
     """
     frontend = subject.frontend or Frontend(entry.name)
     settings = resolved_settings(entry, frontend, cpus)
-    seat = Seat(Address("127.0.0.1", 8000), ".", ".", cpus)
-    values: _Values = {**settings, **programs, **seat.values, **_named("", subject.interface)}
+    seat = Seat(Address("127.0.0.1", PORT), ".", ".", cpus)
+    named = _named("", subject.interface)
+    values: _Values = {**settings, **_shown_programs(entry, programs), **seat.values, **named}
     arguments = (argument.removeprefix("./") for argument in _arguments(entry.command, settings, values))
     chosen = replace(frontend, settings={**frontend.settings, "wire": wire})
     return f"{_written_files(entry, chosen, subject)}{shlex.join(arguments)}"
@@ -234,8 +244,12 @@ def file_for_user(
         known = " or ".join([*entry.files, *entry.templates]) or "none: it needs no file"
         raise UsageError(f"`--file {name}`: `{entry.name}` has no such file; expected {known}")
     settings = resolved_settings(entry, Frontend(entry.name, settings=chosen), cpus)
-    seat = Seat(Address("127.0.0.1", 8000), ".", ".", cpus)
+    seat = Seat(Address("127.0.0.1", PORT), ".", ".", cpus)
     return _rendered(entry, {**settings, **seat.values, **values}, entry.environment)[name]
+
+
+def _shown_programs(entry: ProcessEntry, found: Mapping[str, str] | None) -> dict[str, str]:
+    return {"build": "build", **{name: name for name in entry.install.programs}, **(found or {})}
 
 
 def _written_files(entry: ProcessEntry, chosen: Subject | Frontend, around: Subject | None = None) -> str:
@@ -247,7 +261,10 @@ def _written_files(entry: ProcessEntry, chosen: Subject | Frontend, around: Subj
     )
     subject = around or chosen
     target = subject.app.targets.get(subject.interface, "") if isinstance(subject, Subject) else ""
-    more = settings + (f" --app {shlex.quote(target)}" if target else "")
+    # The file names a port too, and the server behind a frontend has another.
+    behind = isinstance(chosen, Subject) and chosen.frontend is not None
+    more = settings + (f" --set {entry.name}.port={BEHIND_PORT}" if behind else "")
+    more += f" --app {shlex.quote(target)}" if target else ""
     names = [(name, "") for name in entry.files] + [(name, more) for name in entry.templates]
     return "".join(f"prony servers {entry.name} --file {name}{told} > {name} && " for name, told in names)
 

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -155,7 +156,7 @@ def _has_qualified(out: Path) -> bool:
 
 def dry_run(task: "Study") -> None:
     """Print subjects, commands and time, and start nothing."""
-    from prony.catalog.launch import command_for_user
+    from prony.assembly import command_line
 
     plan = task.plan
     placement = placement_of(plan)
@@ -165,11 +166,10 @@ def dry_run(task: "Study") -> None:
         f"seed {plan.seed}, profile {plan.profile}\n"
     )
     for cell in plan.cells:
-        entry = task.catalog.server(cell.subject.server)
-        command = command_for_user(entry, cell.subject, cell.subject.app.folder, len(placement.server_cpus))
+        command = command_line(task.catalog, cell.subject, len(placement.server_cpus))
         request = cell.workload.request
         typer.echo(f"{cell.subject.name}: {cell.workload.describe()}, {request.method} {request.path}")
-        typer.echo(f"    {command}")
+        typer.echo(textwrap.indent(command, "    "))
     server, generator = _cpus(placement.server_cpus), _cpus(placement.generator_cpus)
     typer.echo(f"\nserver on {server}, generator on {generator}")
     typer.echo(f"{_extent(plan)}, into {task.out}")

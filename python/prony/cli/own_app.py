@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,6 +97,14 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
     contract = Contract((Check(request, wish.expect_status, wish.expect_body),) if expected else ())
     if wish.app is None:
         return command_app(wish.folder, contract, wish.environment)
+    if ":" not in wish.app and not wish.app.endswith(".psgi"):
+        near = get_close_matches(wish.app, known.apps, n=3, cutoff=0.5)
+        names = f"did you mean {' or '.join(f'`{name}`' for name in near)}? " if near else ""
+        raise UsageError(
+            f"`{wish.app}` does not name an application; expected `module:attribute`, such as `hello:app`, "
+            "a .psgi file, or a built-in app",
+            hint=f"{names}built-in apps: {', '.join(known.apps)}",
+        )
     interface = _interface(wish, known)
     app = user_app(wish.app, wish.folder, interface, contract=contract, environment=wish.environment)
     return replace(app, targets={**app.targets, Interface.NONE: ""}) if wish.commands else app

@@ -342,6 +342,10 @@ def _check_settings(plan: "Plan", options: "PlanOptions", known: "Catalog") -> N
             for subject in subjects
         ):
             continue
+        if server.partition("-")[0] in known.frontends and server not in known.servers:
+            raise UsageError(
+                f"`--set {server}...`: no subject stands behind `{server}`, as in gunicorn@{server}"
+            )
         entry, variant = known.find(server)
         if not any(subject.server == entry.name and variant in ("", subject.variant) for subject in subjects):
             names = ", ".join(dict.fromkeys(subject.name.partition("+")[0] for subject in subjects))

@@ -202,4 +202,6 @@ def _file_of(entries: "list[ProcessEntry]", file: str, texts: Sequence[str], app
     chosen = settings_of(texts).get(entry.name, {})
     wire = chosen.pop("wire", None) if hasattr(entry, "forwards") else None
     values |= {"wire": str(wire)} if wire else {}
+    if "port" in chosen:
+        values["port"] = str(chosen.pop("port"))
     return file_for_user(entry, file, chosen, values, len(available_cpus()))

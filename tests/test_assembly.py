@@ -1,0 +1,120 @@
+"""What a subject is put together from: services, the server, a frontend, and what a person types for them."""
+
+from pathlib import Path
+
+import pytest
+
+from prony.assembly import Site, assemble, command_line, needs_of, unavailable
+from prony.catalog.environment import Environment, Unavailable
+from prony.catalog.loader import load_catalog
+from prony.errors import UsageError
+from prony.model import Frontend, Interface, Subject, Wire
+from prony.runas import resolve_user
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    return load_catalog(found=Path("/nowhere"))
+
+
+def subject_of(catalog, name, app="hello"):
+    server, _, front = name.partition("@")
+    entry, variant = catalog.find(server)
+    frontend = catalog.frontend(front) if front else None
+    served = catalog.app(app)
+    interface = next((one for one in entry.interfaces if one in served.targets), Interface.NONE)
+    return Subject(f"{name}+{app}", entry.name, served, interface, variant, frontend=frontend)
+
+
+def assembled(catalog, subject):
+    needs = needs_of(catalog, subject, resolve_user())
+    found = {
+        one.key: Environment(
+            one.key,
+            "1.0",
+            python=Path("/env/bin/python"),
+            bin=Path("/env/bin"),
+            programs={name: Path("/usr/bin") / name for name in one.server.install.programs},
+            build=Path("/builds") / one.server.name,
+        )
+        for one in needs.all()
+    }
+    ports = iter(range(9001, 9100))
+    site = Site(lambda: next(ports), lambda name: Path("/runs") / name, Path("/apps/x"), 2)
+    return assemble(catalog, subject, needs, found, site)
+
+
+def test_an_apps_service_is_started_first_and_the_app_is_told_where_it_is(catalog):
+    launch = assembled(catalog, subject_of(catalog, "waitress@nginx", "django-postgres"))
+    assert [one.name for one in launch.processes] == ["postgresql", "server", "frontend"]
+    (database,) = launch.services
+    assert launch.environment["PGHOST"] == database.address.host
+    assert launch.environment["PGPORT"] == str(database.address.port)
+    assert not database.readiness.http
+    assert str(Path("/builds/postgresql")) in " ".join(database.command)
+
+
+def test_the_load_goes_to_the_frontend_and_the_frontend_to_the_server(catalog):
+    launch = assembled(catalog, subject_of(catalog, "uwsgi-socket@nginx"))
+    assert launch.address.wire is Wire.UWSGI
+    assert launch.frontend
+    assert launch.entrance == launch.frontend.address
+    assert launch.entrance.wire is Wire.HTTP
+    conf = launch.frontend.files["nginx.conf"]
+    assert f"server 127.0.0.1:{launch.address.port};" in conf
+    assert "uwsgi_pass server;" in conf
+    assert f"listen 127.0.0.1:{launch.entrance.port}" in conf
+
+
+def test_every_server_fits_every_frontend_that_speaks_its_wire(catalog):
+    for server in catalog.servers.values():
+        for frontend in catalog.frontends:
+            for variant in ("", *server.variants):
+                name = f"{server.name}-{variant}" if variant else server.name
+                launch = assembled(catalog, subject_of(catalog, f"{name}@{frontend}"))
+                assert launch.frontend
+                text = " ".join([*launch.frontend.command, *launch.frontend.files.values()])
+                assert str(launch.address.port) in text
+
+
+def test_a_psgi_app_behind_nginx_is_asked_for_by_its_modifier(catalog):
+    launch = assembled(catalog, subject_of(catalog, "uwsgi-psgi-socket@nginx"))
+    assert launch.frontend
+    assert "uwsgi_modifier1 5;" in launch.frontend.files["nginx.conf"]
+
+
+def test_one_that_cannot_be_had_makes_the_subject_unavailable(catalog):
+    needs = needs_of(catalog, subject_of(catalog, "waitress@nginx", "django-postgres"), resolve_user())
+    assert [one.key for one in needs.all()] == [
+        "waitress",
+        "frontend nginx",
+        "postgresql for django-postgres",
+    ]
+    found = {one.key: Environment(one.key, "1") for one in needs.all()}
+    assert unavailable(needs, found) is None
+    gone = Unavailable("frontend nginx", "there is no nginx", "")
+    assert unavailable(needs, {**found, "frontend nginx": gone}) == gone
+
+
+def test_what_a_person_types_starts_the_server_and_then_the_frontend(catalog):
+    plain = command_line(catalog, subject_of(catalog, "gunicorn"), 2)
+    assert "127.0.0.1:8000" in plain
+    server, front = command_line(catalog, subject_of(catalog, "gunicorn@nginx-keepalive"), 2).split(" &\n")
+    assert "127.0.0.1:8001" in server
+    assert front.startswith("prony servers nginx --file nginx.conf --set nginx.upstream_keep_alive=")
+    assert front.endswith("nginx -e stderr -p . -c nginx.conf")
+    static = command_line(catalog, subject_of(catalog, "nginx-static@nginx"), 2)
+    assert "--set nginx-static.port=8001" in static
+
+
+def test_a_frontends_setting_that_does_not_fit_is_refused(catalog):
+    subject = subject_of(catalog, "gunicorn@nginx")
+    wrong = Subject(
+        subject.name,
+        "gunicorn",
+        subject.app,
+        subject.interface,
+        frontend=Frontend("nginx", "", {"workers": 0}),
+    )
+    with pytest.raises(UsageError, match=r"--set nginx\.workers=0"):
+        assembled(catalog, wrong)
