@@ -1,6 +1,8 @@
 import os
 import secrets
+import signal
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -166,6 +168,17 @@ def test_a_chatty_server_is_neither_stopped_nor_kept_whole(sandbox: Sandbox, pla
     assert len(log.text) < 400_000
 
 
+@pytest.fixture
+def in_the_background() -> Iterator[None]:
+    """As a shell starts a command with `&`: deaf to the keyboard's signals."""
+    numbers = (signal.SIGINT, signal.SIGQUIT)
+    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("in_the_background")
 def test_the_subject_starts_clean(any_sandbox: Sandbox, placement: Placement) -> None:
     script = """
 import os, resource, signal

@@ -106,16 +106,11 @@ def _steps(
 
 
 def _reset_signals() -> None:
-    # Ignored signals stay ignored across exec: Python ignores two, the supervisor more.
-    for number in (
-        signal.SIGPIPE,
-        signal.SIGXFSZ,
-        signal.SIGINT,
-        signal.SIGHUP,
-        signal.SIGTERM,
-        signal.SIGCHLD,
-    ):
-        signal.signal(number, signal.SIG_DFL)
+    # Ignored signals stay ignored across exec: Python ignores two, the supervisor more, and a shell that
+    # starts Prony in the background those of the keyboard.
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        with contextlib.suppress(OSError):
+            signal.signal(number, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
