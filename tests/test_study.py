@@ -72,6 +72,9 @@ class Sandbox:
     def strays(self, placement):
         return ()
 
+    def counters(self):
+        return {}
+
     def exit_reason(self):
         return None
 
@@ -141,7 +144,7 @@ class World:
         self.user = RunAs(user, os.geteuid(), os.getegid(), False, folder / "cache")
         monkeypatch.setattr("prony.study.prepare", self._prepare)
         monkeypatch.setitem(
-            SANDBOXES, "process", lambda choice, user, place: Sandbox(place, self.log, self.fail)
+            SANDBOXES, "process", lambda choice, user, place, groups: Sandbox(place, self.log, self.fail)
         )
         monkeypatch.setitem(ENGINES, "prony", lambda choice: Engine(self.log, self.errors))
 

@@ -29,6 +29,7 @@ from prony.model import (
     Workload,
 )
 from prony.sandbox import EngineSeat, SandboxFacts, StopReport
+from prony.sandbox.cgroup.base import Counters
 from prony.trial import Position, Task, run_trial
 
 ADDRESS = Address("127.0.0.1", 8000)
@@ -55,6 +56,7 @@ class Bench:
     pids = MappingProxyType({"server": os.getpid()})
     facts = SandboxFacts("host's loopback", False, "me")
     folder = Path("/nowhere")
+    counted = MappingProxyType({})
 
     def __init__(self, fail=None, *, broken=None, died=None, result=None):
         self.steps = []
@@ -98,6 +100,9 @@ class Bench:
 
     def strays(self, placement):
         return ()
+
+    def counters(self):
+        return self.counted
 
     def exit_reason(self):
         self.step("alive?")
@@ -285,3 +290,11 @@ def test_a_log_that_cannot_be_read_does_not_keep_the_server_running():
     bench = Bench({"log": OSError("gone")})
     assert isinstance(trial_of(bench).outcome, Invalid)
     assert bench.steps[-1] == "stop"
+
+
+def test_what_the_kernel_killed_for_memory_has_failed_at_its_stage(monkeypatch):
+    monkeypatch.setattr(Bench, "counted", {"server": Counters(oom_kills=2)})
+    words = "out of memory: the kernel killed 2 processes of the server"
+    assert trial_of(Bench()).outcome == Failed("load", words)
+    ended = SubjectError("the server was killed by SIGKILL before it was ready", stage="start")
+    assert trial_of(Bench({"ready": ended})).outcome == Failed("start", words)

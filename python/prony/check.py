@@ -46,6 +46,7 @@ from prony.model import (
 )
 from prony.runas import RunAs
 from prony.sandbox import EngineSeat, RunningSubject, Sandbox, SandboxFacts, StopReport, open_sandbox
+from prony.sandbox.cgroup.base import Counters
 from prony.sandbox.identity import Identity, boot_id
 from prony.sandbox.journal import Run, clear_remains, open_run
 from prony.sandbox.placement import place
@@ -442,6 +443,9 @@ class _WatchedSubject(RunningSubject):
 
     def exit_reason(self) -> str | None:
         return self._subject.exit_reason()
+
+    def counters(self) -> Mapping[str, Counters]:
+        return self._subject.counters()
 
     def log(self) -> LogTail:
         return self._subject.log()

@@ -315,13 +315,17 @@ class SandboxChoice:
     ``network``: ``isolated`` puts server and generator together into a network namespace of their own where
     privileges allow, ``host`` uses the host's loopback. ``share_cpus`` lets generator and server run on one
     CPU. ``run_as``: the user that subjects run as when Prony is root; null: the caller of sudo, else
-    ``nobody``.
+    ``nobody``. The limits are of the kind ``cgroup`` and of the server alone, with all its processes:
+    ``cpu_quota`` in CPUs, such as 0.5; ``memory_bytes`` without swap; ``pids`` counts threads.
     """
 
-    kind: Literal["process"] = "process"
+    kind: Literal["process", "cgroup"] = "process"
     network: Literal["isolated", "host"] = "isolated"
     share_cpus: bool = False
     run_as: str | None = None
+    cpu_quota: float | None = None
+    memory_bytes: int | None = None
+    pids: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,10 @@ from prony.host import available_cpus, claim_machine, fingerprint, preflight
 from prony.model import Cell, Check, Json, Launch, Placement, Plan, SandboxChoice, Subject, Trial
 from prony.plan import Nuisances, block_order, nuisances, with_arrivals
 from prony.runas import RunAs
-from prony.sandbox import Sandbox, describe, open_sandbox
+from prony.sandbox import Sandbox, SandboxFacts, describe, open_sandbox
 from prony.sandbox.contract import probe
 from prony.sandbox.exchange import Reply
+from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import Run, clear_remains, open_run
 from prony.sandbox.placement import place
 from prony.trial import Position, Task, run_trial
@@ -102,9 +103,10 @@ class _Bench:
     ready: Mapping[str, _Ready]
     environments: Mapping[str, Environment | Unavailable]
     placement: Placement
+    groups: Groups | None = None
 
     def sandbox(self, name: str, choice: SandboxChoice) -> Sandbox:
-        return open_sandbox(choice, self.study.user, self.run.folder / name)
+        return open_sandbox(choice, self.study.user, self.run.folder / name, self.groups)
 
     def launch(self, subject: Subject, sandbox: Sandbox, nuisance: Nuisances) -> Launch:
         """Return the exact processes to start, on free ports, with the nuisances in the environment."""
@@ -123,16 +125,18 @@ def run_study(study: Study, listener: StudyListener) -> None:
     archive then holds all trials that were finished.
     """
     with claim_machine():
-        _run_study(study, listener)
+        clear_old_remains(study.user, listener)
+        with open_groups(study.plan.cells[0].sandbox) as groups:
+            _run_study(study, listener, groups)
 
 
-def _run_study(study: Study, listener: StudyListener) -> None:
-    clear_old_remains(study.user, listener)
+def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> None:
     engine = study.plan.cells[0].engine
     placement = place(available_cpus(), study.plan.cells[0].sandbox.share_cpus, engine.threads)
     needs = _needs(study)
     environments = prepare(_requests(needs), study.user, listener.environment, study.jobs)
-    ready, records = _resolve(study, needs, environments, placement)
+    facts = describe(study.plan.cells[0].sandbox, study.user, groups)
+    ready, records = _resolve(study, needs, environments, placement, facts)
     _tell_what_will_not_fit(study.plan, listener)
     with (
         create(study.out, study.plan, fingerprint()) as writer,
@@ -143,7 +147,7 @@ def _run_study(study: Study, listener: StudyListener) -> None:
             writer.record_subject(record)
             if record.unavailable:
                 listener.notice(f"{record.name} is unavailable: {record.unavailable}")
-        bench = _Bench(study, run, ready, environments, placement)
+        bench = _Bench(study, run, ready, environments, placement, groups)
         listener.planned(study.plan.blocks * sum(cell.subject.name in ready for cell in study.plan.cells))
         _compare_replies(bench, listener)
         for block in range(study.plan.blocks):
@@ -208,6 +212,7 @@ def _resolve(
     needs: Mapping[str, Needs],
     environments: Mapping[str, Environment | Unavailable],
     placement: Placement,
+    facts: SandboxFacts,
 ) -> tuple[dict[str, _Ready], list[SubjectRecord]]:
     ready: dict[str, _Ready] = {}
     records: list[SubjectRecord] = []
@@ -219,7 +224,7 @@ def _resolve(
             continue
         found = _Ready(subject, need, materialise_app(subject.app, study.user))
         ready[subject.name] = found
-        records.append(_record(study, found, environments, placement))
+        records.append(_record(study, found, environments, placement, facts))
     return ready, records
 
 
@@ -228,12 +233,12 @@ def _record(
     ready: _Ready,
     environments: Mapping[str, Environment | Unavailable],
     placement: Placement,
+    facts: SandboxFacts,
 ) -> SubjectRecord:
     subject, environment = ready.subject, environments[ready.needs.server.key]
     assert isinstance(environment, Environment), "only subjects that can be had are recorded"
     entry = study.catalog.server(subject.server)
     cpus = len(placement.server_cpus)
-    facts = describe(study.plan.cells[0].sandbox, study.user)
     return SubjectRecord(
         name=subject.name,
         server_version=environment.version,

@@ -29,9 +29,11 @@ from prony.model import (
     Trial,
     TrialRole,
 )
+from prony.monitor.groups import GroupCounters, oom_kills
 from prony.monitor.kernel import KernelCounters
 from prony.monitor.processes import ProcessMonitor
 from prony.sandbox import RunningSubject, Sandbox
+from prony.units import format_bytes
 
 __all__ = ["Position", "Task", "run_trial"]
 
@@ -130,29 +132,50 @@ def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) 
 def _on_running(
     task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]
 ) -> Outcome:
-    subject.wait_until_ready(task.cell.workload.request)
-    broken = subject.verify(task.contract)
+    try:
+        subject.wait_until_ready(task.cell.workload.request)
+        broken = subject.verify(task.contract)
+    except SubjectError as error:
+        killed = _out_of_memory(task, subject)
+        raise SubjectError(killed, stage=error.stage, log=error.log) if killed else error from None
     if broken is not None:
-        return Failed("contract", broken)
+        return Failed("contract", _out_of_memory(task, subject) or broken)
     _load(task, subject, evidence, on_event)
+    killed = _out_of_memory(task, subject)
+    if killed is not None:
+        return Failed("load", killed)
     died = subject.exit_reason()
     if died is not None:
         return Failed("load", f"{died} under load")
     return _judged(evidence.recording)
 
 
+def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
+    """Return which of its processes the kernel killed for memory, in words; null: none."""
+    killed = oom_kills(subject.counters())
+    if not killed:
+        return None
+    limit = task.cell.sandbox.memory_bytes
+    at = f" at its limit of {format_bytes(limit)}" if limit else ""
+    parts = (f"{count} process{'es' if count != 1 else ''} of the {name}" for name, count in killed.items())
+    return f"out of memory: the kernel killed {', '.join(parts)}{at}"
+
+
 def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]) -> None:
     mains = {subject.pids[one.name]: one.roles for one in (task.launch, *task.launch.processes)}
     processes = ProcessMonitor(subject.tree_pid, mains, task.placement)
     kernel = KernelCounters(subject.network_pid)
+    groups = GroupCounters(subject.counters)
 
     def on_engine_event(event: Json) -> None:
         match event["event"]:
             case "window_open":
                 kernel.open_window()
+                groups.open_window()
                 processes.enter(Phase.WINDOW)
                 evidence.events.append(event)
             case "window_close":
+                groups.close_window()
                 processes.enter(Phase.DRAIN, with_memory=True)
                 kernel.close_window()
                 evidence.events.append(event)
@@ -167,7 +190,10 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
         finally:
             processes.stop()
             evidence.samples = processes.samples()
-            evidence.counters, evidence.missing = kernel.deltas()
+            counted, missing = kernel.deltas()
+            of_groups, missing_of_groups = groups.deltas()
+            evidence.counters = {**counted, **of_groups}
+            evidence.missing = {**missing, **missing_of_groups}
 
 
 def _judged(recording: Json | None) -> Outcome:

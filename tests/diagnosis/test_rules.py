@@ -92,8 +92,14 @@ def test_turning_keep_alive_off_is_advised_only_where_it_is_on(kept):
 def test_a_kill_for_memory_is_certain_only_when_it_was_counted():
     died = build.trial(CELL, 0, 0, [], outcome=Failed("load", "ended with signal 9"), counters={})
     assert findings(died)[0].confidence is Confidence.POSSIBLE
-    (found,) = findings(replace(died, counters={"memory.events.oom_kill": 1}))
+    (found,) = findings(replace(died, counters={"cgroup.server.oom_kills": 1}))
     assert found.confidence is Confidence.CERTAIN
+
+
+@pytest.mark.parametrize(("waited", "rules"), [(5, []), (6, ["D14"]), (100, ["D14"])])
+def test_a_quota_that_held_the_server_back_is_found(waited, rules):
+    counters = {"cgroup.server.periods": 100, "cgroup.server.throttled_periods": waited}
+    assert [found.rule for found in findings(replace(HEALTHY, counters=counters))] == rules
 
 
 def test_rules_have_one_file_each():
@@ -104,7 +110,12 @@ def test_rules_have_one_file_each():
 def test_a_rule_is_listed_under_the_name_that_its_findings_bear(name):
     trial = replace(
         build.trial(CELL, 0, 0, [1] * 9, limited="worker CPU 95 %"),
-        counters={"oom_kill": 1, "ListenOverflows": 1},
+        counters={
+            "cgroup.server.oom_kills": 1,
+            "cgroup.server.periods": 100,
+            "cgroup.server.throttled_periods": 40,
+            "ListenOverflows": 1,
+        },
     )
     trial = replace(trial, recording=answered(without_reply=9, most=200, limited=trial.recording))
     assert [found.rule for found in RULES[name](Evidence(CELL, trial))] == [name]

@@ -312,7 +312,7 @@ def test_a_finding_of_some_subjects_names_them(tmp_path):
 
 
 def test_findings_are_told_in_the_order_of_the_rules(tmp_path):
-    counters = {"ListenOverflows": 3, "oom_kill": 1}
+    counters = {"ListenOverflows": 3, "cgroup.server.oom_kills": 1}
     trials = [("a+x", {"counters": counters}), ("b+x", {"limited": "waited 2 %"})]
     path = study(tmp_path / "a.prony", *trials)
     with open_archive(path) as opened:

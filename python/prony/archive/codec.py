@@ -241,12 +241,24 @@ def encode_sandbox(sandbox: SandboxChoice) -> Json:
         "network": sandbox.network,
         "share_cpus": sandbox.share_cpus,
         "run_as": sandbox.run_as,
+        "cpu_quota": sandbox.cpu_quota,
+        "memory_bytes": sandbox.memory_bytes,
+        "pids": sandbox.pids,
     }
 
 
 def decode_sandbox(value: Json) -> SandboxChoice:
     """Return the choice that ``encode_sandbox`` wrote."""
-    return SandboxChoice(value["kind"], value["network"], value["share_cpus"], value["run_as"])
+    return SandboxChoice(
+        value["kind"],
+        value["network"],
+        value["share_cpus"],
+        value["run_as"],
+        # Archives of the first versions have none.
+        value.get("cpu_quota"),
+        value.get("memory_bytes"),
+        value.get("pids"),
+    )
 
 
 def encode_placement(placement: Placement | None) -> str | None:

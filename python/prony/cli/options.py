@@ -11,12 +11,13 @@ import typer
 
 from prony.errors import UsageError
 from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Request
-from prony.units import DAY_NS, parse_duration, parse_rate
+from prony.units import DAY_NS, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
     "MAX_SEED",
     "MAX_THREADS",
     "body_of",
+    "bytes_of",
     "check_output",
     "connections_of",
     "duration_of",
@@ -44,6 +45,17 @@ def _parsed(option: str, text: str, parse: Callable[[str], Value]) -> Value:
         return parse(text)
     except ValueError as error:
         raise UsageError(f"`{option}`: {error}") from None
+
+
+def bytes_of(option: str, text: str) -> int:
+    """Return bytes, at least one; UsageError names the option."""
+    try:
+        value = parse_bytes(text)
+    except ValueError as error:
+        raise UsageError(f"`{option} {text}`: {str(error).partition('; ')[2]}") from None
+    if value < 1:
+        raise UsageError(f"`{option} {text}`: expected more than nothing, such as `512M`")
+    return value
 
 
 def duration_of(option: str, text: str) -> int:

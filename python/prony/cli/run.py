@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from prony.cli.options import (
     MAX_SEED,
     MAX_THREADS,
     body_of,
+    bytes_of,
     check_output,
     connections_of,
     duration_of,
@@ -69,6 +71,13 @@ class Network(StrEnum):
 
     ISOLATED = "isolated"
     HOST = "host"
+
+
+class SandboxKind(StrEnum):
+    """How subjects are kept apart and limited."""
+
+    PROCESS = "process"
+    CGROUP = "cgroup"
 
 
 def run(
@@ -151,6 +160,20 @@ def run(
     net: Annotated[
         Network | None, typer.Option(help="The server's network (a study: isolated; your own app: host).")
     ] = None,
+    sandbox: Annotated[
+        SandboxKind, typer.Option(help="process: CPUs by affinity; cgroup: control groups, with limits.")
+    ] = SandboxKind.PROCESS,
+    cpu_quota: Annotated[
+        float | None,
+        typer.Option("--cpus", min=0.01, help="The server's CPU quota, such as 0.5 (--sandbox cgroup)."),
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="The server's memory limit, such as 512M (--sandbox cgroup).")
+    ] = None,
+    pids: Annotated[
+        int | None,
+        typer.Option(min=1, help="The server's limit of processes and threads (--sandbox cgroup)."),
+    ] = None,
     run_as: Annotated[
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
     ] = None,
@@ -190,8 +213,14 @@ def run(
         blocks=repeats,
         seed=seed,
         engine=EngineChoice(threads=engine_threads),
-        sandbox=_sandbox(
-            net, share_cpus, run_as, own_app=study is None and (bool(commands) or app not in known.apps)
+        sandbox=_limited(
+            _sandbox(
+                net, share_cpus, run_as, own_app=study is None and (bool(commands) or app not in known.apps)
+            ),
+            sandbox,
+            cpu_quota,
+            memory,
+            pids,
         ),
         settings=settings_of(settings or ()),
     )
@@ -283,6 +312,28 @@ def _sandbox(net: Network | None, share_cpus: bool, run_as: str | None, own_app:
     # A user's app may need a database on the loopback: it is never taken away unasked.
     chosen = net or (Network.HOST if own_app else Network.ISOLATED)
     return SandboxChoice(network=chosen.value, share_cpus=share_cpus, run_as=run_as)
+
+
+def _limited(
+    choice: "SandboxChoice", kind: SandboxKind, cpu_quota: float | None, memory: str | None, pids: int | None
+) -> "SandboxChoice":
+    """Return the choice with the server's limits.
+
+    *Errors*: UsageError for limits without control groups, or a memory that is none.
+    """
+    given = {"--cpus": cpu_quota, "--memory": memory, "--pids": pids}
+    named = [option for option, value in given.items() if value is not None]
+    if kind is SandboxKind.PROCESS and named:
+        raise UsageError(
+            f"`{named[0]}`: is a limit of control groups", hint=f"add --sandbox cgroup to {named[0]}"
+        )
+    return replace(
+        choice,
+        kind=kind.value,
+        cpu_quota=cpu_quota,
+        memory_bytes=optional(bytes_of, "--memory", memory),
+        pids=pids,
+    )
 
 
 def _request(

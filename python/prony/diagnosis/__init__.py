@@ -11,13 +11,20 @@ from prony.diagnosis.generator_limited import generator_limited
 from prony.diagnosis.killed import killed
 from prony.diagnosis.listen_queue import listen_queue
 from prony.diagnosis.starvation import starved
+from prony.diagnosis.throttled import throttled
 
 __all__ = ["RULES", "Confidence", "Evidence", "Finding", "Rule", "diagnose"]
 
 RULES: Mapping[str, Rule] = MappingProxyType(
-    {"D23": generator_limited, "D19": killed, "D01": listen_queue, "D10": starved}
+    {
+        "D23": generator_limited,
+        "D19": killed,
+        "D14": throttled,
+        "D01": listen_queue,
+        "D10": starved,
+    }
 )
-"""In the order in which their findings are told: the bench's own fault first, then death, then queues."""
+"""In the order in which their findings are told: the bench's own fault first, then death, limits, queues."""
 
 
 def diagnose(evidence: Evidence) -> list[Finding]:

@@ -8,13 +8,11 @@ from prony.model import Failed
 
 __all__ = ["killed"]
 
-_COUNTERS = ("memory.events.oom_kill", "oom_kill")
-
 
 def killed(evidence: Evidence) -> list[Finding]:
     """Return a finding when the cgroup counted kills for memory, or the subject died during the load."""
     counters, outcome = evidence.trial.counters, evidence.trial.outcome
-    kills = next((counters[name] for name in _COUNTERS if name in counters), 0)
+    kills = sum(value for name, value in counters.items() if name.endswith(".oom_kills"))
     if kills > 0:
         return [
             Finding(

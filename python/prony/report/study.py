@@ -1,7 +1,7 @@
 """A study's report: the tables, what went wrong and why, and the answer as its last lines."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from prony.analysis.answer import Answer
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Verdict
@@ -22,6 +22,7 @@ from prony.report.document import (
 from prony.report.reading import Found, Group, Reading, read_archive
 from prony.report.tables import failures_table, populations_table, ranked, subjects_table
 from prony.report.words import machine_words, signed_percent
+from prony.units import format_bytes
 
 __all__ = ["reading_document", "study_document"]
 
@@ -264,7 +265,29 @@ def _sandbox_notes(reading: Reading) -> Iterator[str]:
             yield f"Server and generator shared {_cpus(placement.server_cpus)}: they slow each other."
         else:
             yield f"Server on {_cpus(placement.server_cpus)}, generator on {_cpus(placement.generator_cpus)}."
+    yield from _limit_notes(reading)
     yield "CPU: 100 % is one core; on loopback, part of the network work is billed to the generator."
+
+
+def _limit_notes(reading: Reading) -> Iterator[str]:
+    """Say what the server was limited to, and how far each limit holds on that machine."""
+    choices = {group.sandbox for group in reading.groups if group.sandbox.kind == "cgroup"}
+    if len(choices) != 1:
+        return
+    (choice,) = choices
+    records = reading.subjects.values()
+    states: Mapping[str, str] = next((one.sandbox["limits"] for one in records if one.sandbox), {})
+    told = {
+        "cpu_quota": None if choice.cpu_quota is None else f"{choice.cpu_quota:g} CPUs",
+        "memory": None if choice.memory_bytes is None else f"{format_bytes(choice.memory_bytes)} of memory",
+        "pids": None if choice.pids is None else f"{choice.pids} processes and threads",
+    }
+    limits = [
+        f"{words} ({str(states.get(name, 'not tried')).partition(':')[0]})"
+        for name, words in {"cpus": "its CPUs", **told}.items()
+        if words
+    ]
+    yield f"The server was held by a control group to {', '.join(limits)}."
 
 
 def _notes(reading: Reading) -> Section:

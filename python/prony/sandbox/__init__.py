@@ -9,10 +9,15 @@ sandbox when it is opened.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prony.model import SandboxChoice
 from prony.runas import RunAs
 from prony.sandbox.base import EngineSeat, RunningSubject, Sandbox, SandboxFacts, StopReport
+
+if TYPE_CHECKING:
+    # The supervisor passes through here, and needs none of it.
+    from prony.sandbox.groups import Groups
 
 __all__ = [
     "SANDBOXES",
@@ -26,22 +31,27 @@ __all__ = [
 ]
 
 
-def _process(choice: SandboxChoice, user: RunAs, folder: Path) -> Sandbox:
+def _process(choice: SandboxChoice, user: RunAs, folder: Path, groups: "Groups | None") -> Sandbox:
     from prony.sandbox.process import ProcessSandbox
 
-    return ProcessSandbox(choice, user, folder)
+    return ProcessSandbox(choice, user, folder, groups)
 
 
-SANDBOXES: Mapping[str, Callable[[SandboxChoice, RunAs, Path], Sandbox]] = {
+SANDBOXES: Mapping[str, Callable[[SandboxChoice, RunAs, Path, "Groups | None"], Sandbox]] = {
     "process": _process,
+    # The same, with what `groups.open_groups` opens for it.
+    "cgroup": _process,
 }
 
 
-def open_sandbox(choice: SandboxChoice, user: RunAs, folder: Path) -> Sandbox:
-    """Return the sandbox of one trial; ``folder`` is its own: the subject's working directory."""
-    return SANDBOXES[choice.kind](choice, user, folder)
+def open_sandbox(choice: SandboxChoice, user: RunAs, folder: Path, groups: "Groups | None" = None) -> Sandbox:
+    """Return the sandbox of one trial; ``folder`` is its own: the subject's working directory.
+
+    ``groups``: what `prony.sandbox.groups.open_groups` gave for this choice.
+    """
+    return SANDBOXES[choice.kind](choice, user, folder, groups)
 
 
-def describe(choice: SandboxChoice, user: RunAs) -> SandboxFacts:
+def describe(choice: SandboxChoice, user: RunAs, groups: "Groups | None" = None) -> SandboxFacts:
     """Return what such a sandbox keeps apart on this machine, and the reason for each thing it does not."""
-    return open_sandbox(choice, user, user.cache).facts
+    return open_sandbox(choice, user, user.cache, groups).facts

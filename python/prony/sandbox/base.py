@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Literal, Protocol, Self
 
 from prony.model import Address, Contract, Launch, LogTail, Placement, Request
+from prony.sandbox.cgroup.base import Counters
 
 __all__ = ["EngineSeat", "RunningSubject", "Sandbox", "SandboxFacts", "StopReport"]
 
@@ -47,12 +48,16 @@ class StopReport:
 
 @dataclass(frozen=True, slots=True)
 class SandboxFacts:
-    """What keeps subjects apart on this machine. ``missing`` names what does not, with its reason."""
+    """What keeps subjects apart on this machine. ``missing`` names what does not, with its reason.
+
+    ``limits``: how far each limit of a control group holds here, and what showed it.
+    """
 
     network: Literal["own namespace", "host's loopback"]
     pid_namespace: bool
     user: str
     cpus: str = "by affinity"
+    limits: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -103,6 +108,10 @@ class RunningSubject(Protocol):
 
     def exit_reason(self) -> str | None:
         """Return which process ended first and how, as ``the server exited with status 1``; null: all run."""
+        ...
+
+    def counters(self) -> Mapping[str, Counters]:
+        """Return what the kernel has counted for each of its processes' control groups; without, nothing."""
         ...
 
     def log(self) -> LogTail:

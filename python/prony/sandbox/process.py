@@ -13,6 +13,8 @@ import secrets
 import signal
 import socket
 import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -24,8 +26,10 @@ from prony.runas import RunAs, own_folder
 from prony.sandbox import journal
 from prony.sandbox.affinity import strays
 from prony.sandbox.base import EngineSeat, RunningSubject, SandboxFacts, StopReport
+from prony.sandbox.cgroup.base import Counters
 from prony.sandbox.contract import verify
 from prony.sandbox.files import write_files
+from prony.sandbox.groups import Groups, TrialGroups
 from prony.sandbox.identity import Identity, identify
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.readiness import wait_until_ready
@@ -43,9 +47,12 @@ _GENERATOR_NICE = -10
 class ProcessSandbox:
     """See ``Sandbox``. One for each trial."""
 
-    def __init__(self, choice: SandboxChoice, user: RunAs, folder: Path) -> None:
+    def __init__(
+        self, choice: SandboxChoice, user: RunAs, folder: Path, groups: Groups | None = None
+    ) -> None:
         self._choice = choice
         self._user = user
+        self._groups = groups
         self._given: set[int] = set()
         self.folder = folder
 
@@ -66,6 +73,8 @@ class ProcessSandbox:
             network="host's loopback" if "network namespace" in missing else "own namespace",
             pid_namespace="pid namespace" not in missing,
             user=self._user.name,
+            cpus="by affinity" if self._groups is None else "by control group",
+            limits=_limit_words(self._groups),
             missing=missing,
         )
 
@@ -91,7 +100,17 @@ class ProcessSandbox:
             folder = own_folder(self.folder_for(process.name), self._user)
             write_files(folder, process.files, self._user)
         facts = self.facts
-        supervisor = Supervisor.start(self._order(launch, placement, facts))
+        groups = self._groups.enter(launch, placement, self._choice) if self._groups else TrialGroups({})
+        try:
+            return self._started(launch, placement, facts, groups)
+        except BaseException:
+            groups.remove()
+            raise
+
+    def _started(
+        self, launch: Launch, placement: Placement, facts: SandboxFacts, groups: TrialGroups
+    ) -> RunningSubject:
+        supervisor = Supervisor.start(self._order(launch, placement, facts, groups))
         try:
             journal.record(self.folder, {"supervisor": identify(supervisor.pid)})
             started = supervisor.wait_for("started", "failed", timeout_s=_SPARE_S)
@@ -99,7 +118,7 @@ class ProcessSandbox:
                 raise self._not_started(started)
             journal.record(self.folder, _processes(supervisor.pid, started))
             seat = _seat(supervisor.pid, placement, facts, self._user)
-            return _ProcessSubject(launch, seat, supervisor, started, self.folder)
+            return _ProcessSubject(launch, seat, supervisor, started, self.folder, groups)
         except BaseException:
             supervisor.kill()
             journal.forget(self.folder)
@@ -109,7 +128,7 @@ class ProcessSandbox:
         """Return the folder of the subject's process of this name: the server's is the trial's own."""
         return self.folder if name == "server" else self.folder / name
 
-    def _process(self, launch: Launch) -> Json:
+    def _process(self, launch: Launch, groups: TrialGroups) -> Json:
         folder = str(self.folder_for(launch.name))
         own = {"HOME": folder, "USER": self._user.name}
         return {
@@ -117,6 +136,7 @@ class ProcessSandbox:
             "command": list(launch.command),
             "environment": {**BASE_ENVIRONMENT, **own, **launch.environment},
             "folder": launch.folder or folder,
+            "join_paths": list(groups.join_paths(launch.name)) if groups.groups else [],
         }
 
     def _not_started(self, failed: Json) -> SubjectError:
@@ -130,10 +150,10 @@ class ProcessSandbox:
             stage="start",
         )
 
-    def _order(self, launch: Launch, placement: Placement, facts: SandboxFacts) -> Json:
+    def _order(self, launch: Launch, placement: Placement, facts: SandboxFacts, groups: TrialGroups) -> Json:
         drop = self._user.drop
         return {
-            "processes": [self._process(process) for process in launch.processes],
+            "processes": [self._process(process, groups) for process in launch.processes],
             "uid": self._user.uid if drop else None,
             "gid": self._user.gid if drop else None,
             "groups": list(self._user.groups()) if drop else None,
@@ -148,12 +168,19 @@ class ProcessSandbox:
 class _ProcessSubject:
     """See ``RunningSubject``."""
 
-    def __init__(
-        self, launch: Launch, seat: EngineSeat, supervisor: Supervisor, started: Json, folder: Path
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts that a running subject is made of
+        self,
+        launch: Launch,
+        seat: EngineSeat,
+        supervisor: Supervisor,
+        started: Json,
+        folder: Path,
+        groups: TrialGroups,
     ) -> None:
         self._launch = launch
         self._supervisor = supervisor
         self._folder = folder
+        self._groups = groups
         self._report: StopReport | None = None
         self.address: Address = launch.entrance
         self.seat = seat
@@ -181,6 +208,10 @@ class _ProcessSubject:
         gone = event is not None or self._supervisor.is_gone()
         return "the server ended with its supervisor" if gone else None
 
+    def counters(self) -> Mapping[str, Counters]:
+        """Return what the kernel has counted for each of its processes' control groups; without, nothing."""
+        return self._groups.counters()
+
     def log(self) -> LogTail:
         """Return what it wrote to its output so far."""
         event = self._supervisor.ask_for_log()
@@ -189,7 +220,8 @@ class _ProcessSubject:
     def stop(self) -> StopReport:
         """End it by its own rule, then kill what is left."""
         if self._report is None:
-            self._report = self._supervisor.stop([process.stop for process in self._launch.processes])
+            report = self._supervisor.stop([process.stop for process in self._launch.processes])
+            self._report = replace(report, leftovers=report.leftovers + self._groups.remove())
             journal.forget(self._folder)
         return self._report
 
@@ -202,6 +234,12 @@ class _ProcessSubject:
     ) -> None:
         """Stop."""
         self.stop()
+
+
+def _limit_words(groups: Groups | None) -> dict[str, str]:
+    if groups is None:
+        return {}
+    return {name: f"{state.holding}: {state.reason}" for name, state in groups.states.items()}
 
 
 def exit_words(status: int) -> str:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from prony.runas import SUBJECT_PATH
 from prony.sandbox import linux
+from prony.sandbox.cgroup.join import join
 
 __all__ = ["BASE_ENVIRONMENT", "Order", "Process", "become", "report_failure"]
 
@@ -28,12 +29,16 @@ BASE_ENVIRONMENT: Mapping[str, str] = {
 
 
 class Process(NamedTuple):
-    """One process to start; ``name`` tells it from the others."""
+    """One process to start; ``name`` tells it from the others.
+
+    ``join_paths``: the files by which it enters its control group.
+    """
 
     name: str
     command: list[str]
     environment: dict[str, str]
     folder: str
+    join_paths: list[str] = []  # noqa: RUF012 (never changed)
 
 
 class Order(NamedTuple):
@@ -93,6 +98,8 @@ def _steps(
         ("reset signals", _reset_signals),
         ("open a session", os.setsid),
         ("reset the priority", _reset_priority),
+        # A group's CPU set may put aside an earlier affinity, so it comes first.
+        ("enter the control group", lambda: join(process.join_paths)),
         ("set the CPUs", lambda: os.sched_setaffinity(0, order.cpus)),
         ("set limits", _set_limits),
         ("connect the output", lambda: _connect(log, failures)),

@@ -1,0 +1,58 @@
+"""What the kernel counts for a subject's control groups, over the window.
+
+Must not know the engine or how groups are made.
+
+>>> monitor = GroupCounters(dict)
+>>> monitor.open_window(); monitor.close_window(); monitor.deltas()
+({}, {})
+"""
+
+from collections.abc import Callable, Mapping
+
+from prony.sandbox.cgroup.base import Counters
+
+__all__ = ["GroupCounters", "oom_kills"]
+
+
+class GroupCounters:
+    """Reads ``source`` at both edges of the window.
+
+    Deltas are named ``cgroup.<process>.<counter>``, in the units of `prony.sandbox.cgroup.base.Counters`;
+    levels and peaks are of the group's life.
+    """
+
+    def __init__(self, source: Callable[[], Mapping[str, Counters]]) -> None:
+        self._source = source
+        self._opened: Mapping[str, Counters] = {}
+        self._closed: Mapping[str, Counters] = {}
+
+    def open_window(self) -> None:
+        """Read at the beginning."""
+        self._opened = self._source()
+
+    def close_window(self) -> None:
+        """Read at the end."""
+        self._closed = self._source()
+
+    def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
+        """Return what was counted, and of what is missing the reasons."""
+        found: dict[str, int] = {}
+        missing: dict[str, str] = {}
+        for name, closed in self._closed.items():
+            counted = closed - self._opened.get(name, Counters())
+            for counter in Counters.names():
+                value = getattr(counted, counter)
+                if value is not None:
+                    found[f"cgroup.{name}.{counter}"] = value
+                elif counter in counted.missing:
+                    missing[f"cgroup.{name}.{counter}"] = counted.missing[counter]
+        return found, missing
+
+
+def oom_kills(counters: Mapping[str, Counters]) -> Mapping[str, int]:
+    """Return how many processes the kernel has killed for memory, by the subject's parts that had any.
+
+    >>> oom_kills({"server": Counters(oom_kills=2), "frontend": Counters(oom_kills=0)})
+    {'server': 2}
+    """
+    return {name: one.oom_kills for name, one in counters.items() if one.oom_kills}

@@ -1,0 +1,131 @@
+"""Control groups on real servers: limits hold, what they do is told, and nothing is left."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from prony.archive import open_archive
+from prony.model import Failed, Ok
+from prony.sandbox.cgroup.base import NoCgroups
+from prony.sandbox.cgroup.tree import open_cgroups
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+HOG = """
+kept = []
+
+
+def app(environ, start_response):
+    if environ["PATH_INFO"] == "/eat":
+        kept.append(bytearray(8 * 1024 * 1024))
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+    return [b"hi"]
+"""
+
+BURN = """
+import time
+
+
+def app(environ, start_response):
+    end = time.thread_time_ns() + 5_000_000
+    while time.thread_time_ns() < end:
+        pass
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+    return [b"hi"]
+"""
+
+FORKS = """
+import os
+
+
+def app(environ, start_response):
+    try:
+        if os.fork() == 0:
+            os.execvp("sleep", ["sleep", "60"])
+    except OSError:
+        pass
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+    return [b"hi"]
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def groups():
+    if os.geteuid() != 0:
+        pytest.skip("needs root, or a delegated part of the control groups")
+    found = open_cgroups()
+    if isinstance(found, NoCgroups):
+        pytest.skip(found.reason)
+    found.close()
+
+
+def run(prony, folder, script, *more):
+    (folder / "shop.py").write_text(script)
+    out = folder / "out.prony"
+    done = prony(
+        *(
+            "run",
+            "--app",
+            "shop:app",
+            "--dir",
+            folder,
+            "--servers",
+            "waitress",
+            "-c",
+            "4",
+            "--net",
+            "isolated",
+        ),
+        *(
+            "--duration",
+            "2s",
+            "--warmup",
+            "200ms",
+            "--repeats",
+            "1",
+            "--out",
+            out,
+            "--sandbox",
+            "cgroup",
+            *more,
+        ),
+        timeout_s=180,
+    )
+    assert out.exists(), done.err
+    with open_archive(out) as archive:
+        records = list(archive.trials())
+    assert records, f"{done.out}\n{done.err}"
+    (record,) = records
+    assert not [one for one in Path("/sys/fs/cgroup").glob("*/**/prony-*") if one.is_dir()]
+    return done, record.trial
+
+
+def test_a_server_that_eats_beyond_its_memory_has_failed_with_the_kernels_count(prony, folder):
+    done, trial = run(prony, folder, HOG, "--memory", "64M", "--path", "/eat")
+    assert isinstance(trial.outcome, Failed), trial.outcome
+    assert trial.outcome.stage == "load"
+    assert (
+        "out of memory: the kernel killed 1 process of the server at its limit of 64.0 MiB"
+        in trial.outcome.reason
+    )
+    assert "out of memory" in done.out
+    assert done.status == 3
+
+
+def test_half_a_cpu_is_half_a_cpu_and_the_report_says_what_held_it_back(prony, folder):
+    done, trial = run(prony, folder, BURN, "--cpus", "0.5")
+    assert trial.outcome == Ok()
+    counters = trial.counters
+    assert counters["cgroup.server.throttled_periods"] > 0.5 * counters["cgroup.server.periods"]
+    window_ns = 2_000_000_000
+    assert 0.35 < counters["cgroup.server.cpu_ns"] / window_ns < 0.65
+    assert "its CPU quota held it back" in done.out
+    assert "held by a control group to its CPUs (enforced), 0.5 CPUs (enforced)" in " ".join(done.out.split())
+
+
+def test_a_server_that_forks_without_end_is_held(prony, folder):
+    _, trial = run(prony, folder, FORKS, "--pids", "40")
+    assert trial.outcome == Ok()
+    assert trial.counters["cgroup.server.pids_limit_hits"] > 0
+    assert max(len(sample.processes) for sample in trial.samples) <= 40
