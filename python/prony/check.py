@@ -137,11 +137,19 @@ def _singles(catalog: Catalog, name: str) -> Iterator[str]:
         yield from (f"{example}@{name}" for example in frontend.examples)
         for variant in frontend.variants:
             yield from (f"{example}@{name}-{variant}" for example in _one_a_wire(catalog, frontend))
+    elif (front := _frontend_of(catalog, name)) is not None:
+        yield from (f"{example}@{name}" for example in _one_a_wire(catalog, front))
     else:
         entry, variant = catalog.find(name)
         yield name
         if not variant:
             yield from (f"{entry.name}-{other}" for other in entry.variants)
+
+
+def _frontend_of(catalog: Catalog, name: str) -> FrontendEntry | None:
+    """Return the frontend of which ``name`` is a variant, unless it is a server's name too."""
+    entry = catalog.entry(name) if "@" not in name else None
+    return entry if isinstance(entry, FrontendEntry) else None
 
 
 def _one_a_wire(catalog: Catalog, frontend: FrontendEntry) -> Iterable[str]:
@@ -215,8 +223,8 @@ def _cells(catalog: Catalog, names: Sequence[str], app: App, sandbox: SandboxCho
 
 
 def _subjects(catalog: Catalog, name: str, app: App) -> Iterator[Subject]:
-    server, _, front = name.partition("@")
-    frontend = catalog.frontend(front) if front else None
+    server, at, front = name.partition("@")
+    frontend = catalog.frontend(front) if at else None
     entry, variant = catalog.find(server)
     offered = [*app.targets, *([Interface.NONE] if app.name in entry.serves else [])]
     spoken = [interface for interface in entry.interfaces if interface in offered]
@@ -333,6 +341,8 @@ def _fault_under_load(ok: int, failures: Mapping[str, int]) -> str:
         return f"{failures[_UNNAMED]} requests failed for a reason without a name"
     if not ok:
         return "not one request was answered"
+    if failed > ok:
+        return f"{failed} of {ok + failed} requests failed"
     # One on each connection may: a server that serves connections one after the other starves the rest.
     many = failed > max(CONNECTIONS, MAX_ERROR_RATIO * (ok + failed))
     return f"{failed} of {ok + failed} requests failed" if many else ""

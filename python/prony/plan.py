@@ -280,9 +280,9 @@ def _subjects(
 ) -> Iterable[Subject]:
     for name, app_name in product(part.server, part.app):
         app = catalog.app(app_name)
-        server, _, front = name.partition("@")
+        server, at, front = name.partition("@")
         entry, variant = catalog.split(server)
-        frontend = catalog.frontend(front) if front else None
+        frontend = catalog.frontend(front) if at else None
         if frontend:
             chosen = {**overrides.get(frontend.entry, {}), **overrides.get(front, {})}
             frontend = replace(frontend, settings=chosen)

@@ -1,5 +1,6 @@
 """What an entry compiles or makes of its own files: once, of what it depends on, and whole or not at all."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,8 +9,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable, prepare
-from prony.catalog.loader import load_server, load_service
+from prony.catalog.loader import load_catalog, load_server, load_service
 from prony.catalog.programs import find_programs, number_in
+from prony.catalog.status import installed_versions, works
 from prony.runas import RunAs, resolve_user
 
 ENTRY = """
@@ -196,3 +198,46 @@ def test_programs_are_found_by_name_or_pattern(open_folder: Path, user: RunAs) -
 )
 def test_the_version_is_the_number_in_what_a_program_says(text: str, version: str | None) -> None:
     assert number_in(text) == version
+
+
+def test_what_only_lay_in_the_folder_is_not_started_to_tell_its_version(
+    file: Path, user: RunAs, open_folder: Path
+) -> None:
+    mark = open_folder / "mark"
+    open_folder.chmod(0o777)
+    text = ENTRY.replace("echo shell 7.8.9", f"echo 1.2 > {mark}; echo shell 7.8.9")
+    file.write_text(text.replace("[install]", '[needs]\ndebian = ["no-such-package"]\n[install]', 1))
+    found = open_folder / "prony.d"
+    found.mkdir()
+    file.rename(found / "mine.toml")
+    entry = load_catalog(found=found).server("mine")
+    assert not works(entry, user)
+    assert installed_versions([entry], user) == {}
+    assert not mark.exists()
+    assert installed_versions([entry.asked_for()], user) == {"mine": "7.8.9"}
+    assert mark.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes users")
+def test_a_step_reads_nothing_that_its_user_may_not(file: Path, user: RunAs, open_folder: Path) -> None:
+    secret = open_folder / "secret"
+    secret.write_text("secret")
+    secret.chmod(0o600)
+    file.write_text(ENTRY.replace('stdin = "{build}/server"', f'stdin = "{secret}"'))
+    found, _ = prepared(file, user)
+    assert isinstance(found, Unavailable)
+    assert "Permission denied" in found.reason
+
+
+def test_a_link_beside_the_entry_is_refused(file: Path, user: RunAs) -> None:
+    (file.parent / "mine" / "link").symlink_to("/etc/hostname")
+    found, _ = prepared(file, user)
+    assert isinstance(found, Unavailable)
+    assert "is a link; expected plain files" in found.reason
+
+
+def test_an_interpreter_that_does_not_tell_is_no_interpreter(file: Path, user: RunAs) -> None:
+    file.write_text(ENTRY.replace("echo on a shell; echo and more", "echo no module >&2; exit 2"))
+    found, _ = prepared(file, user)
+    assert isinstance(found, Unavailable)
+    assert found.reason == "`mine` does not work: no module"

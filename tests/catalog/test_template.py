@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.catalog.template import check_text_value, fill, placeholders
+from prony.catalog.template import check_text_value, fill, placeholders, render
 
 
 def test_every_placeholder_is_filled():
@@ -42,3 +42,16 @@ def test_other_values_may_be_filled_in(value):
 )
 def test_filling_joins_the_values(values):
     assert fill("|".join(f"{{{name}}}" for name in values), values) == "|".join(values.values())
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ 1/0 }}", "{{ port.nothing.more }}", "{{ port + 'x' }}", "{{ missing }}"]
+)
+def test_a_template_that_goes_wrong_says_so(text):
+    with pytest.raises(ValueError, match=r"."):
+        render(text, {"port": 1})
+
+
+def test_a_template_reaches_nothing_but_its_values():
+    with pytest.raises(ValueError, match=r"."):
+        render("{{ ''.__class__.__mro__ }}", {})

@@ -442,3 +442,31 @@ def test_the_built_in_study_is_eight_subjects_at_550_a_second_in_under_ten_minut
     assert shown.count("open loop, 550/s constant") == 8
     assert "40 trials, about" in shown
     assert int(shown.rpartition("about ")[2].split(" min")[0]) < 10
+
+
+@pytest.mark.parametrize("name", ["gunicorn", "gunicorn-gthread", "nginx", "postgresql"])
+def test_a_command_cannot_take_a_name_of_the_catalogue(refused, name):
+    said = refused("--command", f"{name}=/bin/true {{port}}")
+    assert f"`{name}` is a name of the catalogue already" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--app", "hello", "--python", "/usr"], "`--python`: is for an app of your own"),
+        (["--app", "hello", "--dir", "/"], "`--dir`: is for an app of your own"),
+        (["--app", "hello", "--expect-status", "200"], "`hello` is a built-in app"),
+        (["--app", "hello", "--servers", "wsgiref@"], "there is no frontend ``"),
+        (["--app", "hello", "--servers", "wsgiref@apahce"], "did you mean `apache`"),
+        (
+            ["--app", "hello", "--servers", "uvicorn@nginx", "--set", "apache.workers=2"],
+            "no subject stands behind",
+        ),
+        (["--app", "helo", "--servers", "wsgiref"], "did you mean `hello`"),
+        (["--app", "none.psgi", "--servers", "starman"], "there is no such file"),
+        (["--app", "hello", "--memory", "1G"], "`--memory`: is a limit of control groups"),
+        (["--app", "hello", "--sandbox", "cgroup", "--memory", "much"], "`--memory much`: expected a number"),
+    ],
+)
+def test_what_would_change_nothing_or_is_not_there_is_refused(refused, arguments, words):
+    assert words in refused(*arguments)

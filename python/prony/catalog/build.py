@@ -86,7 +86,7 @@ class Builder:
                     found = self._python(request, install, on_build)
                 case SystemInstall() as install:
                     found = self._system(request, install)
-            if isinstance(found, Unavailable) or request.python or not install.build:
+            if isinstance(found, Unavailable) or not install.build:
                 return found
             making = Making(
                 request.server, install.build, self._values(request, found), _made_from(request, found)
@@ -107,6 +107,9 @@ class Builder:
         lacking = missing(request.server.needs, find_system())
         programs = find_programs(install.programs, self._user)
         lacking += tuple(name for name in install.programs if name not in programs and not lacking)
+        absent = [name for name in install.programs if name not in programs]
+        if request.python and absent:
+            return _needs(request, lacking or absent)
         if request.python:
             found = self._own(request, install, request.python)
         elif lacking:

@@ -6,13 +6,15 @@ Must not know what they do.
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from errno import EINTR
+from errno import EACCES, EINTR
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
 
+from prony.catalog.access import first_unreadable
 from prony.runas import RunAs
 
 __all__ = ["Children", "Completed"]
@@ -56,7 +58,7 @@ class Children:
         ``stdin``: the file that is its standard input; null: none.
         """
         try:
-            with (stdin or Path(os.devnull)).open("rb") as given:
+            with _opened_as(self.user, stdin or Path(os.devnull)) as given:
                 process = self._start(command, environment, folder, given)
         except OSError as error:
             return Completed(127, "", f"{command[0]}: {error.strerror}")
@@ -107,3 +109,17 @@ class Children:
             )
             self._running.add(process)
         return process
+
+
+@contextmanager
+def _opened_as(user: RunAs, file: Path) -> Iterator[BinaryIO]:
+    """Open a file that ``user`` may read: with root's rights it might be anyone's, behind a link too.
+
+    *Errors*: PermissionError, OSError.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as opened:
+        # Asked of what was opened, and not of its name, which another may change meanwhile.
+        if user.drop and first_unreadable(Path(f"/proc/self/fd/{descriptor}").readlink(), user):
+            raise PermissionError(EACCES, os.strerror(EACCES))
+        yield opened

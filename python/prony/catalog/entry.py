@@ -340,6 +340,17 @@ class ProcessEntry(_Part):
     templates: dict[FileName, str] = Field(default_factory=dict)
 
     _folder: Path = PrivateAttr(default=Path("/nonexistent"))
+    _is_asked_for: bool = PrivateAttr(default=True)
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether the user named it; nothing of an entry that only lay in the folder may be run."""
+        return self._is_asked_for
+
+    def asked_for(self, asked: bool = True) -> Self:
+        """Return itself, knowing whether the user named it."""
+        self._is_asked_for = asked
+        return self
 
     @property
     def folder(self) -> Path:

@@ -314,7 +314,10 @@ def _rendered(entry: ProcessEntry, values: _Values, environment: Iterable[str]) 
     # A setting that nobody set and that has no default is none, which a template can ask.
     unset = dict.fromkeys(entry.settings)
     known = {**unset, **values, "variables": sorted(environment)}
-    return {name: render(text, known) for name, text in entry.templates.items()}
+    try:
+        return {name: render(text, known) for name, text in entry.templates.items()}
+    except ValueError as error:
+        raise UsageError(f"a template of `{entry.name}` cannot be filled in: {error}") from None
 
 
 def _number(value: int | str | None, numbers: Mapping[str, int]) -> int | None:

@@ -39,7 +39,6 @@ OWN_FOLDER = Path("prony.d")
 
 Item = TypeVar("Item")
 Entry = TypeVar("Entry", bound=ProcessEntry)
-Host = TypeVar("Host", ServerEntry, FrontendEntry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +112,26 @@ class Catalog:
         yield from self.frontends.values()
         yield from self.services.values()
 
+    def entry(self, name: str) -> ProcessEntry:
+        """Return the entry of a server, a frontend or a service, by its own name or that of a variant.
+
+        Of a server behind a frontend it is the frontend's.
+
+        *Errors*: UsageError naming the nearest names.
+        """
+        for entries in (self.servers, self.frontends, self.services):
+            found = _entry_and_variant(entries, name)
+            if found is not None:
+                return found[0]
+        return self.processes(name)[-1]
+
     def processes(self, name: str) -> tuple[ProcessEntry, ...]:
         """Return the entries that a server's name stands for, perhaps behind a frontend: ``uwsgi@nginx``.
 
         *Errors*: UsageError as `find` and `frontend`.
         """
-        server, _, frontend = name.partition("@")
-        if not frontend:
+        server, at, frontend = name.partition("@")
+        if not at:
             return (self.find(server)[0],)
         return self.find(server)[0], self.frontends[self.frontend(frontend).entry]
 
@@ -164,7 +176,7 @@ def load_catalog(extra: Sequence[Path] = (), found: Path = OWN_FOLDER) -> Catalo
     apps = _load_apps(sorted(BUILT_IN_APPS.glob("*/app.toml")), problems)
     given = [file for path in extra for file in _server_files(path)]
     own_servers = _load(given, load_server, problems)
-    own_servers += (unasked := _load(_others(found, given), load_server, problems))
+    own_servers += (unasked := _load(_others(found, given), _load_unasked, problems))
     own_apps = _load_apps([file for path in extra for file in sorted(path.glob("apps/*/app.toml"))], problems)
     known_servers = _named(servers, own_servers, lambda entry: entry.name, problems)
     known_apps = _named(apps, own_apps, lambda app: app.name, problems)
@@ -192,8 +204,15 @@ def with_server(catalog: Catalog, entry: ServerEntry) -> Catalog:
 
     *Errors*: UsageError when its name is taken.
     """
-    if entry.name in catalog.servers:
-        raise UsageError(f"there is a server `{entry.name}` already; expected another name")
+    taken = {
+        *_with_variants(catalog.entries()),
+        *(entry.name for entry in catalog.entries()),
+    }
+    if entry.name in taken:
+        raise UsageError(
+            f"`{entry.name}` is a name of the catalogue already; expected another",
+            hint=f"give it one of its own: --command 'my-{entry.name}=...'",
+        )
     return replace(catalog, servers={**catalog.servers, entry.name: entry})
 
 
@@ -203,6 +222,10 @@ def load_server(file: Path) -> ServerEntry:
     *Errors*: UsageError with all problems of the file.
     """
     return _load_entry(file, ServerEntry)
+
+
+def _load_unasked(file: Path) -> ServerEntry:
+    return load_server(file).asked_for(False)
 
 
 def load_frontend(file: Path) -> FrontendEntry:
@@ -246,7 +269,7 @@ def _load_apps(files: Iterable[Path], problems: list[str]) -> list[tuple[Path, A
     return [(file, app) for file, apps in _load(files, load_apps, problems) for app in apps]
 
 
-def _entry_and_variant(entries: Mapping[str, Host], name: str) -> tuple[Host, str] | None:
+def _entry_and_variant(entries: Mapping[str, Entry], name: str) -> tuple[Entry, str] | None:
     if name in entries:
         return entries[name], ""
     for entry in entries.values():

@@ -26,6 +26,7 @@ __all__ = ["Making", "NotMade", "locked", "make"]
 # Part of every product's name: raised when products are made in another way.
 _RECIPE = "1"
 _MARK = "complete.json"
+_SKIPPED = {"__pycache__"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,15 @@ def make(making: Making, user: RunAs, children: Children, on_build: Callable[[],
 
     *Errors*: OSError when the cache cannot be written.
     """
+    try:
+        return _made_or_kept(making, user, children, on_build)
+    except ValueError as error:
+        return NotMade(f"`{making.entry.name}` cannot be built: {error}", "")
+
+
+def _made_or_kept(
+    making: Making, user: RunAs, children: Children, on_build: Callable[[], None]
+) -> Path | NotMade:
     folder = user.cache / "builds" / f"{making.entry.name}-{_digest(making)[:16]}"
     with locked(folder, children):
         if not (folder / _MARK).is_file():
@@ -83,8 +93,7 @@ def _made(making: Making, folder: Path, user: RunAs, children: Children) -> NotM
         shutil.rmtree(folder)
     folder.mkdir()
     folder.chmod(0o755)
-    source, out = own_folder(folder / "source", user), own_folder(folder / "out", user)
-    _copy(making.entry.folder, source, user)
+    source, out = _copied(making.entry, folder, user), own_folder(folder / "out", user)
     values = {**making.values, "source": str(source), "build": str(out)}
     environment = tool_environment(user)
     for step in making.build.steps:
@@ -109,22 +118,38 @@ def _run(
     return children.run(command, environment, folder, file)
 
 
-def _copy(source: Path, target: Path, user: RunAs) -> None:
-    if not source.is_dir():
-        return
-    shutil.copytree(
-        source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "target")
-    )
-    for path in target.rglob("*"):
-        path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
+def _copied(entry: ProcessEntry, folder: Path, user: RunAs) -> Path:
+    """Return a copy of the entry's files that is the user's own: whole before it is given away.
+
+    *Errors*: OSError; ValueError for a link, which might lead anywhere.
+    """
+    source = folder / "source"
+    source.mkdir()
+    for path in _files(entry.folder):
+        target = source / path.relative_to(entry.folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target, follow_symlinks=False)
+        target.chmod(0o755 if os.access(path, os.X_OK) else 0o644)
+    for path in [*source.rglob("*"), source]:
+        if path.is_dir():
+            path.chmod(0o755)
         if user.drop:
-            os.chown(path, user.uid, user.gid)
+            os.chown(path, user.uid, user.gid, follow_symlinks=False)
+    return source
+
+
+def _files(folder: Path) -> list[Path]:
+    found = sorted(path for path in folder.rglob("*") if not _SKIPPED & set(path.relative_to(folder).parts))
+    link = next((path for path in found if path.is_symlink()), None)
+    if link is not None:
+        raise ValueError(f"`{link}` is a link; expected plain files and folders beside the entry")
+    return [path for path in found if path.is_file()]
 
 
 def _digest(making: Making) -> str:
     digest = hashlib.sha256(f"{_RECIPE}\n{making.build.model_dump_json()}\n{making.made_from}\n".encode())
     folder = making.entry.folder
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for file in _files(folder):
         digest.update(f"{file.relative_to(folder).as_posix()}\n".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

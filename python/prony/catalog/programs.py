@@ -65,6 +65,8 @@ def try_system(entry: ProcessEntry, install: SystemInstall, user: RunAs, childre
     interpreter = ""
     if install.interpreter:
         told = children.run([fill(word, texts) for word in install.interpreter], environment, Path("/"))
+        if not told.ok:
+            return Tried(programs, None, reason=f"`{entry.name}` does not work: {cause(told)}")
         interpreter = (told.output.strip() or told.log.strip()).partition("\n")[0]
     return Tried(programs, version or NOT_TOLD, interpreter)
 
@@ -85,7 +87,7 @@ def number_in(text: str) -> str | None:
 def _first(paths: Sequence[str], user: RunAs) -> Path | None:
     for path in paths:
         if path.startswith("/"):
-            matches = sorted(Path("/").glob(path.removeprefix("/")), reverse=True)
+            matches = sorted(Path("/").glob(path.lstrip("/")), key=_by_number, reverse=True)
         else:
             found = shutil.which(path, path=SUBJECT_PATH)
             matches = [Path(found)] if found else []
@@ -93,6 +95,11 @@ def _first(paths: Sequence[str], user: RunAs) -> Path | None:
             if _may_run(match, user):
                 return match
     return None
+
+
+def _by_number(path: Path) -> list[int]:
+    """Order `/usr/lib/x/9.6/bin` before `/usr/lib/x/15/bin`."""
+    return [int(number) for number in re.findall(r"\d+", str(path))]
 
 
 def _may_run(path: Path, user: RunAs) -> bool:

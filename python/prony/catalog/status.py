@@ -64,7 +64,11 @@ def has_python(entry: ProcessEntry, user: RunAs) -> bool:
 def installed_versions(entries: Iterable[ProcessEntry], user: RunAs) -> Mapping[str, str]:
     """Return the versions of those ``entries`` that are the system's own programs and work, by name."""
     found = [(entry.name, entry, entry.install) for entry in entries]
-    asked = [(name, entry, install) for name, entry, install in found if isinstance(install, SystemInstall)]
+    asked = [
+        (name, entry, install)
+        for name, entry, install in found
+        if isinstance(install, SystemInstall) and entry.is_asked_for
+    ]
     children = Children(user)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         tried = pool.map(lambda one: try_system(one[1], one[2], user, children).version, asked)
@@ -72,10 +76,14 @@ def installed_versions(entries: Iterable[ProcessEntry], user: RunAs) -> Mapping[
 
 
 def works(entry: ProcessEntry, user: RunAs) -> bool:
-    """Return whether the system's own programs are there and say their version; false for all others."""
+    """Return whether the system's own programs are there and say their version; false for all others.
+
+    Those of an entry that the user did not name are not started.
+    """
     install = entry.install
     return (
-        isinstance(install, SystemInstall)
+        entry.is_asked_for
+        and isinstance(install, SystemInstall)
         and try_system(entry, install, user, Children(user)).version is not None
     )
 

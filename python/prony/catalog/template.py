@@ -64,6 +64,9 @@ def render(text: str, values: Mapping[str, object]) -> str:
     except TemplateError as error:
         line = getattr(error, "lineno", None)
         raise ValueError(f"{f'line {line}: ' if line else ''}{error}") from None
+    except (ArithmeticError, LookupError, TypeError) as error:
+        # What a template's own expressions may do.
+        raise ValueError(f"{type(error).__name__}: {error}") from None
 
 
 def names_in_template(text: str) -> frozenset[str]:

@@ -6,7 +6,12 @@ import typer
 
 from prony.errors import UsageError
 
-__all__ = ["given", "refuse_closed_loop_options", "refuse_options_of_another_run"]
+__all__ = [
+    "given",
+    "refuse_closed_loop_options",
+    "refuse_options_of_another_run",
+    "refuse_options_of_own_app",
+]
 
 # What describes a user's own app and its load, by parameter; a study's file says these things itself.
 _OF_OWN_APP = (
@@ -64,6 +69,21 @@ def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:
         raise UsageError(
             f"{shown}: does not apply to the study `{study}`, whose file says servers, apps and load",
             hint="--profile, --only, --repeats, --seed and --set apply to a study; for more, edit its file",
+        )
+
+
+def refuse_options_of_own_app(typed: Mapping[str, str], app: str) -> None:
+    """Refuse what describes an app of the user's own where ``app`` is a built-in one.
+
+    *Errors*: UsageError for an option that would change nothing.
+    """
+    wrong = [
+        typed[name] for name in ("directory", "requirements", "python", "env", "env_file") if name in typed
+    ]
+    if wrong:
+        raise UsageError(
+            f"`{wrong[0]}`: is for an app of your own, and `{app}` is a built-in one",
+            hint=f"leave it out; or name your own app: --app {app}:app",
         )
 
 

@@ -66,17 +66,15 @@ def doctor(
 def _entries(known: "Catalog", names: Iterable[str]) -> "Iterable[ProcessEntry]":
     """Yield what servers, frontends, services, apps and studies stand for; a server's name wins."""
     for name in names:
-        if name in known.frontends:
-            yield known.frontends[name]
-        elif name in known.services:
-            yield known.services[name]
-        elif name in known.apps:
+        if name in known.apps:
             yield from (known.service(service) for service in known.app(name).services)
+            continue
+        try:
+            found = known.processes(name) if "@" in name else (known.entry(name),)
+        except UsageError as unknown:
+            yield from _of_study(known, name, unknown)
         else:
-            try:
-                yield from known.processes(name)
-            except UsageError as unknown:
-                yield from _of_study(known, name, unknown)
+            yield from (entry.asked_for() for entry in found)
 
 
 def _of_study(known: "Catalog", name: str, unknown: UsageError) -> "Iterable[ProcessEntry]":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.applicable import given, refuse_options_of_another_run
+from prony.cli.applicable import given, refuse_options_of_another_run, refuse_options_of_own_app
 from prony.cli.measure import Ending, dry_run, measure, placement_of
 from prony.cli.options import (
     MAX_SEED,
@@ -207,6 +207,8 @@ def run(
     check_output(json_to)
     user = resolve_user(run_as)
     known = load_catalog(tuple(catalog or ()))
+    if app in known.apps and not commands:
+        refuse_options_of_own_app(typed, str(app))
     options = PlanOptions(
         profile=profile,
         only=only,
@@ -384,6 +386,7 @@ def _check_threads(plan: "Plan") -> None:
 
 def _check_settings(plan: "Plan", options: "PlanOptions", known: "Catalog") -> None:
     """Refuse a setting that nothing takes before anything is built or started for it."""
+    from prony.catalog.entry import FrontendEntry
     from prony.catalog.settings import resolved_settings
 
     subjects = plan.subjects()
@@ -393,7 +396,7 @@ def _check_settings(plan: "Plan", options: "PlanOptions", known: "Catalog") -> N
             for subject in subjects
         ):
             continue
-        if server.partition("-")[0] in known.frontends and server not in known.servers:
+        if isinstance(known.entry(server), FrontendEntry):
             raise UsageError(
                 f"`--set {server}...`: no subject stands behind `{server}`, as in gunicorn@{server}"
             )

@@ -135,11 +135,7 @@ def _new(known: "Catalog", name: str) -> int:
 
 def _entry(known: "Catalog", name: str) -> "ProcessEntry":
     """Return the entry of a server, a frontend or a service; a server's name wins."""
-    if name in known.frontends:
-        return known.frontends[name]
-    if name in known.services:
-        return known.services[name]
-    return known.processes(name)[-1]
+    return known.entry(name).asked_for()
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,8 @@ def _unavailable(reading: Reading) -> Section | None:
 def _versions(reading: Reading) -> Iterator[str]:
     servers = {subject.name: subject.server for subject in reading.plan.subjects()}
     records = reading.subjects.items()
-    on = {record.interpreter for _, record in records if record.interpreter}
+    measured = [record for _, record in records if record.server_version]
+    on = {record.interpreter or "" for record in measured if record.interpreter != record.server_version}
     known: dict[str, str] = {}
     remarks: dict[str, str] = {}
     for name, record in records:
@@ -204,7 +205,7 @@ def _versions(reading: Reading) -> Iterator[str]:
                 f" on {record.interpreter}" if other else ""
             )
     if known:
-        alike = f", on {next(iter(on))}" if len(on) == 1 and on - set(known.values()) else ""
+        alike = f", on {next(iter(on))}" if len(on) == 1 and "" not in on else ""
         yield (
             "Versions: " + ", ".join(f"{server} {version}" for server, version in known.items()) + f"{alike}."
         )
