@@ -233,3 +233,32 @@ def test_a_port_that_is_taken_is_told(said, reference):
     done = said("reference", "--port", port)
     assert done.status in (2, 3)
     assert port in done.err
+
+
+def test_a_template_is_printed_filled_in_for_the_variant_and_the_app(said):
+    out = said("servers", "nginx-wsgi-tuned", "--file", "nginx.conf", "--app", "shop.web:app").out
+    assert "prony_wsgi shop.web:app;" in out
+    assert "access_log off;" in out
+    assert "listen 127.0.0.1:8000" in out
+    own = ("--set", "nginx.wire=fastcgi", "--set", "nginx.workers=3")
+    out = said("servers", "nginx", "--file", "nginx.conf", *own).out
+    assert "fastcgi_pass" in out
+    assert "worker_processes 3;" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nginx", "--set", "nginx.wire=gopher"], "expected one of http, fastcgi, uwsgi, scgi"),
+        (["nginx", "--set", "nginx.port=abc"], "expected a port"),
+        (["nginx", "--set", "nginx.port=80; evil x"], "expected a port"),
+        (["nginx", "--set", "apache.workers=2"], "the file is one of `nginx`"),
+        (["nginx-wsgi", "--app", "x;evil:app"], "expected a built-in app"),
+        (["nginx", "--set", "nginx.workers=0"], "expected a whole number from 1"),
+        (["nginx", "tornado"], "expected the name of one server before it"),
+    ],
+)
+def test_what_a_template_cannot_take_is_refused(said, arguments, words):
+    done = said("servers", *arguments, "--file", "nginx.conf")
+    assert (done.status, done.out) == (2, "")
+    assert words in done.err

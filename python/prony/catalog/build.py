@@ -104,31 +104,39 @@ class Builder:
     def _python(
         self, request: EnvironmentRequest, install: PythonInstall, on_build: Callable[[], None]
     ) -> Environment | Unavailable:
-        lacking = missing(request.server.needs, find_system())
         programs = find_programs(install.programs, self._user)
-        lacking += tuple(name for name in install.programs if name not in programs and not lacking)
-        absent = [name for name in install.programs if name not in programs]
-        if request.python and absent:
-            return _needs(request, lacking or absent)
+        absent = tuple(name for name in install.programs if name not in programs)
+        # What a user's own environment holds is taken as it stands; the system's programs it needs too.
+        lacking = (() if request.python else missing(request.server.needs, find_system())) or absent
+        if lacking:
+            return _needs(request, lacking)
         if request.python:
             found = self._own(request, install, request.python)
-        elif lacking:
-            return _needs(request, lacking)
         else:
-            interpreter = self._interpreter(install)
-            if interpreter is None:
-                return _needs_python(request, install)
-            uv = self._ready_uv()
-            lock = self._chosen_lock(request, install, uv, interpreter)
-            if isinstance(lock, Unresolved):
-                return Unavailable(request.key, lock.reason, lock.log)
-            folder = self._user.cache / "environments" / environment_name(request.server, lock, interpreter)
-            recipe = _Recipe(uv, interpreter, lock)
-            with locked(folder, self._children):
-                found = _marked(request, install, folder, lock) or self._built(
-                    request, install, folder, recipe, on_build
-                )
-        return replace(found, programs=programs) if isinstance(found, Environment) else found
+            found = self._locked(request, install, on_build)
+        if isinstance(found, Unavailable) or install.version is None:
+            return replace(found, programs=programs) if isinstance(found, Environment) else found
+        tried = try_system(request.server, install, self._user, self._children)
+        if tried.version is None:
+            return Unavailable(request.key, tried.reason, "")
+        return replace(found, programs=programs, version=tried.version)
+
+    def _locked(
+        self, request: EnvironmentRequest, install: PythonInstall, on_build: Callable[[], None]
+    ) -> Environment | Unavailable:
+        interpreter = self._interpreter(install)
+        if interpreter is None:
+            return _needs_python(request, install)
+        uv = self._ready_uv()
+        lock = self._chosen_lock(request, install, uv, interpreter)
+        if isinstance(lock, Unresolved):
+            return Unavailable(request.key, lock.reason, lock.log)
+        folder = self._user.cache / "environments" / environment_name(request.server, lock, interpreter)
+        recipe = _Recipe(uv, interpreter, lock)
+        with locked(folder, self._children):
+            return _marked(request, install, folder, lock) or self._built(
+                request, install, folder, recipe, on_build
+            )
 
     def _system(self, request: EnvironmentRequest, install: SystemInstall) -> Environment | Unavailable:
         tried = try_system(request.server, install, self._user, self._children)

@@ -89,9 +89,10 @@ def _install(entry: ProcessEntry) -> Iterator[Problem]:
             if isinstance(entry, ServerEntry) and install.requirements and not install.imports:
                 yield Problem(("install", "imports"), "nothing", "the modules that show that it is installed")
         case SystemInstall():
-            for key in ("version", "interpreter"):
-                for index, text in enumerate(getattr(install, key) or ()):
-                    yield from _names(("install", key, index), text, programs)
+            for index, text in enumerate(install.interpreter or ()):
+                yield from _names(("install", "interpreter", index), text, programs)
+    for index, text in enumerate(install.version or ()):
+        yield from _names(("install", "version", index), text, programs)
     if install.build:
         allowed = _installed(entry) | {"source", "build"}
         allowed |= {"app_dir"} if isinstance(entry, ServiceEntry) else set()

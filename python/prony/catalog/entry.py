@@ -198,6 +198,7 @@ class Build(_Part):
 
 class _Install(_Part):
     programs: dict[Key, Annotated[tuple[Line, ...], Field(min_length=1)]] = Field(default_factory=dict)
+    version: Command | None = None
     build: Build | None = None
 
 
@@ -205,8 +206,9 @@ class PythonInstall(_Install):
     """Pinned requirements in a virtual environment of the server's own.
 
     ``overrides`` take the place of what its packages ask for. ``imports`` are the modules that must be
-    importable where a user's own environment is taken. ``python``: the minor version of CPython that it
-    needs, such as ``3.8``; absent: the one that environments are built on.
+    importable where a user's own environment is taken. ``version`` asks a program where the server is one.
+    ``python``: the minor version of CPython that it needs, such as ``3.8``; absent: the one that environments
+    are built on.
     """
 
     kind: Literal["python"]
@@ -223,7 +225,6 @@ class SystemInstall(_Install):
     """
 
     kind: Literal["system"]
-    version: Command | None = None
     interpreter: Command | None = None
 
 

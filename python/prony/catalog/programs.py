@@ -14,7 +14,7 @@ from pathlib import Path
 
 from prony.catalog.access import may
 from prony.catalog.child import Children
-from prony.catalog.entry import ProcessEntry, SystemInstall
+from prony.catalog.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.catalog.template import fill
 from prony.catalog.uv import cause, tool_environment
 from prony.runas import SUBJECT_PATH, RunAs
@@ -47,7 +47,9 @@ def find_programs(candidates: Mapping[str, Sequence[str]], user: RunAs) -> dict[
     return {name: path for name, path in found.items() if path}
 
 
-def try_system(entry: ProcessEntry, install: SystemInstall, user: RunAs, children: Children) -> Tried:
+def try_system(
+    entry: ProcessEntry, install: SystemInstall | PythonInstall, user: RunAs, children: Children
+) -> Tried:
     """Find the programs of ``entry`` and have them say their version, as the user that will run them."""
     programs = find_programs(install.programs, user)
     absent = [name for name in install.programs if name not in programs]
@@ -63,7 +65,7 @@ def try_system(entry: ProcessEntry, install: SystemInstall, user: RunAs, childre
         return Tried(programs, None, reason=f"`{entry.name}` does not work: {cause(done)}")
     version = number_in(done.output) or number_in(done.log)
     interpreter = ""
-    if install.interpreter:
+    if isinstance(install, SystemInstall) and install.interpreter:
         told = children.run([fill(word, texts) for word in install.interpreter], environment, Path("/"))
         if not told.ok:
             return Tried(programs, None, reason=f"`{entry.name}` does not work: {cause(told)}")

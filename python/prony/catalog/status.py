@@ -65,9 +65,7 @@ def installed_versions(entries: Iterable[ProcessEntry], user: RunAs) -> Mapping[
     """Return the versions of those ``entries`` that are the system's own programs and work, by name."""
     found = [(entry.name, entry, entry.install) for entry in entries]
     asked = [
-        (name, entry, install)
-        for name, entry, install in found
-        if isinstance(install, SystemInstall) and entry.is_asked_for
+        (name, entry, install) for name, entry, install in found if install.version and entry.is_asked_for
     ]
     children = Children(user)
     with ThreadPoolExecutor(_AT_ONCE) as pool:

@@ -95,7 +95,7 @@ def servers(
         return _check(known, wanted, as_json=as_json)
     entries = [_entry(known, name) for name in names] if names else list(known.entries())
     if file is not None:
-        typer.echo(_file_of(entries, file, settings or (), app), nl=False)
+        typer.echo(_file_of(known, names or (), file, settings or (), app), nl=False)
     elif as_json:
         typer.echo(json.dumps([server_json(entry) for entry in entries], indent=2))
     else:
@@ -178,26 +178,60 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
     return status or (ExitCode.DONE if passed else ExitCode.COULD_NOT_MEASURE)
 
 
-def _file_of(entries: "list[ProcessEntry]", file: str, texts: Sequence[str], app: str) -> str:
+def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[str], app: str) -> str:
     from prony.catalog.launch import file_for_user
     from prony.cli.options import settings_of
     from prony.host import available_cpus
 
-    if len(entries) != 1:
-        raise UsageError(f"`--file {file}`: no such file; expected the name of one server first")
-    entry = entries[0]
-    target = app if ":" in app or app.endswith(".psgi") else "hello:app"
-    module, _, attribute = target.partition(":")
-    # What a template may ask for besides settings; the rest are programs, which are found by their names.
+    if len(names) != 1:
+        raise UsageError(
+            f"`--file {file}`: no such file by itself; expected the name of one server before it"
+        )
+    entry = known.entry(names[0])
+    variant = names[0].removeprefix(entry.name).removeprefix("-")
+    given = settings_of(texts)
+    other = next((name for name in given if name not in (entry.name, names[0])), None)
+    if other is not None:
+        raise UsageError(f"`--set {other}...`: the file is one of `{entry.name}`")
+    preset = entry.variants[variant].settings if variant in entry.variants else {}
+    chosen = {**preset, **given.get(entry.name, {}), **given.get(names[0], {})}
     values = {
-        **{name: name for name in entry.install.programs},
-        **{"python": "python", "bin": "bin", "build": ".", "app": target, "module": module},
-        **{"attribute": attribute, "interface": "psgi" if app.endswith(".psgi") else "wsgi"},
-        **{"upstream_host": "127.0.0.1", "upstream_port": "8001", "wire": "http"},
+        **_target_values(known, app),
+        **_upstream_values(chosen, is_frontend=hasattr(entry, "forwards")),
     }
-    chosen = settings_of(texts).get(entry.name, {})
-    wire = chosen.pop("wire", None) if hasattr(entry, "forwards") else None
-    values |= {"wire": str(wire)} if wire else {}
-    if "port" in chosen:
-        values["port"] = str(chosen.pop("port"))
+    # The rest are programs, which are found by their names.
+    values |= {"python": "python", "bin": "bin", "build": "build"} | {
+        name: name for name in entry.install.programs
+    }
     return file_for_user(entry, file, chosen, values, len(available_cpus()))
+
+
+def _target_values(known: "Catalog", app: str) -> dict[str, str]:
+    """Return what a template may ask of the app: a built-in one's name, or the user's own target."""
+    from prony.catalog.template import check_text_value
+
+    built_in = known.apps.get(app)
+    target = next(iter(built_in.targets.values()), "") if built_in else app
+    expected = check_text_value(target)
+    if expected or not (":" in target or target.endswith(".psgi")):
+        raise UsageError(f"`--app {app}`: expected a built-in app, `module:attribute`, or a .psgi file")
+    module, _, attribute = target.partition(":")
+    interface = "psgi" if target.endswith(".psgi") else "wsgi"
+    return {"app": target, "module": module, "attribute": attribute, "interface": interface}
+
+
+def _upstream_values(chosen: dict[str, int | str], *, is_frontend: bool) -> dict[str, str]:
+    """Return, and take out of ``chosen``, what is no setting: a port, and what the server behind speaks."""
+    from prony.catalog.launch import BEHIND_PORT, PORT
+    from prony.model import Wire
+
+    port = chosen.pop("port", PORT)
+    if not isinstance(port, int) or not 0 < port < 65536:
+        raise UsageError(f"`--set ...port={port}`: expected a port, 1 to 65535")
+    values = {"port": str(port), "upstream_host": "127.0.0.1", "upstream_port": str(BEHIND_PORT)}
+    if not is_frontend:
+        return values
+    wire = str(chosen.pop("wire", Wire.HTTP))
+    if wire not in tuple(Wire):
+        raise UsageError(f"`--set ...wire={wire}`: expected one of {', '.join(Wire)}")
+    return {**values, "wire": wire}
