@@ -37,7 +37,8 @@ def status(entry: ProcessEntry, user: RunAs | None = None) -> str:
             ready = _built(entry, user)
         case SystemInstall(build=build):
             ready = True
-    made = build is None or any((user.cache / "builds").glob(f"{entry.name}-*/complete.json"))
+    # Its digest has 16 digits: another entry's name may begin with this one's.
+    made = build is None or any((user.cache / "builds").glob(f"{entry.name}-{'[0-9a-f]' * 16}/complete.json"))
     return "ready" if ready and made else "installable"
 
 
