@@ -96,7 +96,7 @@ class ProcessSandbox:
 
         *Errors*: SubjectError with stage ``start``; HostError when the sandbox itself cannot be made.
         """
-        # The server's folder holds the others: it is given away last, and nothing is made below it afterwards.
+        # The server's folder holds the others: it is given away last, and root makes nothing in it then.
         for process in sorted(launch.processes, key=lambda one: one.name == launch.name):
             folder = own_folder(self.folder_for(process.name), self._user)
             write_files(folder, process.files, self._user)
