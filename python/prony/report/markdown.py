@@ -3,8 +3,11 @@
 Text may come from servers and logs: control characters are dropped, and what Markdown or HTML would read as
 markup is escaped. Must not know what a document says.
 
->>> markdown(Document("A *title*", (Section("", (Paragraph("1 < 2"),)),)))
-'# A \\\\*title\\\\*\\n\\n1 &lt; 2\\n'
+>>> from prony.report.document import Section
+>>> print(markdown(Document("A *title*", (Section("", (Paragraph("1 < 2"),)),))), end="")
+# A \\*title\\*
+<BLANKLINE>
+1 &lt; 2
 """
 
 import re

@@ -4,7 +4,7 @@ Must not know plans or trials. Imports little, for the supervisor starts through
 sandbox when it is opened.
 
 >>> sorted(SANDBOXES)
-['process']
+['cgroup', 'process']
 """
 
 from collections.abc import Callable, Mapping
