@@ -1,4 +1,5 @@
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,3 +36,17 @@ def sandbox(user: RunAs, run: Run) -> Sandbox:
 def placement() -> Placement:
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     return Placement(cpus[:1], cpus[-1:], shared=len(cpus) == 1)
+
+
+@pytest.fixture
+def mark() -> str:
+    return f"mark-{secrets.token_hex(8)}"
+
+
+@pytest.fixture(params=["isolated", "ordinary"])
+def any_sandbox(request: pytest.FixtureRequest, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
+    """Return the sandbox as it is here, and as it is without privileges for namespaces."""
+    if request.param == "ordinary":
+        denied = {"network": "denied by the test", "pids": "denied by the test"}
+        monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
+    return sandbox

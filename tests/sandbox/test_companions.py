@@ -1,7 +1,6 @@
 """A subject of several processes: started in order, told apart, ended together."""
 
 import os
-import secrets
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,20 +41,6 @@ class Proxy(http.server.BaseHTTPRequestHandler):
         pass
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Proxy).serve_forever()
 """
-
-
-@pytest.fixture
-def mark() -> str:
-    return f"mark-{secrets.token_hex(8)}"
-
-
-@pytest.fixture(params=["isolated", "ordinary"])
-def any_sandbox(request: pytest.FixtureRequest, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
-    """Return the sandbox as it is here, and as it is without privileges for namespaces."""
-    if request.param == "ordinary":
-        denied = {"network": "denied by the test", "pids": "denied by the test"}
-        monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
-    return sandbox
 
 
 def three(sandbox: Sandbox, mark: str) -> Launch:

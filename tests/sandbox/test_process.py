@@ -1,5 +1,4 @@
 import os
-import secrets
 import signal
 import time
 from collections.abc import Iterator
@@ -45,20 +44,6 @@ time.sleep(600)
 
 def fetch(address: Address) -> Reply:
     return exchange(address, Request(), time.monotonic() + 5)
-
-
-@pytest.fixture
-def mark() -> str:
-    return f"mark-{secrets.token_hex(8)}"
-
-
-@pytest.fixture(params=["isolated", "ordinary"])
-def any_sandbox(request: pytest.FixtureRequest, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
-    """Return the sandbox as it is here, and as it is without privileges for namespaces."""
-    if request.param == "ordinary":
-        denied = {"network": "denied by the test", "pids": "denied by the test"}
-        monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
-    return sandbox
 
 
 def test_a_server_becomes_ready_and_nothing_is_left(
