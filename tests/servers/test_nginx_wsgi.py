@@ -341,6 +341,8 @@ def server(module, tmp_path_factory):
     with ended(subprocess.Popen(command, stderr=subprocess.PIPE, text=True)) as process:
         assert eventually(lambda: process.poll() is not None or answers(found.port))
         assert process.poll() is None, process.stderr.read()
+        # The first worker may answer before the second is there.
+        assert eventually(lambda: len(found.workers()) == 2)
         yield found
 
 
