@@ -23,9 +23,12 @@ __all__ = [
     "Arrivals",
     "Cell",
     "Check",
+    "Claim",
+    "ClaimKind",
     "ClosedLoop",
     "Contract",
     "CountStop",
+    "Design",
     "DurationStop",
     "EngineChoice",
     "Failed",
@@ -36,13 +39,16 @@ __all__ = [
     "Launch",
     "LogTail",
     "Loop",
+    "Needs",
     "Ok",
     "OpenLoop",
+    "Original",
     "Outcome",
     "Pacing",
     "Phase",
     "Placement",
     "Plan",
+    "Precision",
     "ProcessRow",
     "Readiness",
     "Request",
@@ -53,6 +59,7 @@ __all__ = [
     "Stop",
     "StopRule",
     "Subject",
+    "ThreadUsage",
     "Trial",
     "TrialRole",
     "Wire",
@@ -416,9 +423,100 @@ class Cell:
     sandbox: SandboxChoice = SandboxChoice()
 
 
+class ClaimKind(StrEnum):
+    """What a claim says: a closed list, each with its estimand and its test (analysis.claims)."""
+
+    HIGHEST = "highest"
+    LOWEST = "lowest"
+    RATIO = "ratio"
+    VALUE = "value"
+    GROWS = "grows"
+    FAILS = "fails"
+    SINGLE_CORE = "single-core"
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a claim needs to be tested at all: CPUs of the server, a load, repeats."""
+
+    server_cpus: int = 1
+    connections: int = 0
+    blocks: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One sentence of a published experiment, as something that a repeat can hold against it.
+
+    ``text`` is the sentence. ``subject`` and ``against`` are globs of subjects' names, ``engine`` one of the
+    generators' names; ``metric`` is one of METRICS, of the processes of ``role`` where one is named.
+    ``load`` (``connections``, ``rate``, ``requests``) chooses the cells, empty: every load. ``low`` and
+    ``high`` bound a ratio or a value, null: open. ``failure``: the class of requests that fail.
+    """
+
+    name: str
+    text: str
+    kind: ClaimKind
+    metric: str
+    subject: str = "*"
+    against: str = "*"
+    engine: str = "*"
+    role: str = ""
+    load: Mapping[str, float] = field(default_factory=dict)
+    low: float | None = None
+    high: float | None = None
+    failure: str | None = None
+    needs: Needs = Needs()
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """One published figure: context beside a new one, never a claim. ``value`` is in the metric's unit."""
+
+    subject: str
+    metric: str
+    value: float
+    load: Mapping[str, float] = field(default_factory=dict)
+    engine: str = "*"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Blocks are added, look by look, until it is known well enough.
+
+    ``target``: half of the relative interval's width, such as 0.02. ``looks``: after so many blocks.
+    ``budget_ns``: no look begins that would end after so long; null: no limit.
+    """
+
+    target: float
+    looks: tuple[int, ...] = (10, 15, 20)
+    budget_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What is settled before the run about how its figures are read.
+
+    ``margin``: a difference of less is of no interest. ``primary``: the load at which subjects are compared
+    for a verdict (``connections``, ``rate``, ``requests``; empty: every load); other loads are a screening.
+    ``trimmed_mean``: show, beside the mean, the mean without the highest and the lowest trial.
+    """
+
+    margin: float = 0.02
+    primary: Mapping[str, float] = field(default_factory=dict)
+    trimmed_mean: bool = False
+    precision: Precision | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Cells x blocks in random order from a stored seed. ``text`` is what the user wrote, verbatim."""
+    """Cells x blocks in random order from a stored seed. ``text`` is what the user wrote, verbatim.
+
+    ``calibration``: the reference server at a fixed rate, measured first, last and once inside each block,
+    so that a drift of the machine shows; its id is of no other cell. ``source``: the experiment that is
+    repeated, in words.
+    """
 
     name: str
     title: str
@@ -428,6 +526,11 @@ class Plan:
     blocks: int
     seed: int
     question: str = ""
+    source: str = ""
+    calibration: Cell | None = None
+    design: Design = Design()
+    claims: tuple[Claim, ...] = ()
+    originals: tuple[Original, ...] = ()
 
     def subjects(self) -> tuple[Subject, ...]:
         """Return the plan's subjects, each once, in the order in which they first appear."""
@@ -485,9 +588,10 @@ Outcome = Ok | Failed | Invalid
 
 @dataclass(frozen=True, slots=True)
 class ProcessRow:
-    """One process of the subject at one moment. CPU times are cumulative since its start.
+    """One process of the subject at one moment. CPU times and switches are cumulative since its start.
 
-    ``pss_bytes`` and ``uss_bytes`` are null except at the mark at the end of the load: they are dear to read.
+    ``pss_bytes``, ``uss_bytes`` and ``descriptors`` are null except at the mark at the end of the load: they
+    are dear to read. ``rss_peak_bytes`` is the kernel's own high-water mark.
     """
 
     pid: int
@@ -501,11 +605,31 @@ class ProcessRow:
     threads: int
     pss_bytes: int | None = None
     uss_bytes: int | None = None
+    rss_peak_bytes: int | None = None
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    descriptors: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadUsage:
+    """What one thread of the subject used in the window; ``cpu_ns`` of its own, ``name`` as the kernel has
+    it.
+    """
+
+    pid: int
+    tid: int
+    name: str
+    cpu_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The subject's processes and the machine at one moment. Machine CPU times are cumulative, all CPUs."""
+    """The subject's processes and the machine at one moment. Machine CPU times are cumulative, all CPUs.
+
+    ``gauges``: what else was read then, by name: the length and the limit of accept queues, connections,
+    pressure, frequency (docs/archive-format.md lists them).
+    """
 
     monotonic_ns: int
     phase: Phase
@@ -513,6 +637,7 @@ class Sample:
     machine_busy_ns: int
     machine_idle_ns: int
     machine_steal_ns: int
+    gauges: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -531,7 +656,7 @@ class Trial:
     was no load. ``nuisances`` holds what was randomised that nobody means to test. ``command`` is the exact
     command line. ``*_unix_ns`` are wall-clock stamps. ``counters`` are kernel counters of the trial's
     namespace, as deltas over the window; a counter that could not be read is absent and named in
-    ``missing``, with its reason.
+    ``missing``, with its reason. ``facts``: what was learnt of its sandbox and surroundings, free.
     """
 
     cell_id: int
@@ -551,3 +676,5 @@ class Trial:
     missing: Mapping[str, str] = field(default_factory=dict)
     log: LogTail = LogTail("")
     events: tuple[Json, ...] = ()
+    threads: tuple[ThreadUsage, ...] = ()
+    facts: Json = field(default_factory=dict)

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,15 +18,23 @@ from prony.errors import ArchiveError
 from prony.model import (
     Arrivals,
     Cell,
+    Claim,
+    ClaimKind,
     CountStop,
+    Design,
     EngineChoice,
     Failed,
     Invalid,
+    Needs,
     OpenLoop,
+    Original,
     Pacing,
     Plan,
+    Precision,
     Request,
     SandboxChoice,
+    ThreadUsage,
+    TrialRole,
     Workload,
 )
 
@@ -67,7 +76,23 @@ def test_a_plan_reads_as_it_was_written(path):
         EngineChoice("wrk", 2, Pacing.PRECISE),
         SandboxChoice(run_as="www"),
     )
-    plan = Plan("study", "A study", plan.text, "quick", (*plan.cells, cell), 3, 42, "Which?")
+    plan = Plan(
+        name="study",
+        title="A study",
+        text=plan.text,
+        profile="quick",
+        cells=(*plan.cells, cell),
+        blocks=3,
+        seed=42,
+        question="Which?",
+        source="a blog, 2016",
+        calibration=replace(cell, id=8),
+        design=Design(0.03, {"connections": 100.0}, True, Precision(0.02, (10, 20), 5)),
+        claims=(
+            Claim("c", "one core", ClaimKind.SINGLE_CORE, "cpu_percent", load={"rate": 5.0}, needs=Needs(2)),
+        ),
+        originals=(Original("a*", "ok_per_s", 61476.4, {"connections": 100.0}, note="two dead runs"),),
+    )
     create(path, plan, {"kernel": "6"}).close()
     with open_archive(path) as archive:
         assert archive.plan() == plan
@@ -80,12 +105,28 @@ def test_a_plan_reads_as_it_was_written(path):
 )
 def test_a_trial_reads_as_it_was_written(path, outcome):
     trial = closed_trial(outcome=outcome, log="é\x1b[31m\n")
+    gauges = {"established": 4, "pressure_cpu_some_us": 0}
+    trial = replace(
+        trial,
+        samples=tuple(replace(sample, gauges=gauges) for sample in trial.samples),
+        threads=(ThreadUsage(7, 8, "worker", 12),),
+        facts={"network": "isolated"},
+    )
     with create(path, plan_of(WORKLOAD), {}) as writer:
-        writer.append(trial, {"network": "isolated"})
+        writer.append(trial)
     with open_archive(path) as archive:
         (record,) = archive.trials()
     assert record.trial == trial
-    assert record.facts == {"network": "isolated"}
+
+
+def test_a_cell_beside_the_grid_is_read_by_its_role(path):
+    plan = plan_of(WORKLOAD)
+    cell = replace(plan.cells[0], id=5, engine=EngineChoice("wrk"))
+    with create(path, plan, {}) as writer:
+        writer.record_cell(cell, TrialRole.CROSS_CHECK)
+    with open_archive(path) as archive:
+        assert archive.cells() == plan.cells
+        assert archive.cells(TrialRole.CROSS_CHECK) == (cell,)
 
 
 def test_an_open_loop_recording_reads_as_it_was_written(path):

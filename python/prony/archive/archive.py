@@ -9,10 +9,11 @@ from typing import Any, Self
 
 from prony.archive import codec
 from prony.archive.database import connect, expected_columns, reading
-from prony.archive.guard import check_database, check_header
+from prony.archive.guard import FORMAT_VERSION, check_database, check_header, check_version
+from prony.archive.migrations import columns_before, migrated
 from prony.archive.records import Run, RunStatus, SubjectRecord, TrialRecord
 from prony.archive.rows import read_trial
-from prony.model import Cell, Json, Plan
+from prony.model import Cell, Json, Plan, TrialRole
 
 __all__ = ["Archive", "open_archive"]
 
@@ -29,8 +30,11 @@ class Archive:
         self.path = path
         self._database = database
 
-    def _cells(self) -> tuple[Cell, ...]:
-        found = self._database.execute(f"SELECT {_CELL_COLUMNS} FROM cell ORDER BY cell_id")  # noqa: S608 - constant
+    def _cells(self, role: TrialRole) -> tuple[Cell, ...]:
+        found = self._database.execute(
+            f"SELECT {_CELL_COLUMNS} FROM cell WHERE role = ? ORDER BY cell_id",  # noqa: S608 - constant
+            (role.value,),
+        )
         return tuple(
             Cell(
                 id=cell_id,
@@ -42,10 +46,10 @@ class Archive:
             for cell_id, subject, workload, engine, sandbox in found
         )
 
-    def cells(self) -> tuple[Cell, ...]:
-        """Return the plan's cells, by id."""
+    def cells(self, role: TrialRole = TrialRole.SUBJECT) -> tuple[Cell, ...]:
+        """Return the cells that were measured for this reason, by id: the plan's own, or added ones."""
         with reading(self.path):
-            return self._cells()
+            return self._cells(role)
 
     def plan(self) -> Plan:
         """Return the plan, as it was resolved. Values of an app's environment are not stored: they read as
@@ -53,10 +57,25 @@ class Archive:
         """
         with reading(self.path):
             row = self._database.execute(
-                "SELECT name, title, text, profile, blocks_count, seed, question FROM plan"
+                "SELECT name, title, text, profile, blocks_count, seed, question, source, design_json,"
+                " claims_json, originals_json FROM plan"
+            ).fetchone()
+            name, title, text, profile, blocks, seed, question, source, design, claims, originals = row
+            return Plan(
+                name=name,
+                title=title,
+                text=text,
+                profile=profile,
+                cells=self._cells(TrialRole.SUBJECT),
+                blocks=blocks,
+                seed=seed,
+                question=question,
+                source=source,
+                calibration=next(iter(self._cells(TrialRole.CALIBRATION)), None),
+                design=codec.decode_design(design),
+                claims=codec.decode_claims(claims),
+                originals=codec.decode_originals(originals),
             )
-            name, title, text, profile, blocks, seed, question = row.fetchone()
-            return Plan(name, title, text, profile, self._cells(), blocks, seed, question)
 
     def runs(self) -> tuple[Run, ...]:
         """Return the runs that measured into the archive, oldest first."""
@@ -80,7 +99,8 @@ class Archive:
         with reading(self.path):
             found = self._database.execute(
                 "SELECT subject_name, server_version, interpreter, packages_json, lock_digest, settings_json,"
-                " command_line, sandbox_json, facts_json, unavailable_reason FROM subject ORDER BY rowid"
+                " command_line, sandbox_json, facts_json, unavailable_reason, entry_digest FROM subject"
+                " ORDER BY rowid"
             )
             return {row[0]: _read_subject(row) for row in found}
 
@@ -120,6 +140,7 @@ def _read_subject(row: tuple[Any, ...]) -> SubjectRecord:
         sandbox,
         facts,
         reason,
+        entry_digest,
     ) = row
     return SubjectRecord(
         name=name,
@@ -132,6 +153,7 @@ def _read_subject(row: tuple[Any, ...]) -> SubjectRecord:
         sandbox=codec.load_object(sandbox),
         facts=codec.load_object(facts),
         unavailable=reason,
+        entry_digest=entry_digest,
     )
 
 
@@ -144,16 +166,19 @@ def _roll_back_leftovers(path: Path) -> None:
 
 
 def open_archive(path: Path) -> Archive:
-    """Return the archive at ``path``, checked and read-only.
+    """Return the archive at ``path``, checked and read-only; one of an older format as a copy in this one.
 
-    *Errors*: ArchiveError when it is missing, foreign, damaged, or of another format.
+    *Errors*: ArchiveError when it is missing, foreign, damaged, or of a later format.
     """
     check_header(path)
     with reading(path):
         _roll_back_leftovers(path)
         database = connect(path, "ro")
         try:
-            check_database(database, path, expected_columns())
+            version = check_version(database, path)
+            check_database(database, path, version, columns_before(expected_columns(), version))
+            if version < FORMAT_VERSION:
+                database = migrated(database, version)
         except BaseException:
             database.close()
             raise

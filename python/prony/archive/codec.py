@@ -10,6 +10,7 @@ error.
 
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -18,18 +19,24 @@ from prony.model import (
     App,
     Arrivals,
     Check,
+    Claim,
+    ClaimKind,
     ClosedLoop,
     Contract,
     CountStop,
+    Design,
     DurationStop,
     EngineChoice,
     Frontend,
     Interface,
     Json,
     Loop,
+    Needs,
     OpenLoop,
+    Original,
     Pacing,
     Placement,
+    Precision,
     Request,
     SandboxChoice,
     Stop,
@@ -38,13 +45,19 @@ from prony.model import (
 )
 
 __all__ = [
+    "decode_claims",
+    "decode_design",
     "decode_engine",
+    "decode_originals",
     "decode_placement",
     "decode_sandbox",
     "decode_subject",
     "decode_workload",
     "dump",
+    "encode_claims",
+    "encode_design",
     "encode_engine",
+    "encode_originals",
     "encode_placement",
     "encode_sandbox",
     "encode_subject",
@@ -280,3 +293,47 @@ def decode_placement(text: str | None) -> Placement | None:
         return None
     value = load_object(text)
     return Placement(tuple(value["server_cpus"]), tuple(value["generator_cpus"]), value["shared"])
+
+
+def encode_design(design: Design) -> str:
+    """Return a design as JSON text."""
+    return dump(asdict(design))
+
+
+def decode_design(text: str) -> Design:
+    """Return the design that ``encode_design`` wrote; archives of the first format have none."""
+    value = load_object(text)
+    precision = value.get("precision")
+    if precision is not None:
+        precision = Precision(**{**precision, "looks": tuple(precision["looks"])})
+    return Design(**{**value, "precision": precision})
+
+
+def encode_claims(claims: Sequence[Claim]) -> str:
+    """Return claims as JSON text."""
+    return dump([asdict(claim) for claim in claims])
+
+
+def decode_claims(text: str) -> tuple[Claim, ...]:
+    """Return the claims that ``encode_claims`` wrote."""
+    return tuple(
+        Claim(**{**value, "kind": ClaimKind(value["kind"]), "needs": Needs(**value["needs"])})
+        for value in _load_list(text)
+    )
+
+
+def encode_originals(originals: Sequence[Original]) -> str:
+    """Return published figures as JSON text."""
+    return dump([asdict(original) for original in originals])
+
+
+def decode_originals(text: str) -> tuple[Original, ...]:
+    """Return the figures that ``encode_originals`` wrote."""
+    return tuple(Original(**value) for value in _load_list(text))
+
+
+def _load_list(text: str) -> list[Json]:
+    found = load_object(f'{{"list":{text}}}')["list"]
+    if not isinstance(found, list):
+        raise TypeError("expected a JSON array")
+    return found

@@ -19,13 +19,14 @@ __all__ = [
     "check_database",
     "check_header",
     "check_histogram",
+    "check_version",
     "inflate_log",
     "limit",
     "table_columns",
 ]
 
 APPLICATION_ID = 0x50524E59  # "PRNY"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 # The largest value that is written is the JSON of a recording or the log of a trial: kilobytes.
 _LARGEST_VALUE_BYTES = 64 * 1024**2
@@ -76,26 +77,36 @@ def check_header(path: Path) -> None:
         raise ArchiveError(f"`{path}` is a SQLite file, but not a Prony archive")
 
 
-def check_database(database: sqlite3.Connection, path: Path, expected: dict[str, tuple[str, ...]]) -> None:
-    """Refuse a database that is not an archive of this format, or is damaged.
+def check_version(database: sqlite3.Connection, path: Path) -> int:
+    """Return the format of an archive, the present one or an older one.
+
+    *Errors*: ArchiveError for any other.
+    """
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if 1 <= version <= FORMAT_VERSION:
+        return int(version)
+    raise ArchiveError(
+        f"`{path}` has archive format {version}; this Prony reads formats 1 to {FORMAT_VERSION}",
+        "Read it with the version of Prony that wrote it, or a later one."
+        if version > FORMAT_VERSION
+        else None,
+    )
+
+
+def check_database(
+    database: sqlite3.Connection, path: Path, version: int, expected: dict[str, tuple[str, ...]]
+) -> None:
+    """Refuse a database that does not have the tables of format ``version``, or is damaged.
 
     *Errors*: ArchiveError, which says why.
     """
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version != FORMAT_VERSION:
-        raise ArchiveError(
-            f"`{path}` has archive format {version}; this Prony reads format {FORMAT_VERSION}",
-            "Read it with the version of Prony that wrote it, or a later one."
-            if version > FORMAT_VERSION
-            else None,
-        )
     foreign = database.execute(
         "SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index') LIMIT 1"
     ).fetchone()
     if foreign is not None:
         raise ArchiveError(f"`{path}` holds a {foreign[0]} (`{foreign[1]}`); an archive has tables only")
     if table_columns(database) != expected:
-        raise ArchiveError(f"`{path}` does not have the tables of archive format {FORMAT_VERSION}")
+        raise ArchiveError(f"`{path}` does not have the tables of archive format {version}")
     if (problem := database.execute("PRAGMA quick_check(1)").fetchone()) != ("ok",):
         raise ArchiveError(f"`{path}` is damaged: {problem[0]}")
 

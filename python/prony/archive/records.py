@@ -36,6 +36,8 @@ class SubjectRecord:
     outside a sandbox; ``settings`` are all settings, defaults included; ``sandbox`` says what was enforced
     (``network``: ``isolated`` or ``host``; other keys are free); ``facts`` is free (``backlog``: the listen
     queue asked for). ``unavailable`` is null, or the reason why there are no trials of it.
+    ``entry_digest``: SHA-256 of what the catalogue and the app say of it, so that a study goes on with the
+    same.
     """
 
     name: str
@@ -48,13 +50,13 @@ class SubjectRecord:
     sandbox: Json = field(default_factory=dict)
     facts: Json = field(default_factory=dict)
     unavailable: str | None = None
+    entry_digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """A trial with its place in the archive, and what was learnt of its sandbox (``facts``, free)."""
+    """A trial with its place in the archive."""
 
     id: int
     run_id: int
     trial: Trial
-    facts: Json = field(default_factory=dict)

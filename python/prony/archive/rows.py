@@ -8,7 +8,8 @@ rest stays JSON. What is read back equals what was written.
 import sqlite3
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import astuple
 from typing import Any
 
 from prony.archive.codec import decode_placement, dump, encode_placement, load_object
@@ -25,6 +26,7 @@ from prony.model import (
     Phase,
     ProcessRow,
     Sample,
+    ThreadUsage,
     Trial,
     TrialRole,
 )
@@ -64,7 +66,7 @@ def _read_outcome(kind: str, stage: str | None, reason: str | None) -> Outcome:
             raise ValueError(f"unknown outcome `{kind}`")
 
 
-def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial, facts: Mapping[str, Any]) -> int:
+def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int:
     """Write all rows of one trial and return its id."""
     row = (
         run_id,
@@ -79,7 +81,7 @@ def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial, facts:
         dump(list(trial.command)),
         encode_placement(trial.placement),
         dump(dict(trial.nuisances)),
-        dump(dict(facts)),
+        dump(dict(trial.facts)),
     )
     cursor = database.execute(f"INSERT INTO trial VALUES (NULL,{','.join('?' * len(row))})", row)  # noqa: S608 - no text
     trial_id = cursor.lastrowid or 0
@@ -90,6 +92,7 @@ def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial, facts:
     text = trial.log.text.encode("utf-8", "replace")
     _insert(database, "log", [(trial_id, zlib.compress(text), len(text), int(trial.log.truncated))])
     _insert(database, "event", ((trial_id, number, dump(event)) for number, event in enumerate(trial.events)))
+    _insert(database, "thread", ((trial_id, *astuple(thread)) for thread in trial.threads))
     return trial_id
 
 
@@ -208,6 +211,7 @@ def _insert_samples(database: sqlite3.Connection, trial_id: int, samples: Iterab
                 )
                 known[identity] = cursor.lastrowid or 0
             _insert(database, "process_sample", [(sample_id, known[identity], *_usage(process))])
+        _insert(database, "gauge", ((sample_id, name, value) for name, value in sample.gauges.items()))
 
 
 def _usage(process: ProcessRow) -> _Row:
@@ -219,6 +223,10 @@ def _usage(process: ProcessRow) -> _Row:
         process.threads,
         process.pss_bytes,
         process.uss_bytes,
+        process.rss_peak_bytes,
+        process.voluntary_switches,
+        process.involuntary_switches,
+        process.descriptors,
     )
 
 
@@ -226,20 +234,36 @@ def _read_samples(database: sqlite3.Connection, trial_id: int) -> tuple[Sample, 
     usage: dict[int, list[ProcessRow]] = {}
     for sample_id, *columns in database.execute(
         "SELECT u.sample_id, p.pid, p.start_time_ticks, p.role, p.command, u.user_ns, u.system_ns,"
-        " u.rss_bytes, u.vsz_bytes, u.threads_count, u.pss_bytes, u.uss_bytes"
+        " u.rss_bytes, u.vsz_bytes, u.threads_count, u.pss_bytes, u.uss_bytes,"
+        " u.rss_peak_bytes, u.voluntary_switches_count, u.involuntary_switches_count, u.descriptors_count"
         " FROM process p JOIN process_sample u ON u.process_id = p.process_id"
         " JOIN sample s ON s.sample_id = u.sample_id"
         " WHERE s.trial_id = ? ORDER BY u.rowid",
         (trial_id,),
     ):
         usage.setdefault(sample_id, []).append(ProcessRow(*columns))
+    gauges: dict[int, dict[str, int]] = {}
+    for sample_id, name, value in database.execute(
+        "SELECT g.sample_id, g.name, g.value FROM gauge g JOIN sample s ON s.sample_id = g.sample_id"
+        " WHERE s.trial_id = ? ORDER BY g.rowid",
+        (trial_id,),
+    ):
+        gauges.setdefault(sample_id, {})[name] = value
     found = database.execute(
         "SELECT sample_id, monotonic_ns, phase, machine_busy_ns, machine_idle_ns, machine_steal_ns"
         " FROM sample WHERE trial_id = ? ORDER BY sample_id",
         (trial_id,),
     )
     return tuple(
-        Sample(monotonic_ns, Phase(phase), tuple(usage.get(sample_id, ())), busy, idle, steal)
+        Sample(
+            monotonic_ns,
+            Phase(phase),
+            tuple(usage.get(sample_id, ())),
+            busy,
+            idle,
+            steal,
+            gauges.get(sample_id, {}),
+        )
         for sample_id, monotonic_ns, phase, busy, idle, steal in found
     )
 
@@ -261,6 +285,9 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
     counters = database.execute(
         "SELECT name, delta_count, missing_reason FROM counter WHERE trial_id = ? ORDER BY rowid", (trial_id,)
     ).fetchall()
+    threads = database.execute(
+        "SELECT pid, tid, name, cpu_ns FROM thread WHERE trial_id = ? ORDER BY rowid", (trial_id,)
+    )
     events = database.execute("SELECT event_json FROM event WHERE trial_id = ? ORDER BY number", (trial_id,))
     trial = Trial(
         cell_id=cell_id,
@@ -280,5 +307,7 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
         missing={name: missing or "not known" for name, delta, missing in counters if delta is None},
         log=_read_log(database, trial_id),
         events=tuple(load_object(text) for (text,) in events),
+        threads=tuple(ThreadUsage(*columns) for columns in threads),
+        facts=load_object(facts),
     )
-    return TrialRecord(trial_id, run_id, trial, load_object(facts))
+    return TrialRecord(trial_id, run_id, trial)

@@ -1,4 +1,4 @@
--- The Archive, format 1. docs/archive-format.md is normative and explains every column.
+-- The Archive, format 2. docs/archive-format.md is normative and explains every column.
 -- Conventions: the unit is in the name; *_json holds one JSON value; a value that is not known is NULL, never 0.
 
 CREATE TABLE meta (
@@ -23,7 +23,11 @@ CREATE TABLE plan (
     text TEXT NOT NULL,
     profile TEXT NOT NULL,
     blocks_count INTEGER NOT NULL,
-    seed INTEGER NOT NULL
+    seed INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    design_json TEXT NOT NULL,
+    claims_json TEXT NOT NULL,
+    originals_json TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE cell (
@@ -36,7 +40,8 @@ CREATE TABLE cell (
     subject_json TEXT NOT NULL,
     workload_json TEXT NOT NULL,
     engine_json TEXT NOT NULL,
-    sandbox_json TEXT NOT NULL
+    sandbox_json TEXT NOT NULL,
+    role TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE subject (
@@ -49,7 +54,8 @@ CREATE TABLE subject (
     settings_json TEXT NOT NULL,
     sandbox_json TEXT NOT NULL,
     facts_json TEXT NOT NULL,
-    unavailable_reason TEXT
+    unavailable_reason TEXT,
+    entry_digest TEXT
 ) STRICT;
 
 CREATE TABLE trial (
@@ -135,7 +141,27 @@ CREATE TABLE process_sample (
     threads_count INTEGER NOT NULL,
     pss_bytes INTEGER,
     uss_bytes INTEGER,
+    rss_peak_bytes INTEGER,
+    voluntary_switches_count INTEGER,
+    involuntary_switches_count INTEGER,
+    descriptors_count INTEGER,
     PRIMARY KEY (sample_id, process_id)
+) STRICT;
+
+CREATE TABLE gauge (
+    sample_id INTEGER NOT NULL REFERENCES sample (sample_id),
+    name TEXT NOT NULL,
+    value INTEGER NOT NULL,
+    PRIMARY KEY (sample_id, name)
+) STRICT;
+
+CREATE TABLE thread (
+    trial_id INTEGER NOT NULL REFERENCES trial (trial_id),
+    pid INTEGER NOT NULL,
+    tid INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    cpu_ns INTEGER NOT NULL,
+    PRIMARY KEY (trial_id, pid, tid)
 ) STRICT;
 
 CREATE TABLE counter (

@@ -7,20 +7,20 @@ alone, holds nothing.)
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from prony.archive import codec
 from prony.archive.archive import open_archive
 from prony.archive.database import connect, prony_version, reading, schema
-from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
+from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, check_version
 from prony.archive.records import RunStatus, SubjectRecord
 from prony.archive.rows import insert_trial
 from prony.errors import ArchiveError
-from prony.model import Json, Plan, Trial
+from prony.model import Cell, Json, Plan, Trial, TrialRole
 
 __all__ = ["ArchiveWriter", "create", "resume"]
 
@@ -63,17 +63,20 @@ class ArchiveWriter:
             codec.dump(dict(record.sandbox)),
             codec.dump(dict(record.facts)),
             record.unavailable,
+            record.entry_digest,
         )
         with self._transaction():
-            self._database.execute("INSERT OR REPLACE INTO subject VALUES (?,?,?,?,?,?,?,?,?,?)", row)
+            self._database.execute("INSERT OR REPLACE INTO subject VALUES (?,?,?,?,?,?,?,?,?,?,?)", row)
 
-    def append(self, trial: Trial, facts: Mapping[str, Any] | None = None) -> int:
-        """Store a trial in one transaction and return its id. When this returns, it is on the disk.
-
-        ``facts``: what was learnt of the trial's sandbox.
-        """
+    def record_cell(self, cell: Cell, role: TrialRole) -> None:
+        """Store a cell that is not of the plan's grid; its id is that of no other."""
         with self._transaction():
-            return insert_trial(self._database, self.run_id, trial, facts or {})
+            _insert_cell(self._database, cell, role)
+
+    def append(self, trial: Trial) -> int:
+        """Store a trial in one transaction and return its id. When this returns, it is on the disk."""
+        with self._transaction():
+            return insert_trial(self._database, self.run_id, trial)
 
     def finish(self, status: RunStatus = RunStatus.FINISHED) -> None:
         """Say how the run ended."""
@@ -105,24 +108,43 @@ def _durable(database: sqlite3.Connection) -> None:
 def _insert_plan(database: sqlite3.Connection, plan: Plan) -> None:
     database.execute("INSERT INTO meta VALUES (?,?,?)", (FORMAT_VERSION, prony_version(), time.time_ns()))
     database.execute(
-        "INSERT INTO plan VALUES (?,?,?,?,?,?,?)",
-        (plan.name, plan.title, plan.question, plan.text, plan.profile, plan.blocks, plan.seed),
+        "INSERT INTO plan VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+        (
+            plan.name,
+            plan.title,
+            plan.question,
+            plan.text,
+            plan.profile,
+            plan.blocks,
+            plan.seed,
+            plan.source,
+            codec.encode_design(plan.design),
+            codec.encode_claims(plan.claims),
+            codec.encode_originals(plan.originals),
+        ),
     )
     for cell in plan.cells:
-        subject = cell.subject
-        row = (
-            cell.id,
-            subject.name,
-            subject.server,
-            subject.variant,
-            subject.app.name,
-            subject.interface.value,
-            codec.dump(codec.encode_subject(subject)),
-            codec.dump(codec.encode_workload(cell.workload)),
-            codec.dump(codec.encode_engine(cell.engine)),
-            codec.dump(codec.encode_sandbox(cell.sandbox)),
-        )
-        database.execute("INSERT INTO cell VALUES (?,?,?,?,?,?,?,?,?,?)", row)
+        _insert_cell(database, cell, TrialRole.SUBJECT)
+    if plan.calibration is not None:
+        _insert_cell(database, plan.calibration, TrialRole.CALIBRATION)
+
+
+def _insert_cell(database: sqlite3.Connection, cell: Cell, role: TrialRole) -> None:
+    subject = cell.subject
+    row = (
+        cell.id,
+        subject.name,
+        subject.server,
+        subject.variant,
+        subject.app.name,
+        subject.interface.value,
+        codec.dump(codec.encode_subject(subject)),
+        codec.dump(codec.encode_workload(cell.workload)),
+        codec.dump(codec.encode_engine(cell.engine)),
+        codec.dump(codec.encode_sandbox(cell.sandbox)),
+        role.value,
+    )
+    database.execute("INSERT INTO cell VALUES (?,?,?,?,?,?,?,?,?,?,?)", row)
 
 
 def create(path: Path, plan: Plan, fingerprint: Json) -> ArchiveWriter:
@@ -152,10 +174,17 @@ def create(path: Path, plan: Plan, fingerprint: Json) -> ArchiveWriter:
 def resume(path: Path, fingerprint: Json) -> ArchiveWriter:
     """Open an existing archive to append to it, as a new run.
 
-    *Errors*: ArchiveError when it is not an archive, is damaged or cannot be written.
+    *Errors*: ArchiveError when it is not an archive, is damaged, of an older format, or cannot be written.
     """
     open_archive(path).close()
     with reading(path):
         database = connect(path, "rw")
         _durable(database)
+    version = check_version(database, path)
+    if version < FORMAT_VERSION:
+        database.close()
+        raise ArchiveError(
+            f"`{path}` has archive format {version}, to which this Prony does not add",
+            "Continue it with the version of Prony that wrote it.",
+        )
     return ArchiveWriter(path, database, fingerprint)

@@ -1,0 +1,77 @@
+"""How an archive of an older format is read: each step is the statements that make the next format of it.
+
+They run on a private copy; the file itself is not changed.
+"""
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from types import MappingProxyType
+
+from prony.archive.guard import FORMAT_VERSION
+
+__all__ = ["MIGRATIONS", "columns_before", "migrated"]
+
+_ONE_TO_TWO = """
+ALTER TABLE plan ADD COLUMN source TEXT NOT NULL DEFAULT '';
+ALTER TABLE plan ADD COLUMN design_json TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE plan ADD COLUMN claims_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE plan ADD COLUMN originals_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE cell ADD COLUMN role TEXT NOT NULL DEFAULT 'subject';
+ALTER TABLE subject ADD COLUMN entry_digest TEXT;
+ALTER TABLE process_sample ADD COLUMN rss_peak_bytes INTEGER;
+ALTER TABLE process_sample ADD COLUMN voluntary_switches_count INTEGER;
+ALTER TABLE process_sample ADD COLUMN involuntary_switches_count INTEGER;
+ALTER TABLE process_sample ADD COLUMN descriptors_count INTEGER;
+CREATE TABLE gauge (
+    sample_id INTEGER NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (sample_id, name)
+) STRICT;
+CREATE TABLE thread (
+    trial_id INTEGER NOT NULL, pid INTEGER NOT NULL, tid INTEGER NOT NULL, name TEXT NOT NULL,
+    cpu_ns INTEGER NOT NULL, PRIMARY KEY (trial_id, pid, tid)
+) STRICT;
+"""
+
+MIGRATIONS: Mapping[int, str] = MappingProxyType({1: _ONE_TO_TWO})
+"""From a format to the next."""
+
+# Tables and columns that each step adds, so that an older file can be held to exactly what it had.
+_ADDED: Mapping[int, Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        1: {
+            "plan": ("source", "design_json", "claims_json", "originals_json"),
+            "cell": ("role",),
+            "subject": ("entry_digest",),
+            "process_sample": (
+                "rss_peak_bytes",
+                "voluntary_switches_count",
+                "involuntary_switches_count",
+                "descriptors_count",
+            ),
+            "gauge": ("sample_id", "name", "value"),
+            "thread": ("trial_id", "pid", "tid", "name", "cpu_ns"),
+        }
+    }
+)
+
+
+def columns_before(current: Mapping[str, tuple[str, ...]], version: int) -> dict[str, tuple[str, ...]]:
+    """Return the tables of format ``version`` with their columns, from those of the present one."""
+    found = dict(current)
+    for step in range(FORMAT_VERSION - 1, version - 1, -1):
+        for table, added in _ADDED[step].items():
+            found[table] = tuple(name for name in found[table] if name not in added)
+    return {table: columns for table, columns in found.items() if columns}
+
+
+def migrated(database: sqlite3.Connection, version: int) -> sqlite3.Connection:
+    """Return a private copy of a checked database of format ``version``, brought to the present format.
+
+    The copy is a temporary file of SQLite's own, which is gone with the connection. ``database`` is closed.
+    """
+    copy = sqlite3.connect("", isolation_level=None)
+    with closing(database):
+        database.backup(copy)
+    for step in range(version, FORMAT_VERSION):
+        copy.executescript(MIGRATIONS[step])
+    return copy
