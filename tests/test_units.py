@@ -14,7 +14,9 @@ from prony.units import (
     format_percent,
     format_rate,
     parse_bytes,
+    parse_count,
     parse_duration,
+    parse_percent,
     parse_rate,
     seconds,
 )
@@ -192,3 +194,25 @@ def test_a_column_without_values_has_the_smallest_unit():
 def test_a_width_that_is_not_nothing_is_never_written_as_nothing(value, half_width):
     written = format_in(value, Scale(1e3, "µs"), half_width).partition(" ±")[2]
     assert float(written.replace(",", "")) > 0
+
+
+@pytest.mark.parametrize(("text", "ratio"), [("0.1%", 0.001), (" 2 % ", 0.02), ("0%", 0), ("150%", 1.5)])
+def test_a_percentage_is_a_number_and_its_sign(text, ratio):
+    assert parse_percent(text) == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize("text", ["", "1", "%", "-1%", "1%%", "0.1 percent", "1e-3%"])
+def test_what_is_no_percentage_is_refused_with_the_text_and_an_example(text):
+    with pytest.raises(ValueError, match="is not a percentage; expected a number and `%`"):
+        parse_percent(text)
+
+
+@given(st.integers(0, 10**15 - 1))
+def test_a_count_is_a_whole_number(number):
+    assert parse_count(f" {number} ") == number
+
+
+@pytest.mark.parametrize("text", ["", "1.5", "-1", "1,000", "٣", "1" * 16])
+def test_what_is_no_count_is_refused_with_the_text_and_an_example(text):
+    with pytest.raises(ValueError, match="is not a count; expected a whole number, such as `100`"):
+        parse_count(text)

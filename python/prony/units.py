@@ -30,7 +30,9 @@ __all__ = [
     "format_percent",
     "format_rate",
     "parse_bytes",
+    "parse_count",
     "parse_duration",
+    "parse_percent",
     "parse_rate",
     "seconds",
 ]
@@ -72,6 +74,7 @@ _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
 _DURATION_PART = re.compile(rf"({_NUMBER})\s*(ns|us|µs|ms|min|s|m|h)")
 _SIZE = re.compile(rf"({_NUMBER})\s*([a-z]*)")
 _RATE = re.compile(rf"({_NUMBER}(?:e[0-9]{{1,2}})?)\s*(?:/\s*(s|m|h))?")
+_PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _RATE_PERIOD_S = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -125,6 +128,29 @@ def parse_rate(text: str) -> PerSecond:
             f"`{text}` is not a rate; expected requests per second, such as `550`, `550/s`, `90/m`"
         )
     return PerSecond(rate)
+
+
+def parse_percent(text: str) -> Ratio:
+    """Return the ratio that ``text`` writes as a percentage: ``0.1%`` is 0.001.
+
+    The sign is required: a bare 1 could be one per cent or all.
+
+    *Errors*: ValueError, naming the text and what was expected.
+    """
+    match = _PERCENT.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"`{text}` is not a percentage; expected a number and `%`, such as `0.1%`")
+    return Ratio(float(match.group(1)) / 100)
+
+
+def parse_count(text: str) -> int:
+    """Return the whole number that ``text`` writes.
+
+    *Errors*: ValueError, naming the text and what was expected.
+    """
+    if not re.fullmatch(r"[0-9]{1,15}", text.strip()):
+        raise ValueError(f"`{text}` is not a count; expected a whole number, such as `100`")
+    return int(text)
 
 
 def _three_digits(value: float) -> str:

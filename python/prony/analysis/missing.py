@@ -7,9 +7,10 @@ __all__ = ["Missing", "Value"]
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """No value, and why."""
+    """No value, and why. ``infinite``: it is known to exceed every bound, since requests failed."""
 
     reason: str
+    infinite: bool = False
 
 
 Value = float | Missing

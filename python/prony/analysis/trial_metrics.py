@@ -19,7 +19,7 @@ def _percentile(summary: LatencySummary, percentile: str) -> Value:
     if value is not None:
         return float(value)
     if summary.infinite_from is not None and float(percentile) > summary.infinite_from:
-        return Missing(f"requests failed above p{summary.infinite_from:.4g}, which counts as infinite")
+        return Missing(f"requests failed above p{summary.infinite_from:.4g}, which counts as infinite", True)
     return Missing("fewer than 10 requests lie above it")
 
 
@@ -28,8 +28,9 @@ def _latency(summary: LatencySummary | None, prefix: str) -> dict[str, Value]:
     if summary is None:
         return dict.fromkeys(names, _CLOSED)
     if summary.min_ns is None:
-        return dict.fromkeys(names, Missing(nothing_measured(summary, prefix.partition("_")[2])))
-    infinite = Missing("requests failed, which counts as infinite")
+        reason = nothing_measured(summary, prefix.partition("_")[2])
+        return dict.fromkeys(names, Missing(reason, summary.infinite_from is not None))
+    infinite = Missing("requests failed, which counts as infinite", True)
     return {
         f"{prefix}_mean": infinite if summary.mean_ns is None else summary.mean_ns,
         **{f"{prefix}_{suffix}": _percentile(summary, p) for suffix, p in PERCENTILES.items()},
