@@ -142,7 +142,7 @@ class World:
         self.requests, self.unavailable, self.errors, self.fail = [], {}, {}, None
         user = os.environ.get("USER") or "root"
         self.user = RunAs(user, os.geteuid(), os.getegid(), False, folder / "cache")
-        monkeypatch.setattr("prony.study.prepare", self._prepare)
+        monkeypatch.setattr("prony.study.preparing.prepare", self._prepare)
         monkeypatch.setitem(
             SANDBOXES, "process", lambda choice, user, place, groups: Sandbox(place, self.log, self.fail)
         )
@@ -299,7 +299,7 @@ def test_an_app_without_a_contract_is_asked_once_for_each_subject_before_the_fir
 
 
 def test_a_server_that_does_not_start_is_told_with_the_error_and_stays_in_the_study(world, monkeypatch):
-    monkeypatch.setattr("prony.study.probe", lambda *arguments: Reply(200, b"hi"))
+    monkeypatch.setattr("prony.study.replies.probe", lambda *arguments: Reply(200, b"hi"))
     world.fail = is_waitress
     world.run(catalog=own_app(world), subjects=BOTH)
     told = world.listener.notices
@@ -313,7 +313,7 @@ def test_a_server_that_does_not_start_is_told_with_the_error_and_stays_in_the_st
 
 def test_replies_that_differ_are_told_without_servers_that_do_not_start(world, monkeypatch):
     replies = iter([Reply(200, b"hi"), Reply(418, b"hi")])
-    monkeypatch.setattr("prony.study.probe", lambda *arguments: next(replies))
+    monkeypatch.setattr("prony.study.replies.probe", lambda *arguments: next(replies))
     world.fail = is_waitress
     world.run(
         catalog=own_app(world), subjects=[{"server": ["wsgiref", "waitress", "gunicorn"], "app": "shop"}]
@@ -349,7 +349,7 @@ def test_a_study_of_which_no_server_starts_stops_with_each_ones_error(world, err
 
 
 def test_servers_that_answer_nothing_readable_are_told(world, monkeypatch):
-    monkeypatch.setattr("prony.study.probe", lambda *arguments: "GET /: no reply within 10 s")
+    monkeypatch.setattr("prony.study.replies.probe", lambda *arguments: "GET /: no reply within 10 s")
     world.run(catalog=own_app(world), subjects=BOTH)
     assert "every subject answers the probe so: GET /: no reply within 10 s" in world.listener.notices
 

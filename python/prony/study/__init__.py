@@ -1,0 +1,13 @@
+"""A plan -> trials -> an archive.
+
+Prepares every subject, runs randomised blocks with a fresh server for each trial, and archives each trial as
+it ends. Must not know the command line or reports.
+
+>>> run_study.__name__
+'run_study'
+"""
+
+from prony.study.base import Study, StudyListener
+from prony.study.run import run_study
+
+__all__ = ["Study", "StudyListener", "run_study"]

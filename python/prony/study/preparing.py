@@ -1,0 +1,136 @@
+"""Subjects made ready: environments built, apps where their user can read them, a record of each.
+
+Must not know trials.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from prony.archive import SubjectRecord
+from prony.assembly import Needs, command_line, needs_of, unavailable
+from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable, prepare
+from prony.catalog.launch import declared_facts, materialise_app, resolved_settings
+from prony.catalog.loader import Catalog
+from prony.model import Json, Placement, Subject
+from prony.sandbox import SandboxFacts
+from prony.study.base import Study, StudyListener
+
+__all__ = ["Prepared", "Ready", "prepare_subjects"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A subject that can be started: what it needs, and the app where its user can read it."""
+
+    subject: Subject
+    needs: Needs
+    app_folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What came of preparing: the subjects that can be started by name, and every subject's record."""
+
+    ready: Mapping[str, Ready]
+    records: tuple[SubjectRecord, ...]
+    environments: Mapping[str, Environment | Unavailable]
+
+
+def _needs(study: Study) -> Mapping[str, Needs]:
+    return {
+        subject.name: needs_of(
+            study.catalog,
+            subject,
+            study.user,
+            requirements_file=study.requirements_file,
+            python=study.python,
+        )
+        for subject in study.plan.subjects()
+    }
+
+
+def _requests(needs: Mapping[str, Needs]) -> Sequence[EnvironmentRequest]:
+    return tuple({one.key: one for need in needs.values() for one in need.all()}.values())
+
+
+def prepare_subjects(
+    study: Study, listener: StudyListener, placement: Placement, facts: SandboxFacts
+) -> Prepared:
+    """Build what every subject needs, and return those that can be started, and a record of each.
+
+    *Errors*: UsageError for an app that cannot be read.
+    """
+    needs = _needs(study)
+    environments = prepare(_requests(needs), study.user, listener.environment, study.jobs)
+    ready: dict[str, Ready] = {}
+    records: list[SubjectRecord] = []
+    for subject in study.plan.subjects():
+        need = needs[subject.name]
+        lacking = unavailable(need, environments)
+        if lacking:
+            records.append(SubjectRecord(subject.name, unavailable=lacking.reason))
+            continue
+        found = Ready(subject, need, materialise_app(subject.app, study.user))
+        ready[subject.name] = found
+        records.append(_record(study, found, environments, placement, facts))
+    return Prepared(ready, tuple(records), environments)
+
+
+def _record(
+    study: Study,
+    ready: Ready,
+    environments: Mapping[str, Environment | Unavailable],
+    placement: Placement,
+    facts: SandboxFacts,
+) -> SubjectRecord:
+    subject, environment = ready.subject, environments[ready.needs.server.key]
+    assert isinstance(environment, Environment), "only subjects that can be had are recorded"
+    entry = study.catalog.server(subject.server)
+    cpus = len(placement.server_cpus)
+    return SubjectRecord(
+        name=subject.name,
+        server_version=environment.version,
+        interpreter=environment.interpreter,
+        packages=environment.packages,
+        lock_digest=environment.lock_digest,
+        settings=resolved_settings(entry, subject, cpus),
+        command_line=command_line(study.catalog, subject, cpus, ready.needs, environments),
+        sandbox={**asdict(facts), "network": "isolated" if facts.network == "own namespace" else "host"},
+        facts=_facts(study.catalog, subject, ready.needs, environments, cpus),
+    )
+
+
+def _facts(
+    catalog: Catalog,
+    subject: Subject,
+    needs: Needs,
+    environments: Mapping[str, Environment | Unavailable],
+    cpus: int,
+) -> Json:
+    """Return what the catalogue declares of what the load meets, and what else runs."""
+    server = catalog.server(subject.server)
+    declared = asdict(declared_facts(server, subject, cpus))
+    front = subject.frontend
+    entries = [server, *(catalog.service(name) for name in needs.services)]
+    found: Json = {
+        **declared,
+        "frontend": None,
+        "services": {name: _version(environments[one.key]) for name, one in needs.services.items()},
+    }
+    if front is not None and needs.frontend is not None:
+        entry = catalog.frontends[front.entry]
+        entries.append(entry)
+        found |= asdict(declared_facts(entry, front, cpus)) | {
+            "behind_it": declared,
+            "frontend": {
+                "name": front.name,
+                "version": _version(environments[needs.frontend.key]),
+                "settings": resolved_settings(entry, front, cpus),
+            },
+        }
+    return {**found, "remarks": {one.name: one.remark for one in entries if one.remark}}
+
+
+def _version(environment: Environment | Unavailable) -> str | None:
+    return environment.version if isinstance(environment, Environment) else None

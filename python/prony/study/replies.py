@@ -1,0 +1,130 @@
+"""Subjects of an app without a contract, asked once before the first block, and how their replies differ.
+
+Must not know blocks.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from prony.errors import SubjectError
+from prony.model import Cell, Check
+from prony.plan import nuisances
+from prony.sandbox.contract import probe
+from prony.sandbox.exchange import Reply
+from prony.study.base import StudyListener
+from prony.study.bench import Bench
+
+__all__ = ["compare_replies"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Silent:
+    """A subject that did not start: why, and the last lines that it wrote."""
+
+    reason: str
+    log: str
+
+    @property
+    def telling(self) -> str:
+        """The line of the log that says what went wrong; empty when nothing was written."""
+        return _up_to_error(self.log)[-1]
+
+
+# What a subject did when it was asked once: it replied, gave no reply for a reason, or did not start.
+_Probed = Reply | str | _Silent
+
+# The last line of a traceback; what a server writes after it says less.
+_ERROR_LINE = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit)(?::.*)?")
+# Enough to see where in the app it happened.
+_LOG_LINES_SHOWN = 6
+
+
+def compare_replies(bench: Bench, listener: StudyListener) -> None:
+    """Where an app has no contract, ask every subject once and tell how their replies differ.
+
+    Two servers that answer differently do different work: a comparison of their speed would mean nothing.
+
+    *Errors*: SubjectError when no subject of the study starts.
+    """
+    cells = list(_first_cells(bench))
+    found = {
+        cell.subject.name: _probed(bench, cell) for cell in cells if not cell.subject.app.contract.checks
+    }
+    silent = {name: probed for name, probed in found.items() if isinstance(probed, _Silent)}
+    if cells and len(silent) == len(cells):
+        raise _nothing_starts(silent)
+    for name, probed in silent.items():
+        listener.notice(f"{name} does not start: {probed.reason}")
+        if probed.telling:
+            listener.notice(f"  {probed.telling}")
+    _tell_replies(
+        {name: probed for name, probed in found.items() if not isinstance(probed, _Silent)}, listener
+    )
+
+
+def _tell_replies(replies: Mapping[str, Reply | str], listener: StudyListener) -> None:
+    described = {name: _described(reply) for name, reply in replies.items()}
+    if len(set(described.values())) > 1:
+        listener.notice(
+            "the replies to the probe differ; say which is right with --expect-status and --expect-body:"
+        )
+        for name, reply in described.items():
+            listener.notice(f"  {name}: {reply}")
+    elif any(not _is_success(reply) for reply in replies.values()):
+        listener.notice(f"every subject answers the probe so: {next(iter(described.values()))}")
+        listener.notice("if that is right, say so with --expect-status; otherwise see --path")
+
+
+def _nothing_starts(silent: Mapping[str, _Silent]) -> SubjectError:
+    parts = ["no server starts"]
+    for name, probed in silent.items():
+        parts.append(f"  {name}: {probed.reason}")
+        parts += [f"    {line}" for line in _up_to_error(probed.log)[-_LOG_LINES_SHOWN:] if line]
+    return SubjectError("\n".join(parts), hint=_start_hint([probed.telling for probed in silent.values()]))
+
+
+def _start_hint(told: Sequence[str]) -> str:
+    if any(line.startswith(("ModuleNotFoundError", "ImportError")) for line in told):
+        return "name what the app imports with --requirements FILE, and its own folder with --dir"
+    if any(line.startswith("KeyError") for line in told):
+        return "if the app looks for a variable of its environment, set it with --env NAME=value"
+    return "--dry-run shows the commands, to be tried by hand"
+
+
+def _up_to_error(log: str) -> list[str]:
+    """Return the log's lines up to the last that ends a traceback, else all; never an empty list."""
+    lines = [line.rstrip() for line in log.splitlines() if line.strip()] or [""]
+    ends = [number for number, line in enumerate(lines) if _ERROR_LINE.fullmatch(line)]
+    return lines[: ends[-1] + 1] if ends else lines
+
+
+def _first_cells(bench: Bench) -> Iterator[Cell]:
+    seen: set[str] = set()
+    for cell in bench.study.plan.cells:
+        if cell.subject.name in bench.ready and cell.subject.name not in seen:
+            seen.add(cell.subject.name)
+            yield cell
+
+
+def _probed(bench: Bench, cell: Cell) -> _Probed:
+    sandbox = bench.sandbox(f"probe-{cell.id}", cell.sandbox)
+    try:
+        launch = bench.launch(cell.subject, sandbox, nuisances(bench.study.plan, -1, cell))
+        with sandbox.start(launch, bench.placement) as subject:
+            subject.wait_until_ready(cell.workload.request)
+            return probe(Check(cell.workload.request), subject.address, subject.seat.network_namespace)
+    except SubjectError as error:
+        return _Silent(error.message, error.log)
+
+
+def _described(reply: Reply | str) -> str:
+    if isinstance(reply, str):
+        return reply
+    digest = hashlib.sha256(reply.body).hexdigest()[:12]
+    return f"status {reply.status}, {len(reply.body)} bytes, SHA-256 {digest}"
+
+
+def _is_success(reply: Reply | str) -> bool:
+    return isinstance(reply, Reply) and 200 <= reply.status < 400
