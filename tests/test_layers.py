@@ -27,6 +27,7 @@ LAYERS = (
             "report.words",
             "report.tables",
             "report.reading",
+            "report.sections",
             "report.study",
             "report.load",
         ),
@@ -39,7 +40,9 @@ LAYERS = (
     ("cli", "__main__"),
 )
 PURE = ("units", "errors", "metrics", "model", "analysis", "diagnosis", "plan")
-PURE_REPORT = ("report.document", "report.words", "report.tables", "report.study", "report.load")
+PURE_REPORT = (
+    *("report.document", "report.words", "report.tables", "report.sections", "report.study", "report.load"),
+)
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
 # Who may know the compiled engine, and what for.
 KNOWS_THE_ENGINE = {

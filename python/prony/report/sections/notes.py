@@ -1,0 +1,125 @@
+"""Remarks below the tables: causes, versions, where it ran, and how figures are to be read."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+
+from prony.report.document import Notes, Section
+from prony.report.reading import Found, Reading
+from prony.units import format_bytes
+
+__all__ = ["notes"]
+
+
+def _versions(reading: Reading) -> Iterator[str]:
+    servers = {subject.name: subject.server for subject in reading.plan.subjects()}
+    records = reading.subjects.items()
+    measured = [record for _, record in records if record.server_version]
+    on = {record.interpreter or "" for record in measured if record.interpreter != record.server_version}
+    known: dict[str, str] = {}
+    remarks: dict[str, str] = {}
+    for name, record in records:
+        remarks |= record.facts.get("remarks") or {}
+        known |= {
+            service: version for service, version in (record.facts.get("services") or {}).items() if version
+        }
+        front = record.facts.get("frontend")
+        if front and front["version"]:
+            known[str(front["name"]).partition("-")[0]] = front["version"]
+        if record.server_version:
+            # One interpreter for all is told once.
+            other = len(on) > 1 and record.interpreter not in (None, "", record.server_version)
+            known[servers.get(name, name)] = record.server_version + (
+                f" on {record.interpreter}" if other else ""
+            )
+    if known:
+        alike = f", on {next(iter(on))}" if len(on) == 1 and "" not in on else ""
+        yield (
+            "Versions: " + ", ".join(f"{server} {version}" for server, version in known.items()) + f"{alike}."
+        )
+    for server, remark in remarks.items():
+        yield f"{server}: {remark}."
+
+
+def _finding_notes(reading: Reading) -> Iterator[str]:
+    advised: set[str | None] = {None}
+    ran = {cell.cell.subject.name for group in reading.groups for cell in group.cells if cell.total}
+    for alike in _alike(reading.findings):
+        finding, of = alike[0].finding, sum(found.of for found in alike)
+        often = f" ({sum(found.trials for found in alike)} of {of} trials)" if of > 1 else ""
+        advice = "" if finding.advice in advised else f" Advice: {finding.advice}."
+        advised.add(finding.advice)
+        yield f"{_whose(alike, ran)}: {_said(alike)}{often}.{advice}"
+
+
+def _alike(findings: Iterable[Found]) -> Iterable[list[Found]]:
+    """Return the findings that say the same of several subjects together, in the order of the first."""
+    together: dict[tuple[str, str], list[Found]] = {}
+    for found in findings:
+        said = found.finding.shared or found.finding.sentence
+        together.setdefault((found.finding.rule, said), []).append(found)
+    return together.values()
+
+
+def _said(alike: Sequence[Found]) -> str:
+    finding = alike[0].finding
+    return (finding.shared or finding.sentence) if len(alike) > 1 else finding.sentence
+
+
+def _whose(alike: Sequence[Found], ran: Set[str]) -> str:
+    names = [found.subject for found in alike]
+    return "all subjects" if len(names) > 1 and ran <= set(names) else ", ".join(names)
+
+
+def _cpus(cpus: tuple[int, ...]) -> str:
+    return f"CPU{'s' if len(cpus) != 1 else ''} {', '.join(map(str, cpus))}"
+
+
+def _sandbox_notes(reading: Reading) -> Iterator[str]:
+    networks = {
+        str(record.sandbox["network"])
+        for record in reading.subjects.values()
+        if record.sandbox.get("network")
+    }
+    if "host" in networks:
+        yield "Servers ran on the host's loopback: sockets left by one trial may be met by the next."
+    elif networks:
+        yield "Each trial ran in a network namespace of its own, server and generator together."
+    if len(reading.placements) == 1:
+        placement = reading.placements[0]
+        if placement.shared:
+            yield f"Server and generator shared {_cpus(placement.server_cpus)}: they slow each other."
+        else:
+            yield f"Server on {_cpus(placement.server_cpus)}, generator on {_cpus(placement.generator_cpus)}."
+    yield from _limit_notes(reading)
+    yield "CPU: 100 % is one core; on loopback, part of the network work is billed to the generator."
+
+
+def _limit_notes(reading: Reading) -> Iterator[str]:
+    """Say what the server was limited to, and how far each limit holds on that machine."""
+    choices = {group.sandbox for group in reading.groups if group.sandbox.kind == "cgroup"}
+    if len(choices) != 1:
+        return
+    (choice,) = choices
+    records = reading.subjects.values()
+    states: Mapping[str, str] = next((one.sandbox["limits"] for one in records if one.sandbox), {})
+    told = {
+        "cpu_quota": None if choice.cpu_quota is None else f"{choice.cpu_quota:g} CPUs",
+        "memory": None if choice.memory_bytes is None else f"{format_bytes(choice.memory_bytes)} of memory",
+        "pids": None if choice.pids is None else f"{choice.pids} processes and threads",
+    }
+    limits = [
+        f"{words} ({str(states.get(name, 'not tried')).partition(':')[0]})"
+        for name, words in {"cpus": "its CPUs", **told}.items()
+        if words
+    ]
+    yield f"The server was held by a control group to {', '.join(limits)}."
+
+
+def notes(reading: Reading) -> Section:
+    """Return the remarks on all of a study."""
+    items = (*_finding_notes(reading), *_versions(reading), *_sandbox_notes(reading))
+    if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
+        items = (
+            *items,
+            "±: half of the 95 % interval of the mean over trials; n: trials that count of those run.",
+        )
+    return Section("Notes", (Notes(tuple(("", item) for item in items)),))
