@@ -6,6 +6,7 @@ from typing import Literal, Self, final
 __all__ = [
     "WIRES",
     "CpuTime",
+    "Detail",
     "EngineError",
     "Histogram",
     "MachineCpu",
@@ -13,11 +14,13 @@ __all__ = [
     "ProcessSample",
     "ProcessSampler",
     "ReferenceServer",
+    "Thread",
     "__version__",
     "decode_reply",
     "encode_request",
     "machine_cpu",
     "process_command_line",
+    "process_detail",
     "process_identity",
     "process_memory",
     "run",
@@ -65,7 +68,7 @@ class ReferenceServer:
 
 @final
 class ProcessSampler:
-    def __new__(cls, root_pid: int, include_root: bool = False, count_switches: bool = False) -> Self: ...
+    def __new__(cls, root_pid: int, include_root: bool = False) -> Self: ...
     def sample(self) -> list[ProcessSample]: ...
 
 @final
@@ -87,6 +90,8 @@ class ProcessSample:
     @property
     def system_ns(self) -> int: ...
     @property
+    def waited_ns(self) -> int: ...
+    @property
     def rss_bytes(self) -> int: ...
     @property
     def vsz_bytes(self) -> int: ...
@@ -94,10 +99,6 @@ class ProcessSample:
     def minor_faults(self) -> int: ...
     @property
     def major_faults(self) -> int: ...
-    @property
-    def voluntary_switches(self) -> int | None: ...
-    @property
-    def involuntary_switches(self) -> int | None: ...
 
 @final
 class Memory:
@@ -105,6 +106,28 @@ class Memory:
     def pss_bytes(self) -> int: ...
     @property
     def uss_bytes(self) -> int: ...
+
+@final
+class Thread:
+    @property
+    def tid(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def cpu_ns(self) -> int: ...
+    @property
+    def voluntary_switches(self) -> int: ...
+    @property
+    def involuntary_switches(self) -> int: ...
+
+@final
+class Detail:
+    @property
+    def rss_peak_bytes(self) -> int | None: ...
+    @property
+    def descriptors(self) -> int | None: ...
+    @property
+    def threads(self) -> list[Thread]: ...
 
 @final
 class CpuTime:
@@ -130,6 +153,7 @@ class MachineCpu:
     @property
     def cpus(self) -> dict[int, CpuTime]: ...
 
+def process_detail(pid: int) -> Detail | None: ...
 def process_memory(pid: int) -> Memory | None: ...
 def process_identity(pid: int) -> tuple[int, int] | None: ...
 def process_command_line(pid: int) -> list[str] | None: ...

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command};
 
-use prony_process::{memory, Sampler};
+use prony_process::{detail, memory, Sampler};
 
 const ROUNDS: u32 = 1000;
 
@@ -16,14 +16,12 @@ fn main() -> Outcome {
     std::thread::sleep(std::time::Duration::from_millis(200));
     let pid = std::process::id();
     report("sample", ROUNDS, sampling(Sampler::new(pid)))?;
-    report(
-        "sample, with switches",
-        ROUNDS,
-        sampling(Sampler::new(pid).counting_switches()),
-    )?;
     let pids: Vec<u32> = children.iter().map(Child::id).collect();
     report("memory() of each", ROUNDS / 10, || {
         Ok(pids.iter().try_for_each(|&pid| memory(pid).map(drop))?)
+    })?;
+    report("detail() of each", ROUNDS / 10, || {
+        Ok(pids.iter().try_for_each(|&pid| detail(pid).map(drop))?)
     })?;
     for child in &mut children {
         child.kill()?;

@@ -1,6 +1,7 @@
 //! Reads the processes of a subject and the machine's CPUs from `/proc`, cheaply enough to run beside a measurement.
 //!
 //! - [`Sampler`] samples a process and its descendants: CPU time, memory, faults, threads, state.
+//! - [`detail`] tells its threads, its open files and its peak of memory; to be called at marks.
 //! - [`memory`] splits a process's memory into shared and unshared; dear, to be called rarely.
 //! - [`machine_cpu`] says how busy the CPUs are.
 //! - [`identity`] tells a process from a later one with the same number.
@@ -20,6 +21,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod cpu;
+mod detail;
 mod error;
 mod memory;
 mod sampler;
@@ -28,6 +30,7 @@ mod stat;
 mod tree;
 
 pub use cpu::{machine_cpu, CpuTime, MachineCpu};
+pub use detail::{detail, Detail, ThreadSample};
 pub use error::Error;
 pub use memory::{memory, Memory};
-pub use sampler::{cmdline, identity, Identity, ProcessSample, Sampler, Switches};
+pub use sampler::{cmdline, identity, Identity, ProcessSample, Sampler};

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::source::{Source, Units};
 use crate::stat::Stat;
-use crate::tree::{threads_of, Method};
+use crate::tree::Method;
 
 /// What tells a process from a later one with the same number, until the machine is started again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,7 +14,7 @@ pub struct Identity {
     pub start_time_ticks: u64,
 }
 
-/// One process at one moment. Times and faults are those since its start, its own, without its children's.
+/// One process at one moment. Times and faults are those since its start; all but `waited_ns` are its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessSample {
     /// Which process.
@@ -31,6 +31,8 @@ pub struct ProcessSample {
     pub user_ns: u64,
     /// CPU time in the kernel.
     pub system_ns: u64,
+    /// CPU time, user and system, of its children that have ended and were waited for, and of theirs.
+    pub waited_ns: u64,
     /// Memory that is resident, shared pages counted in full; exact to some pages per thread.
     pub rss_bytes: u64,
     /// Address space.
@@ -39,17 +41,6 @@ pub struct ProcessSample {
     pub minor_faults: u64,
     /// Page faults that did.
     pub major_faults: u64,
-    /// How often its threads left a CPU; `None` unless [`Sampler::counting_switches`].
-    pub switches: Option<Switches>,
-}
-
-/// How often the threads that a process has now left a CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Switches {
-    /// By themselves, to wait for something.
-    pub voluntary: u64,
-    /// For another thread, at the end of their share.
-    pub involuntary: u64,
 }
 
 /// Samples the descendants of one process. Keeps its buffers, so that a sample costs little but the kernel's part.
@@ -57,7 +48,6 @@ pub struct Switches {
 pub struct Sampler {
     root: u32,
     include_root: bool,
-    count_switches: bool,
     method: Method,
     units: Units,
     source: Source,
@@ -70,7 +60,6 @@ impl Sampler {
         Sampler {
             root,
             include_root: false,
-            count_switches: false,
             method: Method::of_kernel(),
             units: Units::of_kernel(),
             source: Source::default(),
@@ -82,14 +71,6 @@ impl Sampler {
     pub fn including_root(self) -> Sampler {
         Sampler {
             include_root: true,
-            ..self
-        }
-    }
-
-    /// Counts context switches too. It doubles the cost of a process, and costs as much again for each further thread.
-    pub fn counting_switches(self) -> Sampler {
-        Sampler {
-            count_switches: true,
             ..self
         }
     }
@@ -123,37 +104,7 @@ impl Sampler {
             let line = line.to_owned();
             return Err(self.source.unknown_form(&line));
         };
-        let mut sample = to_sample(pid, &stat, self.units);
-        if self.count_switches {
-            sample.switches = Some(self.switches_of(pid)?);
-        }
-        Ok(Some(sample))
-    }
-
-    /// Sums over the threads: the kernel keeps no count for the process, and `/proc/PID/status` has the first thread's.
-    fn switches_of(&mut self, pid: u32) -> Result<Switches, Error> {
-        let mut sum = Switches::default();
-        for thread in threads_of(pid) {
-            let text = self
-                .source
-                .of_process(format_args!("/proc/{pid}/task/{thread}/status"))?;
-            let switches = text.map_or(Switches::default(), parse_switches);
-            sum.voluntary += switches.voluntary;
-            sum.involuntary += switches.involuntary;
-        }
-        Ok(sum)
-    }
-}
-
-/// Reads the two last lines of a thread's status.
-fn parse_switches(status: &str) -> Switches {
-    let value = |key| {
-        let line = status.lines().rev().find_map(|line| line.strip_prefix(key));
-        line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
-    };
-    Switches {
-        voluntary: value("voluntary_ctxt_switches:"),
-        involuntary: value("nonvoluntary_ctxt_switches:"),
+        Ok(Some(to_sample(pid, &stat, self.units)))
     }
 }
 
@@ -169,11 +120,11 @@ fn to_sample(pid: u32, stat: &Stat, units: Units) -> ProcessSample {
         threads: stat.threads,
         user_ns: stat.user_ticks * units.tick_ns,
         system_ns: stat.system_ticks * units.tick_ns,
+        waited_ns: (stat.waited_user_ticks + stat.waited_system_ticks) * units.tick_ns,
         rss_bytes: stat.rss_pages * units.page_bytes,
         vsz_bytes: stat.vsz_bytes,
         minor_faults: stat.minor_faults,
         major_faults: stat.major_faults,
-        switches: None,
     }
 }
 

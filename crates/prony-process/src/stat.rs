@@ -10,6 +10,8 @@ pub(crate) struct Stat<'a> {
     pub(crate) major_faults: u64,
     pub(crate) user_ticks: u64,
     pub(crate) system_ticks: u64,
+    pub(crate) waited_user_ticks: u64,
+    pub(crate) waited_system_ticks: u64,
     pub(crate) threads: u64,
     pub(crate) start_time_ticks: u64,
     pub(crate) vsz_bytes: u64,
@@ -30,14 +32,16 @@ impl Stat<'_> {
             name,
             state,
             parent,
-            minor_faults: number(5)?,     // field 10
-            major_faults: number(1)?,     // field 12
-            user_ticks: number(1)?,       // field 14
-            system_ticks: number(0)?,     // field 15
-            threads: number(4)?,          // field 20
-            start_time_ticks: number(1)?, // field 22
-            vsz_bytes: number(0)?,        // field 23
-            rss_pages: number(0)?,        // field 24
+            minor_faults: number(5)?,        // field 10
+            major_faults: number(1)?,        // field 12
+            user_ticks: number(1)?,          // field 14
+            system_ticks: number(0)?,        // field 15
+            waited_user_ticks: number(0)?,   // field 16
+            waited_system_ticks: number(0)?, // field 17
+            threads: number(2)?,             // field 20
+            start_time_ticks: number(1)?,    // field 22
+            vsz_bytes: number(0)?,           // field 23
+            rss_pages: number(0)?,           // field 24
         })
     }
 }
@@ -58,6 +62,8 @@ mod tests {
             major_faults: 12,
             user_ticks: 14,
             system_ticks: 15,
+            waited_user_ticks: 16,
+            waited_system_ticks: 17,
             threads: 20,
             start_time_ticks: 22,
             vsz_bytes: 23,

@@ -101,6 +101,11 @@ pub(crate) fn threads_of(pid: u32) -> impl Iterator<Item = u32> {
     numeric_names(&format!("/proc/{pid}/task"))
 }
 
+/// How many entries a folder has; `None` when it cannot be listed.
+pub(crate) fn entries_of(folder: &str) -> Option<u64> {
+    Some(fs::read_dir(folder).ok()?.count() as u64)
+}
+
 /// The entries of a folder that are numbers; none when it is gone.
 fn numeric_names(folder: &str) -> impl Iterator<Item = u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

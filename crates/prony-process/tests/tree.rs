@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use prony_process::{cmdline, identity, machine_cpu, memory, ProcessSample, Sampler};
+use prony_process::{cmdline, detail, identity, machine_cpu, memory, ProcessSample, Sampler};
 
 /// A shell that runs a script, says one line when it is ready, and ends (with its children) when it is dropped.
 struct Shell {
@@ -162,6 +162,7 @@ fn a_process_that_has_ended_is_no_error() {
     assert_eq!(Sampler::new(pid).including_root().sample().unwrap(), []);
     assert_eq!(identity(pid).unwrap(), None);
     assert_eq!(memory(pid).unwrap(), None);
+    assert_eq!(detail(pid).unwrap(), None);
     assert_eq!(cmdline(pid).unwrap(), None);
 }
 
@@ -210,21 +211,72 @@ fn children_of_every_thread_are_found() {
 }
 
 #[test]
-fn switches_are_counted_when_asked() {
+fn switches_of_each_thread_are_counted() {
     let shell = Shell::start("(while :; do sleep 0.001; done) & echo ready; read line; kill $!; wait");
-    assert_eq!(
-        shell.sampler().including_root().sample().unwrap()[0].switches,
-        None
-    );
-    let mut sampler = shell.sampler().counting_switches();
-    until(|| {
-        sampler
+    let child = until(|| {
+        shell
+            .sampler()
             .sample()
             .ok()?
-            .first()?
-            .switches
-            .filter(|switches| switches.voluntary >= 10)
+            .first()
+            .map(|sample| sample.identity.pid)
     });
+    until(|| {
+        let threads = detail(child).ok()??.threads;
+        (threads.len() == 1 && threads[0].tid == child && threads[0].voluntary_switches >= 10).then_some(())
+    });
+}
+
+#[test]
+fn a_busy_thread_is_told_from_one_that_waits() {
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let cpu_ns = |name: &str| {
+        let threads = detail(std::process::id()).ok()??.threads;
+        Some(threads.iter().find(|thread| thread.name == name)?.cpu_ns)
+    };
+    std::thread::scope(|scope| {
+        let spin = || {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                std::hint::spin_loop()
+            }
+        };
+        std::thread::Builder::new()
+            .name("busy".to_owned())
+            .spawn_scoped(scope, spin)
+            .unwrap();
+        let wait = || until(|| stop.load(std::sync::atomic::Ordering::Relaxed).then_some(()));
+        std::thread::Builder::new()
+            .name("waits".to_owned())
+            .spawn_scoped(scope, wait)
+            .unwrap();
+        until(|| (cpu_ns("busy")? >= 100_000_000 && cpu_ns("waits")? <= 50_000_000).then_some(()));
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn the_peak_is_kept_after_memory_is_given_back_and_open_files_are_counted() {
+    let before = detail(std::process::id()).unwrap().unwrap();
+    let files: Vec<_> = (0..50)
+        .map(|_| std::fs::File::open("/dev/null").unwrap())
+        .collect();
+    let mut memory = vec![1_u8; 64 << 20];
+    std::hint::black_box(&mut memory);
+    drop(memory);
+    let after = detail(std::process::id()).unwrap().unwrap();
+    // Other tests of this process open and close files and take memory at the same time.
+    assert!(after.descriptors.unwrap() + 20 >= before.descriptors.unwrap() + files.len() as u64);
+    assert!(after.rss_peak_bytes.unwrap() >= 64 << 20, "{after:?}");
+}
+
+#[test]
+fn the_time_of_children_that_were_waited_for_is_kept_with_their_parent() {
+    let script = "(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); echo more; read line";
+    let mut shell = Shell::start(&format!("echo ready; read line; {script}"));
+    let mut sampler = shell.sampler().including_root();
+    assert_eq!(sampler.sample().unwrap()[0].waited_ns, 0);
+    shell.tell("\n");
+    until(|| (sampler.sample().ok()?.first()?.waited_ns >= 10_000_000).then_some(()));
 }
 
 #[test]

@@ -10,17 +10,18 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ProcessSampler>()?;
     module.add_class::<ProcessSample>()?;
     module.add_class::<Memory>()?;
+    module.add_class::<Thread>()?;
+    module.add_class::<Detail>()?;
     module.add_class::<CpuTime>()?;
     module.add_class::<MachineCpu>()?;
     module.add_function(wrap_pyfunction!(process_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(process_detail, module)?)?;
     module.add_function(wrap_pyfunction!(process_identity, module)?)?;
     module.add_function(wrap_pyfunction!(process_command_line, module)?)?;
     module.add_function(wrap_pyfunction!(machine_cpu, module)?)
 }
 
 /// Samples the processes below `root_pid`, and on request that one too.
-///
-/// `count_switches` doubles the cost of a process, and costs as much again for each further thread.
 #[pyclass(module = "prony._engine")]
 struct ProcessSampler {
     inner: prony_process::Sampler,
@@ -29,14 +30,11 @@ struct ProcessSampler {
 #[pymethods]
 impl ProcessSampler {
     #[new]
-    #[pyo3(signature = (root_pid, include_root=false, count_switches=false))]
-    fn new(root_pid: u32, include_root: bool, count_switches: bool) -> ProcessSampler {
+    #[pyo3(signature = (root_pid, include_root=false))]
+    fn new(root_pid: u32, include_root: bool) -> ProcessSampler {
         let mut inner = prony_process::Sampler::new(root_pid);
         if include_root {
             inner = inner.including_root();
-        }
-        if count_switches {
-            inner = inner.counting_switches();
         }
         ProcessSampler { inner }
     }
@@ -50,7 +48,7 @@ impl ProcessSampler {
     }
 }
 
-/// One process at one moment; times and faults since its start, its own without its children's.
+/// One process at one moment; times and faults since its start. `waited_ns` is its ended children's, all else its own.
 #[pyclass(frozen, get_all, module = "prony._engine")]
 struct ProcessSample {
     pid: u32,
@@ -61,12 +59,11 @@ struct ProcessSample {
     threads: u64,
     user_ns: u64,
     system_ns: u64,
+    waited_ns: u64,
     rss_bytes: u64,
     vsz_bytes: u64,
     minor_faults: u64,
     major_faults: u64,
-    voluntary_switches: Option<u64>,
-    involuntary_switches: Option<u64>,
 }
 
 impl From<prony_process::ProcessSample> for ProcessSample {
@@ -80,12 +77,11 @@ impl From<prony_process::ProcessSample> for ProcessSample {
             threads: sample.threads,
             user_ns: sample.user_ns,
             system_ns: sample.system_ns,
+            waited_ns: sample.waited_ns,
             rss_bytes: sample.rss_bytes,
             vsz_bytes: sample.vsz_bytes,
             minor_faults: sample.minor_faults,
             major_faults: sample.major_faults,
-            voluntary_switches: sample.switches.map(|switches| switches.voluntary),
-            involuntary_switches: sample.switches.map(|switches| switches.involuntary),
         }
     }
 }
@@ -106,6 +102,50 @@ fn process_memory(py: Python<'_>, pid: u32) -> PyResult<Option<Memory>> {
     Ok(memory.map(|memory| Memory {
         pss_bytes: memory.pss_bytes,
         uss_bytes: memory.uss_bytes,
+    }))
+}
+
+/// One thread; CPU time and switches since its start.
+#[pyclass(frozen, get_all, module = "prony._engine")]
+#[derive(Clone)]
+struct Thread {
+    tid: u32,
+    name: String,
+    cpu_ns: u64,
+    voluntary_switches: u64,
+    involuntary_switches: u64,
+}
+
+impl From<prony_process::ThreadSample> for Thread {
+    fn from(thread: prony_process::ThreadSample) -> Thread {
+        Thread {
+            tid: thread.tid,
+            name: thread.name,
+            cpu_ns: thread.cpu_ns,
+            voluntary_switches: thread.voluntary_switches,
+            involuntary_switches: thread.involuntary_switches,
+        }
+    }
+}
+
+/// A process's peak of memory, its open descriptors and its threads.
+#[pyclass(frozen, get_all, module = "prony._engine")]
+struct Detail {
+    rss_peak_bytes: Option<u64>,
+    descriptors: Option<u64>,
+    threads: Vec<Thread>,
+}
+
+/// Return a process's detail, None when it has ended or may not be read. Costs some microseconds for each thread.
+#[pyfunction]
+fn process_detail(py: Python<'_>, pid: u32) -> PyResult<Option<Detail>> {
+    let detail = py
+        .detach(|| prony_process::detail(pid))
+        .map_err(|error| to_python(py, &error))?;
+    Ok(detail.map(|detail| Detail {
+        rss_peak_bytes: detail.rss_peak_bytes,
+        descriptors: detail.descriptors,
+        threads: detail.threads.into_iter().map(Thread::from).collect(),
     }))
 }
 
