@@ -81,12 +81,16 @@ class Archive:
         """Return the runs that measured into the archive, oldest first."""
         with reading(self.path):
             found = self._database.execute(
-                "SELECT run_id, prony_version, started_unix_ns, ended_unix_ns, status, fingerprint_json"
-                " FROM run ORDER BY run_id"
+                "SELECT run_id, prony_version, started_unix_ns, ended_unix_ns, status, fingerprint_json,"
+                " facts_json FROM run ORDER BY run_id"
             )
             return tuple(
-                Run(run_id, made_by, started, ended, RunStatus(status), codec.load_object(fingerprint))
-                for run_id, made_by, started, ended, status, fingerprint in found
+                Run(
+                    *(run_id, made_by, started, ended, RunStatus(status)),
+                    fingerprint=codec.load_object(fingerprint),
+                    facts=codec.load_object(facts),
+                )
+                for run_id, made_by, started, ended, status, fingerprint, facts in found
             )
 
     def fingerprint(self) -> Json:

@@ -18,7 +18,10 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One invocation that measured into the archive; a resumed study has several."""
+    """One invocation that measured into the archive; a resumed study has several.
+
+    ``facts``: what it decided, free: which rule stopped it, what was found and forced.
+    """
 
     id: int
     prony_version: str
@@ -26,6 +29,7 @@ class Run:
     ended_unix_ns: int | None
     status: RunStatus
     fingerprint: Json
+    facts: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

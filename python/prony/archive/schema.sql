@@ -13,7 +13,8 @@ CREATE TABLE run (
     started_unix_ns INTEGER NOT NULL,
     ended_unix_ns INTEGER,
     status TEXT NOT NULL CHECK (status IN ('interrupted', 'finished')),
-    fingerprint_json TEXT NOT NULL
+    fingerprint_json TEXT NOT NULL,
+    facts_json TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE plan (

@@ -36,7 +36,7 @@ class ArchiveWriter:
         self._database = database
         with self._transaction():
             cursor = database.execute(
-                "INSERT INTO run VALUES (NULL,?,?,NULL,?,?)",
+                "INSERT INTO run VALUES (NULL,?,?,NULL,?,?,'{}')",
                 (prony_version(), time.time_ns(), RunStatus.INTERRUPTED.value, codec.dump(fingerprint)),
             )
         self.run_id = cursor.lastrowid or 0
@@ -77,6 +77,13 @@ class ArchiveWriter:
         """Store a trial in one transaction and return its id. When this returns, it is on the disk."""
         with self._transaction():
             return insert_trial(self._database, self.run_id, trial)
+
+    def record_facts(self, facts: Json) -> None:
+        """Store what this run decided; a later call replaces it."""
+        with self._transaction():
+            self._database.execute(
+                "UPDATE run SET facts_json = ? WHERE run_id = ?", (codec.dump(facts), self.run_id)
+            )
 
     def finish(self, status: RunStatus = RunStatus.FINISHED) -> None:
         """Say how the run ended."""
