@@ -111,6 +111,28 @@ _SMAPS = "/proc/PID/smaps_rollup (kernel: Documentation/filesystems/proc.rst)"
 _STAT = "/proc/stat (proc_stat(5))"
 _GENERATOR = "engine's Recording, generator (per-thread rusage)"
 
+_EACH = {
+    "rss_per_process": ("resident memory", "resident set", _PROC),
+    "pss_per_process": ("memory (PSS)", "proportional set", _SMAPS),
+    "vsz_per_process": ("virtual memory", "virtual size", _PROC),
+}
+
+
+def _per_process_metrics() -> list[Metric]:
+    return [
+        Metric(
+            name,
+            Unit.BYTES,
+            Better.NEITHER if name.startswith("vsz") else Better.LOWER,
+            f"{title} of a process",
+            f"mean over the subject's processes (of a role, where one is named) of their {what}, at the end "
+            "of the load",
+            source,
+        )
+        for name, (title, what, source) in _EACH.items()
+    ]
+
+
 _ROWS = (
     Metric(
         "ok_per_s",
@@ -134,6 +156,17 @@ _ROWS = (
         Better.LOWER,
         "errors per second",
         "requests that ended otherwise within the window, whenever begun / length of the window",
+        _ACCOUNT,
+    ),
+    Metric(
+        "duration_ns_per_request",
+        Unit.DURATION,
+        Better.LOWER,
+        "time per request",
+        "length of the window / requests that ended within it, failed ones too; with a fixed number of "
+        "requests, "
+        "first send to last completion / requests. Of the whole load, not of one connection (closed loop "
+        "only)",
         _ACCOUNT,
     ),
     Metric(
@@ -217,6 +250,7 @@ _ROWS = (
         "largest sum over the subject's processes of their virtual size, over the window's samples",
         _PROC,
     ),
+    *_per_process_metrics(),
     Metric(
         "processes_max",
         Unit.COUNT,

@@ -64,6 +64,26 @@ def test_pss_is_read_at_the_mark_and_missing_if_any_process_has_none():
     assert memory_metrics(partly)["pss_end"] == Missing("could not be read for 1 of 2 processes")
 
 
+def test_what_a_process_holds_is_the_mean_of_its_role_at_the_mark():
+    samples = (
+        sample(0, process(1, 0, rss=900)),
+        sample(
+            1,
+            process(1, 0, role="master", rss=50, pss=40),
+            process(2, 0, rss=10, pss=4),
+            process(3, 0, rss=20, pss=8),
+            phase=Phase.DRAIN,
+        ),
+    )
+    worker, every = memory_metrics(samples, "worker"), memory_metrics(samples)
+    names = ("rss_per_process", "pss_per_process", "vsz_per_process")
+    assert [worker[name] for name in names] == [15, 6, 30]
+    assert every["rss_per_process"] == 80 / 3
+    assert memory_metrics(samples, "frontend")["rss_per_process"] == Missing(
+        "no process at the end of the load"
+    )
+
+
 def test_a_role_has_its_own_figures():
     samples = (
         sample(0, process(1, 0, role="master"), process(2, 0)),

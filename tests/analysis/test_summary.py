@@ -65,6 +65,13 @@ def test_rates_divide_by_the_window():
     assert found["error_ratio"] == pytest.approx(100 / 2100)
 
 
+def test_time_per_request_is_the_window_over_all_that_ended_in_it():
+    closed = build.trial(cell(workload=CLOSED), 0, 0, values(1), errors={"reset": 500})
+    assert trial_metrics(closed)["duration_ns_per_request"] == 2e9 / 2500
+    opened = trial_metrics(build.trial(cell(), 0, 0, values(1)))["duration_ns_per_request"]
+    assert opened.reason == "in an open loop the generator sets the pace"
+
+
 def test_cpu_per_request_is_cpu_over_complete_replies():
     trial = build.trial(cell(), 0, 0, values(1), errors={"bad_status": {"500": 500}, "reset": 9}, cores=0.5)
     assert trial_metrics(trial)["cpu_ns_per_request"] == pytest.approx(0.5 * 2e9 / 2500)

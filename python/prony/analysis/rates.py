@@ -31,7 +31,8 @@ def rates(recording: Json) -> dict[str, float | None]:
 
     *Definition*: ``ok_per_s`` and ``error_per_s``: requests that ended within the window, whenever they were
     begun / length of the window: what was done in this time. ``attempted_per_s``: requests that belong to the
-    window / its length. The ratios are of the requests that belong to the window, whenever they ended.
+    window / its length. ``duration_ns_per_request``: length of the window / requests that ended within it.
+    The ratios are of the requests that belong to the window, whenever they ended.
     """
     account, length_s = recording["account"], window_s(recording)
     scheduled, ok, completed = account["scheduled"], account["ok"], recording["completed"]
@@ -39,7 +40,10 @@ def rates(recording: Json) -> dict[str, float | None]:
     def per_s(count: int) -> float | None:
         return None if length_s is None else count / length_s
 
+    ended = completed["ok"] + completed["failed"]
+    closed = recording["loop"] == "closed"
     return {
+        "duration_ns_per_request": 1e9 * length_s / ended if closed and length_s and ended else None,
         "ok_per_s": per_s(completed["ok"]),
         "attempted_per_s": per_s(scheduled),
         "error_per_s": per_s(completed["failed"]),

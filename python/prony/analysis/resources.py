@@ -11,6 +11,8 @@ from prony.units import seconds
 
 __all__ = ["cpu_share", "machine_metrics", "memory_metrics", "process_metrics", "roles", "window_samples"]
 
+_Amount = Callable[[ProcessRow], int | None]
+
 _TOO_FEW = Missing("fewer than two samples of the processes in the window")
 
 
@@ -56,25 +58,45 @@ def _peak(samples: Sequence[Sample], role: str | None, amount: Callable[[Process
     return float(max(sums)) if sums else Missing("no sample of the processes in the window")
 
 
-def _at_end(samples: Sequence[Sample], role: str | None, amount: Callable[[ProcessRow], int | None]) -> Value:
-    marks = [sample for sample in samples if any(amount(process) is not None for process in sample.processes)]
-    if not marks:
+def _mark(samples: Sequence[Sample]) -> Sample | None:
+    """Return the sample at the end of the load, which alone holds what is dear to read."""
+    marks = (one for one in reversed(samples) if any(row.pss_bytes is not None for row in one.processes))
+    return next(marks, None)
+
+
+def _amounts(mark: Sample | None, role: str | None, amount: _Amount) -> list[int] | Missing:
+    if mark is None:
         return Missing("not read at the end of the load")
-    amounts = [amount(process) for process in _of_role(marks[-1], role)]
+    amounts = [amount(process) for process in _of_role(mark, role)]
     known = [value for value in amounts if value is not None]
     if len(known) < len(amounts):
         return Missing(f"could not be read for {len(amounts) - len(known)} of {len(amounts)} processes")
-    return float(sum(known))
+    return known
+
+
+def _sum_at_end(mark: Sample | None, role: str | None, amount: _Amount) -> Value:
+    amounts = _amounts(mark, role, amount)
+    return amounts if isinstance(amounts, Missing) else float(sum(amounts))
+
+
+def _mean_at_end(mark: Sample | None, role: str | None, amount: _Amount) -> Value:
+    amounts = _amounts(mark, role, amount)
+    if isinstance(amounts, Missing):
+        return amounts
+    return sum(amounts) / len(amounts) if amounts else Missing("no process at the end of the load")
 
 
 def memory_metrics(samples: Sequence[Sample], role: str | None = None) -> dict[str, Value]:
     """Return the memory metrics by name, of all processes or of those of one role."""
-    window = window_samples(samples)
+    window, mark = window_samples(samples), _mark(samples)
     return {
         "rss_peak": _peak(window, role, lambda process: process.rss_bytes),
-        "pss_end": _at_end(samples, role, lambda process: process.pss_bytes),
-        "uss_end": _at_end(samples, role, lambda process: process.uss_bytes),
+        "pss_end": _sum_at_end(mark, role, lambda process: process.pss_bytes),
+        "uss_end": _sum_at_end(mark, role, lambda process: process.uss_bytes),
         "vsz_peak": _peak(window, role, lambda process: process.vsz_bytes),
+        "rss_per_process": _mean_at_end(mark, role, lambda process: process.rss_bytes),
+        "pss_per_process": _mean_at_end(mark, role, lambda process: process.pss_bytes),
+        "vsz_per_process": _mean_at_end(mark, role, lambda process: process.vsz_bytes),
         "processes_max": _peak(window, role, lambda _: 1),
         "threads_max": _peak(window, role, lambda process: process.threads),
     }

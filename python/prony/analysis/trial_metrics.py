@@ -12,6 +12,7 @@ __all__ = ["role_metrics", "trial_metrics"]
 
 _NO_LOAD = Missing("there was no load")
 _CLOSED = Missing("a closed loop has no intended times")
+_OPEN = Missing("in an open loop the generator sets the pace")
 
 
 def _percentile(summary: LatencySummary, percentile: str) -> Value:
@@ -74,6 +75,8 @@ def _cpu_per_request(recording: Json, samples: tuple[Sample, ...]) -> Value:
 def _load_metrics(recording: Json) -> dict[str, Value]:
     no_window = Missing("the window never opened, or nothing was sent in it")
     found: dict[str, Value] = {name: no_window if v is None else v for name, v in rates(recording).items()}
+    if recording["loop"] == "open":
+        found["duration_ns_per_request"] = _OPEN
     for (population, kind), summary in latency_summaries(recording).items():
         found |= _latency(summary, f"{kind}_{population}")
     return found | _generator(recording)
