@@ -322,8 +322,9 @@ class SandboxChoice:
     ``network``: ``isolated`` puts server and generator together into a network namespace of their own where
     privileges allow, ``host`` uses the host's loopback. ``share_cpus`` lets generator and server run on one
     CPU. ``run_as``: the user that subjects run as when Prony is root; null: the caller of sudo, else
-    ``nobody``. The limits are of the kind ``cgroup`` and of the server alone, with all its processes:
-    ``cpu_quota`` in CPUs, such as 0.5; ``memory_bytes`` without swap; ``pids`` counts threads.
+    ``nobody``. The limits are the server's alone, with all its processes: ``cpu_quota`` in CPUs, such as 0.5,
+    also bounds how many CPUs it gets; ``memory_bytes`` without swap; ``pids`` counts threads. What the kind
+    cannot enforce is told.
     """
 
     kind: Literal["process", "cgroup"] = "process"
@@ -422,6 +423,24 @@ class Cell:
     engine: EngineChoice = EngineChoice()
     sandbox: SandboxChoice = SandboxChoice()
 
+    @property
+    def load(self) -> Mapping[str, float]:
+        """What tells the loads of a study apart: ``connections`` or ``rate``, ``requests``, ``threads``."""
+        load: dict[str, float] = {"threads": self.engine.threads}
+        match self.workload.loop:
+            case ClosedLoop(connections):
+                load["connections"] = connections
+            case OpenLoop(rate_per_s):
+                load["rate"] = rate_per_s
+        if isinstance(self.workload.stop, CountStop):
+            load["requests"] = self.workload.stop.requests
+        return load
+
+    def is_under(self, load: Mapping[str, float]) -> bool:
+        """Return whether the cell has all that ``load`` says; an empty one fits every cell."""
+        own = self.load
+        return all(own.get(name) == value for name, value in load.items())
+
 
 class ClaimKind(StrEnum):
     """What a claim says: a closed list, each with its estimand and its test (analysis.claims)."""
@@ -448,10 +467,11 @@ class Needs:
 class Claim:
     """One sentence of a published experiment, as something that a repeat can hold against it.
 
-    ``text`` is the sentence. ``subject`` and ``against`` are globs of subjects' names, ``engine`` one of the
-    generators' names; ``metric`` is one of METRICS, of the processes of ``role`` where one is named.
-    ``load`` (``connections``, ``rate``, ``requests``) chooses the cells, empty: every load. ``low`` and
-    ``high`` bound a ratio or a value, null: open. ``failure``: the class of requests that fail.
+    ``text`` is the sentence. ``subject`` and ``against`` are globs of subjects' names, ``engine`` and
+    ``against_engine`` of generators'; ``metric`` is one of METRICS, of the processes of ``role`` where one is
+    named. ``load`` (as `Cell.load`) chooses the cells, empty: every load. What they are compared with has the
+    same generator and the same load, unless ``against_engine`` or ``against_load`` says otherwise. ``low``
+    and ``high`` bound a ratio or a value, null: open. ``failure``: the class of requests that fail.
     """
 
     name: str
@@ -463,6 +483,8 @@ class Claim:
     engine: str = "*"
     role: str = ""
     load: Mapping[str, float] = field(default_factory=dict)
+    against_engine: str = ""
+    against_load: Mapping[str, float] = field(default_factory=dict)
     low: float | None = None
     high: float | None = None
     failure: str | None = None
@@ -515,7 +537,7 @@ class Plan:
 
     ``calibration``: the reference server at a fixed rate, measured first, last and once inside each block,
     so that a drift of the machine shows; its id is of no other cell. ``source``: the experiment that is
-    repeated, in words.
+    repeated, in words; ``notes``: in what this repeat differs from it, which every report says.
     """
 
     name: str
@@ -531,6 +553,7 @@ class Plan:
     design: Design = Design()
     claims: tuple[Claim, ...] = ()
     originals: tuple[Original, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def subjects(self) -> tuple[Subject, ...]:
         """Return the plan's subjects, each once, in the order in which they first appear."""

@@ -58,9 +58,9 @@ class Archive:
         with reading(self.path):
             row = self._database.execute(
                 "SELECT name, title, text, profile, blocks_count, seed, question, source, design_json,"
-                " claims_json, originals_json FROM plan"
+                " claims_json, originals_json, notes_json FROM plan"
             ).fetchone()
-            name, title, text, profile, blocks, seed, question, source, design, claims, originals = row
+            name, title, text, profile, blocks, seed, question, source, design, claims, originals, notes = row
             return Plan(
                 name=name,
                 title=title,
@@ -75,6 +75,7 @@ class Archive:
                 design=codec.decode_design(design),
                 claims=codec.decode_claims(claims),
                 originals=codec.decode_originals(originals),
+                notes=codec.decode_texts(notes),
             )
 
     def runs(self) -> tuple[Run, ...]:

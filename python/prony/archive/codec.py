@@ -52,6 +52,7 @@ __all__ = [
     "decode_placement",
     "decode_sandbox",
     "decode_subject",
+    "decode_texts",
     "decode_workload",
     "dump",
     "encode_claims",
@@ -330,6 +331,11 @@ def encode_originals(originals: Sequence[Original]) -> str:
 def decode_originals(text: str) -> tuple[Original, ...]:
     """Return the figures that ``encode_originals`` wrote."""
     return tuple(Original(**value) for value in _load_list(text))
+
+
+def decode_texts(text: str) -> tuple[str, ...]:
+    """Return texts that were written as a JSON array."""
+    return tuple(str(value) for value in _load_list(text))
 
 
 def _load_list(text: str) -> list[Json]:

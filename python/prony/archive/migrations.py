@@ -17,6 +17,7 @@ ALTER TABLE plan ADD COLUMN source TEXT NOT NULL DEFAULT '';
 ALTER TABLE plan ADD COLUMN design_json TEXT NOT NULL DEFAULT '{}';
 ALTER TABLE plan ADD COLUMN claims_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE plan ADD COLUMN originals_json TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE plan ADD COLUMN notes_json TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE run ADD COLUMN facts_json TEXT NOT NULL DEFAULT '{}';
 ALTER TABLE cell ADD COLUMN role TEXT NOT NULL DEFAULT 'subject';
 ALTER TABLE subject ADD COLUMN entry_digest TEXT;
@@ -40,7 +41,7 @@ MIGRATIONS: Mapping[int, str] = MappingProxyType({1: _ONE_TO_TWO})
 _ADDED: Mapping[int, Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         1: {
-            "plan": ("source", "design_json", "claims_json", "originals_json"),
+            "plan": ("source", "design_json", "claims_json", "originals_json", "notes_json"),
             "run": ("facts_json",),
             "cell": ("role",),
             "subject": ("entry_digest",),

@@ -28,7 +28,8 @@ CREATE TABLE plan (
     source TEXT NOT NULL,
     design_json TEXT NOT NULL,
     claims_json TEXT NOT NULL,
-    originals_json TEXT NOT NULL
+    originals_json TEXT NOT NULL,
+    notes_json TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE cell (

@@ -115,7 +115,7 @@ def _durable(database: sqlite3.Connection) -> None:
 def _insert_plan(database: sqlite3.Connection, plan: Plan) -> None:
     database.execute("INSERT INTO meta VALUES (?,?,?)", (FORMAT_VERSION, prony_version(), time.time_ns()))
     database.execute(
-        "INSERT INTO plan VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+        "INSERT INTO plan VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             plan.name,
             plan.title,
@@ -128,6 +128,7 @@ def _insert_plan(database: sqlite3.Connection, plan: Plan) -> None:
             codec.encode_design(plan.design),
             codec.encode_claims(plan.claims),
             codec.encode_originals(plan.originals),
+            codec.dump(plan.notes),
         ),
     )
     for cell in plan.cells:
