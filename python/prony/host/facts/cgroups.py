@@ -1,0 +1,133 @@
+"""The control groups that Prony was started in, and the limits that they set.
+
+*Source*: cgroups(7); Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1.
+
+>>> parse_groups("4:memory:/user/me\\n0::/app")
+{'memory': '/user/me', '': '/app'}
+"""
+
+from pathlib import Path, PurePosixPath
+
+from prony.host.read import Fact, missing, read_fact
+from prony.model import Json
+
+__all__ = ["ancestors", "cgroup", "limit_of", "lowest_limit", "parse_groups", "parse_limit", "parse_quota"]
+
+_ROOT = Path("/sys/fs/cgroup")
+# Version 1 writes "none" as the largest multiple of a page.
+_NONE = 1 << 62
+
+
+def cgroup() -> Json:
+    """Return the version, the controllers and Prony's own limits besides that of memory."""
+    unified = (_ROOT / "cgroup.controllers").exists()
+    hybrid = (_ROOT / "unified/cgroup.controllers").exists()
+    return {
+        "version": 2 if unified else 1,
+        "hybrid": hybrid and not unified,
+        "controllers": _controllers(unified),
+        "cpu_quota": _quota(),
+        "pids_limit": limit_of("pids", "pids.max", "pids.max"),
+    }
+
+
+def _controllers(unified: bool) -> Fact:
+    if unified:
+        return read_fact(_ROOT / "cgroup.controllers", str.split)
+    return read_fact(
+        Path("/proc/self/cgroup"), lambda text: sorted(name for name in parse_groups(text) if name)
+    )
+
+
+def parse_groups(text: str) -> dict[str, str]:
+    """Return the path of the group of each controller of /proc/PID/cgroup; version 2 has the empty name."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        _, _, rest = line.partition(":")
+        names, _, path = rest.partition(":")
+        found |= dict.fromkeys(names.split(","), path)
+    return found
+
+
+def parse_limit(text: str) -> int | None:
+    """Return a limit; null: none.
+
+    *Errors*: ValueError for what is neither.
+    """
+    if text.strip() == "max":
+        return None
+    value = int(text)
+    return value if 0 <= value < _NONE else None
+
+
+def parse_quota(text: str) -> float | None:
+    """Return CPUs from version 2's ``quota period``; null: no quota.
+
+    >>> parse_quota("150000 100000"), parse_quota("max 100000")
+    (1.5, None)
+    """
+    quota, period = text.split()
+    return None if quota in ("max", "-1") else int(quota) / int(period)
+
+
+def lowest_limit(found: list[Fact]) -> Fact:
+    """Return the lowest of a group's and its ancestors' limits: each holds for all below it.
+
+    >>> lowest_limit([None, 5, 9]), lowest_limit([None]), lowest_limit([{"missing": "x"}, 3])
+    (5, None, 3)
+    """
+    known = [one for one in found if not isinstance(one, dict)]
+    if not known:
+        return found[0] if found else missing("there is no control group")
+    return min((one for one in known if one is not None), default=None)
+
+
+def limit_of(controller: str, name: str, name_v1: str) -> Fact:
+    """Return the lowest limit from Prony's own group up to the root; null: none."""
+    folders, version = _folders(controller)
+    file = name if version == 2 else name_v1
+    # The root of all groups has no such file, and no limit; a container's has one.
+    found = [read_fact(folder / file, parse_limit) for folder in folders if (folder / file).exists()]
+    return lowest_limit(found or [None]) if folders else missing(_absent(controller))
+
+
+def _absent(controller: str) -> str:
+    return f"there is no controller `{controller}` here"
+
+
+def _quota() -> Fact:
+    folders, version = _folders("cpu")
+    if version == 2:
+        files = [folder / "cpu.max" for folder in folders]
+        found = [read_fact(file, parse_quota) for file in files if file.exists()]
+    else:
+        found = [_quota_v1(folder) for folder in folders if (folder / "cpu.cfs_quota_us").exists()]
+    return lowest_limit(found or [None]) if folders else missing(_absent("cpu"))
+
+
+def _quota_v1(folder: Path) -> Fact:
+    quota, period = (read_fact(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+    return parse_quota(f"{quota} {period}") if isinstance(quota, str) and isinstance(period, str) else quota
+
+
+def _folders(controller: str) -> tuple[list[Path], int]:
+    """Return the folders of Prony's own group and its ancestors, innermost first, and the version."""
+    text = read_fact(Path("/proc/self/cgroup"))
+    groups = parse_groups(text) if isinstance(text, str) else {}
+    unified = (_ROOT / "cgroup.controllers").exists()
+    root = _ROOT if unified else _ROOT / controller
+    above = ancestors(root, groups.get("" if unified else controller, "/"))
+    return [folder for folder in above if folder.is_dir()], 2 if unified else 1
+
+
+def ancestors(root: Path, group: str) -> list[Path]:
+    """Return the folders of a group and of those that hold it, innermost first, the root's last.
+
+    A container sees its own group as the root, though its path names the host's: what is not there is to be
+    left out.
+
+    >>> [str(path) for path in ancestors(Path("/c"), "/a/b")]
+    ['/c/a/b', '/c/a', '/c']
+    """
+    path = PurePosixPath(group)
+    return [root / str(step).lstrip("/") for step in (path, *path.parents)]
