@@ -286,6 +286,16 @@ _ROWS = (
         _STAT,
     ),
     Metric(
+        "other_load_percent",
+        Unit.PERCENT,
+        Better.LOWER,
+        "other load on the trial's CPUs",
+        "time of the server's and the generator's CPUs that was used by programs other than the "
+        "subject, the generator and Prony, as a share of all those CPUs' time in the window; "
+        "100 = all of it; good to some 3",
+        f"{_STAT}; {_PROC}",
+    ),
+    Metric(
         "generator_cpu_percent",
         Unit.PERCENT,
         Better.LOWER,

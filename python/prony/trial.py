@@ -6,9 +6,10 @@ wrong becomes the trial's Outcome, with its evidence; only an interruption passe
 studies or archives.
 """
 
+import os
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from prony.engine import Engine
@@ -29,6 +30,8 @@ from prony.model import (
     Trial,
     TrialRole,
 )
+from prony.monitor.base import WindowCounters
+from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.groups import GroupCounters, oom_kills
 from prony.monitor.kernel import KernelCounters
 from prony.monitor.processes import ProcessMonitor
@@ -164,20 +167,19 @@ def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
 def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]) -> None:
     mains = {subject.pids[one.name]: one.roles for one in (task.launch, *task.launch.processes)}
     processes = ProcessMonitor(subject.tree_pid, mains, task.placement)
-    kernel = KernelCounters(subject.network_pid)
-    groups = GroupCounters(subject.counters)
+    counters = _counters(task, subject)
 
     def on_engine_event(event: Json) -> None:
         match event["event"]:
             case "window_open":
-                kernel.open_window()
-                groups.open_window()
+                for each in counters:
+                    each.open_window()
                 processes.enter(Phase.WINDOW)
                 evidence.events.append(event)
             case "window_close":
-                groups.close_window()
+                for each in counters:
+                    each.close_window()
                 processes.enter(Phase.DRAIN, with_memory=True)
-                kernel.close_window()
                 evidence.events.append(event)
         on_event(event)
 
@@ -190,10 +192,26 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
         finally:
             processes.stop()
             evidence.samples = processes.samples()
-            counted, missing = kernel.deltas()
-            of_groups, missing_of_groups = groups.deltas()
-            evidence.counters = {**counted, **of_groups}
-            evidence.missing = {**missing, **missing_of_groups}
+            evidence.counters, evidence.missing = _deltas(counters)
+
+
+def _counters(task: Task, subject: RunningSubject) -> tuple[WindowCounters, ...]:
+    cpus = {*task.placement.server_cpus, *task.placement.generator_cpus}
+    return (
+        KernelCounters(subject.network_pid),
+        GroupCounters(subject.counters),
+        EnvironmentCounters(cpus, os.getpid(), subject.tree_pid),
+    )
+
+
+def _deltas(counters: Iterable[WindowCounters]) -> tuple[dict[str, int], dict[str, str]]:
+    found: dict[str, int] = {}
+    missing: dict[str, str] = {}
+    for one in counters:
+        counted, not_counted = one.deltas()
+        found |= counted
+        missing |= not_counted
+    return found, missing
 
 
 def _judged(recording: Json | None) -> Outcome:

@@ -116,4 +116,4 @@ def test_what_goes_wrong_in_the_thread_comes_back_at_the_stop() -> None:
 
 
 def test_the_registry_lists_every_monitor() -> None:
-    assert sorted(MONITORS) == ["groups", "kernel", "processes"]
+    assert sorted(MONITORS) == ["environment", "groups", "kernel", "processes"]

@@ -1,6 +1,7 @@
 """All metrics of one trial by name, each a value or the reason why there is none."""
 
 from prony.analysis.distribution import read_distribution
+from prony.analysis.environment_faults import environment_metrics
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import answered, rates, window_s
@@ -84,7 +85,11 @@ def _load_metrics(recording: Json) -> dict[str, Value]:
 
 def trial_metrics(trial: Trial) -> dict[str, Value]:
     """Return every metric of METRICS for one trial."""
-    found: dict[str, Value] = {**process_metrics(trial.samples), **machine_metrics(trial.samples)}
+    found: dict[str, Value] = {
+        **process_metrics(trial.samples),
+        **machine_metrics(trial.samples),
+        **environment_metrics(trial),
+    }
     if trial.recording is not None:
         found |= _load_metrics(trial.recording)
         found["cpu_ns_per_request"] = _cpu_per_request(trial.recording, trial.samples)

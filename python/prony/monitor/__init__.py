@@ -3,18 +3,22 @@
 Must not know plans or archives.
 
 >>> sorted(MONITORS)
-['groups', 'kernel', 'processes']
+['environment', 'groups', 'kernel', 'processes']
 """
 
 from collections.abc import Mapping
 
+from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.groups import GroupCounters
 from prony.monitor.kernel import KernelCounters
 from prony.monitor.processes import ProcessMonitor
 
-__all__ = ["MONITORS", "GroupCounters", "KernelCounters", "ProcessMonitor"]
+__all__ = ["MONITORS", "EnvironmentCounters", "GroupCounters", "KernelCounters", "ProcessMonitor"]
 
-MONITORS: Mapping[str, type[GroupCounters] | type[KernelCounters] | type[ProcessMonitor]] = {
+_Kind = type[EnvironmentCounters] | type[GroupCounters] | type[KernelCounters] | type[ProcessMonitor]
+
+MONITORS: Mapping[str, _Kind] = {
+    "environment": EnvironmentCounters,
     "groups": GroupCounters,
     "kernel": KernelCounters,
     "processes": ProcessMonitor,

@@ -1,4 +1,4 @@
-"""The role of a monitor: watches one source while a load runs.
+"""The roles of monitors: one watches a source while a load runs, another counts between two moments.
 
 Must not know what is watched.
 
@@ -8,7 +8,7 @@ Must not know what is watched.
 
 from typing import Protocol
 
-__all__ = ["Monitor"]
+__all__ = ["Monitor", "WindowCounters"]
 
 
 class Monitor(Protocol):
@@ -24,4 +24,20 @@ class Monitor(Protocol):
 
     def stop(self) -> None:
         """End; a second call does nothing."""
+        ...
+
+
+class WindowCounters(Protocol):
+    """Reads cumulative figures when the window opens and when it closes."""
+
+    def open_window(self) -> None:
+        """Read at the beginning."""
+        ...
+
+    def close_window(self) -> None:
+        """Read at the end."""
+        ...
+
+    def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
+        """Return what was counted by name, and of what is missing the reasons."""
         ...

@@ -1,4 +1,4 @@
-"""How busy all CPUs of the machine were, cumulative.
+"""What the machine says of its CPUs, its pressure and its network queues, cumulative.
 
 Must not know processes.
 
@@ -7,10 +7,19 @@ True
 """
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["MachineCpu", "parse_machine_cpu", "read_machine_cpu"]
+__all__ = [
+    "CpuTimes",
+    "MachineCpu",
+    "parse_cpu_times",
+    "parse_machine_cpu",
+    "parse_network_queues",
+    "parse_pressure",
+    "read_machine_cpu",
+]
 
 _STAT = Path("/proc/stat")
 
@@ -48,3 +57,65 @@ def parse_machine_cpu(line: str, ticks_per_s: int) -> MachineCpu:
         idle_ns=(idle + io_wait) * tick_ns,
         steal_ns=steal * tick_ns,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTimes:
+    """What one CPU did since boot. ``busy_ns``: programs and the kernel for them, without interrupts."""
+
+    busy_ns: int
+    interrupts_ns: int
+    softirq_ns: int
+    idle_ns: int
+    steal_ns: int
+
+
+def parse_cpu_times(text: str, cpus: Collection[int], ticks_per_s: int) -> dict[int, CpuTimes]:
+    """Return what /proc/stat says of each of ``cpus``.
+
+    *Definition*: busy = user + nice + system; interrupts = irq + softirq; idle holds the wait for disks.
+
+    >>> parse_cpu_times("cpu 0\\ncpu3 1 2 3 4 5 6 7 8 0 0\\nintr 9", {3}, 10**9)[3]
+    CpuTimes(busy_ns=6, interrupts_ns=13, softirq_ns=7, idle_ns=9, steal_ns=8)
+    """
+    wanted = {f"cpu{number}": number for number in cpus}
+    tick_ns = 1_000_000_000 // ticks_per_s
+    found = {}
+    for name, *fields in (line.split() for line in text.splitlines()):
+        if name in wanted:
+            user, nice, system, idle, io_wait, irq, softirq, steal = (
+                int(field) * tick_ns for field in fields[:8]
+            )
+            found[wanted[name]] = CpuTimes(
+                user + nice + system, irq + softirq, softirq, idle + io_wait, steal
+            )
+    return found
+
+
+def parse_pressure(text: str) -> dict[str, int]:
+    """Return for how long, in ns, tasks waited for a resource: ``some`` of them, or all that there were
+    (``full``).
+
+    *Source*: kernel, Documentation/accounting/psi.rst; totals are microseconds.
+
+    >>> parse_pressure("some avg10=0.00 avg60=0.00 avg300=0.00 total=7\\n")
+    {'some': 7000}
+    """
+    rows = (line.split() for line in text.splitlines())
+    return {row[0]: int(row[-1].removeprefix("total=")) * 1000 for row in rows if row}
+
+
+def parse_network_queues(text: str) -> dict[str, int]:
+    """Return of /proc/net/softnet_stat, over all CPUs: packets that were dropped since the queue was full,
+    and how often the kernel left packets waiting because its share of time was used up.
+
+    *Source*: kernel, net/core/net-procfs.c, softnet_seq_show: columns 2 and 3, hexadecimal.
+
+    >>> parse_network_queues("0000000a 00000001 00000002 0\\n0000000b 00000000 00000010 0\\n")
+    {'dropped': 1, 'squeezed': 18}
+    """
+    rows = [line.split() for line in text.splitlines()]
+    return {
+        "dropped": sum(int(row[1], 16) for row in rows),
+        "squeezed": sum(int(row[2], 16) for row in rows),
+    }

@@ -9,7 +9,7 @@ Must not know who asks.
 from collections.abc import Sequence
 from typing import Protocol
 
-__all__ = ["CompiledSource", "NativeMemory", "NativeProcess", "ProcessSource"]
+__all__ = ["CompiledSource", "NativeMemory", "NativeProcess", "ProcessSource", "tree_cpu"]
 
 
 class NativeProcess(Protocol):
@@ -69,3 +69,15 @@ class CompiledSource:
     def memory(self, pid: int) -> NativeMemory | None:
         """Return a process's memory; null when it is gone or may not be read."""
         return self._memory(pid)
+
+
+def tree_cpu(root: int) -> dict[tuple[int, int], int]:
+    """Return the CPU time (ns) of a process and all below it, by pid and start time.
+
+    Each has its own time and that of its children that have ended and were waited for, so that the sum over
+    a tree misses only those whose parent ignores its children's end.
+    """
+    from prony import _engine
+
+    found = _engine.ProcessSampler(root, include_root=True).sample()
+    return {(one.pid, one.start_time_ticks): one.user_ns + one.system_ns + one.waited_ns for one in found}

@@ -1,0 +1,88 @@
+"""What the machine around a trial did to it: other load, stolen time, sleep.
+
+*Source*: proc_stat(5); the counters are those of docs/archive-format.md, Names of counters.
+"""
+
+from collections.abc import Mapping
+
+from prony.analysis.missing import Missing, Value
+from prony.model import Trial
+
+__all__ = ["environment_fault", "environment_metrics", "other_load", "steal_share"]
+
+# A trial is thrown away and repeated only for what no pairing mends. The margin of interest is some per
+# cent, and a study's blocks average over smaller disturbances: those are told, not repeated.
+
+# A CPU that the hypervisor gives away stops whatever runs on it, in the midst of a request.
+_MOST_STEAL = 0.10
+
+# Programs of others get their share beside the trial's. Less may be an error of the kernel's books: it
+# counts a CPU's time by whom it finds there at each tick, and a process's time by its clock. On two CPUs
+# the two differ by up to 3 % of their time.
+_MOST_OTHER_LOAD = 0.20
+
+# Clocks are not read at the same moment.
+_ASLEEP_NS = 100_000_000
+
+
+def steal_share(counters: Mapping[str, int]) -> float | Missing:
+    """Return which part of the trial's CPUs' time the hypervisor gave to others."""
+    total_ns = _total_ns(counters)
+    if not total_ns:
+        return Missing("the CPUs' time in the window is not known")
+    return counters["cpus.steal_ns"] / total_ns
+
+
+def other_load(counters: Mapping[str, int]) -> float | Missing:
+    """Return which part of the trial's CPUs' time neither the subject nor Prony nor its generator used.
+
+    *Definition*: (b - s - p) / T, at least 0. b is the busy time without interrupts of the server's and the
+    generator's CPUs, s the CPU time of the subject (of its processes, or as its control groups count it, the
+    larger), p that of Prony and the generator, T all time of those CPUs.
+    *Assumptions*: what Prony does on other CPUs, and network work that is billed to a process, make it too
+    small; a subject without control groups whose processes ignore their children's end makes it too large.
+    Good to some 3 % of T.
+    """
+    total_ns = _total_ns(counters)
+    needed = ("cpus.busy_ns", "subject.cpu_ns", "prony.cpu_ns")
+    if not total_ns or any(name not in counters for name in needed):
+        return Missing("the CPUs' time in the window is not known")
+    groups_ns = sum(
+        value for name, value in counters.items() if name.startswith("cgroup.") and name.endswith(".cpu_ns")
+    )
+    ours_ns = max(counters["subject.cpu_ns"], groups_ns) + counters["prony.cpu_ns"]
+    return max(0.0, (counters["cpus.busy_ns"] - ours_ns) / total_ns)
+
+
+def environment_fault(trial: Trial) -> str | None:
+    """Return what of the environment makes a trial invalid, in words; null: nothing that is known.
+
+    A fault that comes again when the trial is repeated is this machine's usual state.
+
+    >>> from prony.model import Ok, TrialRole
+    >>> asleep = {"machine.suspended_ns": 3_000_000_000}
+    >>> environment_fault(Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, counters=asleep))
+    'the machine slept for 3.0 s within the window'
+    """
+    asleep_ns = trial.counters.get("machine.suspended_ns", 0)
+    if asleep_ns > _ASLEEP_NS:
+        return f"the machine slept for {asleep_ns / 1e9:.1f} s within the window"
+    steal, other = steal_share(trial.counters), other_load(trial.counters)
+    if not isinstance(steal, Missing) and steal > _MOST_STEAL:
+        return f"the hypervisor gave {steal:.0%} of the CPUs' time to others"
+    if not isinstance(other, Missing) and other > _MOST_OTHER_LOAD:
+        return f"other programs used {other:.0%} of the CPUs of server and generator"
+    return None
+
+
+def environment_metrics(trial: Trial) -> dict[str, Value]:
+    """Return what the machine around the trial did in its window, by metric name."""
+    other = other_load(trial.counters)
+    return {"other_load_percent": other if isinstance(other, Missing) else 100 * other}
+
+
+def _total_ns(counters: Mapping[str, int]) -> int:
+    names = ("busy", "interrupts", "idle", "steal")
+    if any(f"cpus.{name}_ns" not in counters for name in names):
+        return 0
+    return sum(counters[f"cpus.{name}_ns"] for name in names)
