@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from prony.analysis.compare import Verdict, compare, compare_family
+from prony.analysis.compare import Terms, Verdict, compare, compare_family
+from prony.analysis.spending import Look
 
 RATIOS = st.lists(st.floats(-0.5, 0.5).map(lambda x: round(x, 6)), min_size=5, max_size=30, unique=True)
 
@@ -67,8 +68,60 @@ def test_not_shown_says_about_how_many_blocks_would_show_it():
 
 
 def test_a_noise_floor_above_the_margin_raises_the_bar_and_takes_equivalence_away():
-    assert compare([0.04 + 0.001 * k for k in range(10)], noise_floor=0.06).verdict is Verdict.TRIVIAL
-    assert compare([0.0005 * (k - 4.5) for k in range(10)], noise_floor=0.06).verdict is Verdict.NOT_SHOWN
+    assert (
+        compare([0.04 + 0.001 * k for k in range(10)], terms=Terms(noise_floor=0.06)).verdict
+        is Verdict.TRIVIAL
+    )
+    assert (
+        compare([0.0005 * (k - 4.5) for k in range(10)], terms=Terms(noise_floor=0.06)).verdict
+        is Verdict.NOT_SHOWN
+    )
+
+
+def test_equivalence_has_its_own_order_in_the_family():
+    close = [0.0001 * (k - 4.5) for k in range(10)]
+    family = {
+        name: [value + shift for value in close] for name, shift in (("a", 0), ("b", 0.012), ("c", 0.5))
+    }
+    family["d"] = [0.019 + 0.0009 * (k - 4.5) for k in range(10)]
+    found = compare_family(family)
+    # Tested alone, `d` would pass: in the family, `c` has failed before it.
+    assert compare(family["d"], Terms(level=0.4)).verdict is Verdict.EQUIVALENT
+    assert [found[name].verdict for name in "abcd"] == [
+        Verdict.EQUIVALENT,
+        Verdict.EQUIVALENT,
+        Verdict.HIGHER,
+        Verdict.TRIVIAL,
+    ]
+
+
+def test_what_is_not_shown_needs_more_blocks_than_there_were():
+    found = compare([0.01 * (k - 4.5) + 0.01 for k in range(10)], Terms(margin=0.2))
+    assert found.verdict is not Verdict.NOT_SHOWN or found.blocks_needed > found.blocks
+    found = compare([0.03 + 0.02 * (-1) ** k for k in range(7)], Terms(margin=0.06))
+    assert found.blocks_needed is None or found.blocks_needed > 7
+
+
+def test_a_screening_tests_all_at_one_level():
+    rng = random.Random(5)
+    family = {
+        name: [rng.gauss(shift, 0.01) for _ in range(10)]
+        for name, shift in zip("abcd", (0.3, 0.2, 0, 0), strict=True)
+    }
+    found = compare_family(family, Terms(screens=True))
+    assert {one.level for one in found.values()} == {0.05 * 2 / 4}
+
+
+def test_before_the_first_look_a_study_that_looks_is_read_as_any_other():
+    values = [0.01 * (k % 3) for k in range(8)]
+    assert compare(values, Terms(look=Look(8, (10, 15, 20)))) == compare(values)
+
+
+def test_at_a_look_the_level_is_what_may_be_spent_then():
+    values = [0.01 * (k % 3) for k in range(10)]
+    found = compare(values, Terms(look=Look(10, (10, 15, 20))))
+    assert found.level == pytest.approx(0.0030506, abs=1e-7)
+    assert found.high - found.low > compare(values).high - compare(values).low
 
 
 def test_identical_subjects_are_equivalent():

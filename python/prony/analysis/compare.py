@@ -1,20 +1,35 @@
-"""Whether two subjects differ: from log ratios by block to an effect, its interval and a verdict.
+"""Whether two subjects differ: from their effect to a verdict, for one comparison or for a whole family.
 
-One number per trial is the unit of analysis, and ratios within a block remove what the block shares (drift).
+What may be said is settled before the run, in ``Terms``. Must not know cells, metrics or reports.
 
-*Source*: K. K. Yuen, "The two-sample trimmed t for unequal population variances", Biometrika 61 (1974),
-here on the paired differences; D. J. Schuirmann, "A comparison of the two one-sided tests procedure", J.
-Pharmacokin. Biopharm. 15 (1987); S. Holm, "A simple sequentially rejective multiple test procedure", Scand.
-J. Statist. 6 (1979).
+*Source*: D. J. Schuirmann, "A comparison of the two one-sided tests procedure", J. Pharmacokin. Biopharm. 15
+(1987); and those of the modules that it puts together: effects, multiplicity, spending.
+
+>>> compare([0.10, 0.11, 0.09, 0.10, 0.12]).verdict
+<Verdict.HIGHER: 'higher'>
 """
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import ceil, exp, floor, fsum, log1p, sqrt
+from math import ceil, exp, expm1, log1p
 from typing import TypeVar
 
-__all__ = ["LEAST_BLOCKS", "MARGIN", "Comparison", "Verdict", "compare", "compare_family", "student_t"]
+from prony.analysis.effects import Effect, paired, student_t
+from prony.analysis.multiplicity import holm, screening
+from prony.analysis.spending import Look
+
+__all__ = [
+    "LEAST_BLOCKS",
+    "MARGIN",
+    "Comparison",
+    "Terms",
+    "Verdict",
+    "compare",
+    "compare_effects",
+    "compare_family",
+    "paired_effects",
+]
 
 LEAST_BLOCKS = 5
 """Fewer blocks give no verdict."""
@@ -22,10 +37,6 @@ LEAST_BLOCKS = 5
 MARGIN = 0.02
 """Differences of less than this are of no interest. Fixed before the run."""
 
-# From 8 blocks on, trimming drops a bad run on each side; before, it costs more than it saves.
-_LEAST_TRIMMED = 8
-_TRIM = 0.2
-_LEVEL = 0.05
 _POWER = 0.8
 
 Key = TypeVar("Key", bound=Hashable)
@@ -42,6 +53,30 @@ class Verdict(StrEnum):
     TRIVIAL = "different, perhaps trivial"
     NOT_SHOWN = "not shown"
     TOO_FEW = "too few blocks for a verdict"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is fixed before the run about how a family of comparisons is read.
+
+    ``level``: the chance of any false difference in the family, and that of any false equivalence.
+    ``margin``: a difference of less is of no interest. ``noise_floor``: what this machine shows where there
+    is no difference; it raises the bar of higher and lower only, and above the margin takes equivalence away.
+    ``look``: where a study stands that looks several times, null: the number of blocks was fixed.
+    ``screens``: the family is not the one that the run was made for, and false findings are held to a share
+    of ``level`` of those found.
+    """
+
+    level: float = 0.05
+    margin: float = MARGIN
+    noise_floor: float = 0.0
+    look: Look | None = None
+    screens: bool = False
+
+    def nominal(self, level: float) -> float:
+        """Return the two-sided level to test at now, for one over all looks."""
+        started = self.look is not None and self.look.blocks >= self.look.planned[0]
+        return self.look.nominal(min(level, 1.0)) if self.look and started else min(level, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,162 +99,117 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _Estimate:
-    """Centre of the log ratios, its standard error, degrees of freedom, and the spread of one block."""
+class _Levels:
+    """The levels of one member: two-sided for a difference, one-sided for equivalence."""
 
-    centre: float
-    error: float
-    freedom: int
-    spread: float
-    method: str
+    difference: float
+    equivalence: float
 
 
-def student_t(probability: float, freedom: float) -> float:
-    """Return the quantile of Student's t distribution.
-
-    *Source*: scipy.special.stdtrit (Boost's and Cephes' inverse of the incomplete beta function).
-    """
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, probability))
-
-
-def _two_sided_p(statistic: float, freedom: float) -> float:
-    from scipy.special import stdtr
-
-    return float(2 * stdtr(freedom, -abs(statistic)))
-
-
-def _paired_t(values: Sequence[float]) -> _Estimate:
-    count = len(values)
-    mean = fsum(values) / count
-    spread = sqrt(fsum((value - mean) ** 2 for value in values) / (count - 1))
-    return _Estimate(mean, spread / sqrt(count), count - 1, spread, "paired t")
-
-
-def _yuen(values: Sequence[float]) -> _Estimate:
-    """Return the 20 % trimmed estimate.
-
-    *Definition*: g = floor(0.2 n), h = n - 2 g; the centre is the mean of the h middle values; its error is
-    sqrt(W / (h (h - 1))) with W the sum of squares of the Winsorised values about their mean; h - 1 degrees
-    of freedom.
-    """
-    ranked, count = sorted(values), len(values)
-    cut = floor(_TRIM * count)
-    kept = count - 2 * cut
-    low, high = ranked[cut], ranked[count - cut - 1]
-    winsorised = [min(max(value, low), high) for value in ranked]
-    middle = fsum(winsorised) / count
-    squares = fsum((value - middle) ** 2 for value in winsorised)
-    error = sqrt(squares / (kept * (kept - 1)))
-    centre = fsum(ranked[cut : count - cut]) / kept
-    return _Estimate(centre, error, kept - 1, error * sqrt(count), "Yuen, 20 % trimmed, paired")
-
-
-def _estimate(values: Sequence[float]) -> _Estimate:
-    return _yuen(values) if len(values) >= _LEAST_TRIMMED else _paired_t(values)
-
-
-def _p_value(estimate: _Estimate) -> float:
-    if estimate.error == 0:
-        return 1.0 if estimate.centre == 0 else 0.0
-    return _two_sided_p(estimate.centre / estimate.error, estimate.freedom)
-
-
-def _interval(estimate: _Estimate, level: float) -> tuple[float, float]:
-    half = student_t(1 - level / 2, estimate.freedom) * estimate.error
-    return estimate.centre - half, estimate.centre + half
-
-
-def _verdict(estimate: _Estimate, level: float, margin: float, floor_: float) -> Verdict:
-    low, high = _interval(estimate, level)
-    bar, same = log1p(max(margin, floor_)), log1p(margin)
+def _verdict(effect: Effect, levels: _Levels, terms: Terms) -> Verdict:
+    low, high = effect.interval(levels.difference)
+    bar, same = log1p(max(terms.margin, terms.noise_floor)), log1p(terms.margin)
     if low > bar:
         return Verdict.HIGHER
     if high < -bar:
         return Verdict.LOWER
-    # Two one-sided tests at `level` are the interval at 1 - 2 x level.
-    inner_low, inner_high = _interval(estimate, min(2 * level, 1.0))
-    if floor_ <= margin and -same < inner_low and inner_high < same:
+    if terms.noise_floor <= terms.margin and effect.p_within(same) <= levels.equivalence:
         return Verdict.EQUIVALENT
     return Verdict.TRIVIAL if low > 0 or high < 0 else Verdict.NOT_SHOWN
 
 
-def _blocks_needed(estimate: _Estimate, level: float, margin: float) -> int:
+def _blocks_needed(effect: Effect, level: float, margin: float) -> int:
     """Return about how many blocks show a difference of the margin with 80 % power: ((t + t') s /
-    margin)^2.
+    margin)^2; more than there are, since these did not.
     """
-    quantiles = student_t(1 - level / 2, estimate.freedom) + student_t(_POWER, estimate.freedom)
-    return max(LEAST_BLOCKS, ceil((quantiles * estimate.spread / log1p(margin)) ** 2))
+    quantiles = student_t(1 - level / 2, effect.freedom) + student_t(_POWER, effect.freedom)
+    needed = ceil((quantiles * effect.spread / log1p(margin)) ** 2)
+    return max(LEAST_BLOCKS, effect.count + 1, needed)
 
 
-def compare(
-    log_ratios: Sequence[float], level: float = _LEVEL, margin: float = MARGIN, noise_floor: float = 0.0
-) -> Comparison:
-    """Return the verdict on B / A from ln(B_b / A_b), one for each block in which both are valid.
-
-    *Definition*: the effect is exp(centre) - 1; paired t below 8 blocks, Yuen's 20 % trimmed t from 8 on.
-    HIGHER and LOWER: the interval at 1 - ``level`` lies beyond max(``margin``, ``noise_floor``);
-    EQUIVALENT: the interval at 1 - 2 ``level`` lies within the margin, and the floor does not exceed it;
-    TRIVIAL: it excludes 0.
-    *Assumptions*: blocks are independent of each other; log ratios are roughly symmetric.
-    *Errors*: none; fewer than 5 blocks give TOO_FEW.
-    """
-    count = len(log_ratios)
-    if count < 2:
-        effect = exp(log_ratios[0]) - 1 if log_ratios else None
-        return Comparison(count, effect, None, None, level, None, "none", Verdict.TOO_FEW)
-    estimate = _estimate(log_ratios)
-    low, high = _interval(estimate, level)
-    verdict = _verdict(estimate, level, margin, noise_floor) if count >= LEAST_BLOCKS else Verdict.TOO_FEW
+def _judged(effect: Effect, levels: _Levels, terms: Terms) -> Comparison:
+    low, high = effect.interval(levels.difference)
+    enough = effect.count >= LEAST_BLOCKS
+    verdict = _verdict(effect, levels, terms) if enough else Verdict.TOO_FEW
+    needed = _blocks_needed(effect, levels.difference, terms.margin)
     return Comparison(
-        blocks=count,
-        effect=exp(estimate.centre) - 1,
-        low=exp(low) - 1,
-        high=exp(high) - 1,
-        level=level,
-        p_value=_p_value(estimate),
-        method=estimate.method,
+        blocks=effect.count,
+        effect=expm1(effect.centre),
+        low=expm1(low),
+        high=expm1(high),
+        level=levels.difference,
+        p_value=effect.p_value,
+        method=effect.method,
         verdict=verdict,
-        blocks_needed=_blocks_needed(estimate, level, margin) if verdict is Verdict.NOT_SHOWN else None,
+        blocks_needed=needed if verdict is Verdict.NOT_SHOWN else None,
     )
 
 
-def _holm_levels(p_values: Mapping[Key, float], level: float) -> dict[Key, float]:
-    """Return the level of each test: level / m for the smallest p, level / (m - 1) for the next, ... (Holm).
+def _alone(log_ratios: Sequence[float], level: float) -> Comparison:
+    """Return what can be said from fewer than two blocks."""
+    effect = exp(log_ratios[0]) - 1 if log_ratios else None
+    return Comparison(len(log_ratios), effect, None, None, level, None, "none", Verdict.TOO_FEW)
 
-    After the first that is not rejected, all others keep its level.
+
+def compare(log_ratios: Sequence[float], terms: Terms | None = None) -> Comparison:
+    """Return the verdict on B / A from ln(B_b / A_b), one for each block in which both are valid.
+
+    *Definition*: as ``compare_effects``, for a family of one.
+    *Errors*: none; fewer than 5 blocks give TOO_FEW.
     """
-    levels: dict[Key, float] = {}
-    stopped: float | None = None
-    for rank, key in enumerate(sorted(p_values, key=lambda key: p_values[key])):
-        adjusted = stopped if stopped is not None else level / (len(p_values) - rank)
-        levels[key] = adjusted
-        if p_values[key] > adjusted:
-            stopped = adjusted
-    return levels
+    return compare_family({"": log_ratios}, terms)[""]
+
+
+def paired_effects(family: Mapping[Key, Sequence[float]]) -> dict[Key, Effect]:
+    """Return the effects of those members that have two blocks."""
+    return {key: paired(ratios) for key, ratios in family.items() if len(ratios) >= 2}
 
 
 def compare_family(
-    family: Mapping[Key, Sequence[float]],
-    level: float = _LEVEL,
-    margin: float = MARGIN,
-    noise_floor: float = 0.0,
+    family: Mapping[Key, Sequence[float]], terms: Terms | None = None
 ) -> dict[Key, Comparison]:
-    """Return the comparison of each member, at the level that Holm's procedure gives it over the whole
-    family.
+    """Return the comparison of each member of a family that was chosen before the run, from log ratios by
+    block.
 
-    The family is chosen before the run. Members without a verdict (fewer than 5 blocks) do not use up the
-    level.
+    *Definition*: as ``compare_effects``; members below two blocks have no interval.
+    *Errors*: none; fewer than 5 blocks give TOO_FEW.
     """
-    alone = {key: compare(ratios, level, margin, noise_floor) for key, ratios in family.items()}
-    tested = {
-        key: found.p_value
-        for key, found in alone.items()
-        if found.verdict is not Verdict.TOO_FEW and found.p_value is not None
-    }
-    levels = _holm_levels(tested, level)
-    return {
-        key: compare(family[key], levels[key], margin, noise_floor) if key in levels else found
-        for key, found in alone.items()
-    }
+    agreed = terms or Terms()
+    compared = compare_effects(paired_effects(family), agreed)
+    return {key: compared.get(key) or _alone(ratios, agreed.level) for key, ratios in family.items()}
+
+
+def compare_effects(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, Comparison]:
+    """Return the comparison of each effect, at the levels that it has in its family.
+
+    *Definition*: the effect is exp(centre) - 1. HIGHER and LOWER: its interval lies beyond the larger of
+    margin and noise floor; EQUIVALENT: two one-sided tests place it within the margin, and the floor does not
+    exceed that; TRIVIAL: the interval excludes 0. Differences get their levels by Holm from the p-values
+    against 0, equivalences theirs from the p-values of the two one-sided tests: with one order for both, what
+    is least different would be tested for equivalence at the most generous level. With looks, each level is
+    spent over them.
+    *Assumptions*: those of the effects. False HIGHER and LOWER are bounded by half of ``level`` at a true
+    difference of the margin if the effects are positively dependent, as those against one leader are.
+    Members without a verdict (fewer than 5 blocks) do not use up the level.
+    """
+    tested = {key: effect for key, effect in effects.items() if effect.count >= LEAST_BLOCKS}
+    levels = _levels(tested, terms)
+    alone = _Levels(terms.nominal(terms.level), 0.0)
+    return {key: _judged(effect, levels.get(key, alone), terms) for key, effect in effects.items()}
+
+
+def _levels(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, _Levels]:
+    differences = {key: effect.p_value for key, effect in effects.items()}
+    same = log1p(terms.margin)
+    equivalences = {key: effect.p_within(same) for key, effect in effects.items()}
+
+    def one_sided(level: float) -> float:
+        return terms.nominal(2 * level) / 2
+
+    if terms.screens:
+        level = terms.nominal(screening(differences, terms.level))
+        inner = one_sided(screening(equivalences, terms.level))
+        return {key: _Levels(level, inner) for key in effects}
+    outer = holm(differences, terms.level, terms.nominal)
+    within = holm(equivalences, terms.level, one_sided)
+    return {key: _Levels(outer[key], within[key]) for key in effects}

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from math import fsum, sqrt
 from statistics import median
 
-from prony.analysis.compare import student_t
+from prony.analysis.effects import student_t
 from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES, class_count, latency_summaries
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.starvation import starvation
+from prony.analysis.steady_state import SteadyState, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.metrics import METRICS
-from prony.model import Cell, Json, LogTail, Ok, Outcome, Placement, Trial
+from prony.model import Cell, Json, LogTail, Ok, Outcome, Placement, Trial, TrialRole
 
 __all__ = [
     "CellSummary",
@@ -36,11 +37,17 @@ _MOST_FAILED = 0.2
 
 @dataclass(frozen=True, slots=True)
 class TrialFigures:
-    """What is kept of a trial once its samples and histograms have been read."""
+    """What is kept of a trial once its samples and histograms have been read.
+
+    ``steady``: how its pace developed over the window, or why that cannot be said.
+    """
 
     cell_id: int
+    role: TrialRole
     block: int
+    position: int
     attempt: int
+    started_unix_ns: int
     outcome: Outcome
     metrics: Mapping[str, Value]
     roles: Mapping[str, Mapping[str, Value]]
@@ -48,6 +55,7 @@ class TrialFigures:
     censored_from: float | None
     limited: str | None
     starved: str | None
+    steady: SteadyState | Missing
     log: LogTail
     command: tuple[str, ...]
     placement: Placement | None
@@ -139,8 +147,11 @@ def figures(trial: Trial) -> TrialFigures:
     generator = (trial.recording or {}).get("generator") or {}
     return TrialFigures(
         cell_id=trial.cell_id,
+        role=trial.role,
         block=trial.block,
+        position=trial.position,
         attempt=trial.attempt,
+        started_unix_ns=trial.started_unix_ns,
         outcome=trial.outcome,
         metrics=trial_metrics(trial),
         roles=role_metrics(trial),
@@ -148,6 +159,7 @@ def figures(trial: Trial) -> TrialFigures:
         censored_from=_censored_from(trial.recording),
         limited=generator.get("limited"),
         starved=_starved(trial.recording),
+        steady=steady_state(trial.recording),
         log=trial.log,
         command=trial.command,
         placement=trial.placement,

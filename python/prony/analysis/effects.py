@@ -1,0 +1,139 @@
+"""The effect of B against A on the scale of logarithms: its centre, its error, its degrees of freedom.
+
+One number per trial is the unit of analysis. Paired: ratios within a block, which remove what the block
+shares (drift). Unpaired: two sets of trials of different times, whose drift remains in the effect.
+
+>>> paired([0.01, 0.02, 0.03, 0.02, 0.02]).method
+'paired t'
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, fsum, sqrt
+
+__all__ = ["Effect", "paired", "student_t", "tail", "unpaired"]
+
+# From 8 blocks on, trimming drops a bad run on each side; before, it costs more than it saves.
+_LEAST_TRIMMED = 8
+_TRIM = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """ln(B / A): its estimate ``centre``, standard error and degrees of freedom, from ``count`` blocks.
+
+    ``spread``: what one block would vary by: ``error`` times the root of ``count``.
+    """
+
+    count: int
+    centre: float
+    error: float
+    freedom: float
+    method: str
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of one block, as far as the error shows it."""
+        return self.error * sqrt(self.count)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the two-sided interval at 1 - ``level``."""
+        half = student_t(1 - level / 2, self.freedom) * self.error
+        return self.centre - half, self.centre + half
+
+    def p_above(self, bound: float) -> float:
+        """Return the one-sided p-value of the claim that the effect is greater than ``bound``."""
+        if self.error == 0:
+            return 0.0 if self.centre > bound else 1.0
+        return tail((self.centre - bound) / self.error, self.freedom)
+
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value against no effect."""
+        return min(1.0, 2 * min(self.p_above(0.0), self._mirrored().p_above(0.0)))
+
+    def p_within(self, bound: float) -> float:
+        """Return the p-value of the claim that the effect lies within +-``bound`` (two one-sided tests)."""
+        return max(self.p_above(-bound), self._mirrored().p_above(-bound))
+
+    def _mirrored(self) -> "Effect":
+        return Effect(self.count, -self.centre, self.error, self.freedom, self.method)
+
+
+def student_t(probability: float, freedom: float) -> float:
+    """Return the quantile of Student's t distribution.
+
+    *Source*: scipy.special.stdtrit (Boost's and Cephes' inverse of the incomplete beta function).
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, probability))
+
+
+def tail(statistic: float, freedom: float) -> float:
+    """Return the probability that Student's t exceeds ``statistic``."""
+    from scipy.special import stdtr
+
+    return float(stdtr(freedom, -statistic))
+
+
+def _mean_square(values: Sequence[float]) -> tuple[float, float]:
+    """Return the mean and the square of the standard error."""
+    count = len(values)
+    mean = fsum(values) / count
+    return mean, fsum((value - mean) ** 2 for value in values) / ((count - 1) * count)
+
+
+def paired(log_ratios: Sequence[float]) -> Effect:
+    """Return the effect from ln(B_b / A_b), one for each block b.
+
+    *Definition*: paired t below 8 blocks, from 8 on Yuen's 20 % trimmed t: g = floor(0.2 n), h = n - 2 g;
+    the centre is the mean of the h middle values; its error is sqrt(W / (h (h - 1))) with W the sum of
+    squares of the Winsorised values about their mean; h - 1 degrees of freedom.
+    *Assumptions*: blocks are independent of each other; log ratios are roughly symmetric.
+    *Errors*: ValueError below two blocks.
+    *Source*: K. K. Yuen, "The two-sample trimmed t for unequal population variances", Biometrika 61 (1974),
+    here on the paired differences; R. R. Wilcox, "Introduction to Robust Estimation and Hypothesis Testing"
+    (2012), section 4.3.
+    """
+    count = len(log_ratios)
+    if count < 2:
+        raise ValueError(f"{count} blocks have no spread; expected at least 2")
+    if count < _LEAST_TRIMMED:
+        mean, square = _mean_square(log_ratios)
+        return Effect(count, mean, sqrt(square), count - 1, "paired t")
+    return _yuen(log_ratios)
+
+
+def _yuen(values: Sequence[float]) -> Effect:
+    ranked, count = sorted(values), len(values)
+    cut = floor(_TRIM * count)
+    kept = count - 2 * cut
+    low, high = ranked[cut], ranked[count - cut - 1]
+    winsorised = [min(max(value, low), high) for value in ranked]
+    middle = fsum(winsorised) / count
+    squares = fsum((value - middle) ** 2 for value in winsorised)
+    centre = fsum(ranked[cut : count - cut]) / kept
+    return Effect(count, centre, sqrt(squares / (kept * (kept - 1))), kept - 1, "Yuen, 20 % trimmed, paired")
+
+
+def unpaired(first: Sequence[float], second: Sequence[float]) -> Effect:
+    """Return the effect from ln A and ln B of independent trials (Welch's t).
+
+    *Definition*: the difference of the means, error sqrt(s_A^2 / n_A + s_B^2 / n_B), degrees of freedom by
+    Welch and Satterthwaite; ``count`` is the smaller number of trials.
+    *Assumptions*: the trials differ in nothing but A and B. Between days or machines that is not so: the
+    effect then includes drift, which no interval shows.
+    *Errors*: ValueError below two trials on either side.
+    *Source*: B. L. Welch, "The generalization of 'Student's' problem when several different population
+    variances are involved", Biometrika 34 (1947).
+    """
+    if min(len(first), len(second)) < 2:
+        raise ValueError(f"{len(first)} and {len(second)} trials have no spread; expected at least 2 each")
+    (below, square_below), (above, square_above) = _mean_square(first), _mean_square(second)
+    square = square_below + square_above
+    parts = square_below**2 / (len(first) - 1) + square_above**2 / (len(second) - 1)
+    freedom = square**2 / parts if parts > 0 else float(len(first) + len(second) - 2)
+    return Effect(
+        min(len(first), len(second)), above - below, sqrt(square), freedom, "Welch on logarithms, unpaired"
+    )

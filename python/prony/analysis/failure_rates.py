@@ -1,0 +1,62 @@
+"""Whether one subject's trials fail more often than another's.
+
+>>> compare_failures(Failures(0, 10), Failures(8, 10)).p_value < 0.001
+True
+"""
+
+from dataclasses import dataclass
+from math import comb
+
+__all__ = ["FailureComparison", "Failures", "clopper_pearson", "compare_failures"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """``failed`` of ``total`` trials. Trials, never requests: those of one trial fail together."""
+
+    failed: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailureComparison:
+    """Two counts and the chance of so uneven a split, were the rates equal; ``differs`` at the level."""
+
+    first: Failures
+    second: Failures
+    p_value: float
+    differs: bool
+
+
+def compare_failures(first: Failures, second: Failures, level: float = 0.05) -> FailureComparison:
+    """Return whether the shares of failed trials differ (Fisher's exact test, two-sided).
+
+    *Definition*: with the margins of the 2 x 2 table fixed, the sum of the probabilities of all tables that
+    are at most as probable as this one.
+    *Source*: R. A. Fisher, "Statistical Methods for Research Workers" (1934), section 21.02.
+    """
+    p_value = _fisher(first, second)
+    return FailureComparison(first, second, p_value, p_value <= level)
+
+
+def _fisher(first: Failures, second: Failures) -> float:
+    failed, total = first.failed + second.failed, first.total + second.total
+    possible = range(max(0, failed - second.total), min(failed, first.total) + 1)
+    ways = {k: comb(first.total, k) * comb(second.total, failed - k) for k in possible}
+    observed = ways[first.failed]
+    # Whole numbers: ties are ties, and the sum is divided once.
+    return sum(count for count in ways.values() if count <= observed) / comb(total, failed)
+
+
+def clopper_pearson(count: int, total: int, level: float = 0.05) -> tuple[float, float]:
+    """Return the exact two-sided interval at 1 - ``level`` of a share of which ``count`` in ``total`` were
+    seen.
+
+    *Source*: C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
+    case of the binomial", Biometrika 26 (1934).
+    """
+    from scipy.special import betaincinv
+
+    low = float(betaincinv(count, total - count + 1, level / 2)) if count else 0.0
+    high = float(betaincinv(count + 1, total - count, 1 - level / 2)) if count < total else 1.0
+    return low, high

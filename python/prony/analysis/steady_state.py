@@ -1,0 +1,199 @@
+"""Whether the figures of a window are those of a steady state: change points on its 1-s series.
+
+Must not know why a server changes its pace.
+
+>>> found = classify([50.0] * 4 + [100.0, 101.0, 99.0, 100.0, 100.5, 99.5, 100.0, 101.0])
+>>> found.kind, found.steady_from
+(<Kind.WARM_UP: 'warm-up'>, 4)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from math import fsum, log
+from statistics import median
+from typing import TYPE_CHECKING
+
+from prony.analysis.distribution import read_distribution
+from prony.analysis.missing import Missing
+from prony.analysis.rates import window_s
+from prony.model import Json
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Kind", "Segment", "SteadyState", "classify", "segments", "steady_state"]
+
+_LEAST_SEGMENT = 3
+# Two segments of the least length: with fewer seconds no change can be found.
+_LEAST_SECONDS = 2 * _LEAST_SEGMENT
+_ALIKE = 0.01
+_LONG_ENOUGH = 0.5
+# Standard deviation over median absolute deviation of a normal, and of the difference of two.
+_DEVIATION = 1.4826 / 2**0.5
+# Counters repeat exactly, and a spread of nothing would make a change of every unit.
+_LEAST_DEVIATION = 0.001
+
+
+class Kind(StrEnum):
+    """How the pace of a server developed over the window (Barrett et al. 2017)."""
+
+    FLAT = "flat"
+    WARM_UP = "warm-up"
+    SLOWDOWN = "slowdown"
+    NONE = "no steady state"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Seconds [start, end) of the window with one level."""
+
+    start: int
+    end: int
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyState:
+    """The kind, its segments, and the second from which the last one lasts."""
+
+    kind: Kind
+    segments: tuple[Segment, ...]
+
+    @property
+    def steady_from(self) -> int:
+        """The second in which the last segment begins."""
+        return self.segments[-1].start
+
+    @property
+    def sentence(self) -> str | None:
+        """What to say of it; null when it is flat."""
+        first, last = self.segments[0], self.segments[-1]
+        match self.kind:
+            case Kind.FLAT:
+                return None
+            case Kind.WARM_UP:
+                return f"the warm-up spills over into the window: it is steady only from {last.start} s on"
+            case Kind.SLOWDOWN:
+                best = max(self.segments, key=lambda one: one.mean)
+                return f"it slows down: {1 - last.mean / best.mean:.0%} slower from {last.start} s on"
+            case Kind.NONE:
+                return f"no steady state: {len(self.segments)} levels from {first.start} s to {last.end} s"
+
+
+def steady_state(recording: Json | None) -> SteadyState | Missing:
+    """Return how a trial's pace developed over its window, or why that cannot be said.
+
+    *Definition*: on the whole seconds of the window, valid replies per second; in an open loop, where the
+    arrivals set these, 1 / the median latency of each second.
+    *Errors*: Missing when the window has fewer than 6 whole seconds, or one without a reply in an open loop.
+    """
+    if recording is None:
+        return Missing("there was no load")
+    whole = int(window_s(recording) or 0)
+    rows = [row for row in recording["series"] if row["second"] < whole]
+    if len(rows) < _LEAST_SECONDS:
+        return Missing(f"the window has {len(rows)} whole seconds; a change shows from {_LEAST_SECONDS} on")
+    if recording["loop"] != "open":
+        return classify([float(row["ok"]) for row in rows])
+    medians = [_median_latency(row["latency"]) for row in rows]
+    known = [value for value in medians if value]
+    if len(known) < len(medians):
+        return Missing(f"no valid reply in {len(medians) - len(known)} of {len(medians)} seconds")
+    return classify([1e9 / value for value in known])
+
+
+def _median_latency(value: Json | None) -> int | None:
+    found = read_distribution(value)
+    return None if found is None or found.histogram is None else found.histogram.value_at_quantile(0.5)
+
+
+def classify(pace: Sequence[float]) -> SteadyState:
+    """Return the kind of a series of at least 6 paces (more is better), one for each second.
+
+    *Definition*: segments whose means differ by at most 1 % of the larger are merged. Flat: one segment is
+    left. No steady state: the last one is shorter than half of the window. Warm-up: its mean is the highest,
+    or within 1 % of that. Slowdown: it is not.
+    *Source*: E. Barrett, C. F. Bolz-Tereick, R. Killick, S. Mount and L. Tratt, "Virtual machine warmup blows
+    hot and cold", Proc. ACM Program. Lang. 1, OOPSLA (2017), section 4.
+    """
+    found = _merged(segments(pace), pace)
+    last, best = found[-1], max(one.mean for one in found)
+    if len(found) == 1:
+        return SteadyState(Kind.FLAT, found)
+    if last.end - last.start < _LONG_ENOUGH * len(pace):
+        return SteadyState(Kind.NONE, found)
+    return SteadyState(Kind.WARM_UP if _alike(last.mean, best) else Kind.SLOWDOWN, found)
+
+
+def _alike(first: float, second: float) -> bool:
+    return abs(first - second) <= _ALIKE * max(abs(first), abs(second))
+
+
+def _segment(pace: Sequence[float], start: int, end: int) -> Segment:
+    return Segment(start, end, fsum(pace[start:end]) / (end - start))
+
+
+def _merged(found: Sequence[Segment], pace: Sequence[float]) -> tuple[Segment, ...]:
+    """Return the segments with neighbours joined that are alike, the most alike first."""
+    while len(found) > 1:
+        pairs = [
+            (abs(a.mean - b.mean), k) for k, (a, b) in enumerate(pairwise(found)) if _alike(a.mean, b.mean)
+        ]
+        if not pairs:
+            break
+        _, at = min(pairs)
+        joined = _segment(pace, found[at].start, found[at + 1].end)
+        found = (*found[:at], joined, *found[at + 2 :])
+    return tuple(found)
+
+
+def _variance(pace: Sequence[float]) -> float:
+    """Return the square of the spread within segments, from the differences of neighbours: few of them
+    straddle a change.
+    """
+    steps = [after - before for before, after in pairwise(pace)]
+    middle = median(steps)
+    deviation = _DEVIATION * median(abs(step - middle) for step in steps)
+    return max(deviation, _LEAST_DEVIATION * abs(fsum(pace)) / len(pace)) ** 2
+
+
+def segments(pace: Sequence[float]) -> tuple[Segment, ...]:
+    """Return the segments of at least 3 s that fit a series best: its change points.
+
+    *Definition*: the partition that minimises the sum over segments of the squares about their means / s^2,
+    plus 3 ln n for each change; s is 1.4826 times the median absolute deviation of the differences of
+    neighbours / sqrt(2).
+    *Assumptions*: seconds vary independently about their level; positive correlation finds too many changes.
+    *Source*: B. Jackson et al., "An algorithm for optimal partitioning of data on an interval", IEEE Signal
+    Process. Lett. 12 (2005), exact; N. R. Zhang and D. O. Siegmund, "A modified Bayes information criterion",
+    Biometrics 63 (2007), for the penalty.
+    """
+    import numpy as np
+
+    values, count = np.asarray(pace, dtype=float), len(pace)
+    values = values - values.mean()
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    squares = np.concatenate(([0.0], np.cumsum(values**2)))
+    variance = _variance(pace) or 1.0
+    penalty = 3 * log(count)
+    best = np.full(count + 1, np.inf)
+    best[0] = -penalty
+    last = np.zeros(count + 1, dtype=int)
+    for end in range(_LEAST_SEGMENT, count + 1):
+        starts = np.arange(end - _LEAST_SEGMENT + 1)
+        costs = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
+        totals = best[starts] + costs / variance + penalty
+        last[end] = int(totals.argmin())
+        best[end] = totals[last[end]]
+    return tuple(_segment(pace, start, end) for start, end in pairwise(_marks(last, count)))
+
+
+def _marks(last: "NDArray[np.int_]", count: int) -> list[int]:
+    """Return where segments begin and end, following the best last change back from the end."""
+    marks = [count]
+    while marks[-1] > 0:
+        marks.append(int(last[marks[-1]]))
+    return marks[::-1]

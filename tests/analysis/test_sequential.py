@@ -1,0 +1,79 @@
+"""A study that looks several times stops by the rule that it names, and its verdicts keep their promise."""
+
+import random
+
+import pytest
+
+from prony.analysis.compare import Terms, Verdict
+from prony.analysis.sequential import Decision, compare_at, decide
+from prony.model import Precision
+
+TWO_PERCENT = Precision(target=0.02)
+
+
+def ratios(centre, spread, blocks, seed=1):
+    rng = random.Random(seed)
+    return [rng.gauss(centre, spread) for _ in range(blocks)]
+
+
+def decision(family, blocks, precision=TWO_PERCENT, terms=None):
+    return decide(family, blocks, precision, terms).decision
+
+
+def test_clear_differences_end_a_study_at_the_first_look():
+    family = {"b": ratios(0.3, 0.01, 10), "c": ratios(-0.2, 0.01, 10, 2)}
+    assert decision(family, 10) is Decision.REACHED
+
+
+def test_a_difference_near_the_margin_ends_it_when_it_is_known_precisely():
+    family = {"b": ratios(0.02, 0.006, 20)}
+    assert compare_at(family, 20, TWO_PERCENT)["b"].verdict is Verdict.TRIVIAL
+    assert decision(family, 20) is Decision.PRECISE
+
+
+def test_one_open_comparison_keeps_it_going():
+    family = {"b": ratios(0.3, 0.01, 10), "c": ratios(0.0, 0.02, 10, 2)}
+    assert decision(family, 10) is Decision.CONTINUE
+
+
+def test_noise_that_no_number_of_blocks_would_settle_ends_it_as_futile():
+    found = decide({"b": ratios(0.02, 0.3, 10)}, 10, TWO_PERCENT)
+    assert found.decision is Decision.FUTILE
+    assert found.projected > 20
+
+
+def test_at_the_maximum_it_ends_whatever_is_open():
+    assert decision({"b": ratios(0.02, 0.1, 20)}, 20) is Decision.AT_MAXIMUM
+    assert decision({"b": ratios(0.02, 0.1, 24)}, 24) is Decision.AT_MAXIMUM
+
+
+@pytest.mark.parametrize("blocks", [5, 9, 11, 14, 16, 19])
+def test_between_looks_nothing_ends_it(blocks):
+    assert decision({"b": ratios(0.3, 0.001, blocks)}, blocks) is Decision.CONTINUE
+
+
+def test_a_comparison_without_blocks_is_open():
+    family = {"b": ratios(0.3, 0.01, 10), "c": []}
+    assert decision(family, 10) is Decision.CONTINUE
+    assert decide(family, 10, TWO_PERCENT).projected is None
+
+
+def test_the_rule_is_told_in_words():
+    found = decide({"b": ratios(0.3, 0.01, 10), "c": ratios(0.3, 0.01, 10)}, 10, TWO_PERCENT)
+    assert found.rule == (
+        "verdicts reached: looks after 10, 15, 20 blocks with O'Brien-Fleming-type spending, "
+        "Holm over 2 comparisons, for intervals of ±2 % or a verdict"
+    )
+
+
+def test_the_noise_floor_holds_at_every_look():
+    family = {"b": ratios(0.05, 0.005, 10)}
+    assert compare_at(family, 10, TWO_PERCENT)["b"].verdict is Verdict.HIGHER
+    terms = Terms(noise_floor=0.08)
+    assert compare_at(family, 10, TWO_PERCENT, terms)["b"].verdict is Verdict.TRIVIAL
+
+
+def test_other_looks_than_the_usual_may_be_planned():
+    precision = Precision(0.02, looks=(6, 12))
+    assert decision({"b": ratios(0.3, 0.01, 6)}, 6, precision) is Decision.REACHED
+    assert decision({"b": ratios(0.02, 0.3, 12)}, 12, precision) is Decision.AT_MAXIMUM

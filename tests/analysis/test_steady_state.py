@@ -1,0 +1,159 @@
+"""Change points are the best there are, and windows are classified by what they hold."""
+
+from itertools import combinations, pairwise
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from golden import build
+from prony.analysis.missing import Missing
+from prony.analysis.steady_state import Kind, classify, segments, steady_state
+from prony.model import ClosedLoop, DurationStop, OpenLoop, Workload
+
+CLOSED = ClosedLoop(4)
+
+
+def noisy(*levels, spread=0.005, seed=1):
+    """Return a series of (length, level) with noise in proportion."""
+    rng = np.random.default_rng(seed)
+    return [float(level * (1 + spread * rng.normal())) for length, level in levels for _ in range(length)]
+
+
+def test_a_flat_series_is_flat():
+    found = classify(noisy((30, 1000)))
+    assert (found.kind, found.steady_from, found.sentence) == (Kind.FLAT, 0, None)
+
+
+def test_a_slow_start_is_a_warm_up_that_spills_over():
+    found = classify(noisy((5, 700), (25, 1000)))
+    assert (found.kind, found.steady_from) == (Kind.WARM_UP, 5)
+    assert found.sentence == "the warm-up spills over into the window: it is steady only from 5 s on"
+
+
+def test_a_dip_that_is_made_good_is_a_warm_up():
+    assert classify(noisy((5, 1000), (5, 600), (20, 1000))).kind is Kind.WARM_UP
+
+
+def test_a_last_level_below_an_earlier_one_is_a_slowdown():
+    found = classify(noisy((10, 1000), (20, 800)))
+    assert (found.kind, found.steady_from) == (Kind.SLOWDOWN, 10)
+    assert "20% slower from 10 s on" in found.sentence
+
+
+def test_a_change_in_the_second_half_leaves_no_steady_state():
+    assert classify(noisy((20, 1000), (10, 1200))).kind is Kind.NONE
+    assert "2 levels" in classify(noisy((20, 1000), (10, 1200))).sentence
+
+
+def test_levels_within_one_per_cent_are_one():
+    assert classify(noisy((15, 1000), (15, 1008), spread=0.0005)).kind is Kind.FLAT
+    assert classify(noisy((15, 1000), (15, 1030), spread=0.0005)).kind is Kind.WARM_UP
+
+
+def test_the_segments_are_in_order_and_cover_the_window():
+    found = classify(noisy((8, 500), (8, 900), (14, 1000)))
+    assert [(one.start, one.end) for one in found.segments] == [(0, 8), (8, 16), (16, 30)]
+
+
+def test_counters_that_repeat_exactly_have_no_changes_but_real_ones():
+    assert classify([550.0] * 30).kind is Kind.FLAT
+    assert classify([550.0, 551.0] * 15).kind is Kind.FLAT
+    assert classify([0.0] * 10).kind is Kind.FLAT
+
+
+def cost(pace, marks, variance):
+    parts = [np.asarray(pace[a:b]) for a, b in pairwise(marks)]
+    return sum(((part - part.mean()) ** 2).sum() for part in parts) / variance + 3 * log(len(pace)) * (
+        len(parts) - 1
+    )
+
+
+@given(st.lists(st.integers(50, 150).map(float), min_size=6, max_size=14))
+def test_no_other_partition_is_better(pace):
+    from prony.analysis.steady_state import _variance
+
+    found = segments(pace)
+    marks = [0, *(one.end for one in found)]
+    assert all(one.end - one.start >= 3 for one in found)
+    others = (
+        [0, *middle, len(pace)]
+        for count in range(len(pace) // 3)
+        for middle in combinations(range(3, len(pace) - 2), count)
+    )
+    allowed = [other for other in others if min(np.diff(other)) >= 3]
+    variance = _variance(pace)
+    best = min(cost(pace, other, variance) for other in allowed)
+    assert cost(pace, marks, variance) == pytest.approx(best)
+
+
+def test_noise_alone_is_seldom_taken_for_a_change():
+    found = [classify(noisy((30, 1000), spread=0.03, seed=seed)).kind for seed in range(400)]
+    assert sum(kind is not Kind.FLAT for kind in found) / 400 <= 0.08
+
+
+def test_a_change_of_five_times_the_noise_is_nearly_always_found():
+    levels = ((10, 900), (20, 1000))
+    found = [classify(noisy(*levels, spread=0.02, seed=seed)).kind for seed in range(200)]
+    assert sum(kind is Kind.WARM_UP for kind in found) / 200 >= 0.9
+
+
+# --- from a Recording -------------------------------------------------------------------------------------
+
+
+def recorded(workload, per_second, latency_ms=None):
+    """A Recording whose series has so many replies each second, with this median latency."""
+    ok = [1_000_000] * sum(per_second)
+    found = build.recording(workload, ok)
+    milliseconds = latency_ms or [1.0] * len(per_second)
+    found["series"] = [
+        {
+            "second": k,
+            "scheduled": n,
+            "ok": n,
+            "failed": 0,
+            "body_bytes": 0,
+            "latency": build.distribution([int(ms * 1e6)] * n),
+        }
+        for k, (n, ms) in enumerate(zip(per_second, milliseconds, strict=True))
+    ]
+    return found
+
+
+def seconds(count, loop=CLOSED):
+    return Workload(loop, DurationStop(count * build.SECOND))
+
+
+def test_a_closed_loop_is_read_by_its_throughput():
+    assert steady_state(recorded(seconds(12), [50] * 4 + [100] * 8)).kind is Kind.WARM_UP
+
+
+def test_an_open_loop_is_read_by_its_latency():
+    workload = seconds(12, OpenLoop(100))
+    found = steady_state(recorded(workload, [100] * 12, [5.0] * 4 + [1.0] * 8))
+    assert (found.kind, found.steady_from) == (Kind.WARM_UP, 4)
+    assert steady_state(recorded(workload, [100] * 12, [1.0] * 6 + [5.0] * 6)).kind is Kind.SLOWDOWN
+
+
+def test_seconds_after_the_window_do_not_count():
+    assert steady_state(recorded(seconds(8), [100] * 8 + [3, 1])).kind is Kind.FLAT
+
+
+def test_a_short_window_cannot_tell():
+    found = steady_state(recorded(seconds(5), [100] * 5))
+    assert found == Missing("the window has 5 whole seconds; a change shows from 6 on")
+
+
+def test_seconds_without_a_reply_have_no_latency():
+    found = steady_state(recorded(seconds(8, OpenLoop(100)), [100] * 7 + [0]))
+    assert found == Missing("no valid reply in 1 of 8 seconds")
+
+
+def test_a_stalled_second_of_a_closed_loop_is_one_without_throughput():
+    assert steady_state(recorded(seconds(12), [100] * 6 + [0] * 6)).kind is Kind.SLOWDOWN
+
+
+def test_without_load_there_is_nothing_to_tell():
+    assert steady_state(None) == Missing("there was no load")

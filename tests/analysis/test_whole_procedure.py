@@ -1,0 +1,165 @@
+"""The whole procedure on simulated studies: trials that fail, drift, families, looks, the decision to stop.
+
+Each kind of false verdict is held to 5 % of studies, and intervals cover the truth as often as they say. Runs
+are counted so that three standard errors separate right from wrong.
+"""
+
+from dataclasses import dataclass
+from math import expm1, log1p
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from prony.analysis.compare import Terms, Verdict, compare, compare_family
+from prony.analysis.sequential import Decision, compare_at, decide
+from prony.model import Precision
+
+LOOKS = Precision(target=0.02)
+MARGIN = log1p(0.02)
+DIFFERENT = (Verdict.HIGHER, Verdict.LOWER, Verdict.TRIVIAL)
+
+
+@dataclass
+class Tally:
+    """What came of simulated studies: shares of studies with each kind of false verdict, and coverage."""
+
+    different: float = 0.0
+    beyond: float = 0.0
+    equivalent: float = 0.0
+    covered: float = 0.0
+    shown: float = 0.0
+
+
+def upper(share, runs):
+    return share + 3 * (share * (1 - share) / runs) ** 0.5
+
+
+def speeds(rng, effects, blocks, noise, failing):
+    """Return ln of one figure for each block and subject, none where the trial failed: `effects` against a
+    first subject, log-normal noise, and drift that a block shares.
+    """
+    drift = 0.04 * rng.normal(size=(blocks, 1))
+    found = np.concatenate(([0.0], effects)) + drift + noise * rng.normal(size=(blocks, len(effects) + 1))
+    found[rng.random(found.shape) < failing] = np.nan
+    return found
+
+
+def family(found):
+    """Return the log ratios against the first subject, by block in which both trials count."""
+    pairs = found[:, 1:] - found[:, :1]
+    return {k: [float(v) for v in pairs[:, k] if not np.isnan(v)] for k in range(pairs.shape[1])}
+
+
+def fixed(rng, effects, noise, failing, blocks):
+    return compare_family(family(speeds(rng, effects, blocks, noise, failing)))
+
+
+def looked(rng, effects, noise, failing, _):
+    """Run a study block by block until it decides to stop."""
+    every = speeds(rng, effects, LOOKS.looks[-1], noise, failing)
+    for blocks in LOOKS.looks:
+        ratios = family(every[:blocks])
+        if decide(ratios, blocks, LOOKS).decision is not Decision.CONTINUE:
+            return compare_at(ratios, blocks, LOOKS)
+    raise AssertionError("the last look did not end it")
+
+
+def is_beyond(verdict, effect):
+    return (verdict is Verdict.HIGHER and effect <= MARGIN) or (
+        verdict is Verdict.LOWER and effect >= -MARGIN
+    )
+
+
+def tally(study, effects, runs, noise=0.02, failing=0.0, blocks=10):
+    rng, found = np.random.default_rng(len(effects) * blocks), Tally()
+    for _ in range(runs):
+        compared = list(zip(study(rng, effects, noise, failing, blocks).values(), effects, strict=True))
+        found.different += any(one.verdict in DIFFERENT and effect == 0 for one, effect in compared)
+        found.beyond += any(is_beyond(one.verdict, effect) for one, effect in compared)
+        found.equivalent += any(
+            one.verdict is Verdict.EQUIVALENT and abs(effect) >= MARGIN for one, effect in compared
+        )
+        covered = [one.low <= expm1(effect) <= one.high for one, effect in compared if one.low is not None]
+        found.covered += sum(covered) / len(covered)
+        found.shown += all(one.verdict in (Verdict.HIGHER, Verdict.LOWER) for one, _ in compared)
+    return Tally(*(getattr(found, name) / runs for name in Tally.__dataclass_fields__))
+
+
+STUDIES = [
+    pytest.param(fixed, 5, id="five blocks"),
+    pytest.param(fixed, 10, id="ten blocks"),
+    pytest.param(looked, 10, id="looks"),
+]
+FAILING = [pytest.param(0.0, id="none fails"), pytest.param(0.1, id="one in ten fails")]
+
+
+@pytest.mark.parametrize("failing", FAILING)
+@pytest.mark.parametrize(("study", "blocks"), STUDIES)
+def test_without_a_difference_at_most_5_of_100_families_show_one(study, blocks, failing):
+    found = tally(study, (0.0, 0.0, 0.0), 1000, failing=failing, blocks=blocks)
+    assert found.different <= upper(0.05, 1000)
+
+
+@pytest.mark.parametrize("failing", FAILING)
+@pytest.mark.parametrize(("study", "blocks"), STUDIES)
+@pytest.mark.parametrize("noise", [0.02, 0.004])
+def test_at_the_margin_each_kind_of_false_verdict_is_held(study, blocks, failing, noise):
+    found = tally(study, (MARGIN, -MARGIN, MARGIN), 1000, noise, failing, blocks)
+    assert found.beyond <= upper(0.05, 1000)
+    assert found.equivalent <= upper(0.05, 1000)
+
+
+@pytest.mark.parametrize(("study", "blocks"), STUDIES)
+def test_planted_differences_beside_none_do_not_make_false_ones(study, blocks):
+    found = tally(study, (0.0, 0.05, -0.10, MARGIN, 0.0), 800, 0.01, 0.05, blocks)
+    assert found.different <= upper(0.05, 800)
+    assert found.beyond <= upper(0.05, 800)
+    assert found.equivalent <= upper(0.05, 800)
+
+
+@pytest.mark.parametrize("effect", [0.0, MARGIN, 0.05])
+@pytest.mark.parametrize("blocks", [5, 7, 8, 10, 15])
+def test_an_interval_of_a_fixed_number_of_blocks_covers_92_to_98_of_100_truths(effect, blocks):
+    found = tally(fixed, (effect,), 2000, blocks=blocks)
+    assert 0.92 <= found.covered <= 0.98
+
+
+@pytest.mark.parametrize("effect", [0.0, MARGIN, 0.05])
+def test_an_interval_covers_the_truth_whenever_the_study_stopped(effect):
+    # More often than 95 of 100 where it stopped early: the level was not spent.
+    assert tally(looked, (effect,), 2000).covered >= 0.95 - 3 * (0.05 * 0.95 / 2000) ** 0.5
+
+
+def test_intervals_of_a_family_cover_at_least_as_often_as_one_alone():
+    assert tally(fixed, (0.0, 0.02, 0.05, -0.1), 800, failing=0.1).covered >= 0.94
+
+
+def test_power_rises_with_the_planted_difference():
+    shown = [tally(fixed, (effect,), 300, 0.01).shown for effect in (0.02, 0.05, 0.10)]
+    assert shown[0] <= 0.06
+    assert shown[0] < shown[1] < shown[2]
+    assert shown[2] >= 0.95
+
+
+def test_the_effect_is_found_without_bias():
+    rng = np.random.default_rng(4)
+    found = [compare(family(speeds(rng, (0.05,), 10, 0.02, 0.0))[0]).effect for _ in range(2000)]
+    assert np.mean(np.log1p(found)) == pytest.approx(0.05, abs=3 * np.std(found) / 2000**0.5)
+
+
+@pytest.mark.parametrize("blocks", [5, 10, 20])
+def test_p_values_are_uniform_where_there_is_no_difference(blocks):
+    rng = np.random.default_rng(blocks)
+    p_values = [compare(family(speeds(rng, (0.0,), blocks, 0.02, 0.0))[0]).p_value for _ in range(2000)]
+    assert stats.kstest(p_values, "uniform").pvalue > 0.01
+
+
+def test_looking_without_spending_would_have_shown_too_much():
+    """The test of the tests: the same studies, read at each look as if it were the only one."""
+    rng, runs, false = np.random.default_rng(9), 1000, 0
+    for _ in range(runs):
+        every = speeds(rng, (0.0,), 20, 0.02, 0.0)
+        found = [compare(family(every[:blocks])[0], Terms()).verdict for blocks in range(8, 21)]
+        false += any(verdict in DIFFERENT for verdict in found)
+    assert false / runs > 0.08
