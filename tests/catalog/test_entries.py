@@ -91,7 +91,7 @@ class TestEachEntry:
 
     def test_it_says_where_it_comes_from_and_which_version_is_there(self, file):
         entry = load_any(file)
-        assert entry.upstream
+        assert entry.upstream or entry.install.prony
         assert entry.licence
         assert not isinstance(entry.install, SystemInstall) or entry.install.version
 

@@ -13,7 +13,8 @@ from prony.model import Address, App, Interface, RoleRule, StopRule, Subject
 class Installed:
     def __init__(self, entry=None):
         programs = {name: f"/usr/bin/{name}" for name in (entry.install.programs if entry else {})}
-        self.places = {"python": "/env/bin/python", "bin": "/env/bin", "build": "/build", **programs}
+        own = {"python": "/env/bin/python", "bin": "/env/bin", "build": "/build", "prony": "/parts"}
+        self.places = {**own, **programs}
 
 
 def seat(app_dir="/apps/hello", port=8123, cpus=2, run_dir="/runs/1"):

@@ -9,13 +9,13 @@ from prony.catalog.launch import Seat, make_launch
 from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog
 from prony.model import Address, Interface, Subject
 
-YARDSTICKS = ("nginx-static", "node-http", "go-net-http", "rust-hyper", "java-httpserver")
+YARDSTICKS = ("nginx-static", "node-http", "go-net-http", "rust-hyper", "java-httpserver", "reference")
 
 
 class Installed:
     def __init__(self, entry):
         programs = {name: f"/usr/bin/{name}" for name in entry.install.programs}
-        self.places = {"build": "/build", **programs}
+        self.places = {"python": "/p", "build": "/build", "prony": "/parts", **programs}
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +88,8 @@ def test_java_sends_at_once_only_when_tuned(catalog):
     assert "-Dsun.net.httpserver.nodelay=false" in launch_of(catalog, "java-httpserver").command
     assert "-Dsun.net.httpserver.nodelay=true" in launch_of(catalog, "java-httpserver-tuned").command
     assert "-Xmx64m" in launch_of(catalog, "java-httpserver", heap_mb=64).command
+
+
+def test_the_reference_server_is_at_the_distance_of_a_remote_api_where_its_name_says_so(catalog):
+    assert launch_of(catalog, "reference").command[-1] == "0"
+    assert launch_of(catalog, "reference-100ms").command[-1] == "100"

@@ -15,11 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock as ThreadLock
 
+from prony.archive.database import prony_version
 from prony.catalog.child import Children
 from prony.catalog.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.interpreter import Interpreter, choose_interpreter, find_interpreter
 from prony.catalog.made import Making, NotMade, locked, make
+from prony.catalog.own_parts import own_parts
 from prony.catalog.programs import NOT_TOLD, find_programs, try_system
 from prony.catalog.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
 from prony.catalog.system import find_system, missing
@@ -114,6 +116,8 @@ class Builder:
             found = self._own(request, install, request.python)
         else:
             found = self._locked(request, install, on_build)
+        if install.prony and isinstance(found, Environment):
+            found = replace(found, prony=own_parts(self._user), version=prony_version())
         if isinstance(found, Unavailable) or install.version is None:
             return replace(found, programs=programs) if isinstance(found, Environment) else found
         tried = try_system(request.server, install, self._user, self._children)

@@ -68,10 +68,13 @@ def _known(entry: ProcessEntry) -> frozenset[str]:
 
 def _installed(entry: ProcessEntry) -> frozenset[str]:
     own = {"python", "bin"} if isinstance(entry.install, PythonInstall) else set()
+    own |= {"prony"} if isinstance(entry.install, PythonInstall) and entry.install.prony else set()
     return frozenset(own | entry.install.programs.keys())
 
 
-_RESERVED = PLACEHOLDERS | APP_PLACEHOLDERS | UPSTREAM_PLACEHOLDERS | {"python", "bin", "build", "source"}
+_RESERVED = (
+    PLACEHOLDERS | APP_PLACEHOLDERS | UPSTREAM_PLACEHOLDERS | {"python", "bin", "build", "prony", "source"}
+)
 
 
 def _install(entry: ProcessEntry) -> Iterator[Problem]:

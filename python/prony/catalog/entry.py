@@ -208,11 +208,12 @@ class PythonInstall(_Install):
     ``overrides`` take the place of what its packages ask for. ``imports`` are the modules that must be
     importable where a user's own environment is taken. ``version`` asks a program where the server is one.
     ``python``: the minor version of CPython that it needs, such as ``3.8``; absent: the one that environments
-    are built on.
+    are built on. ``prony``: whether it needs Prony's own compiled part.
     """
 
     kind: Literal["python"]
     python: PythonVersion | None = None
+    prony: Annotated[bool, Field(strict=True)] = False
     requirements: tuple[Line, ...]
     overrides: tuple[Line, ...] = ()
     imports: tuple[Line, ...] = ()

@@ -57,7 +57,7 @@ class Environment:
     not told. ``python`` is the interpreter and ``bin`` the folder of the programs of a virtual environment,
     null without one; ``packages`` maps normal names to versions, ``lock_digest`` is the SHA-256 of the lock
     (empty for a user's own environment). ``programs``: where the system's programs are, by their names in
-    the entry; ``build``: the folder with what was built.
+    the entry; ``build``: the folder with what was built; ``prony``: that with Prony's own compiled part.
     """
 
     key: str
@@ -69,11 +69,18 @@ class Environment:
     lock_digest: str = ""
     programs: Mapping[str, Path] = field(default_factory=dict)
     build: Path | None = None
+    prony: Path | None = None
 
     @property
     def places(self) -> Mapping[str, str]:
-        """What the placeholders of commands stand for: ``python``, ``bin``, ``build`` and the programs."""
-        own = {"python": self.python, "bin": self.bin, "build": self.build, **self.programs}
+        """What placeholders stand for: ``python``, ``bin``, ``build``, ``prony`` and the programs."""
+        own = {
+            "python": self.python,
+            "bin": self.bin,
+            "build": self.build,
+            "prony": self.prony,
+            **self.programs,
+        }
         return {name: str(path) for name, path in own.items() if path is not None}
 
     @property

@@ -197,7 +197,12 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     settings = resolved_settings(entry, subject, cpus)
     seat = Seat(Address(host, port), app_dir, ".", cpus)
     version = entry.install.python if isinstance(entry.install, PythonInstall) else None
-    places = {"python": f"python{version or ''}", "bin": "", **_shown_programs(entry, programs)}
+    places = {
+        "python": f"python{version or ''}",
+        "bin": "",
+        "prony": "prony",
+        **_shown_programs(entry, programs),
+    }
     values = {**settings, **places, **seat.values, **_target(entry, subject)}
     arguments = _arguments(entry.command, settings, values)
     program = arguments[0].removeprefix("/") if "{bin}" in str(entry.command[0]) else arguments[0]
