@@ -1,13 +1,10 @@
 import json
 import os
-import resource
 from pathlib import Path
 
-import pytest
-
-from prony.host import Cpu, available_cpus, fingerprint, preflight, visible_environment
+from prony.analysis.fingerprints import WHAT_MATTERS, comparable
+from prony.host import available_cpus, fingerprint, visible_environment
 from prony.host.environment import visible_parameters
-from prony.host.preflight import file_limit, listen_queue, ports, processors
 
 
 def test_the_fingerprint_is_json_and_each_item_is_a_value_or_a_reason() -> None:
@@ -30,14 +27,21 @@ def test_the_fingerprint_is_json_and_each_item_is_a_value_or_a_reason() -> None:
 
 def test_what_makes_archives_comparable_is_there() -> None:
     facts = fingerprint()
-    for section, name in (
-        ("cpu", "model"),
-        ("kernel", "release"),
-        ("cpu", "governor"),
-        ("cpu", "available"),
-        ("memory", "limit_bytes"),
-    ):
+    for section, name in WHAT_MATTERS.values():
         assert name in facts[section]
+    assert comparable(facts, json.loads(json.dumps(facts))) == ()
+
+
+def test_what_was_measured_by_force_is_marked() -> None:
+    assert fingerprint()["forced"] == []
+    assert fingerprint(forced=("ports: 10; wanted: 100",))["forced"] == ["ports: 10; wanted: 100"]
+
+
+def test_no_address_and_no_name_of_this_machine_is_kept() -> None:
+    shown = json.dumps({name: item for name, item in fingerprint().items() if name != "environment"})
+    assert f'"{os.uname().nodename}"' not in shown
+    for interface in Path("/sys/class/net").glob("*/address"):
+        assert interface.read_text().strip() not in shown or interface.parent.name == "lo"
 
 
 def test_values_of_the_environment_are_kept_only_when_known_to_be_harmless() -> None:
@@ -67,32 +71,3 @@ def test_hardware_threads_of_one_core_share_its_number(tmp_path: Path) -> None:
         (folder / "thread_siblings_list").write_text("0-63\n")
     assert {cpu.core for cpu in available_cpus(tmp_path)} == {0}
     assert len({cpu.core for cpu in available_cpus(tmp_path / "nothing")}) == len(os.sched_getaffinity(0))
-
-
-@pytest.mark.parametrize(
-    ("check", "level", "command"),
-    [
-        (file_limit(1000, 20_000), "ok", None),
-        (file_limit(1000, resource.RLIM_INFINITY), "ok", None),
-        (file_limit(20_000, 20_000), "fail", "sudo prlimit --pid $$ --nofile=20100:20100"),
-        (ports(1000, 32768, 60999), "ok", None),
-        (ports(20_000, 32768, 60999), "warn", 'sudo sysctl -w net.ipv4.ip_local_port_range="10000 65535"'),
-        (ports(40_000, 32768, 60999), "fail", 'sudo sysctl -w net.ipv4.ip_local_port_range="10000 65535"'),
-        (listen_queue("net/core/somaxconn", 1000, 4096), "ok", None),
-        (listen_queue("net/core/somaxconn", 1000, 128), "warn", "sudo sysctl -w net.core.somaxconn=1000"),
-        (listen_queue("net/core/somaxconn", 1000, None), "warn", None),
-        (processors([Cpu(0, 0), Cpu(1, 1)]), "ok", None),
-        (processors([Cpu(0, 0), Cpu(1, 0)]), "warn", None),
-        (processors([Cpu(0, 0)]), "fail", "prony ... --share-cpus"),
-    ],
-)
-def test_a_check_says_how_bad_it_is_and_what_mends_it(check: object, level: str, command: str | None) -> None:
-    assert (check.level, check.command) == (level, command)  # type: ignore[attr-defined]
-
-
-def test_preflight_names_each_check_once() -> None:
-    checks = preflight(1000)
-    names = [check.name for check in checks]
-    assert len(names) == len(set(names)) == 10
-    assert all(check.found and check.wanted for check in checks)
-    assert all(check.command is None for check in checks if check.level == "ok")

@@ -172,6 +172,17 @@ def test_a_run_is_interrupted_until_it_finishes_and_a_resumed_study_has_two(path
         assert [record.run_id for record in archive.trials()] == [2]
 
 
+def test_what_is_learnt_of_the_machine_at_the_end_joins_what_was_known_and_is_of_its_own_run(path):
+    create(path, plan_of(WORKLOAD), {"kernel_log": None, "cpu": 2}).close()
+    with resume(path, {"kernel_log": None, "cpu": 4}) as writer:
+        writer.add_to_fingerprint({"kernel_log": {"messages": []}})
+    with open_archive(path) as archive:
+        assert [run.fingerprint for run in archive.runs()] == [
+            {"kernel_log": None, "cpu": 2},
+            {"kernel_log": {"messages": []}, "cpu": 4},
+        ]
+
+
 def test_a_trial_of_an_unknown_cell_is_refused_and_leaves_nothing(path):
     with create(path, plan_of(WORKLOAD), {}) as writer:
         stray = build.trial(

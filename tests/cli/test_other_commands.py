@@ -32,7 +32,7 @@ def test_the_version_is_one_line(said):
 
 
 def test_a_fault_of_pronys_own_is_said_in_a_line_and_exits_with_4(said, monkeypatch):
-    def fail():
+    def fail(**_):
         raise ZeroDivisionError("seven by nothing")
 
     monkeypatch.setattr("prony.host.fingerprint", fail)

@@ -85,6 +85,17 @@ class ArchiveWriter:
                 "UPDATE run SET facts_json = ? WHERE run_id = ?", (codec.dump(facts), self.run_id)
             )
 
+    def add_to_fingerprint(self, facts: Json) -> None:
+        """Add what is learnt of the machine only when the run has ended, such as its kernel's log."""
+        with self._transaction():
+            (known,) = self._database.execute(
+                "SELECT fingerprint_json FROM run WHERE run_id = ?", (self.run_id,)
+            ).fetchone()
+            self._database.execute(
+                "UPDATE run SET fingerprint_json = ? WHERE run_id = ?",
+                (codec.dump({**codec.load_object(known), **facts}), self.run_id),
+            )
+
     def finish(self, status: RunStatus = RunStatus.FINISHED) -> None:
         """Say how the run ended."""
         with self._transaction():

@@ -25,9 +25,11 @@ def host(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show this machine's fingerprint and what will not fit, with the command that mends it."""
-    from prony.host import fingerprint, preflight
+    from prony.host import Demand, fingerprint, preflight
+    from prony.host.facts.activity import look
 
-    facts, checks = fingerprint(), preflight(connections)
+    seen = look()
+    facts, checks = fingerprint(seen=seen), preflight(Demand(connections), seen)
     if as_json:
         from dataclasses import asdict
 

@@ -6,18 +6,24 @@ Reads, never changes. Must not know subjects or plans.
 True
 """
 
+from prony.host.checks import HostCheck
 from prony.host.claim import claim_machine
 from prony.host.cpus import Cpu, available_cpus
+from prony.host.demand import Demand
 from prony.host.environment import visible_environment
 from prony.host.fingerprint import fingerprint
-from prony.host.preflight import HostCheck, preflight
+from prony.host.kernel_log import kernel_log_kept
+from prony.host.preflight import preflight, unfit
 
 __all__ = [
     "Cpu",
+    "Demand",
     "HostCheck",
     "available_cpus",
     "claim_machine",
     "fingerprint",
+    "kernel_log_kept",
     "preflight",
+    "unfit",
     "visible_environment",
 ]

@@ -1,110 +1,102 @@
 """Whether this machine is fit to measure now, and the command that mends what is not.
 
-Must not know how the checks are shown.
+Looks, and leaves the judgement to `prony.host.checks`. Must not know how the checks are shown.
 
->>> file_limit(connections=100, hard=50).level
-'fail'
+>>> preflight(Demand(connections=10))[0].name
+'CPUs'
 """
 
-import os
 import resource
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
-from prony.host.cpus import Cpu, available_cpus
-from prony.host.read import read_number, read_text
-from prony.units import format_bytes, format_count, format_percent
+from prony.host import checks
+from prony.host.checks import HostCheck
+from prony.host.cpus import available_cpus
+from prony.host.demand import Demand
+from prony.host.facts.activity import Activity, look
+from prony.host.facts.cgroups import cgroup
+from prony.host.facts.memory import memory
+from prony.host.facts.network import sockets
+from prony.host.read import Fact, read_number, read_text
 
-__all__ = ["HostCheck", "file_limit", "listen_queue", "ports", "preflight", "processors"]
+__all__ = ["preflight", "unfit"]
 
 _SYSTEM = Path("/proc/sys")
-# What a process has open beside its connections: libraries, logs, pipes.
-_SPARE_FILES = 100
-# Both ends of a connection on one machine: socket buffers at rest and under load, and the server's own state.
-_BYTES_PER_CONNECTION = 128 * 1024
-_LEAST_MEMORY_BYTES = 512 * 1024 * 1024
+_QUEUES = ("net/core/somaxconn", "net/ipv4/tcp_max_syn_backlog")
 # DIAGNOSES of a noisy neighbour: more than so much is not this machine's own time.
 _STEAL = 0.01
+_SOFT_IRQ = 0.05
 _OTHER_LOAD = 0.05
-_LOOK_S = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class HostCheck:
-    """One thing that a measurement needs of the machine. ``command`` mends it, null: nothing to mend."""
-
-    name: str
-    level: Literal["ok", "warn", "fail"]
-    found: str
-    wanted: str
-    command: str | None = None
-
-
-def preflight(connections: int = 1000, share_cpus: bool = False) -> list[HostCheck]:
-    """Return all checks, for so many connections. Takes a quarter of a second, to see what else runs."""
-    low, high = _port_range()
+def preflight(demand: Demand | None = None, seen: Activity | None = None) -> list[HostCheck]:
+    """Return all checks. ``seen`` null: a quarter of a second is spent to see what else runs."""
+    asked = demand or Demand()
+    now = seen or look()
     return [
-        processors(available_cpus(), share_cpus),
-        file_limit(connections, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
-        ports(connections, low, high),
-        *(listen_queue(name, connections, read_number(_SYSTEM / name)) for name in _QUEUES),
-        _time_wait(),
-        _governor(),
-        *_now(),
-        _memory(connections),
+        *_processors(asked),
+        *_files(asked),
+        *_network(asked),
+        *_space(asked, now),
+        *_quiet(now),
     ]
 
 
-_QUEUES = ("net/core/somaxconn", "net/ipv4/tcp_max_syn_backlog")
+def unfit(found: list[HostCheck]) -> tuple[str, ...]:
+    """Return in words why a measurement cannot be valid here; empty: it can.
+
+    >>> unfit([HostCheck("ports", "fail", "10", "100")])
+    ('ports: 10; wanted: 100',)
+    """
+    return tuple(check.in_words() for check in found if check.level == "fail")
 
 
-def processors(cpus: Sequence[Cpu], share: bool = False) -> HostCheck:
-    """Return whether server and generator can have CPUs of their own."""
-    cores = len({cpu.core for cpu in cpus})
-    found = f"{len(cpus)} CPUs on {cores} {'core' if cores == 1 else 'cores'}"
-    if len(cpus) < 2 and not share:
-        return HostCheck("CPUs", "fail", found, "2 or more", "prony ... --share-cpus")
-    level: Literal["ok", "warn"] = "ok" if cores >= 2 else "warn"
-    return HostCheck("CPUs", level, found, "2 cores or more: hardware threads of one core slow each other")
+def _processors(asked: Demand) -> Iterator[HostCheck]:
+    cpus = available_cpus()
+    yield checks.processors(cpus, asked.share_cpus)
+    quota = cgroup()["cpu_quota"]
+    yield checks.cpu_quota(quota if isinstance(quota, float) else None, len(cpus))
+    governors = sorted({_governor_of(cpu.number) for cpu in cpus})
+    yield checks.governor(governors)
 
 
-def file_limit(connections: int, hard: int) -> HostCheck:
-    """Return whether a process may have so many connections open."""
-    wanted = connections + _SPARE_FILES
-    enough = hard in (-1, resource.RLIM_INFINITY) or hard >= wanted
-    return HostCheck(
-        "open files",
-        "ok" if enough else "fail",
-        "unlimited" if hard in (-1, resource.RLIM_INFINITY) else format_count(hard),
-        f"{format_count(wanted)} or more",
-        None if enough else f"sudo prlimit --pid $$ --nofile={wanted}:{wanted}",
-    )
+def _governor_of(number: int) -> str:
+    return read_text(Path(f"/sys/devices/system/cpu/cpu{number}/cpufreq/scaling_governor")) or "none"
 
 
-def ports(connections: int, low: int, high: int) -> HostCheck:
-    """Return whether the generator finds a port for every connection, with as many again in TIME_WAIT."""
-    count = max(high - low + 1, 0)
-    level: Literal["ok", "warn", "fail"] = (
-        "fail" if count < connections else "warn" if count < 2 * connections else "ok"
-    )
-    command = None if level == "ok" else 'sudo sysctl -w net.ipv4.ip_local_port_range="10000 65535"'
-    return HostCheck(
-        "ports", level, f"{format_count(count)} ({low} to {high})", format_count(2 * connections), command
-    )
+def _files(asked: Demand) -> Iterator[HostCheck]:
+    hard = _hard(resource.RLIMIT_NOFILE)
+    yield checks.file_limit(asked.connections_per_thread, hard)
+    yield checks.server_files(dict(asked.connections_per_process) or {"a server": asked.connections}, hard)
+    yield checks.tasks(asked.processes, _most_processes())
 
 
-def listen_queue(setting: str, connections: int, found: int | None) -> HostCheck:
-    """Return whether all connections may arrive at once."""
-    name = setting.rpartition("/")[2]
-    if found is None:
-        return HostCheck(name, "warn", "not known", format_count(connections))
-    if found >= connections:
-        return HostCheck(name, "ok", format_count(found), format_count(connections))
-    command = f"sudo sysctl -w {setting.replace('/', '.')}={connections}"
-    return HostCheck(name, "warn", format_count(found), f"{format_count(connections)} or more", command)
+def _hard(kind: int) -> int | None:
+    limit = resource.getrlimit(kind)[1]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _most_processes() -> int | None:
+    """Return how many processes may be started, by the group and by the user's limit; null: no limit."""
+    own = cgroup()["pids_limit"]
+    limits = [own if isinstance(own, int) else None, _hard(resource.RLIMIT_NPROC)]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _network(asked: Demand) -> Iterator[HostCheck]:
+    low, high = _port_range()
+    count, reuse = max(high - low + 1, 0), read_number(_SYSTEM / "net/ipv4/tcp_tw_reuse")
+    yield checks.ports(asked.connections, low, high)
+    yield checks.turnover(asked.new_per_s, asked.connections, asked.load_s, count, reuse)
+    yield checks.time_wait_left(_time_wait(sockets()), count, asked.own_network)
+    for name in _QUEUES:
+        yield checks.listen_queue(name, asked.connections, read_number(_SYSTEM / name))
+    if asked.backlogs:
+        yield checks.backlogs(asked.backlogs, read_number(_SYSTEM / _QUEUES[0]))
+    table = (read_number(_SYSTEM / f"net/netfilter/nf_conntrack_{name}") for name in ("count", "max"))
+    yield checks.tracking(asked.connections, *table)
 
 
 def _port_range() -> tuple[int, int]:
@@ -112,58 +104,38 @@ def _port_range() -> tuple[int, int]:
     return (int(low), int(high)) if low.isdigit() and high.isdigit() else (32768, 60999)
 
 
-def _time_wait() -> HostCheck:
-    reuse = read_number(_SYSTEM / "net/ipv4/tcp_tw_reuse")
-    level: Literal["ok", "warn"] = "warn" if reuse == 0 else "ok"
-    command = "sudo sysctl -w net.ipv4.tcp_tw_reuse=2" if reuse == 0 else None
-    found = "not known" if reuse is None else str(reuse)
-    return HostCheck(
-        "tcp_tw_reuse", level, found, "1 or 2: else a server that closes uses up the ports", command
+def _time_wait(found: Fact) -> int | None:
+    count = found.get("TCP", {}).get("tw")
+    return count if isinstance(count, int) else None
+
+
+def _space(asked: Demand, seen: Activity) -> Iterator[HostCheck]:
+    facts = memory()
+    free, limit = facts["available_bytes"], facts["limit_bytes"]
+    known = [value for value in (free, limit) if isinstance(value, int)]
+    yield checks.free_memory(asked.connections, asked.memory_bytes, min(known, default=None))
+    sizes = (facts[name] for name in ("swap_bytes", "swap_free_bytes"))
+    yield checks.swap(*(size if isinstance(size, int) else None for size in sizes), seen.swapped_pages)
+    if asked.archive:
+        folder, size = asked.archive
+        yield checks.disk_space(size, _free_disk(folder), str(folder))
+
+
+def _free_disk(folder: Path) -> int | None:
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None
+
+
+def _quiet(seen: Activity) -> Iterator[HostCheck]:
+    names = ", ".join(f"{name} {100 * share:.0f} %" for name, share in seen.busiest.items())
+    load = checks.share_of_time("other load now", seen.cpu.get("busy"), _OTHER_LOAD, "top -o %CPU")
+    yield HostCheck(
+        load.name, load.level, f"{load.found} ({names})" if names else load.found, load.wanted, load.command
     )
-
-
-def _governor() -> HostCheck:
-    found = sorted({_governor_of(cpu.number) for cpu in available_cpus()})
-    fixed = all(governor in ("performance", "none") for governor in found)
-    command = None if fixed else "sudo cpupower frequency-set -g performance"
-    return HostCheck("governor", "ok" if fixed else "warn", ", ".join(found), "performance", command)
-
-
-def _governor_of(number: int) -> str:
-    return read_text(Path(f"/sys/devices/system/cpu/cpu{number}/cpufreq/scaling_governor")) or "none"
-
-
-def _now() -> tuple[HostCheck, HostCheck]:
-    before = _cpu_ticks()
-    time.sleep(_LOOK_S)
-    user, nice, system, idle, io_wait, irq, soft_irq, steal = (
-        after - earlier for after, earlier in zip(_cpu_ticks(), before, strict=True)
+    elsewhere = "measure on a machine of your own, or at another time"
+    yield checks.share_of_time("steal now", seen.cpu.get("steal"), _STEAL, elsewhere)
+    yield checks.share_of_time(
+        "softirq now", seen.cpu.get("soft_irq"), _SOFT_IRQ, "watch -d cat /proc/softirqs"
     )
-    busy = user + nice + system + irq + soft_irq
-    total = max(busy + idle + io_wait + steal, 1)
-    return (
-        _share("other load now", busy / total, _OTHER_LOAD, "top -o %CPU"),
-        _share("steal now", steal / total, _STEAL, "measure on a machine of your own, or at another time"),
-    )
-
-
-def _share(name: str, found: float, wanted: float, command: str) -> HostCheck:
-    fits = found <= wanted
-    most = f"{format_percent(wanted)} or less"
-    return HostCheck(name, "ok" if fits else "warn", format_percent(found), most, None if fits else command)
-
-
-def _cpu_ticks() -> tuple[int, ...]:
-    with Path("/proc/stat").open() as file:
-        return tuple(int(field) for field in file.readline().split()[1:9])
-
-
-def _memory(connections: int) -> HostCheck:
-    wanted = _LEAST_MEMORY_BYTES + connections * _BYTES_PER_CONNECTION
-    found = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    for line in (read_text(Path("/proc/meminfo")) or "").splitlines():
-        if line.startswith("MemAvailable:"):
-            found = int(line.split()[1]) * 1024
-    level: Literal["ok", "warn"] = "ok" if found >= wanted else "warn"
-    command = None if level == "ok" else "top -o %MEM"
-    return HostCheck("free memory", level, format_bytes(found), f"{format_bytes(wanted)} or more", command)

@@ -1,0 +1,283 @@
+"""One thing that a measurement needs of a machine, held against what the machine has.
+
+Pure: what was found is passed in. ``fail``: the measurement cannot be valid; ``warn``: it may be disturbed.
+
+>>> file_limit(connections=100, hard=50).level
+'fail'
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Literal
+
+from prony.host.cpus import Cpu
+from prony.units import format_bytes, format_count, format_percent
+
+__all__ = [
+    "HostCheck",
+    "backlogs",
+    "cpu_quota",
+    "disk_space",
+    "file_limit",
+    "free_memory",
+    "governor",
+    "kept_ports",
+    "listen_queue",
+    "ports",
+    "processors",
+    "server_files",
+    "share_of_time",
+    "swap",
+    "tasks",
+    "time_wait_left",
+    "tracking",
+    "turnover",
+]
+
+Level = Literal["ok", "warn", "fail"]
+
+# What a process has open beside its connections: libraries, logs, pipes.
+_SPARE_FILES = 100
+# Both ends of a connection: two sockets with their files, at rest; and with buffers under load and the
+# server's own state.
+_LEAST_BYTES_PER_CONNECTION = 16 * 1024
+_BYTES_PER_CONNECTION = 128 * 1024
+# Prony, the generator and a small server; and with room for a larger one.
+_LEAST_MEMORY_BYTES = 256 * 1024**2
+_MEMORY_BYTES = 512 * 1024**2
+# Linux, TCP_TIMEWAIT_LEN (include/net/tcp.h); tcp_tw_reuse takes a port back after a second (ip-sysctl.rst).
+_TIME_WAIT_S = 60.0
+_REUSE_AFTER_S = 1.0
+# Prony, the generator and its threads, supervisors.
+_SPARE_TASKS = 64
+_WIDER_RANGE = 'sudo sysctl -w net.ipv4.ip_local_port_range="10000 65535"'
+
+
+@dataclass(frozen=True, slots=True)
+class HostCheck:
+    """One thing that a measurement needs of the machine. ``command`` mends it, null: nothing to mend."""
+
+    name: str
+    level: Level
+    found: str
+    wanted: str
+    command: str | None = None
+
+    def in_words(self) -> str:
+        """Return what was found, what was wanted, and what mends it."""
+        mend = f"  ({self.command})" if self.command else ""
+        return f"{self.name}: {self.found}; wanted: {self.wanted}{mend}"
+
+
+def _check(name: str, level: Level, found: str, wanted: str, command: str | None = None) -> HostCheck:
+    """Return a check; one that is ok needs nothing mended."""
+    return HostCheck(name, level, found, wanted, None if level == "ok" else command)
+
+
+# --- CPUs -------------------------------------------------------------------------------------------------
+
+
+def processors(cpus: Sequence[Cpu], share: bool = False) -> HostCheck:
+    """Return whether server and generator can have CPUs of their own."""
+    cores = len({cpu.core for cpu in cpus})
+    found = f"{len(cpus)} CPUs on {cores} {'core' if cores == 1 else 'cores'}"
+    if len(cpus) < 2 and not share:
+        return HostCheck("CPUs", "fail", found, "2 or more", "prony ... --share-cpus")
+    level: Level = "ok" if cores >= 2 else "warn"
+    # Hardware threads of one core slow each other.
+    return HostCheck("CPUs", level, found, "2 cores or more")
+
+
+def cpu_quota(quota: float | None, cpus: int) -> HostCheck:
+    """Return whether the group that Prony was started in lets it use all of its CPUs.
+
+    Below two, server and generator are stopped in every period: both figures are the quota's.
+    """
+    found = "none" if quota is None else f"{quota:g} of {cpus} CPUs"
+    level: Level = "ok" if quota is None or quota >= cpus else "warn" if quota >= 2 else "fail"
+    return _check(
+        "CPU quota", level, found, "none", "start the container with --cpuset-cpus instead of --cpus"
+    )
+
+
+def governor(found: Sequence[str]) -> HostCheck:
+    """Return whether the CPUs keep their clock. ``found``: each governor; ``none`` where there is none."""
+    level: Level = "ok" if all(name in ("performance", "none") for name in found) else "warn"
+    return _check(
+        "governor", level, ", ".join(found), "performance", "sudo cpupower frequency-set -g performance"
+    )
+
+
+def share_of_time(name: str, found: float | None, most: float, command: str) -> HostCheck:
+    """Return whether something takes no more than so much of the CPUs' time."""
+    wanted = f"{format_percent(most)} or less"
+    if found is None:
+        return HostCheck(name, "warn", "not known", wanted)
+    return _check(name, "ok" if found <= most else "warn", format_percent(found), wanted, command)
+
+
+# --- files and processes ----------------------------------------------------------------------------------
+
+
+def file_limit(connections: int, hard: int | None, name: str = "open files") -> HostCheck:
+    """Return whether a table of descriptors holds so many connections; ``hard`` null: no limit.
+
+    The generator's threads have a table each where one for all is too small.
+    """
+    wanted = connections + _SPARE_FILES
+    return _check(
+        name,
+        "ok" if hard is None or hard >= wanted else "fail",
+        "unlimited" if hard is None else format_count(hard),
+        f"{format_count(wanted)} or more",
+        f"sudo prlimit --pid $$ --nofile={wanted}:{wanted}",
+    )
+
+
+def server_files(needs: Mapping[str, int], hard: int | None) -> HostCheck:
+    """Return whether each subject's processes hold their part of the connections; ``needs``: by subject."""
+    name, most = max(needs.items(), key=lambda item: item[1])
+    check = file_limit(most, hard, "open files of a server")
+    return check if check.level == "ok" else _with_wanted(check, f"{check.wanted}, for {name}")
+
+
+def _with_wanted(check: HostCheck, wanted: str) -> HostCheck:
+    return HostCheck(check.name, check.level, check.found, wanted, check.command)
+
+
+def tasks(wanted: int, most: int | None) -> HostCheck:
+    """Return whether so many processes may be started; ``most`` null: no limit."""
+    wanted += _SPARE_TASKS
+    level: Level = "ok" if most is None or most >= wanted else "fail"
+    found = "unlimited" if most is None else format_count(most)
+    return _check("processes", level, found, f"{format_count(wanted)} or more", f"ulimit -u {wanted}")
+
+
+# --- the network ------------------------------------------------------------------------------------------
+
+
+def ports(connections: int, low: int, high: int) -> HostCheck:
+    """Return whether the generator finds a port for every connection, with as many again in TIME_WAIT."""
+    count = max(high - low + 1, 0)
+    level: Level = "fail" if count < connections else "warn" if count < 2 * connections else "ok"
+    found = f"{format_count(count)} ({low} to {high})"
+    return _check("ports", level, found, format_count(2 * connections), _WIDER_RANGE)
+
+
+def kept_ports(new_per_s: float, connections: int, load_s: float, reuse: bool) -> int:
+    """Return how many ports connections take that are opened anew, with those in TIME_WAIT.
+
+    *Definition*: connections + rate x min(load, the time for which a port is kept). *Assumptions*: the
+    generator's side closes, or holds the port for as long.
+
+    >>> kept_ports(1000, 100, 30, reuse=False), kept_ports(1000, 100, 30, reuse=True)
+    (30100, 1100)
+    """
+    held_s = min(load_s, _REUSE_AFTER_S if reuse else _TIME_WAIT_S)
+    return connections + ceil(new_per_s * held_s)
+
+
+def turnover(
+    new_per_s: float | None, connections: int, load_s: float, count: int, reuse: int | None
+) -> HostCheck:
+    """Return whether ports come back as fast as connections are opened.
+
+    ``new_per_s`` 0: all are kept; null: not known before the load. ``reuse``: tcp_tw_reuse, null: not known.
+    ``count``: how many ports there are.
+    """
+    name = "ports in TIME_WAIT"
+    back = bool(reuse)
+    command = _WIDER_RANGE if back else "sudo sysctl -w net.ipv4.tcp_tw_reuse=2"
+    after = f"free again after {_REUSE_AFTER_S if back else _TIME_WAIT_S:g} s"
+    if new_per_s is None:
+        steady = f"{format_count(count / (_REUSE_AFTER_S if back else _TIME_WAIT_S))} connections a second"
+        return _check(name, "ok" if back else "warn", f"{after}: {steady}", "tcp_tw_reuse 1 or 2", command)
+    if new_per_s == 0:
+        # A server that closes by itself uses up the ports too.
+        level: Level = "warn" if reuse == 0 else "ok"
+        return _check(name, level, after, "tcp_tw_reuse 1 or 2", command)
+    needed = kept_ports(new_per_s, connections, load_s, back)
+    level = "ok" if needed <= count else "fail"
+    return _check(name, level, f"{format_count(count)}, {after}", format_count(needed), command)
+
+
+def time_wait_left(found: int | None, count: int, own_network: bool) -> HostCheck:
+    """Return whether an earlier measurement has left connections on the network that this one would use."""
+    name, wanted = "left in TIME_WAIT", f"{format_count(count // 10)} or less"
+    if own_network:
+        return HostCheck(name, "ok", "a network of its own", wanted)
+    if found is None:
+        return HostCheck(name, "warn", "not known", wanted)
+    level: Level = "ok" if found <= count // 10 else "warn"
+    return _check(name, level, format_count(found), wanted, "sleep 60")
+
+
+def listen_queue(setting: str, connections: int, found: int | None) -> HostCheck:
+    """Return whether all connections may arrive at once."""
+    name = setting.rpartition("/")[2]
+    if found is None:
+        return HostCheck(name, "warn", "not known", format_count(connections))
+    command = f"sudo sysctl -w {setting.replace('/', '.')}={connections}"
+    level: Level = "ok" if found >= connections else "warn"
+    more = "" if level == "ok" else " or more"
+    return _check(name, level, format_count(found), f"{format_count(connections)}{more}", command)
+
+
+def backlogs(wanted: Mapping[str, int], somaxconn: int | None) -> HostCheck:
+    """Return whether the kernel gives each subject the queue it asks for: it shortens them silently."""
+    name = "servers' backlogs"
+    most = max(wanted.values(), default=0)
+    if somaxconn is None:
+        return HostCheck(name, "warn", "not known", format_count(most))
+    cut = [
+        f"{subject} asks for {format_count(asked)}" for subject, asked in wanted.items() if asked > somaxconn
+    ]
+    found = f"at most {format_count(somaxconn)}"
+    if not cut:
+        return HostCheck(name, "ok", found, format_count(most))
+    return HostCheck(name, "warn", found, ", ".join(cut), f"sudo sysctl -w net.core.somaxconn={most}")
+
+
+def tracking(connections: int, count: int | None, most: int | None) -> HostCheck:
+    """Return whether the firewall's table has room; null: it is not in use, or not told."""
+    name, wanted = "connection tracking", f"{format_count(2 * connections)} free"
+    if count is None or most is None:
+        return HostCheck(name, "ok", "not in use", wanted)
+    free = most - count
+    command = f"sudo sysctl -w net.netfilter.nf_conntrack_max={count + 2 * connections}"
+    level: Level = "ok" if free >= 2 * connections else "warn"
+    return _check(name, level, f"{format_count(free)} free", wanted, command)
+
+
+# --- memory and disk --------------------------------------------------------------------------------------
+
+
+def free_memory(connections: int, limit: int | None, found: int | None) -> HostCheck:
+    """Return whether connections and server find memory. ``limit``: the server's own, which it may use up."""
+    wanted = (limit or 0) + _MEMORY_BYTES + connections * _BYTES_PER_CONNECTION
+    least = (limit or 0) + _LEAST_MEMORY_BYTES + connections * _LEAST_BYTES_PER_CONNECTION
+    text = f"{format_bytes(wanted)} or more"
+    if found is None:
+        return HostCheck("free memory", "warn", "not known", text)
+    level: Level = "ok" if found >= wanted else "warn" if found >= least else "fail"
+    return _check("free memory", level, format_bytes(found), text, "top -o %MEM")
+
+
+def swap(total: int | None, free: int | None, moved_pages: int | None) -> HostCheck:
+    """Return whether memory is kept where it is fast. ``moved_pages``: to and from swap meanwhile."""
+    if total is None or free is None:
+        return HostCheck("swap", "warn", "not known", "none in use")
+    found = f"{format_bytes(total - free)} in use" if total > free else "none in use"
+    found += f", {format_count(moved_pages)} pages moved just now" if moved_pages else ""
+    return _check("swap", "warn" if total > free else "ok", found, "none in use", "sudo swapoff -a")
+
+
+def disk_space(wanted: int, found: int | None, folder: str) -> HostCheck:
+    """Return whether the archive fits."""
+    text = f"{format_bytes(wanted)} in `{folder}`"
+    if found is None:
+        return HostCheck("disk space", "warn", "not known", text)
+    return _check(
+        "disk space", "ok" if found >= wanted else "fail", format_bytes(found), text, "prony clean --all"
+    )

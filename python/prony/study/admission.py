@@ -1,0 +1,139 @@
+"""Whether a study may begin on this machine: what it asks for, held against what there is.
+
+Must not know how a study is run.
+
+>>> expected_bytes(trials=10, load_s=10.0, processes=4)
+860160
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import ceil
+
+from prony.catalog.launch import declared_facts
+from prony.catalog.loader import Catalog
+from prony.errors import HostError
+from prony.host import Demand, preflight, unfit
+from prony.model import (
+    ClosedLoop,
+    CountStop,
+    DurationStop,
+    OpenLoop,
+    Placement,
+    Plan,
+    Subject,
+    Workload,
+)
+from prony.sandbox import SandboxFacts
+from prony.study.base import Study, StudyListener
+
+__all__ = ["admit", "demand_of", "expected_bytes"]
+
+# Of an archive: histograms, counters and the log of a trial; a second of its series; a process in a second,
+# sampled twice.
+_BYTES_PER_TRIAL = 64 * 1024
+_BYTES_PER_SECOND = 1024
+_BYTES_PER_PROCESS = 256
+# Of a load with a fixed number of requests nobody knows the length: that of a usual one.
+_COUNTED_S = 60.0
+
+
+def admit(
+    study: Study, placement: Placement, facts: SandboxFacts, listener: StudyListener
+) -> tuple[str, ...]:
+    """Tell what may disturb the study, and return for which reasons it cannot be valid and runs by force.
+
+    *Errors*: HostError when it cannot be valid and is not forced.
+    """
+    asked = demand_of(study.plan, study.catalog, placement)
+    size = expected_bytes(len(study.plan.cells) * study.plan.blocks, asked.load_s, asked.processes)
+    own_network = facts.network == "own namespace"
+    found = preflight(replace(asked, own_network=own_network, archive=(study.out.parent, size)))
+    reasons = unfit(found)
+    if reasons and not study.force:
+        raise HostError(
+            "\n".join(["this study cannot be valid on this machine:", *(f"  {one}" for one in reasons)]),
+            hint="mend it with the commands above, or measure all the same with --force: the archive says so",
+        )
+    for check in found:
+        if check.level != "ok":
+            listener.notice(check.in_words())
+    return reasons
+
+
+def demand_of(plan: Plan, catalog: Catalog, placement: Placement) -> Demand:
+    """Return the most that any trial of the plan asks for."""
+    first, subjects, cpus = plan.cells[0], plan.subjects(), len(placement.server_cpus)
+    return Demand(
+        connections=max(cell.workload.loop.connections for cell in plan.cells),
+        engine_threads=first.engine.threads,
+        share_cpus=first.sandbox.share_cpus,
+        connections_per_process=_held(plan, catalog, cpus),
+        new_per_s=_new_per_s(plan),
+        load_s=max(_load_s(cell.workload) for cell in plan.cells),
+        backlogs=dict(_backlogs(catalog, subjects, cpus)),
+        processes=max(sum(_processes(catalog, subject, cpus).values()) for subject in subjects),
+        memory_bytes=first.sandbox.memory_bytes,
+        own_network=first.sandbox.network == "isolated",
+    )
+
+
+def expected_bytes(trials: int, load_s: float, processes: int) -> int:
+    """Return about how large an archive gets."""
+    each_s = _BYTES_PER_SECOND + _BYTES_PER_PROCESS * processes
+    return trials * (_BYTES_PER_TRIAL + round(load_s * each_s))
+
+
+def _load_s(workload: Workload) -> float:
+    match workload.stop:
+        case DurationStop(duration_ns):
+            return (workload.warmup_ns + duration_ns) / 1e9
+        case CountStop():
+            return _COUNTED_S
+
+
+def _new_per_s(plan: Plan) -> float | None:
+    """Return the connections opened a second by the cell that opens most; null: as the server goes."""
+    rates: list[float] = []
+    for cell in plan.cells:
+        if cell.workload.request.keep_alive:
+            continue
+        match cell.workload.loop:
+            case ClosedLoop():
+                return None
+            case OpenLoop(rate_per_s):
+                rates.append(rate_per_s)
+    return max(rates, default=0.0)
+
+
+def _processes(catalog: Catalog, subject: Subject, cpus: int) -> dict[str, int]:
+    """Return how many processes server and frontend have under their settings, by what they are."""
+    found = {"server": declared_facts(catalog.server(subject.server), subject, cpus).processes}
+    if subject.frontend is not None:
+        entry = catalog.frontends[subject.frontend.entry]
+        found["frontend"] = declared_facts(entry, subject.frontend, cpus).processes
+    return found
+
+
+def _held(plan: Plan, catalog: Catalog, cpus: int) -> dict[str, int]:
+    """Return the connections that one process of each subject holds where they spread evenly."""
+    found: dict[str, int] = {}
+    for cell in plan.cells:
+        name = cell.subject.name
+        held = _held_by_one(cell.workload.loop.connections, _processes(catalog, cell.subject, cpus))
+        found[name] = max(held, found.get(name, 0))
+    return found
+
+
+def _held_by_one(connections: int, processes: Mapping[str, int]) -> int:
+    # A frontend has a connection to the server for each of its own.
+    if "frontend" in processes:
+        return ceil(2 * connections / processes["frontend"])
+    return ceil(connections / processes["server"])
+
+
+def _backlogs(catalog: Catalog, subjects: tuple[Subject, ...], cpus: int) -> Iterator[tuple[str, int]]:
+    for subject in subjects:
+        asked = declared_facts(catalog.server(subject.server), subject, cpus).backlog
+        if asked is not None:
+            yield subject.name, asked
