@@ -46,10 +46,14 @@ from prony.model import (
 )
 from prony.runas import RunAs
 from prony.sandbox import EngineSeat, RunningSubject, Sandbox, SandboxFacts, StopReport, open_sandbox
+from prony.sandbox.available import look
 from prony.sandbox.cgroup.base import Counters
+from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
+from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.identity import Identity, boot_id
-from prony.sandbox.journal import Run, clear_remains, open_run
+from prony.sandbox.journal import Run, open_run
 from prony.sandbox.placement import place
+from prony.sandbox.remains import clear_and_tell
 from prony.study import StudyListener
 from prony.trial import Position, Task, run_trial
 
@@ -180,7 +184,10 @@ def check_servers(  # noqa: PLR0913 - what a user may say of a check
     Prony measures here; UsageError for an app that a server cannot serve.
     """
     with claim_machine():
-        yield from _check_servers(catalog, names, user, listener, app, share_cpus)
+        clear_and_tell(user, listener.notice)
+        sandbox = choose(Wish(choice=SandboxChoice(share_cpus=share_cpus)), look(STRONGEST_FIRST)).choice
+        with open_groups(sandbox) as groups:
+            yield from _check_servers(catalog, names, user, listener, app, sandbox, groups)
 
 
 def _check_servers(  # noqa: PLR0913, PLR0917 - as check_servers
@@ -189,20 +196,19 @@ def _check_servers(  # noqa: PLR0913, PLR0917 - as check_servers
     user: RunAs,
     listener: CheckListener,
     app: str,
-    share_cpus: bool,
+    sandbox: SandboxChoice,
+    groups: Groups | None,
 ) -> Iterator[ServerCheck]:
-    for remains in clear_remains(user):
-        if remains.processes_ended:
-            listener.notice(f"ended {remains.processes_ended} processes that run {remains.run} had left")
     served = catalog.app(app)
-    cells = tuple(_cells(catalog, names, served, SandboxChoice(share_cpus=share_cpus)))
-    placement = place(available_cpus(), share_cpus, EngineChoice().threads)
+    cells = tuple(_cells(catalog, names, served, sandbox))
+    placement = place(available_cpus(), sandbox.share_cpus, EngineChoice().threads)
     needs = {cell.id: needs_of(catalog, cell.subject, user) for cell in cells}
     requests = {one.key: one for need in needs.values() for one in need.all()}
     found = prepare(tuple(requests.values()), user, listener.environment, jobs=max(2, len(available_cpus())))
     listener.planned(sum(unavailable(need, found) is None for need in needs.values()))
     with open_run(user) as run:
-        bench = _Bench(catalog, user, run, materialise_app(served, user), found, placement, listener)
+        app_folder = materialise_app(served, user)
+        bench = _Bench(catalog, user, run, app_folder, found, placement, listener, groups)
         for cell in cells:
             yield bench.check(cell, needs[cell.id])
 
@@ -254,6 +260,7 @@ class _Bench:
     environments: Mapping[str, Environment | Unavailable]
     placement: Placement
     listener: CheckListener
+    groups: Groups | None
 
     def check(self, cell: Cell, needs: Needs) -> ServerCheck:
         subject = cell.subject
@@ -266,7 +273,8 @@ class _Bench:
         environment = self.environments[needs.server.key]
         if isinstance(environment, Environment):
             found = replace(found, version=environment.version, interpreter=environment.interpreter)
-        sandbox = _Watched(open_sandbox(cell.sandbox, self.user, self.run.folder / f"check-{cell.id}"))
+        folder = self.run.folder / f"check-{cell.id}"
+        sandbox = _Watched(open_sandbox(cell.sandbox, self.user, folder, self.groups))
         self.listener.trial_started(cell, 0, 1)
         try:
             task = self._task(cell, needs, sandbox)

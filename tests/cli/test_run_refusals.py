@@ -464,8 +464,11 @@ def test_a_command_cannot_take_a_name_of_the_catalogue(refused, name):
         ),
         (["--app", "helo", "--servers", "wsgiref"], "did you mean `hello`"),
         (["--app", "none.psgi", "--servers", "starman"], "there is no such file"),
-        (["--app", "hello", "--memory", "1G"], "`--memory`: is a limit of control groups"),
-        (["--app", "hello", "--sandbox", "cgroup", "--memory", "much"], "`--memory much`: expected a number"),
+        (
+            ["--app", "hello", "--sandbox", "process", "--memory", "1G"],
+            "`--memory 1G`: the sandbox `process` holds no limits",
+        ),
+        (["--app", "hello", "--memory", "much"], "`--memory much`: expected a number"),
     ],
 )
 def test_what_would_change_nothing_or_is_not_there_is_refused(refused, arguments, words):

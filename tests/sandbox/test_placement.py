@@ -1,9 +1,11 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prony.errors import HostError
 from prony.host import Cpu
-from prony.model import Placement
-from prony.sandbox.placement import place
+from prony.model import Placement, SandboxChoice
+from prony.sandbox.placement import place, place_in
 
 
 @pytest.mark.parametrize(
@@ -45,3 +47,46 @@ def test_one_cpu_is_refused_unless_it_may_be_shared() -> None:
 
 def test_cpus_that_may_be_shared_belong_to_both() -> None:
     assert place([Cpu(0, 0), Cpu(1, 1)], share=True) == Placement((0, 1), (0, 1), shared=True)
+
+
+@pytest.mark.parametrize(
+    ("cores", "quota", "server", "generator"),
+    [
+        ([0, 1, 2, 3, 4, 5, 6, 7], 2.0, (0, 1), (4, 5, 6, 7)),
+        ([0, 0, 2, 2, 4, 4, 6, 6], 2.0, (0, 2), (4, 5, 6, 7)),
+        ([0, 1, 2, 3, 0, 1, 2, 3], 3.0, (0, 1, 4), (2, 3, 6, 7)),
+        ([0, 1, 2, 3], 0.5, (0,), (2, 3)),
+        ([0, 1, 2, 3], 1.5, (0, 1), (2, 3)),
+        ([0, 1], 2.0, (0,), (1,)),
+    ],
+    ids=[
+        "two of eight: two",
+        "two of four cores with two threads each: a core each",
+        "three of two cores: the second thread of one too",
+        "half a CPU: one",
+        "one and a half: two",
+        "two CPUs: half of them, whatever was asked for",
+    ],
+)
+def test_a_limit_of_cpus_bounds_how_many_the_server_gets(
+    cores: list[int], quota: float, server: tuple[int, ...], generator: tuple[int, ...]
+) -> None:
+    cpus = [Cpu(number, core) for number, core in enumerate(cores)]
+    assert place_in(SandboxChoice(cpu_quota=quota), cpus) == Placement(server, generator)
+
+
+@given(
+    st.lists(st.integers(0, 7), min_size=2, max_size=32),
+    st.integers(1, 4),
+    st.none() | st.floats(0.1, 40),
+)
+def test_server_and_generator_share_no_cpu_and_no_core_if_there_are_two(
+    cores: list[int], threads: int, quota: float | None
+) -> None:
+    cpus = [Cpu(number, core) for number, core in enumerate(cores)]
+    placement = place_in(SandboxChoice(cpu_quota=quota), cpus, threads)
+    server, generator = set(placement.server_cpus), set(placement.generator_cpus)
+    assert server and generator and not placement.shared
+    assert not server & generator
+    if len(set(cores)) > 1:
+        assert not {cores[cpu] for cpu in server} & {cores[cpu] for cpu in generator}

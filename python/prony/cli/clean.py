@@ -27,6 +27,7 @@ def clean(
     from prony.catalog.cache import cache_items, remove
     from prony.runas import resolve_user
     from prony.sandbox.journal import clear_remains
+    from prony.sandbox.remains import clear_groups
     from prony.units import format_bytes
 
     user = resolve_user(run_as)
@@ -37,6 +38,8 @@ def clean(
             else f"{remains.processes_ended} processes ended, folder removed"
         )
         typer.echo(f"run {remains.run}: {kept}")
+    for told in clear_groups():
+        typer.echo(told)
     freed = 0
     for item in cache_items(user.cache) if everything else ():
         if item.kind != "run" and remove(item):

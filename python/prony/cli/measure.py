@@ -67,10 +67,10 @@ def placement_of(plan: "Plan") -> "Placement":
     *Errors*: HostError when there are too few.
     """
     from prony.host import available_cpus
-    from prony.sandbox.placement import place
+    from prony.sandbox.placement import place_in
 
     first = plan.cells[0]
-    return place(available_cpus(), first.sandbox.share_cpus, first.engine.threads)
+    return place_in(first.sandbox, available_cpus(), first.engine.threads)
 
 
 def measure(task: "Study", ending: Ending) -> int:
@@ -171,5 +171,8 @@ def dry_run(task: "Study") -> None:
         typer.echo(f"{cell.subject.name}: {cell.workload.describe()}, {request.method} {request.path}")
         typer.echo(textwrap.indent(command, "    "))
     server, generator = _cpus(placement.server_cpus), _cpus(placement.generator_cpus)
-    typer.echo(f"\nserver on {server}, generator on {generator}")
+    kind = plan.cells[0].sandbox.kind
+    typer.echo(f"\nserver on {server}, generator on {generator}, sandbox {kind}")
+    for reason in task.sandbox.reasons:
+        typer.echo(reason)
     typer.echo(f"{_extent(plan)}, into {task.out}")

@@ -3,8 +3,6 @@
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +14,6 @@ from prony.cli.options import (
     MAX_SEED,
     MAX_THREADS,
     body_of,
-    bytes_of,
     check_output,
     connections_of,
     duration_of,
@@ -27,12 +24,13 @@ from prony.cli.options import (
     wait_of,
 )
 from prony.cli.own_app import OwnApp, plan_of_app, variables
+from prony.cli.sandbox_options import Network, SandboxKind, SandboxOptions, chosen_sandbox
 from prony.errors import ExitCode, UsageError
 from prony.model import Arrivals, Interface
 
 if TYPE_CHECKING:
     from prony.catalog.loader import Catalog
-    from prony.model import Plan, Request, SandboxChoice
+    from prony.model import Plan, Request
     from prony.plan import PlanOptions, StudyDocument
     from prony.runas import RunAs
 
@@ -64,20 +62,6 @@ Examples:
 MAX_BLOCKS = 100_000
 DEFAULT_SERVERS = "gunicorn,waitress,uwsgi"
 Panel = "Your own app"
-
-
-class Network(StrEnum):
-    """Where a server's sockets are."""
-
-    ISOLATED = "isolated"
-    HOST = "host"
-
-
-class SandboxKind(StrEnum):
-    """How subjects are kept apart and limited."""
-
-    PROCESS = "process"
-    CGROUP = "cgroup"
 
 
 def run(
@@ -161,18 +145,19 @@ def run(
         Network | None, typer.Option(help="The server's network (a study: isolated; your own app: host).")
     ] = None,
     sandbox: Annotated[
-        SandboxKind, typer.Option(help="process: CPUs by affinity; cgroup: control groups, with limits.")
-    ] = SandboxKind.PROCESS,
+        SandboxKind,
+        typer.Option(
+            help="process: CPUs by affinity; cgroup: control groups; auto: the strongest of them here."
+        ),
+    ] = SandboxKind.AUTO,
     cpu_quota: Annotated[
         float | None,
-        typer.Option("--cpus", min=0.01, help="The server's CPU quota, such as 0.5 (--sandbox cgroup)."),
+        typer.Option("--cpus", min=0.01, help="The server's limit of CPUs, such as 0.5 or 2."),
     ] = None,
-    memory: Annotated[
-        str | None, typer.Option(help="The server's memory limit, such as 512M (--sandbox cgroup).")
-    ] = None,
+    memory: Annotated[str | None, typer.Option(help="The server's limit of memory, such as 512M.")] = None,
     pids: Annotated[
         int | None,
-        typer.Option(min=1, help="The server's limit of processes and threads (--sandbox cgroup)."),
+        typer.Option(min=1, help="The server's limit of processes and threads."),
     ] = None,
     run_as: Annotated[
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
@@ -190,6 +175,12 @@ def run(
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Fail (3) when a subject is unavailable or a trial does not count."),
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Measure although this machine cannot give valid figures; the archive says so."
+        ),
     ] = False,
     show_only: Annotated[
         bool, typer.Option("--dry-run", help="Print cells, commands and time, and start nothing.")
@@ -209,21 +200,17 @@ def run(
     known = load_catalog(tuple(catalog or ()))
     if app in known.apps and not commands:
         refuse_options_of_own_app(typed, str(app))
+    chosen = chosen_sandbox(
+        SandboxOptions(sandbox, net, cpu_quota, memory, pids, share_cpus, run_as),
+        own_app=study is None and (bool(commands) or app not in known.apps),
+    )
     options = PlanOptions(
         profile=profile,
         only=only,
         blocks=repeats,
         seed=seed,
         engine=EngineChoice(threads=engine_threads),
-        sandbox=_limited(
-            _sandbox(
-                net, share_cpus, run_as, own_app=study is None and (bool(commands) or app not in known.apps)
-            ),
-            sandbox,
-            cpu_quota,
-            memory,
-            pids,
-        ),
+        sandbox=chosen.choice,
         settings=settings_of(settings or ()),
     )
     if study is not None:
@@ -257,7 +244,7 @@ def run(
             raise UsageError(f"`{option} {file}`: there is no such file")
     if python is not None:
         _check_readable(python, user)
-    task = Study(plan, known, user, _archive(plan, out), requirements, python)
+    task = Study(plan, known, user, _archive(plan, out), requirements, python, sandbox=chosen, force=force)
     if show_only:
         dry_run(task)
         return ExitCode.DONE
@@ -306,36 +293,6 @@ def _check_names(study: str, document: "StudyDocument", known: "Catalog") -> Non
 
 
 # --- options ----------------------------------------------------------------------------------------------
-
-
-def _sandbox(net: Network | None, share_cpus: bool, run_as: str | None, own_app: bool) -> "SandboxChoice":
-    from prony.model import SandboxChoice
-
-    # A user's app may need a database on the loopback: it is never taken away unasked.
-    chosen = net or (Network.HOST if own_app else Network.ISOLATED)
-    return SandboxChoice(network=chosen.value, share_cpus=share_cpus, run_as=run_as)
-
-
-def _limited(
-    choice: "SandboxChoice", kind: SandboxKind, cpu_quota: float | None, memory: str | None, pids: int | None
-) -> "SandboxChoice":
-    """Return the choice with the server's limits.
-
-    *Errors*: UsageError for limits without control groups, or a memory that is none.
-    """
-    given = {"--cpus": cpu_quota, "--memory": memory, "--pids": pids}
-    named = [option for option, value in given.items() if value is not None]
-    if kind is SandboxKind.PROCESS and named:
-        raise UsageError(
-            f"`{named[0]}`: is a limit of control groups", hint=f"add --sandbox cgroup to {named[0]}"
-        )
-    return replace(
-        choice,
-        kind=kind.value,
-        cpu_quota=cpu_quota,
-        memory_bytes=optional(bytes_of, "--memory", memory),
-        pids=pids,
-    )
 
 
 def _request(

@@ -50,7 +50,8 @@ class StopReport:
 class SandboxFacts:
     """What keeps subjects apart on this machine. ``missing`` names what does not, with its reason.
 
-    ``limits``: how far each limit of a control group holds here, and what showed it.
+    ``kind``: the sandbox that was taken; ``reasons``: why no stronger one was. ``limits``: how far each limit
+    that is asked for holds here, and what showed it.
     """
 
     network: Literal["own namespace", "host's loopback"]
@@ -59,6 +60,8 @@ class SandboxFacts:
     cpus: str = "by affinity"
     limits: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "process"
+    reasons: tuple[str, ...] = ()
 
 
 class RunningSubject(Protocol):

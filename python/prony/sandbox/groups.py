@@ -9,17 +9,16 @@ True
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from prony.errors import HostError
 from prony.model import Launch, Placement, SandboxChoice
 from prony.sandbox.cgroup.base import CgroupTree, Counters, Group, LimitName, Limits, LimitState, NoCgroups
-from prony.sandbox.cgroup.probe import probe_limits
-from prony.sandbox.cgroup.remains import clear_remains
+from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.sandbox.cgroup.tree import open_cgroups
 
-__all__ = ["Groups", "TrialGroups", "open_groups"]
+__all__ = ["Groups", "TrialGroups", "limits_asked", "open_groups", "require", "states_by_affinity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,9 @@ class Groups:
     def enter(self, launch: Launch, placement: Placement, choice: SandboxChoice) -> "TrialGroups":
         """Return a group for each process of ``launch``, with its limits set.
 
-        *Errors*: HostError when one cannot be made, or a limit that was asked for is refused.
+        A limit that the probe found not to hold is set as far as that goes: its state says so.
+
+        *Errors*: HostError when one cannot be made, or the kernel refuses a limit that holds.
         """
         made = TrialGroups({})
         try:
@@ -40,9 +41,9 @@ class Groups:
                 group = made.groups[process.name] = self.tree.create(process.name)
                 own = process.name == launch.name
                 refused = group.set_limits(_limits(placement, choice if own else None))
-                if refused:
-                    limit, reason = next(iter(refused.items()))
-                    raise HostError(f"the limit `{limit}` cannot be set for the {process.name}: {reason}")
+                for limit, reason in refused.items():
+                    if self.states[limit].holding == "enforced":
+                        raise HostError(f"the limit `{limit}` cannot be set for the {process.name}: {reason}")
         except BaseException:
             made.remove()
             raise
@@ -74,24 +75,59 @@ class TrialGroups:
 
 
 @contextlib.contextmanager
-def open_groups(choice: SandboxChoice) -> Iterator[Groups | None]:
+def open_groups(choice: SandboxChoice, required: Collection[LimitName] = ()) -> Iterator[Groups | None]:
     """Within the block, control groups for the sandbox ``cgroup``; null for another kind.
 
-    To be entered before any child is started: with cgroup v2 this process moves into a leaf.
+    To be entered before any child is started: with cgroup v2 this process moves into a leaf. The limits that
+    ``choice`` asks for are tried, once for all its trials.
 
-    *Errors*: HostError when there are none here.
+    *Errors*: HostError when there are none here, or a limit that is ``required`` does not hold.
     """
     if choice.kind != "cgroup":
         yield None
         return
-    clear_remains()
     tree = open_cgroups()
     if isinstance(tree, NoCgroups):
         raise HostError(f"there are no control groups for `--sandbox cgroup`: {tree.reason}", hint=tree.hint)
     try:
-        yield Groups(tree, probe_limits(tree))
+        states = probe_limits(tree, ("cpus", *limits_asked(choice)))
+        require(states, required)
+        yield Groups(tree, states)
     finally:
         tree.close()
+
+
+def limits_asked(choice: SandboxChoice) -> tuple[LimitName, ...]:
+    """Return the limits of the server that are asked for, besides its CPUs.
+
+    >>> limits_asked(SandboxChoice(memory_bytes=2**29, pids=100))
+    ('memory', 'pids')
+    """
+    return tuple(Limits(None, choice.cpu_quota, choice.memory_bytes, choice.pids).asked())
+
+
+def states_by_affinity(choice: SandboxChoice) -> Mapping[LimitName, LimitState]:
+    """Return how far the limits of ``choice`` hold without control groups: CPUs in whole ones at most.
+
+    >>> states_by_affinity(SandboxChoice(cpu_quota=2, pids=9))["cpu_quota"].holding
+    'by affinity only'
+    """
+    reason = "the sandbox `process` has no control groups"
+    states = states_without(reason)
+    asked = {limit: states[limit] for limit in limits_asked(choice)}
+    if choice.cpu_quota is not None and choice.cpu_quota.is_integer():
+        asked["cpu_quota"] = LimitState("by affinity only", reason)
+    return asked
+
+
+def require(states: Mapping[LimitName, LimitState], required: Collection[LimitName]) -> None:
+    """Refuse to go on where a limit that must hold was found not to.
+
+    *Errors*: HostError.
+    """
+    for limit in required:
+        if states[limit].holding != "enforced":
+            raise HostError(f"the limit `{limit}` does not hold here: {states[limit].reason}")
 
 
 def _limits(placement: Placement, choice: SandboxChoice | None) -> Limits:

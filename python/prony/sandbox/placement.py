@@ -6,21 +6,39 @@ Pure: the topology is passed in. Must not know how processes are placed.
 Placement(server_cpus=(0,), generator_cpus=(1,), shared=False)
 """
 
+import math
 from collections.abc import Sequence
 from itertools import groupby
 
 from prony.errors import HostError
 from prony.host import Cpu
-from prony.model import Placement
+from prony.model import Placement, SandboxChoice
 
-__all__ = ["place"]
+__all__ = ["place", "place_in"]
 
 
-def place(available: Sequence[Cpu], share: bool = False, engine_threads: int = 1) -> Placement:
+def place_in(sandbox: SandboxChoice, available: Sequence[Cpu], engine_threads: int = 1) -> Placement:
+    """Return the placement for a sandbox: a limit of CPUs also bounds how many the server gets.
+
+    >>> place_in(SandboxChoice(cpu_quota=1.5), tuple(Cpu(n, n) for n in range(8))).server_cpus
+    (0, 1)
+
+    *Errors*: as `place`.
+    """
+    quota = sandbox.cpu_quota
+    most = None if quota is None else math.ceil(quota)
+    return place(available, sandbox.share_cpus, engine_threads, most)
+
+
+def place(
+    available: Sequence[Cpu], share: bool = False, engine_threads: int = 1, most: int | None = None
+) -> Placement:
     """Return a placement that gives each side whole cores: half of them to the server, rounded up.
 
     One core is split between its hardware threads when it is all there is. ``share``: both sides may use
     every CPU. The generator never gets fewer CPUs than ``engine_threads`` while the server keeps one core.
+    ``most``: how many CPUs the server gets at most, each of a core of its own as far as it has cores; what
+    is left of these cores stays idle.
 
     *Errors*: HostError when there is one CPU and it may not be shared.
     """
@@ -30,7 +48,7 @@ def place(available: Sequence[Cpu], share: bool = False, engine_threads: int = 1
     cores = [tuple(cpu.number for cpu in group) for _, group in groupby(ordered, key=lambda cpu: cpu.core)]
     cores = sorted(cores) if len(cores) > 1 else [(number,) for number in cores[0]]
     server = _cores_of_server(cores, engine_threads)
-    return Placement(_numbers(cores[:server]), _numbers(cores[server:]))
+    return Placement(_spread(cores[:server], most), _numbers(cores[server:]))
 
 
 def _shared(cpus: Sequence[Cpu], share: bool) -> Placement:
@@ -48,6 +66,12 @@ def _cores_of_server(cores: Sequence[tuple[int, ...]], engine_threads: int) -> i
     while server > 1 and sum(len(core) for core in cores[server:]) < engine_threads:
         server -= 1
     return server
+
+
+def _spread(cores: Sequence[tuple[int, ...]], most: int | None) -> tuple[int, ...]:
+    """Return at most so many CPUs of these cores: the first of each core, then the second of each."""
+    ranked = sorted((rank, cpu) for core in cores for rank, cpu in enumerate(core))
+    return tuple(sorted(cpu for _, cpu in ranked[:most]))
 
 
 def _numbers(cores: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -26,10 +26,10 @@ from prony.runas import RunAs, own_folder
 from prony.sandbox import journal
 from prony.sandbox.affinity import strays
 from prony.sandbox.base import EngineSeat, RunningSubject, SandboxFacts, StopReport
-from prony.sandbox.cgroup.base import Counters
+from prony.sandbox.cgroup.base import Counters, LimitName, LimitState
 from prony.sandbox.contract import verify
 from prony.sandbox.files import write_files
-from prony.sandbox.groups import Groups, TrialGroups
+from prony.sandbox.groups import Groups, TrialGroups, states_by_affinity
 from prony.sandbox.identity import Identity, identify
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.readiness import wait_until_ready
@@ -74,8 +74,9 @@ class ProcessSandbox:
             pid_namespace="pid namespace" not in missing,
             user=self._user.name,
             cpus="by affinity" if self._groups is None else "by control group",
-            limits=_limit_words(self._groups),
+            limits=_limit_words(self._groups.states if self._groups else states_by_affinity(self._choice)),
             missing=missing,
+            kind=self._choice.kind,
         )
 
     def free_port(self) -> int:
@@ -237,10 +238,8 @@ class _ProcessSubject:
         self.stop()
 
 
-def _limit_words(groups: Groups | None) -> dict[str, str]:
-    if groups is None:
-        return {}
-    return {name: f"{state.holding}: {state.reason}" for name, state in groups.states.items()}
+def _limit_words(states: Mapping[LimitName, LimitState]) -> dict[str, str]:
+    return {name: f"{state.holding}: {state.reason}" for name, state in states.items()}
 
 
 def exit_words(status: int) -> str:

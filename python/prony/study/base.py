@@ -14,8 +14,12 @@ from prony.catalog.environment import EnvironmentProgress
 from prony.catalog.loader import Catalog
 from prony.model import Cell, Json, Plan, Trial
 from prony.runas import RunAs
+from prony.sandbox.choice import Chosen
 
 __all__ = ["Study", "StudyListener"]
+
+
+_AS_PLANNED = Chosen()
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,7 @@ class Study:
     """What is to be measured, and with what.
 
     ``requirements_file`` and ``python`` are a user app's own (see `EnvironmentRequest`); ``jobs``:
-    environments built at a time.
+    environments built at a time. ``sandbox``: why the plan's sandbox is what it is, and what must hold in it.
     """
 
     plan: Plan
@@ -33,6 +37,7 @@ class Study:
     requirements_file: Path | None = None
     python: Path | None = None
     jobs: int = 2
+    sandbox: Chosen = _AS_PLANNED
 
 
 class StudyListener(Protocol):

@@ -7,15 +7,16 @@ trial as it ends. Must not know the command line or reports.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from prony.archive import RunStatus, create
 from prony.host import available_cpus, claim_machine, fingerprint, preflight
 from prony.model import Placement, Plan
-from prony.runas import RunAs
 from prony.sandbox import describe
 from prony.sandbox.groups import Groups, open_groups
-from prony.sandbox.journal import clear_remains, open_run
-from prony.sandbox.placement import place
+from prony.sandbox.journal import open_run
+from prony.sandbox.placement import place_in
+from prony.sandbox.remains import clear_and_tell
 from prony.study.base import Study, StudyListener
 from prony.study.bench import Bench
 from prony.study.blocks import run_block
@@ -33,15 +34,18 @@ def run_study(study: Study, listener: StudyListener) -> None:
     archive then holds all trials that were finished.
     """
     with claim_machine():
-        _clear_old_remains(study.user, listener)
-        with open_groups(study.plan.cells[0].sandbox) as groups:
+        clear_and_tell(study.user, listener.notice)
+        for reason in study.sandbox.reasons:
+            listener.notice(reason)
+        with open_groups(study.plan.cells[0].sandbox, study.sandbox.required) as groups:
             _run_study(study, listener, groups)
 
 
 def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> None:
     engine = study.plan.cells[0].engine
-    placement = place(available_cpus(), study.plan.cells[0].sandbox.share_cpus, engine.threads)
-    facts = describe(study.plan.cells[0].sandbox, study.user, groups)
+    sandbox = study.plan.cells[0].sandbox
+    placement = place_in(sandbox, available_cpus(), engine.threads)
+    facts = replace(describe(sandbox, study.user, groups), reasons=study.sandbox.reasons)
     prepared = prepare_subjects(study, listener, placement, facts)
     _tell_what_will_not_fit(study.plan, listener)
     with (
@@ -84,12 +88,3 @@ def _tell_what_will_not_fit(plan: Plan, listener: StudyListener) -> None:
         if check.level != "ok":
             mend = f"  ({check.command})" if check.command else ""
             listener.notice(f"{check.name}: {check.found}; wanted: {check.wanted}{mend}")
-
-
-def _clear_old_remains(user: RunAs, listener: StudyListener) -> None:
-    """End and remove what a Prony that was killed had left, and say so."""
-    for remains in clear_remains(user):
-        if remains.kept:
-            listener.notice(f"the remains of run {remains.run} are left alone: {remains.kept}")
-        elif remains.processes_ended:
-            listener.notice(f"ended {remains.processes_ended} processes that run {remains.run} had left")

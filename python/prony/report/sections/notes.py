@@ -1,10 +1,10 @@
 """Remarks below the tables: causes, versions, where it ran, and how figures are to be read."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from prony.report.document import Notes, Section
 from prony.report.reading import Found, Reading
-from prony.units import format_bytes
+from prony.report.sections.sandbox import sandbox_notes
 
 __all__ = ["notes"]
 
@@ -41,7 +41,7 @@ def _versions(reading: Reading) -> Iterator[str]:
 
 def _finding_notes(reading: Reading) -> Iterator[str]:
     advised: set[str | None] = {None}
-    ran = {cell.cell.subject.name for group in reading.groups for cell in group.cells if cell.total}
+    ran = {cell.name for group in reading.groups for cell in group.cells if cell.total}
     for alike in _alike(reading.findings):
         finding, of = alike[0].finding, sum(found.of for found in alike)
         often = f" ({sum(found.trials for found in alike)} of {of} trials)" if of > 1 else ""
@@ -69,54 +69,9 @@ def _whose(alike: Sequence[Found], ran: Set[str]) -> str:
     return "all subjects" if len(names) > 1 and ran <= set(names) else ", ".join(names)
 
 
-def _cpus(cpus: tuple[int, ...]) -> str:
-    return f"CPU{'s' if len(cpus) != 1 else ''} {', '.join(map(str, cpus))}"
-
-
-def _sandbox_notes(reading: Reading) -> Iterator[str]:
-    networks = {
-        str(record.sandbox["network"])
-        for record in reading.subjects.values()
-        if record.sandbox.get("network")
-    }
-    if "host" in networks:
-        yield "Servers ran on the host's loopback: sockets left by one trial may be met by the next."
-    elif networks:
-        yield "Each trial ran in a network namespace of its own, server and generator together."
-    if len(reading.placements) == 1:
-        placement = reading.placements[0]
-        if placement.shared:
-            yield f"Server and generator shared {_cpus(placement.server_cpus)}: they slow each other."
-        else:
-            yield f"Server on {_cpus(placement.server_cpus)}, generator on {_cpus(placement.generator_cpus)}."
-    yield from _limit_notes(reading)
-    yield "CPU: 100 % is one core; on loopback, part of the network work is billed to the generator."
-
-
-def _limit_notes(reading: Reading) -> Iterator[str]:
-    """Say what the server was limited to, and how far each limit holds on that machine."""
-    choices = {group.sandbox for group in reading.groups if group.sandbox.kind == "cgroup"}
-    if len(choices) != 1:
-        return
-    (choice,) = choices
-    records = reading.subjects.values()
-    states: Mapping[str, str] = next((one.sandbox["limits"] for one in records if one.sandbox), {})
-    told = {
-        "cpu_quota": None if choice.cpu_quota is None else f"{choice.cpu_quota:g} CPUs",
-        "memory": None if choice.memory_bytes is None else f"{format_bytes(choice.memory_bytes)} of memory",
-        "pids": None if choice.pids is None else f"{choice.pids} processes and threads",
-    }
-    limits = [
-        f"{words} ({str(states.get(name, 'not tried')).partition(':')[0]})"
-        for name, words in {"cpus": "its CPUs", **told}.items()
-        if words
-    ]
-    yield f"The server was held by a control group to {', '.join(limits)}."
-
-
 def notes(reading: Reading) -> Section:
     """Return the remarks on all of a study."""
-    items = (*_finding_notes(reading), *_versions(reading), *_sandbox_notes(reading))
+    items = (*_finding_notes(reading), *_versions(reading), *sandbox_notes(reading))
     if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
         items = (
             *items,

@@ -1,6 +1,6 @@
 """Which limits really hold on this machine: each is set on a group of its own and then broken on purpose.
 
-Takes about half a second; ask once in a Prony's life. Must not know subjects.
+Takes about half a second for all of them; ask once in a run. Must not know subjects.
 
 >>> states_without("no cgroups")["cpus"].holding
 'by affinity only'
@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from prony.errors import HostError
@@ -76,9 +76,9 @@ print(json.dumps([own, sorted(os.sched_getaffinity(0))]))
 )
 
 
-def probe_limits(tree: CgroupTree) -> Mapping[LimitName, LimitState]:
-    """Return for each limit whether it holds here, and what showed it, or why it does not."""
-    return {limit: _probe(tree, limit) for limit in LIMITS}
+def probe_limits(tree: CgroupTree, limits: Iterable[LimitName] = LIMITS) -> Mapping[LimitName, LimitState]:
+    """Return for each of these limits whether it holds here, and what showed it, or why it does not."""
+    return {limit: _probe(tree, limit) for limit in limits}
 
 
 def states_without(reason: str) -> Mapping[LimitName, LimitState]:

@@ -1,0 +1,28 @@
+"""Which kinds of sandbox this machine has, found without disturbing what others measure.
+
+Only looks: whether limits really hold is tried when the machine is claimed. Must not know what is wanted.
+
+>>> sorted(look(()).absent)
+[]
+"""
+
+from collections.abc import Collection
+
+from prony.sandbox.cgroup.base import NoCgroups
+from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.choice import Absent, Available, Kind
+
+__all__ = ["look"]
+
+
+def look(kinds: Collection[Kind]) -> Available:
+    """Return what there is of these kinds."""
+    if "cgroup" not in kinds:
+        return Available()
+    tree = open_cgroups()
+    if isinstance(tree, NoCgroups):
+        return Available({"cgroup": Absent(tree.reason, tree.hint)})
+    try:
+        return Available(missing=tree.missing)
+    finally:
+        tree.close()

@@ -1,0 +1,39 @@
+"""What Pronys that were killed have left on this machine, of every kind: ended, removed, and told.
+
+Processes and folders by the journal, control groups by their marks; another's are never touched. Must not
+know who is told.
+
+>>> clear_groups.__name__
+'clear_groups'
+"""
+
+from collections.abc import Callable
+
+from prony.runas import RunAs
+from prony.sandbox import journal
+from prony.sandbox.cgroup import remains as cgroups
+
+__all__ = ["clear_and_tell", "clear_groups"]
+
+
+def clear_and_tell(user: RunAs, tell: Callable[[str], None]) -> None:
+    """End and remove all that Pronys which are gone have left, and tell what ran or could not be removed."""
+    for one in journal.clear_remains(user):
+        if one.kept:
+            tell(f"the remains of run {one.run} are left alone: {one.kept}")
+        elif one.processes_ended:
+            tell(f"ended {one.processes_ended} processes that run {one.run} had left")
+    for told in clear_groups():
+        tell(told)
+
+
+def clear_groups() -> list[str]:
+    """Remove the control groups that Pronys which are gone have left, and return what was done, in words."""
+    return [_words(one) for one in cgroups.clear_remains()]
+
+
+def _words(cleared: cgroups.Cleared) -> str:
+    if cleared.kept:
+        return f"the control groups `{cleared.name}` are left alone: {cleared.kept}"
+    ended = f", with {cleared.processes_killed} processes" if cleared.processes_killed else ""
+    return f"removed control groups that a killed Prony had left{ended}"
