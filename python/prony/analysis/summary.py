@@ -89,13 +89,15 @@ class CellSummary:
     """A cell: ``ok`` of ``total`` trials count, ``others`` are those that do not. ``account``: requests by
     class, summed.
 
+    ``name``: what tells it from those that it is compared with: its subject, or its generator.
     ``censored_from``: the least percentile, over the trials, from which latencies of all requests are lower
     bounds. ``unqualified``: null, or why the cell's speed enters no comparison. ``limited``: why the
-    generator and not the server may have set the figures, in some trial. ``by_block``: metrics of the
-    trials that count, by block.
+    generator and not the server may have set the figures, in some trial. ``counted``: the trials that count,
+    ``by_block``: their metrics.
     """
 
     cell: Cell
+    name: str
     ok: int
     total: int
     metrics: Mapping[str, Estimated]
@@ -106,6 +108,7 @@ class CellSummary:
     unqualified: str | None
     limited: str | None
     others: tuple[TrialFigures, ...]
+    counted: tuple[TrialFigures, ...]
     by_block: Mapping[int, Mapping[str, Value]]
 
 
@@ -219,8 +222,9 @@ def _unqualified(counted: Sequence[TrialFigures], total: int, error_ratio: float
     return next((trial.starved for trial in counted if trial.starved), None)
 
 
-def summarise_cell(cell: Cell, trials: Iterable[TrialFigures]) -> CellSummary:
-    """Return the summary of ``cell`` over its trials (those of other cells are left out).
+def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None = None) -> CellSummary:
+    """Return the summary of ``cell`` over its trials (those of other cells are left out); without a ``name``
+    it has its subject's.
 
     *Definition*: only trials that ran their window count. Speed is qualified when at most 0.1 % of all
     their requests failed, at most 20 % of the trials did not count, and no closed loop starved its
@@ -237,6 +241,7 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures]) -> CellSummary:
     roles = sorted({role for trial in counted for role in trial.roles})
     return CellSummary(
         cell=cell,
+        name=name or cell.subject.name,
         ok=len(counted),
         total=len(own),
         metrics={
@@ -249,6 +254,7 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures]) -> CellSummary:
         unqualified=_unqualified(counted, len(own), error_ratio),
         limited=next((trial.limited for trial in counted if trial.limited), None),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
+        counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},
     )
 

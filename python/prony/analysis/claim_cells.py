@@ -1,0 +1,109 @@
+"""What a claim speaks of: the cells that it is made for, those that they are held against, and their figures.
+
+Must not know verdicts.
+"""
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from prony.analysis.missing import Missing
+from prony.analysis.summary import CellSummary
+from prony.metrics import METRICS, Unit
+from prony.model import Claim
+
+__all__ = ["by_block", "claimed", "is_speed", "most_connections", "rivals", "server_cpus", "where"]
+
+
+def claimed(claim: Claim, cells: Sequence[CellSummary]) -> list[CellSummary]:
+    """Return the cells that the claim is made for."""
+    return [
+        cell
+        for cell in cells
+        if fnmatchcase(cell.cell.subject.name, claim.subject)
+        and fnmatchcase(cell.cell.engine.name, claim.engine)
+        and cell.cell.is_under(claim.load)
+    ]
+
+
+def rivals(claim: Claim, cell: CellSummary, cells: Sequence[CellSummary]) -> list[CellSummary]:
+    """Return the cells that ``cell``, one of those that the claim is made for, is held against.
+
+    *Definition*: those of other cells that fit ``against``, with the same generator (else
+    ``against_engine``) and the same load (else ``against_load``). Where ``subject`` and ``against`` each hold
+    one ``*``, as in `*+falcon` against `*+flask`, it stands for the same text in both.
+    """
+    own = claimed(claim, cells)
+    return [
+        other
+        for other in cells
+        if other not in own
+        and fnmatchcase(other.cell.subject.name, claim.against)
+        and _alike(claim, cell.cell.subject.name, other.cell.subject.name)
+        and _same_engine(claim, cell, other)
+        and _same_load(claim, cell, other)
+    ]
+
+
+def _star(glob: str, name: str) -> str | None:
+    """Return what the only ``*`` of a glob stands for in ``name``; null without just one."""
+    if glob.count("*") != 1 or glob == "*":
+        return None
+    before, after = (re.escape(part) for part in glob.split("*"))
+    match = re.fullmatch(f"{before}(.*){after}", name)
+    return match.group(1) if match else None
+
+
+def _alike(claim: Claim, name: str, other: str) -> bool:
+    mine, theirs = _star(claim.subject, name), _star(claim.against, other)
+    return mine is None or theirs is None or mine == theirs
+
+
+def _same_engine(claim: Claim, cell: CellSummary, other: CellSummary) -> bool:
+    wanted = claim.against_engine
+    name = other.cell.engine.name
+    return fnmatchcase(name, wanted) if wanted else name == cell.cell.engine.name
+
+
+def _same_load(claim: Claim, cell: CellSummary, other: CellSummary) -> bool:
+    if claim.against_load:
+        return other.cell.is_under(claim.against_load)
+    # The number of its threads is the generator's own: another one has others.
+    load = {name: size for name, size in cell.cell.load.items() if name != "threads"}
+    return other.cell.is_under(load if claim.against_engine else cell.cell.load)
+
+
+def by_block(cell: CellSummary, claim: Claim) -> dict[int, float]:
+    """Return the claim's metric by block, of the processes of its role where it names one."""
+    found = {}
+    for trial in cell.counted:
+        metrics = trial.roles.get(claim.role, {}) if claim.role else trial.metrics
+        value = metrics.get(claim.metric)
+        if value is not None and not isinstance(value, Missing):
+            found[trial.block] = float(value)
+    return found
+
+
+def is_speed(metric: str) -> bool:
+    """Return whether a metric tells how fast a server is: of one that loses requests it is not compared."""
+    return METRICS[metric].unit in (Unit.RATE, Unit.DURATION) and metric != "error_per_s"
+
+
+def server_cpus(cell: CellSummary) -> float | None:
+    """Return how many CPUs the server had, at least over the cell's trials; null when no trial tells."""
+    placements = [trial.placement for trial in (*cell.counted, *cell.others) if trial.placement]
+    if not placements:
+        return None
+    fewest = min(len(placement.server_cpus) for placement in placements)
+    quota = cell.cell.sandbox.cpu_quota
+    return fewest if quota is None else min(float(fewest), quota)
+
+
+def most_connections(cells: Sequence[CellSummary]) -> float:
+    """Return the most connections of any cell."""
+    return max((cell.cell.load.get("connections", 0.0) for cell in cells), default=0.0)
+
+
+def where(cell: CellSummary) -> str:
+    """Return subject and load in words."""
+    return f"{cell.cell.subject.name}, {cell.cell.workload.describe()}"

@@ -1,0 +1,128 @@
+"""The verdict on a claim's parts: figures with intervals, held against bounds. Must not know claims' kinds.
+
+>>> part = of_effect([0.7, 0.71, 0.69, 0.7, 0.72], "a to b")
+>>> judged([part], Bounds(1.9, 2.2), Terms(), 5)[0].verdict
+<ClaimVerdict.HOLDS: 'holds'>
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import exp
+
+from prony.analysis.compare import Terms
+from prony.analysis.effects import paired, student_t
+from prony.analysis.summary import estimate
+
+__all__ = ["Bounds", "ClaimResult", "ClaimVerdict", "Part", "judged", "of_effect", "of_values"]
+
+
+class ClaimVerdict(StrEnum):
+    """What a repeat says of a claim."""
+
+    HOLDS = "holds"
+    DOES_NOT_HOLD = "does not hold"
+    CANNOT_TELL = "cannot tell"
+    NOT_TESTABLE = "not testable here"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimResult:
+    """The verdict, from ``n`` blocks; ``figure`` and ``interval`` of the part that decides.
+
+    ``figure`` is a ratio for an order, a ratio and growth (the heaviest load to the lightest), a value in the
+    metric's unit for a value and a single core, and a share of trials for failures. ``reason``: the part that
+    decides, what is missing, or what it needs.
+    """
+
+    verdict: ClaimVerdict
+    n: int | None = None
+    figure: float | None = None
+    interval: tuple[float, float] | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where a figure's interval must lie, null: open."""
+
+    low: float | None
+    high: float | None
+
+    def verdict(self, interval: tuple[float, float]) -> ClaimVerdict:
+        """Return HOLDS for an interval within the bounds, DOES_NOT_HOLD beside them, else CANNOT_TELL."""
+        low = float("-inf") if self.low is None else self.low
+        high = float("inf") if self.high is None else self.high
+        if low <= interval[0] and interval[1] <= high:
+            return ClaimVerdict.HOLDS
+        beside = interval[1] < low or interval[0] > high
+        return ClaimVerdict.DOES_NOT_HOLD if beside else ClaimVerdict.CANNOT_TELL
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One figure that a claim is about. ``interval`` gives its interval at 1 - a level; ``lost``: why none
+    counts.
+    """
+
+    name: str
+    n: int
+    figure: float | None = None
+    interval: Callable[[float], tuple[float, float]] | None = None
+    lost: str | None = None
+
+
+def judged(parts: Sequence[Part], bounds: Bounds, terms: Terms, least: int) -> list[ClaimResult]:
+    """Return the verdict on each part; fewer than ``least`` blocks cannot tell."""
+    return [_verdict(part, bounds, terms, least, len(parts)) for part in parts]
+
+
+def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, parts: int) -> ClaimResult:
+    """Return the verdict on one of several parts.
+
+    Each may hold at the full level, since all must; one of them not to hold is enough, so that each is held
+    to its share.
+    """
+    if part.lost is not None:
+        return ClaimResult(ClaimVerdict.CANNOT_TELL, part.n, part.figure, None, f"{part.name}: {part.lost}")
+    if part.interval is None or part.n < least:
+        return ClaimResult(
+            ClaimVerdict.CANNOT_TELL,
+            part.n,
+            part.figure,
+            part.interval(terms.nominal(terms.level)) if part.interval else None,
+            f"{part.name}: {part.n} of the {least} blocks that it needs",
+        )
+    interval = part.interval(terms.nominal(terms.level))
+    verdict = bounds.verdict(interval)
+    if verdict is ClaimVerdict.DOES_NOT_HOLD:
+        verdict = bounds.verdict(part.interval(terms.nominal(terms.level / parts)))
+    return ClaimResult(verdict, part.n, part.figure, interval, part.name)
+
+
+def of_effect(log_ratios: Sequence[float], name: str, lost: str | None = None) -> Part:
+    """Return a part whose figure is a ratio, from its logarithms by block."""
+    if len(log_ratios) < 2:
+        return Part(name, len(log_ratios), lost=lost)
+    effect = paired(log_ratios)
+
+    def interval(level: float) -> tuple[float, float]:
+        low, high = effect.interval(level)
+        return exp(low), exp(high)
+
+    return Part(name, effect.count, exp(effect.centre), interval, lost)
+
+
+def of_values(values: Sequence[float], name: str) -> Part:
+    """Return a part whose figure is the mean of one value per block, with Student's interval."""
+    if len(values) < 2:
+        return Part(name, len(values), values[0] if values else None)
+    # Student's interval needs no trimming here: it is of the values as published, not of a comparison.
+    found = estimate(values)
+    error = (found.half_width or 0.0) / student_t(0.975, len(values) - 1)
+
+    def interval(level: float) -> tuple[float, float]:
+        half = student_t(1 - level / 2, len(values) - 1) * error
+        return found.mean - half, found.mean + half
+
+    return Part(name, len(values), found.mean, interval)

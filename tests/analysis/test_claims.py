@@ -1,0 +1,322 @@
+"""Claims of published experiments: each kind holds, does not hold, cannot tell, or is not testable here."""
+
+from dataclasses import replace
+
+import pytest
+
+from golden import build
+from prony.analysis.claim_cells import rivals
+from prony.analysis.claims import ClaimVerdict, evaluate
+from prony.analysis.compare import Terms
+from prony.analysis.summary import figures, summarise_cell
+from prony.model import (
+    Cell,
+    Claim,
+    ClaimKind,
+    ClosedLoop,
+    DurationStop,
+    EngineChoice,
+    Failed,
+    Invalid,
+    Needs,
+    Placement,
+    SandboxChoice,
+    Workload,
+)
+
+HOLDS, NOT, OPEN, UNTESTABLE = ClaimVerdict
+TWO = Placement((0, 1), (2, 3))
+
+
+def cell(
+    name, speeds, *, at=100, metric="ok_per_s", engine="prony", cpus=TWO, errors=None, others=(), role=None
+):
+    """A cell with one value of the metric for each block; the noise is in the values."""
+    of = Cell(
+        abs(hash((name, at, engine))),
+        build.subject(f"{name}+hello" if "+" not in name else name),
+        Workload(ClosedLoop(at), DurationStop(2 * build.SECOND)),
+        EngineChoice(engine),
+    )
+    made = []
+    for block, speed in enumerate(speeds):
+        one = figures(build.trial(of, block, 0, [1_000_000] * 2000, errors=errors))
+        found = (
+            {"metrics": {**one.metrics, metric: speed}}
+            if role is None
+            else {"roles": {role: {metric: speed}}}
+        )
+        made.append(replace(one, placement=cpus, **found))
+    for block, outcome in enumerate(others, start=len(made)):
+        made.append(replace(figures(build.trial(of, block, 0, [], outcome=outcome)), placement=cpus))
+    return summarise_cell(of, made)
+
+
+def around(centre, blocks=5, spread=0.01):
+    steps = (0, 1, -1, 0.5, -0.5, 0.3, -0.3, 0.1, -0.1, 0.2)
+    return [centre * (1 + spread * steps[block % 10]) for block in range(blocks)]
+
+
+def claim(kind, subject="a+*", **kwargs):
+    needs = kwargs.pop("needs", Needs())
+    return Claim("c", "sentence", kind, kwargs.pop("metric", "ok_per_s"), subject, needs=needs, **kwargs)
+
+
+def verdict(asked, *cells, terms=None):
+    return evaluate(asked, cells, terms).verdict
+
+
+# --- orders -----------------------------------------------------------------------------------------------
+
+
+def test_the_highest_is_higher_than_each_other():
+    cells = (cell("a", around(300)), cell("b", around(200, spread=0.02)), cell("c", around(100)))
+    found = evaluate(claim(ClaimKind.HIGHEST), cells)
+    assert (found.verdict, found.n) == (HOLDS, 5)
+    assert found.interval[0] > 1
+    assert verdict(claim(ClaimKind.LOWEST, "c+*"), *cells) is HOLDS
+
+
+def test_one_that_is_higher_refutes_it():
+    found = evaluate(claim(ClaimKind.HIGHEST), [cell("a", around(300)), cell("b", around(400, spread=0.02))])
+    assert (found.verdict, found.reason) == (NOT, "a+hello, closed loop, 100 connections, 2 s, to b+hello")
+    assert found.figure == pytest.approx(0.75, rel=0.02)
+
+
+def test_one_that_is_not_told_apart_leaves_it_open():
+    noisy = [290, 310, 295, 305, 301]
+    assert verdict(claim(ClaimKind.HIGHEST), cell("a", around(300)), cell("b", noisy)) is OPEN
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 4])
+def test_an_order_cannot_be_told_below_five_blocks(blocks):
+    found = evaluate(
+        claim(ClaimKind.HIGHEST), [cell("a", around(300, blocks)), cell("b", around(100, blocks, 0.02))]
+    )
+    assert (found.verdict, found.n) == (OPEN, blocks)
+    assert (found.interval is None) is (blocks == 1)
+    needs = Needs(blocks=2)
+    asked = claim(ClaimKind.HIGHEST, needs=needs)
+    assert verdict(asked, cell("a", around(300, 4)), cell("b", around(100, 4, 0.02))) is OPEN
+
+
+def test_an_order_must_hold_at_every_load():
+    cells = [cell("a", around(300), at=at) for at in (10, 100)]
+    cells += [cell("b", around(200, spread=0.02), at=10), cell("b", around(400, spread=0.02), at=100)]
+    assert verdict(claim(ClaimKind.HIGHEST), *cells) is NOT
+    assert verdict(claim(ClaimKind.HIGHEST, load={"connections": 10}), *cells) is HOLDS
+
+
+def test_a_subject_that_loses_requests_is_neither_fast_nor_a_rival():
+    losing = {"reset": 200}
+    fast, slow = cell("b", around(900, spread=0.02), errors=losing), cell("c", around(100, spread=0.02))
+    assert verdict(claim(ClaimKind.HIGHEST), cell("a", around(300)), fast, slow) is HOLDS
+    found = evaluate(claim(ClaimKind.HIGHEST), [cell("a", around(900), errors=losing), slow])
+    assert (found.verdict, found.reason.endswith("its requests fail")) == (OPEN, True)
+
+
+def test_its_memory_counts_whether_or_not_its_requests_fail():
+    cells = [
+        cell("a", around(9e6), metric="rss_peak", errors={"reset": 200}),
+        cell("b", around(20e6, spread=0.02), metric="rss_peak"),
+    ]
+    assert verdict(claim(ClaimKind.LOWEST, metric="rss_peak"), *cells) is HOLDS
+
+
+def test_the_noise_floor_raises_the_bar_of_an_order():
+    cells = (cell("a", around(310)), cell("b", around(300, spread=0.001)))
+    assert verdict(claim(ClaimKind.HIGHEST), *cells) is HOLDS
+    assert verdict(claim(ClaimKind.HIGHEST), *cells, terms=Terms(noise_floor=0.03)) is OPEN
+
+
+def test_many_rivals_do_not_refute_a_claim_by_chance():
+    # Below 1 at the level of one comparison, not at that of forty.
+    close = cell("b", [309, 303, 310, 304, 306])
+    alone = evaluate(claim(ClaimKind.HIGHEST), [cell("a", [300, 301, 299, 300, 300]), close])
+    assert alone.verdict is NOT
+    rivals_ = [cell(f"r{k}", around(100, spread=0.02)) for k in range(39)]
+    assert verdict(claim(ClaimKind.HIGHEST), cell("a", [300, 301, 299, 300, 300]), close, *rivals_) is OPEN
+
+
+# --- whom a claim is held against -------------------------------------------------------------------------
+
+
+def names(asked, of, *cells):
+    return [(one.cell.subject.name, one.cell.load["connections"]) for one in rivals(asked, of, cells)]
+
+
+def test_a_star_in_both_stands_for_the_same():
+    cells = [cell(name, around(1)) for name in ("x+falcon", "x+flask", "y+falcon", "y+flask")]
+    asked = claim(ClaimKind.LOWEST, "*+falcon", against="*+flask")
+    assert [names(asked, of, *cells) for of in (cells[0], cells[2])] == [
+        [("x+flask", 100)],
+        [("y+flask", 100)],
+    ]
+
+
+def test_a_group_is_not_held_against_itself():
+    cells = [cell(name, around(1)) for name in ("bjoern", "meinheld", "uwsgi")]
+    asked = claim(ClaimKind.LOWEST, "[bm]*")
+    assert names(asked, cells[0], *cells) == [("uwsgi+hello", 100)]
+
+
+def test_rivals_have_the_same_load_and_generator_unless_the_claim_says_otherwise():
+    cells = [cell("a", around(1), at=at, engine=engine) for at in (10, 100) for engine in ("prony", "wrk")]
+    own = claim(ClaimKind.HIGHEST, engine="prony", load={"connections": 10})
+    assert names(own, cells[0], *cells) == []
+    assert names(replace(own, against_engine="*"), cells[0], *cells) == [("a+hello", 10)]
+    assert names(replace(own, against_load={"connections": 100}), cells[0], *cells) == [("a+hello", 100)]
+
+
+# --- ratios and values ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"), [(2.5, 3.5, HOLDS), (4, 5, NOT), (3, 3.01, OPEN), (2, None, HOLDS)]
+)
+def test_a_ratio_lies_within_its_bounds_beside_them_or_across(low, high, told):
+    cells = (cell("a", around(300)), cell("b", around(100, spread=0.02)))
+    assert verdict(claim(ClaimKind.RATIO, against="b+*", low=low, high=high), *cells) is told
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"), [(0.05, 0.07, HOLDS), (0.3, 0.4, NOT), (0.06, 0.1, OPEN), (None, 0.07, HOLDS)]
+)
+def test_a_value_lies_within_its_bounds_beside_them_or_across(low, high, told):
+    asked = claim(ClaimKind.VALUE, metric="error_ratio", low=low, high=high)
+    found = evaluate(asked, [cell("a", around(0.06, spread=0.05), metric="error_ratio")])
+    assert (found.verdict, found.figure) == (told, pytest.approx(0.0600, abs=1e-3))
+
+
+def test_a_value_may_be_that_of_one_role():
+    asked = claim(ClaimKind.VALUE, metric="rss_peak", role="worker", low=8e6, high=10e6)
+    assert verdict(asked, cell("a", around(9e6), metric="rss_peak", role="worker")) is HOLDS
+    assert verdict(replace(asked, role="nobody"), cell("a", around(9e6), metric="rss_peak")) is OPEN
+
+
+def test_a_value_needs_the_blocks_that_the_claim_names():
+    asked = claim(ClaimKind.VALUE, low=200, high=400)
+    assert verdict(asked, cell("a", around(300, 4))) is OPEN
+    assert verdict(replace(asked, needs=Needs(blocks=3)), cell("a", around(300, 4))) is HOLDS
+
+
+def test_a_value_of_zero_in_every_trial_is_within_bounds_that_hold_it():
+    asked = claim(ClaimKind.VALUE, metric="error_ratio", high=0.001)
+    assert verdict(asked, cell("a", [0.0] * 5, metric="error_ratio")) is HOLDS
+
+
+# --- growth -----------------------------------------------------------------------------------------------
+
+
+def test_memory_grows_with_connections():
+    cells = [
+        cell("a", around(20e6 * factor), at=at, metric="rss_peak")
+        for at, factor in ((100, 1), (1000, 2), (10000, 4))
+    ]
+    found = evaluate(claim(ClaimKind.GROWS, metric="rss_peak"), cells)
+    assert (found.verdict, found.figure) == (HOLDS, pytest.approx(4, rel=1e-6))
+    assert found.reason == "a+hello, from 100 to 10000 connections"
+
+
+def test_what_stays_the_same_does_not_grow():
+    cells = [cell("a", around(20e6, spread=0.002), at=at, metric="rss_peak") for at in (100, 1000)]
+    assert verdict(claim(ClaimKind.GROWS, metric="rss_peak"), *cells) is NOT
+
+
+def test_growth_within_the_noise_cannot_be_told():
+    cells = [
+        cell("a", values, at=at, metric="rss_peak")
+        for at, values in ((100, [20e6, 22e6, 19e6, 21e6, 20e6]), (1000, [21e6, 20e6, 22e6, 19e6, 24e6]))
+    ]
+    assert verdict(claim(ClaimKind.GROWS, metric="rss_peak"), *cells) is OPEN
+
+
+def test_one_load_shows_no_growth():
+    found = evaluate(claim(ClaimKind.GROWS), [cell("a", around(1))])
+    assert (found.verdict, found.reason) == (UNTESTABLE, "needs two loads or more")
+
+
+# --- failures ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("blocks", "errors", "kind", "told"),
+    [
+        (5, {"reset": 200}, "reset", HOLDS),
+        (5, {"reset": 200}, None, HOLDS),
+        (5, {"bad_status": {"502": 200}}, "bad_status", HOLDS),
+        (5, {"reset": 200}, "timed_out", NOT),
+        (5, {"reset": 1}, "reset", NOT),
+        (4, {"reset": 200}, "reset", OPEN),
+    ],
+)
+def test_it_fails_so_in_most_trials(blocks, errors, kind, told):
+    asked = claim(ClaimKind.FAILS, metric="error_ratio", failure=kind)
+    assert verdict(asked, cell("a", around(1, blocks), errors=errors)) is told
+
+
+def test_a_server_that_dies_has_failed_and_an_invalid_trial_says_nothing():
+    asked = claim(ClaimKind.FAILS, metric="error_ratio")
+    assert verdict(asked, cell("a", [], others=[Failed("load", "died")] * 5)) is HOLDS
+    assert (
+        verdict(replace(asked, failure="load"), cell("a", [], others=[Failed("load", "died")] * 5)) is HOLDS
+    )
+    assert verdict(asked, cell("a", [], others=[Invalid("steal")] * 5)) is OPEN
+
+
+def test_only_it_fails_if_trials_of_others_fail_less_often():
+    asked = claim(ClaimKind.FAILS, metric="error_ratio", against="b+*")
+    lost = {"reset": 200}
+    assert verdict(asked, cell("a", around(1), errors=lost), cell("b", around(1))) is HOLDS
+    found = evaluate(asked, [cell("a", around(1), errors=lost), cell("b", around(1), errors=lost)])
+    assert (found.verdict, "5 of 5 trials fail so, and 5 of 5" in found.reason) == (OPEN, True)
+
+
+# --- needs ------------------------------------------------------------------------------------------------
+
+
+def test_a_single_core_is_at_most_100_per_cent_where_there_are_more():
+    asked = claim(ClaimKind.SINGLE_CORE, metric="cpu_percent")
+    assert verdict(asked, cell("a", around(99), metric="cpu_percent")) is HOLDS
+    assert verdict(asked, cell("a", around(150), metric="cpu_percent")) is NOT
+    found = evaluate(asked, [cell("a", around(99), metric="cpu_percent", cpus=Placement((0,), (1,)))])
+    assert (found.verdict, found.reason) == (UNTESTABLE, "needs 2 CPUs for the server; it had 1")
+
+
+def test_a_quota_is_as_few_cpus():
+    one = cell("a", around(99), metric="cpu_percent")
+    limited = replace(one, cell=replace(one.cell, sandbox=SandboxChoice(cpu_quota=1.5)))
+    assert evaluate(claim(ClaimKind.SINGLE_CORE, metric="cpu_percent"), [limited]).reason.endswith(
+        "it had 1.5"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (claim(ClaimKind.VALUE, "z+*"), "needs z+* measured"),
+        (claim(ClaimKind.VALUE, load={"connections": 10000}), "needs a+* measured at 10000 connections"),
+        (
+            claim(ClaimKind.VALUE, needs=Needs(connections=5000)),
+            "needs 5,000 connections; the most here are 100",
+        ),
+        (claim(ClaimKind.VALUE, needs=Needs(server_cpus=4)), "needs 4 CPUs for the server; it had 2"),
+    ],
+)
+def test_what_it_needs_and_does_not_have_makes_a_claim_untestable(asked, reason):
+    found = evaluate(asked, [cell("a", around(1))])
+    assert (found.verdict, found.reason) == (UNTESTABLE, reason)
+
+
+def test_a_subject_without_a_trial_makes_a_claim_untestable():
+    found = evaluate(claim(ClaimKind.VALUE), [cell("a", [])])
+    assert (found.verdict, found.reason) == (UNTESTABLE, "needs a+hello, of which no trial was run")
+
+
+def test_nothing_to_compare_with_cannot_tell():
+    assert verdict(claim(ClaimKind.HIGHEST), cell("a", around(1))) is OPEN
+
+
+def test_every_kind_of_claim_is_evaluated():
+    for kind in ClaimKind:
+        assert evaluate(claim(kind, low=0.5, high=2.0), [cell("a", around(1)), cell("b", around(1))]).verdict
