@@ -21,10 +21,11 @@ LAYERS = (
     ("runas",),
     ("archive",),
     (
-        *("analysis", "diagnosis", "plan"),
+        *("analysis", "diagnosis", "plan", "schedule", "study_document", "workloads"),
         *(
             "report.document",
             "report.words",
+            "report.scales",
             "report.tables",
             "report.reading",
             "report.sections",
@@ -39,9 +40,28 @@ LAYERS = (
     ("report",),
     ("cli", "__main__"),
 )
-PURE = ("units", "errors", "metrics", "model", "analysis", "diagnosis", "plan")
+PURE = (
+    "units",
+    "errors",
+    "metrics",
+    "model",
+    "analysis",
+    "diagnosis",
+    "plan",
+    "schedule",
+    "study_document",
+    "workloads",
+)
 PURE_REPORT = (
-    *("report.document", "report.words", "report.tables", "report.sections", "report.study", "report.load"),
+    *(
+        "report.document",
+        "report.words",
+        "report.scales",
+        "report.tables",
+        "report.sections",
+        "report.study",
+        "report.load",
+    ),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
 # Who may know the compiled engine, and what for.
@@ -206,7 +226,7 @@ def test_every_diagnosis_is_in_the_list_of_rules():
 def test_every_monitor_is_listed():
     from prony.monitor import MONITORS
 
-    assert set(MONITORS) == files_of("monitor") - {"base", "machine", "native"}
+    assert set(MONITORS) == files_of("monitor") - {"base", "machine", "native", "sock_diag", "threads"}
     assert {kind.__module__.rpartition(".")[2] for kind in MONITORS.values()} == set(MONITORS)
 
 

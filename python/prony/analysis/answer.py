@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, fsum, log
 
-from prony.analysis.compare import LEAST_BLOCKS, Comparison, Verdict, compare_family
+from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict, compare_family
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Better
 from prony.model import OpenLoop
 
-__all__ = ["Answer", "answer", "criterion", "geometric_mean", "log_ratios"]
+__all__ = ["Answer", "answer", "criterion", "geometric_mean", "lead", "log_ratios"]
 
 _TAIL_FIRST = ("response_ok_p99", "response_ok_p95", "response_ok_p50")
 
@@ -21,7 +21,7 @@ class Answer:
 
     ``metric`` and ``leader`` are null when no subject qualifies; ``reason`` says why. ``blocks``: the
     fewest blocks that a comparison rests on. ``decided``: there are enough blocks for verdicts. Names are
-    those of subjects.
+    those of the cells.
     """
 
     metric: str | None
@@ -79,18 +79,23 @@ def _place(cell: CellSummary, metric: str) -> float:
     return -mean if METRICS[metric].better is Better.HIGHER else mean
 
 
-def _compared(leader: CellSummary, cells: Sequence[CellSummary], metric: str) -> dict[str, Comparison]:
+def _compared(
+    leader: CellSummary, cells: Sequence[CellSummary], metric: str, terms: Terms
+) -> dict[str, Comparison]:
     others = [cell for cell in cells if cell is not leader]
-    return compare_family({cell.cell.subject.name: log_ratios(leader, cell, metric) for cell in others})
+    family = {cell.name: log_ratios(leader, cell, metric) for cell in others}
+    return compare_family(family, terms)
 
 
-def _led(cells: Sequence[CellSummary], metric: str) -> tuple[CellSummary, dict[str, Comparison]]:
+def _led(
+    cells: Sequence[CellSummary], metric: str, terms: Terms
+) -> tuple[CellSummary, dict[str, Comparison]]:
     """Return the first of ranked cells that none is shown to be better than, and how the others compare.
 
     From 8 blocks on comparisons are trimmed, and may turn the order that one extreme block made.
     """
     ahead = Verdict.HIGHER if METRICS[metric].better is Better.HIGHER else Verdict.LOWER
-    every = [(cell, _compared(cell, cells, metric)) for cell in cells]
+    every = [(cell, _compared(cell, cells, metric, terms)) for cell in cells]
     unbeaten = (led for led in every if all(found.verdict is not ahead for found in led[1].values()))
     return next(unbeaten, every[0])
 
@@ -103,24 +108,31 @@ def _tied(comparison: Comparison, better: Better) -> bool:
     return comparison.verdict is not worse
 
 
-def answer(cells: Sequence[CellSummary]) -> Answer:
-    """Return the best subject of cells that share one workload.
+def answer(cells: Sequence[CellSummary], terms: Terms | None = None) -> Answer:
+    """Return the best subject of cells that share one workload, in the metric that decides.
 
-    *Definition*: among qualified subjects, the lowest geometric mean over blocks (or highest, for
-    throughput) leads, unless another is shown to be better. The others are compared with it by block, as
-    one family (Holm). With fewer than 5 common blocks nothing is decided:
-    it only leads.
-    *Assumptions*: the leader is chosen from the same trials, which favours it; ties are therefore read
-    generously.
+    *Definition*: as ``lead``, among the qualified.
     """
     qualified = [cell for cell in cells if cell.unqualified is None]
     metric = criterion(qualified)
     if metric is None:
         reason = "no subject qualifies" if not qualified else "no latency that all qualified subjects have"
         return Answer(None, None, reason=reason)
+    return lead(qualified, metric, terms or Terms())
+
+
+def lead(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Answer:
+    """Return the best of ``cells`` (at least one) in ``metric``.
+
+    *Definition*: the lowest geometric mean over blocks (or highest, where higher is better) leads, unless
+    another is shown to be better. The others are compared with it by block, as one family (Holm). With fewer
+    than 5 common blocks nothing is decided: it only leads.
+    *Assumptions*: the leader is chosen from the same trials, which favours it; ties are therefore read
+    generously.
+    """
     better = METRICS[metric].better
-    leader, comparisons = _led(sorted(qualified, key=lambda cell: _place(cell, metric)), metric)
+    leader, comparisons = _led(sorted(cells, key=lambda cell: _place(cell, metric)), metric, terms)
     blocks = min([found.blocks for found in comparisons.values()], default=leader.ok)
     decided = blocks >= LEAST_BLOCKS
     ties = tuple(name for name, found in comparisons.items() if decided and _tied(found, better))
-    return Answer(metric, leader.cell.subject.name, ties, blocks, decided, comparisons)
+    return Answer(metric, leader.name, ties, blocks, decided, comparisons)

@@ -42,6 +42,7 @@ def _outcome(trial: TrialFigures) -> Json:
 def _cell(cell: CellSummary) -> Json:
     return {
         "cell_id": cell.cell.id,
+        "name": cell.name,
         "subject": cell.cell.subject.name,
         "workload": encode_workload(cell.cell.workload),
         "trials_ok": cell.ok,

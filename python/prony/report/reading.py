@@ -1,17 +1,20 @@
 """An archive read once, as what all reports of a study are made from."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from prony.analysis.answer import Answer, answer
+from prony.analysis.compare import Terms
+from prony.analysis.spending import Look
+from prony.analysis.standings import Standing, standings
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive, Run, SubjectRecord, TrialRecord
 from prony.diagnosis import RULES, Evidence, Finding, diagnose
 from prony.errors import ArchiveError
-from prony.model import Cell, EngineChoice, Json, Placement, Plan, Request, SandboxChoice, TrialRole, Workload
+from prony.model import EngineChoice, Json, Placement, Plan, Request, SandboxChoice, TrialRole, Workload
 
-__all__ = ["Found", "Group", "Reading", "read", "read_archive"]
+__all__ = ["Found", "Group", "Reading", "read", "read_archive", "terms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,8 @@ class Group:
     """The cells that share a load, generator and sandbox, and the best of them.
 
     ``workload`` is that of the first: requests and expectations belong to the apps, and may differ between
-    cells.
+    cells. ``standings``: the best in each measure. ``primary``: the load that verdicts were planned for;
+    others are a screening.
     """
 
     workload: Workload
@@ -40,11 +44,15 @@ class Group:
     sandbox: SandboxChoice
     cells: tuple[CellSummary, ...]
     answer: Answer
+    standings: tuple[Standing, ...] = ()
+    primary: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All that reports of a study say, as values."""
+    """All that reports of a study say, as values. ``trials``: all of them, in the order in which they ran,
+    also those of the calibration, of cross-checks and of searches.
+    """
 
     plan: Plan
     runs: tuple[Run, ...]
@@ -53,6 +61,18 @@ class Reading:
     groups: tuple[Group, ...]
     findings: tuple[Found, ...]
     placements: tuple[Placement, ...]
+    trials: tuple[TrialFigures, ...] = ()
+
+    @property
+    def cells(self) -> tuple[CellSummary, ...]:
+        """The cells of all groups."""
+        return tuple(cell for group in self.groups for cell in group.cells)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks were begun; those planned when there are no trials."""
+        ran = {trial.block for trial in self.trials if trial.role is TrialRole.SUBJECT}
+        return len(ran) or self.plan.blocks
 
 
 def _merge(findings: Iterable[tuple[str, Finding]], trials: Mapping[str, int]) -> tuple[Found, ...]:
@@ -74,16 +94,35 @@ def _load(workload: Workload) -> Workload:
     return replace(workload, request=Request(), expect_status=None, expect_body=None)
 
 
-def _groups(cells: Iterable[Cell], trials: Iterable[TrialFigures]) -> tuple[Group, ...]:
+def _groups(plan: Plan, trials: Sequence[TrialFigures]) -> tuple[Group, ...]:
     alike: dict[tuple[Workload, EngineChoice, SandboxChoice], list[CellSummary]] = {}
-    known = tuple(trials)
-    for cell in cells:
+    for cell in plan.cells:
         key = (_load(cell.workload), cell.engine, cell.sandbox)
-        alike.setdefault(key, []).append(summarise_cell(cell, known))
-    return tuple(
-        Group(found[0].cell.workload, engine, sandbox, tuple(found), answer(found))
-        for (_, engine, sandbox), found in alike.items()
+        alike.setdefault(key, []).append(summarise_cell(cell, trials))
+    blocks = len({trial.block for trial in trials})
+    return tuple(_group(plan, found, blocks) for found in alike.values())
+
+
+def _group(plan: Plan, cells: Sequence[CellSummary], blocks: int) -> Group:
+    first = cells[0].cell
+    primary = first.is_under(plan.design.primary)
+    agreed = replace(terms(plan, blocks), screens=not primary)
+    return Group(
+        workload=first.workload,
+        engine=first.engine,
+        sandbox=first.sandbox,
+        cells=tuple(cells),
+        answer=answer(cells, agreed),
+        standings=standings(cells, agreed),
+        primary=primary,
     )
+
+
+def terms(plan: Plan, blocks: int) -> Terms:
+    """Return what was settled before the run about how comparisons after ``blocks`` are read."""
+    precision = plan.design.precision
+    look = Look(blocks, precision.looks) if precision else None
+    return Terms(margin=plan.design.margin, look=look)
 
 
 @contextmanager
@@ -113,22 +152,25 @@ def read(
     count: dict[str, int] = {}
     for record in trials:
         trial = record.trial
+        with _reading(record):
+            taken.append(figures(trial))
         if trial.role is not TrialRole.SUBJECT or trial.cell_id not in cells:
             continue
         cell = cells[trial.cell_id]
         name = cell.subject.name
         count[name] = count.get(name, 0) + 1
         with _reading(record):
-            taken.append(figures(trial))
             findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
+    own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in cells]
     return Reading(
         plan=plan,
         runs=runs,
         fingerprint=runs[0].fingerprint if runs else {},
         subjects=subjects,
-        groups=_groups(plan.cells, taken),
+        groups=_groups(plan, own),
         findings=_merge(findings, count),
-        placements=tuple(dict.fromkeys(trial.placement for trial in taken if trial.placement is not None)),
+        placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
+        trials=tuple(taken),
     )
 
 

@@ -6,19 +6,28 @@ from prony.archive import Archive
 from prony.report.document import Document, Section
 from prony.report.reading import Reading, read_archive
 from prony.report.sections.answer import answer_section
-from prony.report.sections.figures import failure_sections, group_section
+from prony.report.sections.figures import failed_requests, group_section, populations
+from prony.report.sections.grid import detailed, grid
 from prony.report.sections.head import head
 from prony.report.sections.notes import notes
+from prony.report.sections.originals import originals
+from prony.report.sections.processes import processes
 from prony.report.sections.uncounted import unavailable, uncounted
+from prony.report.sections.winners import winners
 
 __all__ = ["reading_document", "study_document"]
 
 
 def _sections(reading: Reading) -> Iterator[Section | None]:
     yield head(reading)
-    for group in reading.groups:
-        yield group_section(group)
-        yield from failure_sections(group)
+    yield from grid(reading)
+    for group in detailed(reading):
+        yield group_section(group, reading.plan.design)
+    yield failed_requests(reading.groups)
+    yield from populations(detailed(reading))
+    yield winners(reading)
+    yield from processes(reading)
+    yield from originals(reading)
     yield uncounted(reading)
     yield unavailable(reading)
     yield notes(reading)

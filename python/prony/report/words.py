@@ -1,12 +1,12 @@
 """Words for what the account, the machine and comparisons hold."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from prony.model import Json
-from prony.units import format_bytes
+from prony.model import ClosedLoop, CountStop, Json, OpenLoop, Workload
+from prony.units import format_bytes, format_count
 
-__all__ = ["class_words", "machine_words", "signed_percent"]
+__all__ = ["class_words", "count_words", "joined", "load_words", "machine_words", "signed_percent"]
 
 _CLASSES: Mapping[str, str] = MappingProxyType(
     {
@@ -38,6 +38,39 @@ def class_words(name: str) -> str:
     if name.startswith("bad_status "):
         return f"answered with status {name.removeprefix('bad_status ')}"
     return _CLASSES.get(name, name)
+
+
+def count_words(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> count_words(1, "block"), count_words(1200, "trial")
+    ('1 block', '1,200 trials')
+    """
+    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def joined(names: Sequence[str], most: int = 4) -> str:
+    """Return names with commas, those beyond ``most`` as a number.
+
+    >>> joined(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    text = ", ".join(names[:most])
+    return f"{text} and {len(names) - most} more" if len(names) > most else text
+
+
+def load_words(workload: Workload) -> str:
+    """Return what a study varies of a load, such as ``100 connections``."""
+    match workload.loop:
+        case ClosedLoop(connections):
+            words = count_words(connections, "connection")
+        case OpenLoop(rate_per_s):
+            words = f"{rate_per_s:,g}/s"
+    match workload.stop:
+        case CountStop(requests):
+            return f"{words}, {format_count(requests)} requests"
+        case _:
+            return words
 
 
 def signed_percent(effect: float) -> str:

@@ -64,7 +64,7 @@ def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
     if found.leader is None or found.metric is None:
         yield Paragraph(f"{where}no answer: {found.reason}.", Tone.WARNING)
         return
-    cell = next(cell for cell in group.cells if cell.cell.subject.name == found.leader)
+    cell = next(cell for cell in group.cells if cell.name == found.leader)
     title = METRICS[found.metric].title
     if found.decided:
         claim = (

@@ -1,18 +1,22 @@
 """The figures of one group: a row for each subject, and what its failed requests were."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from prony.analysis.answer import Answer
-from prony.model import ClosedLoop
-from prony.report.document import Block, Footnotes, Paragraph, Section, Tone
+from prony.model import ClosedLoop, Design
+from prony.report.document import Block, Footnotes, Notes, Paragraph, Section, Tone
 from prony.report.reading import Group
-from prony.report.tables import failures_table, populations_table, ranked, subjects_table
+from prony.report.sections.winners import alike_note, deciding
+from prony.report.tables import Marks, failures_table, populations_table, ranked, subjects_table
+from prony.report.words import load_words
 
-__all__ = ["failure_sections", "group_heading", "group_section"]
+__all__ = ["failed_requests", "group_heading", "group_section", "populations"]
 
-
-def _best(found: Answer) -> tuple[str, ...]:
-    return () if found.leader is None else (found.leader, *found.ties)
+_SATURATED = Paragraph(
+    "The load is as high as each server takes: latencies are those at saturation, "
+    "and compare servers under different loads.",
+    Tone.QUIET,
+)
+_TRIMMED = "trimmed: mean without the highest and the lowest trial, as published; no interval, no verdict."
 
 
 def group_heading(group: Group) -> str:
@@ -21,7 +25,7 @@ def group_heading(group: Group) -> str:
     return text[0].upper() + text[1:]
 
 
-def group_section(group: Group) -> Section:
+def group_section(group: Group, design: Design) -> Section:
     """Return the main table of a group."""
     notes = Footnotes()
     cells = ranked(group.cells, group.answer.metric)
@@ -29,26 +33,38 @@ def group_section(group: Group) -> Section:
         return Section(group_heading(group), (Paragraph("No trial was run."),))
     if not any(cell.ok for cell in cells):
         return Section(group_heading(group), (Paragraph("No trial counts.", Tone.BAD),))
-    blocks: list[Block] = []
-    if isinstance(group.workload.loop, ClosedLoop):
-        blocks.append(
-            Paragraph(
-                "The load is as high as each server takes: latencies are those at saturation, "
-                "and compare servers under different loads.",
-                Tone.QUIET,
-            )
-        )
-    blocks.append(subjects_table(cells, _best(group.answer), notes))
-    return Section(group_heading(group), (*blocks, notes.notes()))
+    closed = isinstance(group.workload.loop, ClosedLoop)
+    trimmed = closed and design.trimmed_mean
+    table = subjects_table(cells, _marks(group, trimmed), notes)
+    lead = (_SATURATED,) if closed else ()
+    remarks = [text for text in (alike_note(group), _TRIMMED if trimmed else None) if text]
+    blocks: tuple[Block, ...] = (*lead, table, notes.notes(), Notes(tuple(("", text) for text in remarks)))
+    return Section(group_heading(group), blocks)
 
 
-def failure_sections(group: Group) -> Iterator[Section]:
-    """Yield what failed, where something did."""
-    cells = ranked(group.cells, group.answer.metric)
-    failures = failures_table(cells) if cells else None
-    if failures is None:
-        return
-    yield Section("Requests that failed, by kind", (failures,))
-    notes = Footnotes()
-    if (both := populations_table(cells, notes)) is not None:
-        yield Section("With and without the failures", (both, notes.notes()))
+def _marks(group: Group, trimmed: bool) -> Marks:
+    found, standing = group.answer, deciding(group)
+    best = () if found.leader is None else (found.leader, *found.ties)
+    return Marks(best, (standing.letters if standing else None) or {}, trimmed)
+
+
+def failed_requests(groups: Sequence[Group]) -> Section | None:
+    """Return what failed, by kind; null where nothing did."""
+    cells = [
+        (load_words(group.workload), cell)
+        for group in groups
+        for cell in ranked(group.cells, group.answer.metric)
+    ]
+    found = failures_table(cells)
+    return Section("Requests that failed, by kind", (found,)) if found else None
+
+
+def populations(groups: Iterable[Group]) -> Iterator[Section]:
+    """Yield latencies with and without the failures, for each load under which requests failed."""
+    groups = tuple(groups)
+    for group in groups:
+        notes, cells = Footnotes(), ranked(group.cells, group.answer.metric)
+        table = populations_table(cells, notes) if cells else None
+        if table is not None:
+            where = f", {load_words(group.workload)}" if len(groups) > 1 else ""
+            yield Section(f"With and without the failures{where}", (table, notes.notes()))

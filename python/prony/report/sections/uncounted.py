@@ -70,7 +70,7 @@ def uncounted(reading: Reading) -> Section | None:
         for cell in group.cells:
             for trials in _failed_alike(cell):
                 where = _block_words([trial.block for trial in trials])
-                text = f"{cell.cell.subject.name}, {where}: {_outcome_words(trials[0])}"
+                text = f"{cell.name}, {where}: {_outcome_words(trials[0])}"
                 lines = _telling_lines(trials[0].log.text)
                 blocks += [Paragraph(text), Notes(tuple(("  |", line) for line in lines))]
     return Section("Trials that do not count", tuple(blocks)) if blocks else None
@@ -82,6 +82,6 @@ def unavailable(reading: Reading) -> Section | None:
     for group in reading.groups:
         for cell in group.cells:
             if not cell.total:
-                reasons.setdefault(cell.cell.subject.name, "no trial was run")
+                reasons.setdefault(cell.name, "no trial was run")
     items = tuple(("", f"{name}: {reason}") for name, reason in reasons.items())
     return Section("Not measured", (Notes(items),)) if items else None
