@@ -10,8 +10,9 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from prony.analysis.environment_faults import environment_fault
 from prony.engine import Engine
 from prony.errors import EngineError, PronyError, SubjectError
 from prony.model import (
@@ -27,34 +28,29 @@ from prony.model import (
     Phase,
     Placement,
     Sample,
+    ThreadUsage,
     Trial,
-    TrialRole,
 )
-from prony.monitor.base import WindowCounters
+from prony.monitor.base import Gauges, WindowCounters
 from prony.monitor.environment import EnvironmentCounters
+from prony.monitor.frequency import FrequencyGauge
 from prony.monitor.groups import GroupCounters, oom_kills
 from prony.monitor.kernel import KernelCounters
+from prony.monitor.listeners import ListenerGauges
 from prony.monitor.processes import ProcessMonitor
+from prony.monitor.sock_diag import SockDiag
 from prony.sandbox import RunningSubject, Sandbox
+from prony.sandbox.linux import in_network
+from prony.schedule import Position
 from prony.units import format_bytes
 
-__all__ = ["Position", "Task", "run_trial"]
+__all__ = ["Task", "run_trial"]
 
 # Little's law: the engine's integral of requests in flight against its own stamps. They are two views of one
 # thing, so more than this apart means that one of them is wrong (DESIGN: only that mismatch invalidates).
 MAX_LITTLE_RESIDUAL = 0.10
 # ... but both are integers of a clock: with next to nothing in flight the ratio says nothing.
 MIN_LITTLE_INTEGRAL_NS = 50_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where a trial stands in its study."""
-
-    block: int
-    position: int
-    attempt: int = 0
-    role: TrialRole = TrialRole.SUBJECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +74,11 @@ class _Evidence:
     recording: Json | None = None
     samples: tuple[Sample, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    threads: tuple[ThreadUsage, ...] = ()
     log: LogTail = LogTail("")
     events: list[Json] = field(default_factory=list)
+    fault: str | None = None
 
 
 def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
@@ -92,7 +90,7 @@ def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
     started = time.time_ns()
     evidence = _Evidence()
     outcome = _measure(task, evidence, on_event)
-    return Trial(
+    trial = Trial(
         cell_id=task.cell.id,
         block=task.position.block,
         position=task.position.position,
@@ -110,7 +108,11 @@ def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
         missing=evidence.missing,
         log=evidence.log,
         events=tuple(evidence.events),
+        threads=evidence.threads,
     )
+    # What went wrong in the subject is data, whatever else went on.
+    fault = None if isinstance(outcome, Failed) else evidence.fault or environment_fault(trial)
+    return replace(trial, facts={**trial.facts, "environment_fault": fault}) if fault else trial
 
 
 def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) -> Outcome:
@@ -126,6 +128,7 @@ def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) 
     except EngineError as error:
         return Invalid(f"the generator: {error.message}")
     except PronyError as error:
+        evidence.fault = error.message
         return Invalid(error.message)
     except Exception as error:
         evidence.log = LogTail(f"{evidence.log.text}\n{traceback.format_exc()}")
@@ -166,7 +169,8 @@ def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
 
 def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]) -> None:
     mains = {subject.pids[one.name]: one.roles for one in (task.launch, *task.launch.processes)}
-    processes = ProcessMonitor(subject.tree_pid, mains, task.placement)
+    gauges = _gauges(task, subject)
+    processes = ProcessMonitor(subject.tree_pid, mains, task.placement, gauges=gauges)
     counters = _counters(task, subject)
 
     def on_engine_event(event: Json) -> None:
@@ -174,12 +178,12 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
             case "window_open":
                 for each in counters:
                     each.open_window()
-                processes.enter(Phase.WINDOW)
+                processes.open_window()
                 evidence.events.append(event)
             case "window_close":
                 for each in counters:
                     each.close_window()
-                processes.enter(Phase.DRAIN, with_memory=True)
+                processes.close_window()
                 evidence.events.append(event)
         on_event(event)
 
@@ -192,7 +196,11 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
         finally:
             processes.stop()
             evidence.samples = processes.samples()
+            evidence.threads = processes.threads()
             evidence.counters, evidence.missing = _deltas(counters)
+            for each in gauges:
+                evidence.missing |= each.missing()
+                each.close()
 
 
 def _counters(task: Task, subject: RunningSubject) -> tuple[WindowCounters, ...]:
@@ -201,6 +209,15 @@ def _counters(task: Task, subject: RunningSubject) -> tuple[WindowCounters, ...]
         KernelCounters(subject.network_pid),
         GroupCounters(subject.counters),
         EnvironmentCounters(cpus, os.getpid(), subject.tree_pid),
+    )
+
+
+def _gauges(task: Task, subject: RunningSubject) -> tuple[Gauges, ...]:
+    addresses = {one.name: one.address for one in task.launch.processes}
+    network = subject.seat.network_namespace
+    return (
+        ListenerGauges(addresses, lambda: in_network(network, SockDiag)),
+        FrequencyGauge(task.placement.server_cpus),
     )
 
 

@@ -83,9 +83,9 @@ def test_the_engine_loads_a_subject_in_its_own_network(
                 events.append(event)
                 if event["event"] == "window_open":
                     kernel.open_window()
-                    processes.enter(Phase.WINDOW)
+                    processes.open_window()
                 if event["event"] == "window_close":
-                    processes.enter(Phase.DRAIN, with_memory=True)
+                    processes.close_window()
                     kernel.close_window()
 
             with processes:

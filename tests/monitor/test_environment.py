@@ -12,7 +12,7 @@ from prony.monitor.machine import parse_cpu_times, parse_pressure
 from prony.monitor.native import tree_cpu
 
 CPUS = os.sched_getaffinity(0)
-BURN = "import time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass"
+BURN = "import time\nwhile time.process_time() < {}: pass"
 
 
 def burn(seconds: float) -> None:
@@ -48,7 +48,9 @@ def test_what_the_subject_uses_is_not_pronys() -> None:
         try:
             counters = EnvironmentCounters(CPUS, os.getpid(), subject.pid)
             counters.open_window()
-            time.sleep(0.6)
+            deadline_s = time.monotonic() + 20
+            while sum(tree_cpu(subject.pid).values()) < 0.5e9 and time.monotonic() < deadline_s:
+                time.sleep(0.05)
             counters.close_window()
         finally:
             subject.kill()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from prony.model import Phase, Placement, RoleRule
-from prony.monitor import MONITORS, ProcessMonitor
+from prony.monitor import ProcessMonitor
 from prony.monitor.processes import role_of
 
 CPUS = tuple(os.sched_getaffinity(0))
@@ -30,11 +30,28 @@ class FakeMemory:
     uss_bytes: int = 10
 
 
+@dataclass(frozen=True)
+class FakeThread:
+    tid: int
+    cpu_ns: int
+    name: str = "loop"
+    voluntary_switches: int = 3
+    involuntary_switches: int = 2
+
+
+@dataclass(frozen=True)
+class FakeDetail:
+    threads: list[FakeThread]
+    rss_peak_bytes: int = 150
+    descriptors: int = 9
+
+
 class FakeSource:
     """Two processes: this one, and one that is gone by the time it is looked at."""
 
     def __init__(self) -> None:
         self.threads: set[tuple[int, int]] = set()
+        self.details = 0
 
     def sample(self) -> list[FakeProcess]:
         thread = threading.get_native_id()
@@ -43,6 +60,18 @@ class FakeSource:
 
     def memory(self, pid: int) -> FakeMemory | None:
         return FakeMemory() if pid == os.getpid() else None
+
+    def detail(self, pid: int) -> FakeDetail | None:
+        """Return one that uses 40 ns between two looks, one that uses none, and a new one each time."""
+        if pid != os.getpid():
+            return None
+        self.details += 1
+        threads = [
+            FakeThread(1, 100 + 40 * self.details),
+            FakeThread(2, 70),
+            FakeThread(10 + self.details, 5),
+        ]
+        return FakeDetail(threads)
 
 
 def monitor(source: FakeSource) -> ProcessMonitor:
@@ -69,14 +98,65 @@ def test_the_first_rule_that_fits_gives_the_role(
 def test_the_window_has_a_sample_at_each_edge_and_memory_at_its_end() -> None:
     watch = monitor(FakeSource())
     watch.enter(Phase.WARMUP)
-    watch.enter(Phase.WINDOW)
-    watch.enter(Phase.DRAIN, with_memory=True)
+    watch.open_window()
+    watch.close_window()
     samples = watch.samples()
     assert [sample.phase for sample in samples] == ["idle", "warmup", "warmup", "window", "window", "drain"]
     assert [row.pss_bytes for row in samples[4].processes] == [11, None]
     assert [row.role for row in samples[4].processes] == ["server", "worker"]
     assert all(row.pss_bytes is None for sample in samples[:4] for row in sample.processes)
     assert [sample.monotonic_ns for sample in samples] == sorted(sample.monotonic_ns for sample in samples)
+
+
+def test_what_is_dear_is_read_at_both_edges_of_the_window_and_nowhere_else() -> None:
+    watch = monitor(FakeSource())
+    watch.enter(Phase.WARMUP)
+    watch.open_window()
+    watch.sample()
+    watch.close_window()
+    rows = [sample.processes[0] for sample in watch.samples() if sample.phase is Phase.WINDOW]
+    assert [row.rss_peak_bytes for row in rows] == [150, None, 150]
+    assert [row.descriptors for row in rows] == [9, None, 9]
+    switches = [(row.voluntary_switches, row.involuntary_switches) for row in rows]
+    assert switches == [(9, 6), (None, None), (9, 6)]
+    gone = [sample.processes[1].rss_peak_bytes for sample in watch.samples()]
+    assert set(gone) == {None}
+
+
+def test_a_threads_use_is_that_of_the_window_and_idle_ones_are_left_out() -> None:
+    watch = monitor(FakeSource())
+    watch.open_window()
+    watch.close_window()
+    assert [(one.tid, one.cpu_ns) for one in watch.threads()] == [(1, 40), (12, 5)]
+    assert watch.threads()[0].pid == os.getpid()
+
+
+class FakeGauges:
+    def __init__(self) -> None:
+        self.closed = False
+
+    def read(self) -> dict[str, int]:
+        return {"queued": 1}
+
+    def read_at_mark(self) -> dict[str, int]:
+        return {"queued": 2, "established": 3}
+
+    def missing(self) -> dict[str, str]:
+        return {}
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_gauges_are_read_with_each_sample_and_in_full_at_the_marks() -> None:
+    watch = ProcessMonitor(0, {os.getpid(): ()}, PLACEMENT, FakeSource(), [FakeGauges()])
+    watch.enter(Phase.WARMUP)
+    watch.open_window()
+    watch.sample()
+    watch.close_window()
+    window = [sample.gauges for sample in watch.samples() if sample.phase is Phase.WINDOW]
+    full = {"queued": 2, "established": 3}
+    assert window == [full, {"queued": 1}, full]
 
 
 def test_a_row_names_the_command_and_the_machine_is_read() -> None:
@@ -113,7 +193,3 @@ def test_what_goes_wrong_in_the_thread_comes_back_at_the_stop() -> None:
     with pytest.raises(OSError, match="broken"):
         watch.stop()
     watch.stop()
-
-
-def test_the_registry_lists_every_monitor() -> None:
-    assert sorted(MONITORS) == ["environment", "groups", "kernel", "processes"]

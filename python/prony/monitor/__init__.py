@@ -3,23 +3,34 @@
 Must not know plans or archives.
 
 >>> sorted(MONITORS)
-['environment', 'groups', 'kernel', 'processes']
+['environment', 'frequency', 'groups', 'kernel', 'listeners', 'processes']
 """
 
 from collections.abc import Mapping
 
+from prony.monitor.base import Gauges, WindowCounters
 from prony.monitor.environment import EnvironmentCounters
+from prony.monitor.frequency import FrequencyGauge
 from prony.monitor.groups import GroupCounters
 from prony.monitor.kernel import KernelCounters
+from prony.monitor.listeners import ListenerGauges
 from prony.monitor.processes import ProcessMonitor
 
-__all__ = ["MONITORS", "EnvironmentCounters", "GroupCounters", "KernelCounters", "ProcessMonitor"]
+__all__ = [
+    "MONITORS",
+    "EnvironmentCounters",
+    "FrequencyGauge",
+    "GroupCounters",
+    "KernelCounters",
+    "ListenerGauges",
+    "ProcessMonitor",
+]
 
-_Kind = type[EnvironmentCounters] | type[GroupCounters] | type[KernelCounters] | type[ProcessMonitor]
-
-MONITORS: Mapping[str, _Kind] = {
+MONITORS: Mapping[str, type[Gauges] | type[WindowCounters] | type[ProcessMonitor]] = {
     "environment": EnvironmentCounters,
+    "frequency": FrequencyGauge,
     "groups": GroupCounters,
     "kernel": KernelCounters,
+    "listeners": ListenerGauges,
     "processes": ProcessMonitor,
 }

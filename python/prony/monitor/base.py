@@ -1,4 +1,4 @@
-"""The roles of monitors: one watches a source while a load runs, another counts between two moments.
+"""The roles of monitors: to watch while a load runs, to count between two moments, to read a moment.
 
 Must not know what is watched.
 
@@ -8,7 +8,7 @@ Must not know what is watched.
 
 from typing import Protocol
 
-__all__ = ["Monitor", "WindowCounters"]
+__all__ = ["Gauges", "Monitor", "WindowCounters"]
 
 
 class Monitor(Protocol):
@@ -40,4 +40,24 @@ class WindowCounters(Protocol):
 
     def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
         """Return what was counted by name, and of what is missing the reasons."""
+        ...
+
+
+class Gauges(Protocol):
+    """Reads figures of the moment, by name, beside each sample of the processes."""
+
+    def read(self) -> dict[str, int]:
+        """Return what can be had cheaply, at any sample."""
+        ...
+
+    def read_at_mark(self) -> dict[str, int]:
+        """Return what more there is, or again, at the edges of the window."""
+        ...
+
+    def missing(self) -> dict[str, str]:
+        """Return the reasons for what could not be read."""
+        ...
+
+    def close(self) -> None:
+        """Read no more."""
         ...

@@ -9,7 +9,15 @@ Must not know who asks.
 from collections.abc import Sequence
 from typing import Protocol
 
-__all__ = ["CompiledSource", "NativeMemory", "NativeProcess", "ProcessSource", "tree_cpu"]
+__all__ = [
+    "CompiledSource",
+    "NativeDetail",
+    "NativeMemory",
+    "NativeProcess",
+    "NativeThread",
+    "ProcessSource",
+    "tree_cpu",
+]
 
 
 class NativeProcess(Protocol):
@@ -40,6 +48,32 @@ class NativeMemory(Protocol):
     def uss_bytes(self) -> int: ...  # noqa: D102
 
 
+class NativeThread(Protocol):
+    """One thread. CPU time and switches are cumulative since its start."""
+
+    @property
+    def tid(self) -> int: ...  # noqa: D102
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def cpu_ns(self) -> int: ...  # noqa: D102
+    @property
+    def voluntary_switches(self) -> int: ...  # noqa: D102
+    @property
+    def involuntary_switches(self) -> int: ...  # noqa: D102
+
+
+class NativeDetail(Protocol):
+    """What is read of a process at a mark: its peak of memory, open descriptors, threads."""
+
+    @property
+    def rss_peak_bytes(self) -> int | None: ...  # noqa: D102
+    @property
+    def descriptors(self) -> int | None: ...  # noqa: D102
+    @property
+    def threads(self) -> Sequence[NativeThread]: ...  # noqa: D102
+
+
 class ProcessSource(Protocol):
     """Where samples of the processes below a root come from."""
 
@@ -51,16 +85,24 @@ class ProcessSource(Protocol):
         """Return a process's memory; null when it is gone or may not be read."""
         ...
 
+    def detail(self, pid: int) -> NativeDetail | None:
+        """Return a process's detail; null when it is gone or may not be read."""
+        ...
+
 
 class CompiledSource:
-    """See ``ProcessSource``: the processes below ``tree_pid``, without it, by the compiled sampler."""
+    """See ``ProcessSource``: the processes below ``tree_pid``, by the compiled sampler.
 
-    def __init__(self, tree_pid: int) -> None:
+    ``include_root``: and ``tree_pid`` itself.
+    """
+
+    def __init__(self, tree_pid: int, include_root: bool = False) -> None:
         # Loaded where it is used: archives are read without it.
         from prony import _engine
 
-        self._sampler = _engine.ProcessSampler(tree_pid)
+        self._sampler = _engine.ProcessSampler(tree_pid, include_root)
         self._memory = _engine.process_memory
+        self._detail = _engine.process_detail
 
     def sample(self) -> Sequence[NativeProcess]:
         """Return the processes as they are now."""
@@ -69,6 +111,10 @@ class CompiledSource:
     def memory(self, pid: int) -> NativeMemory | None:
         """Return a process's memory; null when it is gone or may not be read."""
         return self._memory(pid)
+
+    def detail(self, pid: int) -> NativeDetail | None:
+        """Return a process's detail; null when it is gone or may not be read."""
+        return self._detail(pid)
 
 
 def tree_cpu(root: int) -> dict[tuple[int, int], int]:

@@ -10,23 +10,23 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from prony.model import Phase, Placement, ProcessRow, RoleRule, Sample
+from prony.model import Phase, Placement, ProcessRow, RoleRule, Sample, ThreadUsage
+from prony.monitor.base import Gauges
 from prony.monitor.machine import read_machine_cpu
-from prony.monitor.native import CompiledSource, NativeProcess, ProcessSource
+from prony.monitor.native import CompiledSource, NativeDetail, NativeProcess, ProcessSource
+from prony.monitor.threads import Identity, ThreadTimes
 
 __all__ = ["ProcessMonitor", "role_of"]
 
 # 2 Hz: 50 processes cost 0.2 % of a core. The kernel's own clock tick, 10 ms, makes more often pointless.
 _PERIOD_S = 0.5
 _UNKNOWN_ROLE = "other"
-
-_Key = tuple[int, int]
 
 
 def role_of(rules: Sequence[RoleRule], is_main: bool, command: str) -> str:
@@ -50,8 +50,9 @@ class ProcessMonitor:
     ``mains`` has the roles that each process which was started gives to itself and those it starts; one
     whose ancestors have gone belongs to the first.
 
-    As a context manager it starts and stops. ``enter`` marks the phases; it samples at once, so that the
-    first and the last sample of the window lie at its edges.
+    As a context manager it starts and stops. ``enter``, ``open_window`` and ``close_window`` mark the phases;
+    they sample at once, so that the first and the last sample of the window lie at its edges. At these two,
+    what is dear is read as well: peaks, switches, descriptors and threads, and at the last PSS and USS.
     """
 
     def __init__(
@@ -60,13 +61,16 @@ class ProcessMonitor:
         mains: Mapping[int, Sequence[RoleRule]],
         placement: Placement,
         source: ProcessSource | None = None,
+        gauges: Sequence[Gauges] = (),
     ) -> None:
         self._mains = mains
-        self._roots: dict[_Key, int] = {}
+        self._roots: dict[Identity, int] = {}
         self._cpus = placement.generator_cpus
         self._source = source or CompiledSource(tree_pid)
+        self._gauges = tuple(gauges)
+        self._threads = ThreadTimes()
         self._samples: list[Sample] = []
-        self._commands: dict[_Key, str] = {}
+        self._commands: dict[Identity, str] = {}
         self._phase = Phase.IDLE
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -82,14 +86,33 @@ class ProcessMonitor:
         with self._lock:
             self._look()
 
-    def enter(self, phase: Phase, with_memory: bool = False) -> None:
-        """End the phase with a sample (``with_memory``: with PSS and USS), and begin another with one."""
+    def enter(self, phase: Phase) -> None:
+        """End the phase with a sample, and begin another with one."""
         with self._lock:
             self._look()
-            if with_memory:
-                self._samples[-1] = self._with_memory(self._samples[-1])
             self._phase = phase
             self._look()
+
+    def open_window(self) -> None:
+        """Begin the window; its first sample is a mark."""
+        with self._lock:
+            self._look()
+            self._phase = Phase.WINDOW
+            self._look()
+            self._mark(self._threads.open_window)
+
+    def close_window(self) -> None:
+        """End the window; its last sample is a mark, with PSS and USS."""
+        with self._lock:
+            self._look()
+            self._mark(self._threads.close_window)
+            self._samples[-1] = self._with_memory(self._samples[-1])
+            self._phase = Phase.DRAIN
+            self._look()
+
+    def threads(self) -> tuple[ThreadUsage, ...]:
+        """Return what each thread used in the window, without those that used nothing."""
+        return self._threads.usage()
 
     def stop(self) -> None:
         """End; a second call does nothing.
@@ -142,9 +165,20 @@ class ProcessMonitor:
         now_ns = time.monotonic_ns()
         machine = read_machine_cpu()
         rows = tuple(self._row(process) for process in found)
-        self._samples.append(
-            Sample(now_ns, self._phase, rows, machine.busy_ns, machine.idle_ns, machine.steal_ns)
-        )
+        gauges = {name: value for one in self._gauges for name, value in one.read().items()}
+        times = (machine.busy_ns, machine.idle_ns, machine.steal_ns)
+        self._samples.append(Sample(now_ns, self._phase, rows, *times, gauges))
+
+    def _mark(self, keep: Callable[[Identity, NativeDetail], None]) -> None:
+        """Add what is dear to the last sample; ``keep`` gets each process's detail."""
+        sample, rows = self._samples[-1], []
+        for row in sample.processes:
+            detail = self._source.detail(row.pid)
+            if detail is not None:
+                keep((row.pid, row.start_time_ticks), detail)
+            rows.append(row if detail is None else _detailed(row, detail))
+        gauges = {name: value for one in self._gauges for name, value in one.read_at_mark().items()}
+        self._samples[-1] = replace(sample, processes=tuple(rows), gauges={**sample.gauges, **gauges})
 
     def _row(self, process: NativeProcess) -> ProcessRow:
         command = self._command(process)
@@ -183,6 +217,16 @@ class ProcessMonitor:
             rows.append(replace(row, pss_bytes=pss, uss_bytes=uss))
         self._commands.clear()
         return replace(sample, processes=tuple(rows))
+
+
+def _detailed(row: ProcessRow, detail: NativeDetail) -> ProcessRow:
+    return replace(
+        row,
+        rss_peak_bytes=detail.rss_peak_bytes,
+        voluntary_switches=sum(thread.voluntary_switches for thread in detail.threads),
+        involuntary_switches=sum(thread.involuntary_switches for thread in detail.threads),
+        descriptors=detail.descriptors,
+    )
 
 
 def _main_above(pid: int, mains: Mapping[int, object]) -> int:

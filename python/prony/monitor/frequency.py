@@ -1,0 +1,49 @@
+"""At what frequency the server's CPUs run.
+
+Must not know who runs on them. One gauge, ``frequency_khz``: the mean over the server's CPUs.
+
+*Source*: kernel, Documentation/admin-guide/pm/cpufreq.rst, scaling_cur_freq.
+
+>>> FrequencyGauge(()).read()
+{}
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["FrequencyGauge"]
+
+_CPUS = Path("/sys/devices/system/cpu")
+
+
+class FrequencyGauge:
+    """Reads the frequency of ``cpus``; once it cannot be read, not again."""
+
+    def __init__(self, cpus: Sequence[int], folder: Path = _CPUS) -> None:
+        self._files = tuple(folder / f"cpu{number}/cpufreq/scaling_cur_freq" for number in cpus)
+        self._reason: str | None = None
+
+    def read(self) -> dict[str, int]:
+        """Return the gauge of now."""
+        if self._reason is not None or not self._files:
+            return {}
+        try:
+            each = [int(file.read_text()) for file in self._files]
+        except OSError as error:
+            self._reason = f"cannot read `{error.filename or self._files[0]}`: {error.strerror}"
+            return {}
+        except ValueError:
+            self._reason = f"`{self._files[0]}` does not say"
+            return {}
+        return {"frequency_khz": sum(each) // len(each)}
+
+    def read_at_mark(self) -> dict[str, int]:
+        """Return the gauge of now."""
+        return {}
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def missing(self) -> dict[str, str]:
+        """Return why it was not read."""
+        return {} if self._reason is None else {"frequency_khz": self._reason}
