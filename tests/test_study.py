@@ -17,11 +17,13 @@ from prony.engine import ENGINES
 from prony.errors import ArchiveError, HostError, SubjectError
 from prony.host import claim_machine
 from prony.model import Address, Failed, Interface, LogTail, Ok
-from prony.plan import PlanOptions, StudyDocument, block_order, make_plan
+from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
 from prony.sandbox import SANDBOXES, EngineSeat, SandboxFacts, StopReport
 from prony.sandbox.exchange import Reply
+from prony.schedule import block_order
 from prony.study import Study, run_study
+from prony.study_document import StudyDocument
 
 DOCUMENT = {
     "name": "paper",
@@ -46,7 +48,7 @@ class Sandbox:
     def folder_for(self, name):
         return self.folder
 
-    def free_port(self):
+    def free_port(self, random=None):
         return 8000
 
     def start(self, launch, placement):
@@ -140,13 +142,19 @@ class World:
     def __init__(self, folder, monkeypatch):
         self.folder, self.log, self.listener = folder, [], Listener()
         self.requests, self.unavailable, self.errors, self.fail = [], {}, {}, None
+        self.faults = {}
         user = os.environ.get("USER") or "root"
         self.user = RunAs(user, os.geteuid(), os.getegid(), False, folder / "cache")
         monkeypatch.setattr("prony.study.preparing.prepare", self._prepare)
+        # Windows of no length say nothing of the machine.
+        monkeypatch.setattr("prony.trial.environment_fault", self._fault)
         monkeypatch.setitem(
             SANDBOXES, "process", lambda choice, user, place, groups: Sandbox(place, self.log, self.fail)
         )
         monkeypatch.setitem(ENGINES, "prony", lambda choice: Engine(self.log, self.errors))
+
+    def _fault(self, trial):
+        return self.faults.get((trial.block, trial.cell_id, trial.attempt))
 
     def _prepare(self, requests, user, on_progress, jobs):
         self.requests = list(requests)

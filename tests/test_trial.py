@@ -30,7 +30,8 @@ from prony.model import (
 )
 from prony.sandbox import EngineSeat, SandboxFacts, StopReport
 from prony.sandbox.cgroup.base import Counters
-from prony.trial import Position, Task, run_trial
+from prony.schedule import Position
+from prony.trial import Task, run_trial
 
 ADDRESS = Address("127.0.0.1", 8000)
 CONTRACT = Contract((Check(Request(path="/ready")),))
@@ -73,7 +74,7 @@ class Bench:
     def folder_for(self, name):
         return self.folder
 
-    def free_port(self):
+    def free_port(self, random=None):
         return ADDRESS.port
 
     def start(self, launch, placement):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from random import Random
 from types import TracebackType
 from typing import Self
 
@@ -54,8 +55,9 @@ from prony.sandbox.identity import Identity, boot_id
 from prony.sandbox.journal import Run, open_run
 from prony.sandbox.placement import place
 from prony.sandbox.remains import clear_and_tell
+from prony.schedule import Position
 from prony.study import StudyListener
-from prony.trial import Position, Task, run_trial
+from prony.trial import Task, run_trial
 
 __all__ = ["CheckListener", "ServerCheck", "check_servers", "judge", "names_to_check", "subjects_to_check"]
 
@@ -414,8 +416,8 @@ class _Watched(Sandbox):
     def folder_for(self, name: str) -> Path:
         return self._sandbox.folder_for(name)
 
-    def free_port(self) -> int:
-        return self._sandbox.free_port()
+    def free_port(self, random: Random | None = None) -> int:
+        return self._sandbox.free_port(random)
 
     def start(self, launch: Launch, placement: Placement) -> RunningSubject:
         self._subject = _WatchedSubject(self._sandbox.start(launch, placement))

@@ -522,13 +522,15 @@ class Design:
 
     ``margin``: a difference of less is of no interest. ``primary``: the load at which subjects are compared
     for a verdict (``connections``, ``rate``, ``requests``; empty: every load); other loads are a screening.
-    ``trimmed_mean``: show, beside the mean, the mean without the highest and the lowest trial.
+    ``trimmed_mean``: show, beside the mean, the mean without the highest and the lowest trial. ``find_rate``:
+    instead of measuring cells, search for each subject's highest rate that meets this objective.
     """
 
     margin: float = 0.02
     primary: Mapping[str, float] = field(default_factory=dict)
     trimmed_mean: bool = False
     precision: Precision | None = None
+    find_rate: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from prony.sandbox.linux import in_network
 from prony.schedule import Position
 from prony.units import format_bytes
 
-__all__ = ["Task", "run_trial"]
+__all__ = ["Position", "Task", "run_trial"]
 
 # Little's law: the engine's integral of requests in flight against its own stamps. They are two views of one
 # thing, so more than this apart means that one of them is wrong (DESIGN: only that mismatch invalidates).

@@ -47,7 +47,7 @@ def test_a_study_measures_every_subject_and_says_which_to_start(prony, folder, s
 
 
 def test_subjects_run_in_the_seeded_order_of_their_block(prony, folder, short, trials):
-    from prony.plan import block_order
+    from prony.schedule import block_order
 
     command = (
         "run",

@@ -17,15 +17,20 @@ _FOLDER = Path("/sys/devices/system/cpu")
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """One CPU as the kernel numbers them. CPUs of one ``core`` are hardware threads that share it."""
+    """One CPU as the kernel numbers them. CPUs of one ``core`` are hardware threads that share it.
+
+    Cores of one ``kind`` differ in nothing but their numbers: same package, last cache, speed and capacity.
+    """
 
     number: int
     core: int
+    kind: str = ""
 
 
 def available_cpus(folder: Path = _FOLDER) -> tuple[Cpu, ...]:
     """Return the CPUs of this process's affinity; each a core of its own where that is not known."""
-    return tuple(Cpu(number, _core(folder, number)) for number in sorted(os.sched_getaffinity(0)))
+    numbers = sorted(os.sched_getaffinity(0))
+    return tuple(Cpu(number, _core(folder, number), _kind(folder, number)) for number in numbers)
 
 
 def _core(folder: Path, number: int) -> int:
@@ -35,3 +40,23 @@ def _core(folder: Path, number: int) -> int:
         return int(siblings.strip().replace("-", ",").split(",")[0])
     except (OSError, ValueError):
         return number
+
+
+def _kind(folder: Path, number: int) -> str:
+    """Return what the kernel tells of a CPU besides its number; what it does not tell is empty."""
+    cpu = folder / f"cpu{number}"
+    caches = sorted(cpu.glob("cache/index*"))
+    files = (
+        cpu / "topology/physical_package_id",
+        *(cache / "shared_cpu_list" for cache in caches[-1:]),
+        cpu / "cpufreq/cpuinfo_max_freq",
+        cpu / "cpu_capacity",
+    )
+    return "/".join(_text(file) for file in files)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""

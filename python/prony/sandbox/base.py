@@ -9,6 +9,7 @@ True
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
@@ -153,8 +154,12 @@ class Sandbox(Protocol):
         """Return the folder of the subject's process of this name: its working directory and home."""
         ...
 
-    def free_port(self) -> int:
-        """Return a port, drawn at random, on which nothing listens where the subject will."""
+    def free_port(self, random: Random | None = None) -> int:
+        """Return a port, drawn at random, on which nothing listens where the subject will.
+
+        ``random``: makes the draw, so that it can be repeated, where the subject has a network of its own. On
+        the host's it is ignored: the same port soon again would meet the connections of an earlier trial.
+        """
         ...
 
     def start(self, launch: Launch, placement: Placement) -> RunningSubject:

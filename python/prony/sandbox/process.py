@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from random import Random
 from types import TracebackType
 from typing import Self
 
@@ -79,11 +80,12 @@ class ProcessSandbox:
             kind=self._choice.kind,
         )
 
-    def free_port(self) -> int:
+    def free_port(self, random: Random | None = None) -> int:
         """Return a port, drawn at random, on which nothing listens where the subject will."""
         isolated = self.facts.network == "own namespace"
+        draw = random if random is not None and isolated else secrets.SystemRandom()
         for _ in range(1000):
-            port = secrets.choice(_PORTS)
+            port = draw.choice(_PORTS)
             if port not in self._given and (isolated or _is_free(port)):
                 self._given.add(port)
                 return port

@@ -28,6 +28,8 @@ class Study:
 
     ``requirements_file`` and ``python`` are a user app's own (see `EnvironmentRequest`); ``jobs``:
     environments built at a time. ``sandbox``: why the plan's sandbox is what it is, and what must hold in it.
+    ``force``: measure also where the figures cannot be valid; the archive says so. ``cross_checks``: cells of
+    other generators, beside the plan's, measured in each block. ``resumes``: ``out`` has some of it already.
     """
 
     plan: Plan
@@ -38,6 +40,9 @@ class Study:
     python: Path | None = None
     jobs: int = 2
     sandbox: Chosen = _AS_PLANNED
+    force: bool = False
+    cross_checks: tuple[Cell, ...] = ()
+    resumes: bool = False
 
 
 class StudyListener(Protocol):

@@ -3,34 +3,45 @@
 Must not know in which order trials run.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
 
 from prony.assembly import Site, assemble
 from prony.catalog.environment import Environment, Unavailable
 from prony.engine import open_engine
-from prony.model import Cell, Launch, Placement, SandboxChoice, Subject
-from prony.plan import Nuisances, nuisances, with_arrivals
+from prony.host import Cpu
+from prony.model import Launch, Placement, SandboxChoice, Subject, Trial
 from prony.sandbox import Sandbox, open_sandbox
+from prony.sandbox.equivalent import equivalent
 from prony.sandbox.groups import Groups
 from prony.sandbox.journal import Run
-from prony.study.base import Study
+from prony.schedule import Nuisances, Turn, nuisances, with_arrivals
+from prony.study.base import Study, StudyListener
 from prony.study.preparing import Ready
-from prony.trial import Position, Task
+from prony.trial import Task, run_trial
 
-__all__ = ["Bench", "make_task"]
+__all__ = ["Bench", "beside_the_generator", "measure"]
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """All that the trials of one run share."""
+    """All that the trials of one run share. A trial's placement is ``placement`` or one like it."""
 
     study: Study
     run: Run
     ready: Mapping[str, Ready]
     environments: Mapping[str, Environment | Unavailable]
     placement: Placement
+    cpus: Sequence[Cpu]
     groups: Groups | None = None
+
+    def has(self, turn: Turn) -> bool:
+        """Return whether the turn's subject can be started."""
+        return turn.cell.subject.name in self.ready
 
     def sandbox(self, name: str, choice: SandboxChoice) -> Sandbox:
         """Return a sandbox with a folder of this name below the run's."""
@@ -39,24 +50,48 @@ class Bench:
     def launch(self, subject: Subject, sandbox: Sandbox, nuisance: Nuisances) -> Launch:
         """Return the exact processes to start, on free ports, with the nuisances in the environment."""
         ready = self.ready[subject.name]
+        draw = Random(nuisance.draw_seed)  # noqa: S311 - a nuisance, not a secret
         cpus = len(self.placement.server_cpus)
-        site = Site(sandbox.free_port, sandbox.folder_for, ready.app_folder, cpus)
+        site = Site(partial(sandbox.free_port, draw), sandbox.folder_for, ready.app_folder, cpus)
         launch = assemble(self.study.catalog, subject, ready.needs, self.environments, site)
         return replace(launch, environment={**launch.environment, **nuisance.as_environment()})
 
 
-def make_task(bench: Bench, cell: Cell, position: Position) -> Task:
-    """Return all that the trial of ``cell`` at ``position`` needs."""
-    sandbox = bench.sandbox(f"trial-{position.block}-{position.position}-{position.attempt}", cell.sandbox)
-    nuisance = nuisances(bench.study.plan, position.block, cell, position.attempt)
+def measure(bench: Bench, turn: Turn, listener: StudyListener) -> Trial:
+    """Run the trial of one turn to its end and return it; its folder is gone then."""
+    task = _task(bench, turn)
+    with beside_the_generator(task.placement):
+        trial = run_trial(task, partial(listener.trial_event, turn.cell))
+    bench.run.remove_trial_folder(task.sandbox.folder.name)
+    return trial
+
+
+@contextmanager
+def beside_the_generator(placement: Placement) -> Iterator[None]:
+    """Within the block, Prony's own work stays off the server's CPUs.
+
+    Its nice value stays: a subject would inherit it, and without root could not take it back.
+    """
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, placement.generator_cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _task(bench: Bench, turn: Turn) -> Task:
+    cell, at = turn.cell, turn.position
+    sandbox = bench.sandbox(f"trial-{cell.id}-{at.block}-{at.position}-{at.attempt}", cell.sandbox)
+    nuisance = nuisances(bench.study.plan, turn)
     launch = bench.launch(cell.subject, sandbox, nuisance)
     return Task(
         cell=replace(cell, workload=with_arrivals(cell.workload, nuisance.arrival_seed)),
-        position=position,
+        position=at,
         launch=launch,
         contract=cell.subject.app.contract,
         sandbox=sandbox,
         engine=open_engine(cell.engine),
-        placement=bench.placement,
+        placement=equivalent(bench.placement, bench.cpus, Random(nuisance.draw_seed)),  # noqa: S311
         nuisances={**nuisance.as_text(), "port": str(launch.address.port)},
     )

@@ -1,27 +1,74 @@
 """One block: every cell once, in its random order, each trial archived as it ends.
 
-Must not know how many blocks there are to be.
+A block is always finished: one that breaks off would leave out the subjects that came late in it. Must not
+know how many blocks there are to be.
 """
 
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
-from prony.archive import ArchiveWriter
-from prony.plan import block_order
+from prony.model import Invalid, Ok, Trial, TrialRole
+from prony.schedule import Turn, again, block_turns
 from prony.study.base import StudyListener
-from prony.study.bench import Bench, make_task
-from prony.trial import Position, run_trial
+from prony.study.bench import Bench, measure
+from prony.study.ledger import Ledger
 
-__all__ = ["run_block"]
+__all__ = ["MOST_RETRIES", "Judge", "run_block", "run_turns"]
+
+MOST_RETRIES = 2
+"""How often a trial is repeated that the environment spoilt."""
+
+Judge = Callable[[Trial], Trial]
+"""Adds to a trial, before it is archived, what is made of it."""
 
 
-def run_block(bench: Bench, block: int, writer: ArchiveWriter, listener: StudyListener) -> None:
-    """Run the trials of one block."""
-    plan = bench.study.plan
-    cells = [cell for cell in block_order(plan, block) if cell.subject.name in bench.ready]
-    for position, cell in enumerate(cells):
-        listener.trial_started(cell, block, plan.blocks)
-        task = make_task(bench, cell, Position(block, position))
-        trial = run_trial(task, partial(listener.trial_event, cell))
-        writer.append(trial)
-        bench.run.remove_trial_folder(task.sandbox.folder.name)
-        listener.trial_ended(cell, trial)
+def run_block(bench: Bench, block: int, ledger: Ledger, listener: StudyListener) -> None:
+    """Run those trials of one block that are not in the archive yet."""
+    run_turns(bench, block_turns(bench.study.plan, block, bench.study.cross_checks), ledger, listener)
+
+
+def run_turns(
+    bench: Bench, turns: Sequence[Turn], ledger: Ledger, listener: StudyListener, judge: Judge | None = None
+) -> None:
+    """Run those of ``turns``, all of one block, that are not in the archive yet.
+
+    What the environment spoilt is repeated at the end, at most twice, each attempt a trial of its own that is
+    kept. A subject's own faults are data. Calibration is not repeated: elsewhere it says nothing.
+    """
+    position = 1 + max((turn.position.position for turn in turns), default=-1)
+    now: Iterable[Turn] = [turn for turn in turns if bench.has(turn)]
+    for attempt in range(1 + MOST_RETRIES):
+        for turn in now:
+            if not ledger.has(turn):
+                _run_turn(bench, turn, ledger, listener, judge)
+        spoilt = [one for one in ledger.spoilt(now) if one.position.role is not TrialRole.CALIBRATION]
+        now = [again(turn, position + place) for place, turn in enumerate(spoilt)]
+        position += len(spoilt)
+        if spoilt and attempt < MOST_RETRIES:
+            listener.notice(_repeats(len(spoilt), ledger.entries[spoilt[0].key].fault))
+
+
+def _repeats(count: int, fault: str | None) -> str:
+    trials = "a trial is" if count == 1 else f"{count} trials are"
+    return f"{trials} repeated at the block's end: {fault}"
+
+
+def _run_turn(bench: Bench, turn: Turn, ledger: Ledger, listener: StudyListener, judge: Judge | None) -> None:
+    """Run one trial, archive it, and tell of it."""
+    listener.trial_started(turn.cell, turn.position.block, bench.study.plan.blocks)
+    trial = _with_fault(measure(bench, turn, listener))
+    trial = judge(trial) if judge else trial
+    ledger.append(trial)
+    listener.trial_ended(turn.cell, trial)
+
+
+def _with_fault(trial: Trial) -> Trial:
+    """Return a trial that will be repeated as invalid, with what spoilt it.
+
+    What comes again in the last attempt too is this machine's usual state: that one counts, and is flagged.
+    """
+    fault = trial.facts.get("environment_fault")
+    repeated = trial.attempt < MOST_RETRIES and trial.role is not TrialRole.CALIBRATION
+    if fault and repeated and isinstance(trial.outcome, Ok):
+        return replace(trial, outcome=Invalid(fault))
+    return trial

@@ -12,9 +12,10 @@ from prony.assembly import Needs, command_line, needs_of, unavailable
 from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable, prepare
 from prony.catalog.launch import declared_facts, materialise_app, resolved_settings
 from prony.catalog.loader import Catalog
-from prony.model import Json, Placement, Subject
+from prony.model import Json, Placement, Plan, Subject
 from prony.sandbox import SandboxFacts
 from prony.study.base import Study, StudyListener
+from prony.study.identity import entry_digest
 
 __all__ = ["Prepared", "Ready", "prepare_subjects"]
 
@@ -46,8 +47,14 @@ def _needs(study: Study) -> Mapping[str, Needs]:
             requirements_file=study.requirements_file,
             python=study.python,
         )
-        for subject in study.plan.subjects()
+        for subject in _subjects(study.plan)
     }
+
+
+def _subjects(plan: Plan) -> tuple[Subject, ...]:
+    """Return the plan's subjects, and that of its calibration."""
+    calibration = (plan.calibration.subject,) if plan.calibration else ()
+    return (*plan.subjects(), *(one for one in calibration if one not in plan.subjects()))
 
 
 def _requests(needs: Mapping[str, Needs]) -> Sequence[EnvironmentRequest]:
@@ -65,7 +72,7 @@ def prepare_subjects(
     environments = prepare(_requests(needs), study.user, listener.environment, study.jobs)
     ready: dict[str, Ready] = {}
     records: list[SubjectRecord] = []
-    for subject in study.plan.subjects():
+    for subject in _subjects(study.plan):
         need = needs[subject.name]
         lacking = unavailable(need, environments)
         if lacking:
@@ -98,6 +105,7 @@ def _record(
         command_line=command_line(study.catalog, subject, cpus, ready.needs, environments),
         sandbox={**asdict(facts), "network": "isolated" if facts.network == "own namespace" else "host"},
         facts=_facts(study.catalog, subject, ready.needs, environments, cpus),
+        entry_digest=entry_digest(study.catalog, subject, cpus, environment.lock_digest),
     )
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from prony.errors import SubjectError
 from prony.model import Cell, Check
-from prony.plan import nuisances
 from prony.sandbox.contract import probe
 from prony.sandbox.exchange import Reply
+from prony.schedule import Position, Turn, nuisances
 from prony.study.base import StudyListener
 from prony.study.bench import Bench
 
@@ -111,7 +111,8 @@ def _first_cells(bench: Bench) -> Iterator[Cell]:
 def _probed(bench: Bench, cell: Cell) -> _Probed:
     sandbox = bench.sandbox(f"probe-{cell.id}", cell.sandbox)
     try:
-        launch = bench.launch(cell.subject, sandbox, nuisances(bench.study.plan, -1, cell))
+        turn = Turn(cell, Position(block=-1, position=0))
+        launch = bench.launch(cell.subject, sandbox, nuisances(bench.study.plan, turn))
         with sandbox.start(launch, bench.placement) as subject:
             subject.wait_until_ready(cell.workload.request)
             return probe(Check(cell.workload.request), subject.address, subject.seat.network_namespace)

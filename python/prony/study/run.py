@@ -4,24 +4,29 @@ Prepares every subject, then runs randomised blocks with a fresh server for each
 trial as it ends. Must not know the command line or reports.
 """
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import partial
 
-from prony.archive import RunStatus, create
-from prony.host import available_cpus, claim_machine, fingerprint, preflight
-from prony.model import Placement, Plan
+from prony.archive import ArchiveWriter, RunStatus, create, resume
+from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
+from prony.model import Json, TrialRole
 from prony.sandbox import describe
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run
 from prony.sandbox.placement import place_in
 from prony.sandbox.remains import clear_and_tell
+from prony.schedule import block_turns
+from prony.study.admission import admit
 from prony.study.base import Study, StudyListener
-from prony.study.bench import Bench
+from prony.study.bench import Bench, beside_the_generator
 from prony.study.blocks import run_block
-from prony.study.preparing import prepare_subjects
+from prony.study.ledger import Ledger
+from prony.study.looks import run_until_known
+from prony.study.preparing import Prepared, Ready, prepare_subjects
+from prony.study.rates import find_rates
 from prony.study.replies import compare_replies
+from prony.study.resume import Earlier, changes, read_earlier, refuse
 
 __all__ = ["run_study"]
 
@@ -29,9 +34,12 @@ __all__ = ["run_study"]
 def run_study(study: Study, listener: StudyListener) -> None:
     """Run every cell of the plan in every block, and leave the archive at ``study.out``.
 
-    *Errors*: HostError and UsageError before the first trial, also when another Prony measures here; what
-    goes wrong in a trial is its outcome. KeyboardInterrupt passes through when everything is stopped; the
-    archive then holds all trials that were finished.
+    A study that resumes runs what its archive does not have, in the order in which it would have run.
+
+    *Errors*: HostError and UsageError before the first trial, also when another Prony measures here, or the
+    study that is to go on is not the same any more; what goes wrong in a trial is its outcome.
+    KeyboardInterrupt passes through when everything is stopped; the archive then holds all trials that were
+    finished.
     """
     with claim_machine():
         clear_and_tell(study.user, listener.notice)
@@ -44,47 +52,93 @@ def run_study(study: Study, listener: StudyListener) -> None:
 def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> None:
     engine = study.plan.cells[0].engine
     sandbox = study.plan.cells[0].sandbox
-    placement = place_in(sandbox, available_cpus(), engine.threads)
+    cpus = available_cpus()
+    placement = place_in(sandbox, cpus, engine.threads)
     facts = replace(describe(sandbox, study.user, groups), reasons=study.sandbox.reasons)
+    forced = admit(study, placement, facts, listener)
+    earlier = read_earlier(study.out) if study.resumes else None
     prepared = prepare_subjects(study, listener, placement, facts)
-    _tell_what_will_not_fit(study.plan, listener)
+    machine = fingerprint(forced=(*forced, *_changed(study, earlier, prepared, listener)))
     with (
-        create(study.out, study.plan, fingerprint()) as writer,
+        _writer(study, machine) as writer,
+        kernel_log_kept(writer.add_to_fingerprint),
         open_run(study.user) as run,
-        _beside_the_generator(placement),
+        beside_the_generator(placement),
     ):
-        for record in prepared.records:
-            writer.record_subject(record)
-            if record.unavailable:
-                listener.notice(f"{record.name} is unavailable: {record.unavailable}")
-        bench = Bench(study, run, prepared.ready, prepared.environments, placement, groups)
-        listener.planned(
-            study.plan.blocks * sum(cell.subject.name in prepared.ready for cell in study.plan.cells)
-        )
-        compare_replies(bench, listener)
-        for block in range(study.plan.blocks):
-            run_block(bench, block, writer, listener)
+        _record(prepared, earlier, writer, listener)
+        ready = _without_latecomers(prepared, earlier)
+        bench = Bench(study, run, ready, prepared.environments, placement, cpus, groups)
+        ledger = Ledger(writer, dict(earlier.entries) if earlier else {})
+        if not ledger.entries:
+            compare_replies(bench, listener)
+        writer.record_facts(_measured(bench, ledger, earlier, listener))
         writer.finish(RunStatus.FINISHED)
 
 
-@contextmanager
-def _beside_the_generator(placement: Placement) -> Iterator[None]:
-    """Within the block, Prony's own work stays off the server's CPUs.
+def _changed(
+    study: Study, earlier: Earlier | None, prepared: Prepared, listener: StudyListener
+) -> tuple[str, ...]:
+    """Return what is not as it was when the study began.
 
-    Its nice value stays: a subject would inherit it, and without root could not take it back.
+    *Errors*: HostError when anything is, and that is not forced.
     """
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, placement.generator_cpus)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
+    found = changes(earlier, fingerprint(), prepared.records) if earlier else ()
+    if found and not study.force:
+        raise refuse(study.out, found)
+    for change in found:
+        listener.notice(f"changed since the study began: {change}")
+    return found
 
 
-def _tell_what_will_not_fit(plan: Plan, listener: StudyListener) -> None:
-    """Look at the machine as it is now; what disturbs is told before it is measured, with what mends it."""
-    connections = max(cell.workload.loop.connections for cell in plan.cells)
-    for check in preflight(connections, plan.cells[0].sandbox.share_cpus):
-        if check.level != "ok":
-            mend = f"  ({check.command})" if check.command else ""
-            listener.notice(f"{check.name}: {check.found}; wanted: {check.wanted}{mend}")
+def _writer(study: Study, machine: Json) -> ArchiveWriter:
+    if study.resumes:
+        return resume(study.out, machine)
+    writer = create(study.out, study.plan, machine)
+    for cell in study.cross_checks:
+        writer.record_cell(cell, TrialRole.CROSS_CHECK)
+    return writer
+
+
+def _record(
+    prepared: Prepared, earlier: Earlier | None, writer: ArchiveWriter, listener: StudyListener
+) -> None:
+    """Archive the subjects as they were resolved, and tell of those that there are no trials of."""
+    known = earlier.subjects if earlier else {}
+    for record in prepared.records:
+        if record.name not in known:
+            writer.record_subject(record)
+        if record.unavailable:
+            listener.notice(f"{record.name} is unavailable: {record.unavailable}")
+
+
+def _measured(bench: Bench, ledger: Ledger, earlier: Earlier | None, listener: StudyListener) -> Json:
+    """Run all that the archive does not have, and return what was decided on the way."""
+    plan = bench.study.plan
+    if plan.design.find_rate:
+        found = find_rates(bench, ledger, earlier.rate_cells if earlier else (), listener)
+        return {"found_rates": [asdict(one) for one in found]}
+    listener.planned(_left(bench, ledger))
+    each = partial(run_block, bench, ledger=ledger, listener=listener)
+    stopped = run_until_known(plan, bench.study.out, ledger, each)
+    if stopped is None:
+        return {}
+    listener.notice(f"stopped after {stopped.blocks} blocks: {stopped.words}")
+    return {"stopped": asdict(stopped)}
+
+
+def _left(bench: Bench, ledger: Ledger) -> int:
+    """Return how many trials there are still to run, at most, without repeats."""
+    study = bench.study
+    turns = (
+        turn
+        for block in range(study.plan.blocks)
+        for turn in block_turns(study.plan, block, study.cross_checks)
+    )
+    return sum(bench.has(turn) and not ledger.has(turn) for turn in turns)
+
+
+def _without_latecomers(prepared: Prepared, earlier: Earlier | None) -> Mapping[str, Ready]:
+    """Return the subjects to run: one that could not be had when the study began stays left out."""
+    known = earlier.subjects if earlier else {}
+    late = {name for name, record in known.items() if record.unavailable is not None}
+    return {name: ready for name, ready in prepared.ready.items() if name not in late}

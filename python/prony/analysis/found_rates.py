@@ -1,0 +1,149 @@
+"""The highest rate at which a subject meets an objective: the rates that were tried, and what became of them.
+
+Pure: a search's state is what its trials say (`fact`), so that one that broke off goes on where it was. Must
+not know how a trial is run.
+
+>>> steps = (Step(100.0, True), Step(200.0, False, "p99 was 80 ms"), Step(150.0, True))
+>>> found_rate("waitress", steps, ()).stopped
+'150/s met it; 200/s did not: p99 was 80 ms'
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from prony.analysis.missing import Missing, Value
+from prony.analysis.objective import Condition, Objective
+from prony.analysis.trial_metrics import trial_metrics
+from prony.metrics import PERCENTILES, format_metric
+from prony.model import Failed, Invalid, Json, Ok, Trial
+
+__all__ = ["FoundRate", "Step", "found_rate", "judge", "least_rate", "step_of"]
+
+_FEWEST_ABOVE = 10
+"""A percentile is a figure when so many requests lie above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rate, in requests per second, and whether it met the objective; null: it could not be told.
+
+    ``reason``: why not, or why it cannot be told. ``limited``: what of the generator may have been the cause.
+    """
+
+    rate_per_s: float
+    met: bool | None
+    reason: str = ""
+    limited: str | None = None
+
+    def as_json(self) -> Json:
+        """Return it as a fact of its trial."""
+        return {
+            "rate_per_s": self.rate_per_s,
+            "met": self.met,
+            "reason": self.reason,
+            "limited": self.limited,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRate:
+    """What was found for one subject: ``rate_per_s`` null when no rate met the objective.
+
+    ``met`` of ``of`` fresh trials at that rate, fixed before them, met it. ``stopped``: what ended the
+    search.
+    """
+
+    subject: str
+    rate_per_s: float | None
+    met: int
+    of: int
+    stopped: str
+    steps: tuple[Step, ...]
+
+
+def judge(trial: Trial, objective: Objective, rate_per_s: float) -> Step:
+    """Return whether a trial at this rate met the objective.
+
+    A subject that fails does not meet it; of a trial that is not valid nothing can be told. A figure that is
+    missing (too few requests for a percentile) is not taken for one that is met.
+    """
+    limited = ((trial.recording or {}).get("generator") or {}).get("limited")
+    match trial.outcome:
+        case Failed(stage, reason):
+            return Step(rate_per_s, False, f"it failed at {stage}: {reason}", limited)
+        case Invalid(reason):
+            return Step(rate_per_s, None, reason, limited)
+        case Ok():
+            metrics = trial_metrics(trial)
+            found = objective.met(metrics)
+            if found is True:
+                return Step(rate_per_s, True, limited=limited)
+            return Step(rate_per_s, False, _why_not(objective, metrics), limited)
+
+
+def _why_not(objective: Objective, metrics: Mapping[str, Value]) -> str:
+    """Return the first condition that is not met, and what was measured instead."""
+    unmet = next(one for one in objective.conditions if one.met(metrics) is not True)
+    return f"not `{unmet.text}`: {_measured(unmet, metrics)}"
+
+
+def _measured(condition: Condition, metrics: Mapping[str, Value]) -> str:
+    found = [(name, metrics[name]) for name in condition.metrics if name in metrics]
+    name, value = next(((n, v) for n, v in found if not isinstance(v, Missing)), found[0])
+    return value.reason if isinstance(value, Missing) else f"it was {format_metric(name, value)}"
+
+
+def step_of(fact: Json) -> Step:
+    """Return the step that a trial's fact holds."""
+    return Step(fact["rate_per_s"], fact["met"], fact["reason"], fact["limited"])
+
+
+def found_rate(subject: str, steps: Sequence[Step], fresh: Sequence[Step]) -> FoundRate:
+    """Return what the search's steps and the fresh trials after it say of one subject."""
+    passed = [step.rate_per_s for step in steps if step.met]
+    rate = max(passed, default=None)
+    return FoundRate(
+        subject,
+        rate,
+        sum(step.met is True for step in fresh),
+        len(fresh),
+        _stopped(steps, rate),
+        tuple(steps),
+    )
+
+
+def _stopped(steps: Sequence[Step], rate: float | None) -> str:
+    unknown = next((step for step in steps if step.met is None), None)
+    if unknown is not None:
+        return f"at {_shown(unknown.rate_per_s)} nothing could be told: {unknown.reason}"
+    refused = [step for step in steps if step.met is False and (rate is None or step.rate_per_s > rate)]
+    if rate is None:
+        return (
+            f"no rate met it, down to {_shown(refused[-1].rate_per_s)}: {refused[-1].reason}"
+            if refused
+            else ""
+        )
+    if not refused:
+        return f"{_shown(rate)} met it, and no higher rate was tried"
+    least = min(refused, key=lambda step: step.rate_per_s)
+    by_generator = f" (the generator may have been the limit: {least.limited})" if least.limited else ""
+    return f"{_shown(rate)} met it; {_shown(least.rate_per_s)} did not: {least.reason}{by_generator}"
+
+
+def _shown(rate_per_s: float) -> str:
+    return f"{rate_per_s:.5g}/s"
+
+
+def least_rate(objective: Objective, window_s: float) -> float:
+    """Return the least rate at which the objective's percentiles are figures, in requests per second.
+
+    *Definition*: of n requests in the window, n (1 - p) >= 10.
+    """
+    shares = [_share_above(name) for condition in objective.conditions for name in condition.metrics]
+    return max((ceil(_FEWEST_ABOVE / share) / window_s for share in shares if share), default=0.0)
+
+
+def _share_above(metric: str) -> float | None:
+    found = next((value for suffix, value in PERCENTILES.items() if metric.endswith(f"_{suffix}")), None)
+    return 1 - float(found) / 100 if found else None

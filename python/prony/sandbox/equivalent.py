@@ -1,0 +1,59 @@
+"""Placements that differ in nothing but the numbers of their CPUs: which of them a trial gets is drawn.
+
+Which cores a server has moves its figures (caches, interrupts, neighbours), and is nothing that anybody means
+to test. Pure: topology and chance are passed in.
+
+>>> cpus = tuple(Cpu(number, number) for number in range(4))
+>>> found = {equivalent(Placement((0, 1), (2, 3)), cpus, Random(seed)).server_cpus for seed in range(99)}
+>>> len(found)
+6
+"""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from prony.host import Cpu
+from prony.model import Placement
+
+__all__ = ["equivalent"]
+
+
+def equivalent(placement: Placement, cpus: Sequence[Cpu], random: Random) -> Placement:
+    """Return ``placement`` with its cores exchanged at random for others of their kind.
+
+    *Definition*: all orders of the cores of one kind, with as many hardware threads, are equally likely,
+    idle ones among them; a core is moved whole.
+    *Assumptions*: with two cores, or one whose threads are split, nothing is drawn: the first is not like the
+    second where it has most of the interrupts, and the server keeps it.
+    """
+    cores = _cores(cpus)
+    if placement.shared or len(cores) <= 2:
+        return placement
+    moved = _moved(cores, random)
+    return Placement(
+        tuple(sorted(moved[cpu] for cpu in placement.server_cpus)),
+        tuple(sorted(moved[cpu] for cpu in placement.generator_cpus)),
+    )
+
+
+_Core = tuple[int, ...]
+
+
+def _cores(cpus: Sequence[Cpu]) -> dict[_Core, tuple[str, int]]:
+    """Return the CPUs of each core, with what makes it interchangeable: its kind, and its threads."""
+    numbers: dict[int, list[int]] = {}
+    kinds: dict[int, str] = {}
+    for cpu in sorted(cpus, key=lambda cpu: cpu.number):
+        numbers.setdefault(cpu.core, []).append(cpu.number)
+        kinds.setdefault(cpu.core, cpu.kind)
+    return {tuple(own): (kinds[core], len(own)) for core, own in numbers.items()}
+
+
+def _moved(cores: Mapping[_Core, tuple[str, int]], random: Random) -> dict[int, int]:
+    """Return for each CPU the one that takes its place."""
+    moved: dict[int, int] = {}
+    for kind in sorted(set(cores.values())):
+        alike = sorted(core for core, own in cores.items() if own == kind)
+        for core, other in zip(alike, random.sample(alike, len(alike)), strict=True):
+            moved |= dict(zip(core, other, strict=True))
+    return moved

@@ -1,0 +1,151 @@
+"""In which order a plan's trials run, and what is randomised in each that nobody means to test.
+
+Pure: the same plan gives the same turns, in whatever run they are asked for. Must not know how a trial is
+run.
+
+>>> Position(block=2, position=0).role
+<TrialRole.SUBJECT: 'subject'>
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from random import Random
+
+from prony.model import Cell, ClosedLoop, OpenLoop, Plan, TrialRole, Workload
+
+__all__ = [
+    "MAX_PADDING_BYTES",
+    "Key",
+    "Nuisances",
+    "Position",
+    "Turn",
+    "again",
+    "block_order",
+    "block_turns",
+    "nuisances",
+    "with_arrivals",
+]
+
+# The padding variable of STATISTICS' designs (Mytkowicz et al. 2009): up to 4 KiB moves the stack by a page.
+MAX_PADDING_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a trial stands in its study."""
+
+    block: int
+    position: int
+    attempt: int = 0
+    role: TrialRole = TrialRole.SUBJECT
+
+
+Key = tuple[int, int, int, int, TrialRole]
+"""What tells a trial from all others of its study: cell, block, position, attempt, role."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A trial that is to be run: of what, and where it stands."""
+
+    cell: Cell
+    position: Position
+
+    @property
+    def key(self) -> Key:
+        """What tells it from all others of its study."""
+        at = self.position
+        return self.cell.id, at.block, at.position, at.attempt, at.role
+
+
+@dataclass(frozen=True, slots=True)
+class Nuisances:
+    """What is randomised in a trial that nobody means to test, so that it cannot favour a subject.
+
+    ``draw_seed``: of the draws that depend on the machine, which are its ports and its CPUs.
+    """
+
+    padding_bytes: int
+    hash_seed: int
+    arrival_seed: int
+    draw_seed: int
+
+    def as_text(self) -> dict[str, str]:
+        """Return the values as the archive keeps them."""
+        return {name: str(value) for name, value in asdict(self).items()}
+
+    def as_environment(self) -> dict[str, str]:
+        """Return the variables that carry them into a subject: one moves its stack, one orders its hashes."""
+        return {"PRONY_PADDING": "x" * self.padding_bytes, "PYTHONHASHSEED": str(self.hash_seed)}
+
+
+def block_order(plan: Plan, block: int, cross_checks: Sequence[Cell] = ()) -> tuple[Cell, ...]:
+    """Return the plan's cells, and the cross-checks among them, in the random order of ``block``.
+
+    *Definition*: a randomised complete block visits every cell once. *Source*: Fisher, 1935, The Design of
+    Experiments, chapter 4.
+    """
+    cells = [*plan.cells, *cross_checks]
+    Random(f"{plan.seed}:order:{block}").shuffle(cells)  # noqa: S311 - an experiment's order, not a secret
+    return tuple(cells)
+
+
+def block_turns(plan: Plan, block: int, cross_checks: Sequence[Cell] = ()) -> tuple[Turn, ...]:
+    """Return the turns of ``block`` in their order, positions from 0.
+
+    Calibration is first, last and, where there are two cells or more, once at random between two of them.
+    """
+    checks = {cell.id for cell in cross_checks}
+    order = [
+        (cell, TrialRole.CROSS_CHECK if cell.id in checks else TrialRole.SUBJECT)
+        for cell in block_order(plan, block, cross_checks)
+    ]
+    if plan.calibration is not None:
+        order = _calibrated(order, (plan.calibration, TrialRole.CALIBRATION), f"{plan.seed}:inside:{block}")
+    return tuple(
+        Turn(cell, Position(block, position, role=role)) for position, (cell, role) in enumerate(order)
+    )
+
+
+_Part = tuple[Cell, TrialRole]
+
+
+def _calibrated(order: list[_Part], calibration: _Part, seed: str) -> list[_Part]:
+    if len(order) < 2:
+        return [calibration, *order, calibration]
+    place = Random(seed).randrange(1, len(order))  # noqa: S311
+    return [calibration, *order[:place], calibration, *order[place:], calibration]
+
+
+def again(turn: Turn, position: int) -> Turn:
+    """Return the next attempt of a turn, at ``position`` of its block."""
+    return replace(
+        turn, position=replace(turn.position, position=position, attempt=turn.position.attempt + 1)
+    )
+
+
+def nuisances(plan: Plan, turn: Turn) -> Nuisances:
+    """Return the nuisance values of one trial, from the plan's seed.
+
+    Arrivals are the same for all subjects of a block, which are compared, and differ between blocks.
+    *Source*: Mytkowicz et al., 2009, Producing Wrong Data Without Doing Anything Obviously Wrong!
+    """
+    at = turn.position
+    own = f"{at.block}:{turn.cell.id}:{at.position}:{at.attempt}"
+    random = Random(f"{plan.seed}:nuisance:{own}")  # noqa: S311
+    arrivals = Random(f"{plan.seed}:arrivals:{at.block}:{at.attempt}")  # noqa: S311
+    return Nuisances(
+        padding_bytes=random.randrange(MAX_PADDING_BYTES),
+        hash_seed=random.randrange(2**32),
+        draw_seed=random.randrange(2**32),
+        arrival_seed=arrivals.randrange(2**32),
+    )
+
+
+def with_arrivals(workload: Workload, seed: int) -> Workload:
+    """Return the workload with its arrivals drawn from ``seed``; a closed loop has none."""
+    match workload.loop:
+        case OpenLoop():
+            return replace(workload, loop=replace(workload.loop, seed=seed))
+        case ClosedLoop():
+            return workload

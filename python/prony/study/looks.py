@@ -1,0 +1,133 @@
+"""How many blocks a study has: as many as were asked for, or until a look at its figures says enough.
+
+Looks and budgets are between blocks only. Must not know how a block is run.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from pathlib import Path
+
+from prony.analysis.answer import log_ratios
+from prony.analysis.compare import Terms
+from prony.analysis.missing import Missing
+from prony.analysis.sequential import Decision, decide
+from prony.archive import open_archive
+from prony.model import Plan, Precision
+from prony.report.reading import Group, Reading, read_archive, terms
+from prony.study.ledger import Ledger
+from prony.units import format_duration
+
+__all__ = ["Stopped", "primary_family", "run_until_known"]
+
+# With a single subject there is nothing to compare: its own figures are to be precise, and are never
+# "equivalent" to their mean.
+_NO_MARGIN = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Why there are no more blocks. ``rule``: a Decision, or ``budget``; ``words`` say it to a person."""
+
+    rule: str
+    blocks: int
+    words: str
+
+
+def run_until_known(
+    plan: Plan, archive: Path, ledger: Ledger, run_block: Callable[[int], None]
+) -> Stopped | None:
+    """Run blocks until a rule stops them, and return it; null where their number was fixed beforehand.
+
+    In a study that goes on, a block that others came after was not the last one: it is not asked again.
+    """
+    precision = plan.design.precision
+    if precision is None:
+        for block in range(plan.blocks):
+            run_block(block)
+        return None
+    for block in range(precision.looks[-1]):
+        run_block(block)
+        stopped = None if ledger.has_after(block) else _after(plan, precision, block + 1, archive, ledger)
+        if stopped:
+            return stopped
+    raise AssertionError("the last look always stops")
+
+
+def _after(plan: Plan, precision: Precision, blocks: int, archive: Path, ledger: Ledger) -> Stopped | None:
+    """Return what stops the study after so many blocks, or null."""
+    if blocks in precision.looks:
+        with open_archive(archive) as opened:
+            found = _decided(plan, precision, blocks, read_archive(opened))
+        if found:
+            return found
+    return _over_budget(precision, blocks, ledger.measured_ns)
+
+
+def _decided(plan: Plan, precision: Precision, blocks: int, reading: Reading) -> Stopped | None:
+    family, agreed = primary_family(reading), terms(plan, blocks)
+    if not family:
+        family, agreed = _alone(reading), Terms(margin=_NO_MARGIN, look=agreed.look)
+    found = decide(family, blocks, precision, agreed)
+    if found.decision is Decision.CONTINUE:
+        return None
+    more = f"; about {found.projected} blocks would be needed" if found.projected else ""
+    return Stopped(found.decision.value, blocks, f"{found.rule}{more}")
+
+
+Member = tuple[str, str, str]
+
+
+def primary_family(reading: Reading) -> dict[Member, Sequence[float]]:
+    """Return the log ratios by block of all pairs of subjects that qualify, under each primary load.
+
+    The metric is the one that decides under that load; what has none in common is not compared.
+    """
+    return {
+        (group.workload.describe(), one.cell.subject.name, other.cell.subject.name): log_ratios(
+            one, other, group.answer.metric
+        )
+        for group in _primary(reading)
+        if group.answer.metric is not None
+        for one, other in combinations([cell for cell in group.cells if cell.unqualified is None], 2)
+    }
+
+
+def _alone(reading: Reading) -> dict[Member, Sequence[float]]:
+    """Return each subject's own log figures by block, about their mean."""
+    return {
+        (group.workload.describe(), cell.cell.subject.name, ""): _centred(
+            [found[metric] for found in cell.by_block.values()]
+        )
+        for group in _primary(reading)
+        if (metric := group.answer.metric) is not None
+        for cell in group.cells
+        if cell.unqualified is None
+    }
+
+
+def _centred(values: Sequence[float | Missing]) -> list[float]:
+    logs = [math.log(value) for value in values if not isinstance(value, Missing) and value > 0]
+    return [value - math.fsum(logs) / len(logs) for value in logs]
+
+
+def _primary(reading: Reading) -> list[Group]:
+    return [group for group in reading.groups if group.primary]
+
+
+def _over_budget(precision: Precision, blocks: int, measured_ns: int) -> Stopped | None:
+    """Return a stop when the next look, or within a stretch the next block, would end after the budget."""
+    if precision.budget_ns is None:
+        return None
+    bounds = (0, *precision.looks)
+    next_look = next(last for first, last in pairwise(bounds) if first <= blocks < last)
+    more = next_look - blocks if blocks in precision.looks else 1
+    if measured_ns * (1 + more / blocks) <= precision.budget_ns:
+        return None
+    budget = format_duration(precision.budget_ns)
+    if blocks < precision.looks[0]:
+        words = f"the time of {budget} was over before the first look, after {precision.looks[0]} blocks"
+    else:
+        words = f"the look after {next_look} blocks would have ended after the time of {budget}"
+    return Stopped("budget", blocks, words)

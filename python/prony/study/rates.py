@@ -1,0 +1,160 @@
+"""The highest rate of each subject that meets an objective: searched for, then confirmed in fresh trials.
+
+A fresh server for each rate that is tried, and for each trial that confirms. What the search knows is in the
+facts of its trials, so that it goes on where it broke off. Must not know how a rate is chosen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from prony.analysis.find_rate import search
+from prony.analysis.found_rates import FoundRate, Step, found_rate, judge, least_rate, step_of
+from prony.analysis.objective import Objective, parse_objective
+from prony.model import Cell, DurationStop, OpenLoop, Plan, Trial, TrialRole, Workload
+from prony.schedule import Position, Turn, block_turns
+from prony.study.base import StudyListener
+from prony.study.bench import Bench
+from prony.study.blocks import run_turns
+from prony.study.ledger import Ledger
+
+__all__ = ["FIRST_RATE_PER_S", "MOST_RATE_PER_S", "find_rates", "workload_at"]
+
+FIRST_RATE_PER_S = 100.0
+"""Where the search begins when the plan names no rate: what any server that is looked at can do."""
+MOST_RATE_PER_S = 1e6
+"""Beyond what one generator sends on one machine."""
+
+_LENGTH_NS = 10_000_000_000
+_PART = "find_rate"
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search over the subjects of a plan, with the cells that it has come to need."""
+
+    bench: Bench
+    ledger: Ledger
+    listener: StudyListener
+    objective: Objective
+    cells: list[Cell]
+    turns: int = 0
+    found: dict[str, tuple[Step, ...]] = field(default_factory=dict)
+
+    def cell(self, template: Cell, rate_per_s: float) -> Cell:
+        """Return the cell of a subject at a rate, in the archive from now on."""
+        load = workload_at(template.workload, rate_per_s)
+        known = (one for one in self.cells if one.subject.name == template.subject.name)
+        same = next((one for one in known if one.workload == load), None)
+        if same is not None:
+            return same
+        taken = [one.id for one in (*_planned(self.bench.study.plan), *self.cells)]
+        made = replace(template, id=max(taken) + 1, workload=load)
+        self.ledger.writer.record_cell(made, TrialRole.FIND_RATE)
+        self.cells.append(made)
+        return made
+
+    def run(self, turns: Sequence[Turn]) -> None:
+        """Run turns of one block, each judged by the objective."""
+        run_turns(self.bench, turns, self.ledger, self.listener, partial(_judged, self.objective, self.cells))
+
+    def step(self, turn: Turn) -> Step:
+        """Return what became of a turn."""
+        return step_of(self.ledger.latest(turn).facts[_PART])
+
+
+def find_rates(
+    bench: Bench, ledger: Ledger, known: Sequence[Cell], listener: StudyListener
+) -> tuple[FoundRate, ...]:
+    """Search for every subject's highest rate, then confirm those found in randomised blocks.
+
+    ``known``: the cells that a search which goes on has made already.
+    """
+    objective = parse_objective(bench.study.plan.design.find_rate)
+    looking = _Search(bench, ledger, listener, objective, list(known))
+    ready = [cell for cell in bench.study.plan.cells if cell.subject.name in bench.ready]
+    rates = [(cell, _searched(looking, cell)) for cell in ready]
+    fresh = _confirmed(looking, [(cell, rate) for cell, rate in rates if rate is not None])
+    return tuple(found_rate(name, steps, fresh.get(name, ())) for name, steps in looking.found.items())
+
+
+def workload_at(workload: Workload, rate_per_s: float) -> Workload:
+    """Return the load in an open loop at a rate; one with a fixed number of requests lasts a fixed time."""
+    loop = workload.loop if isinstance(workload.loop, OpenLoop) else OpenLoop(rate_per_s)
+    stop = workload.stop if isinstance(workload.stop, DurationStop) else DurationStop(_LENGTH_NS)
+    return replace(workload, loop=replace(loop, rate_per_s=rate_per_s), stop=stop)
+
+
+def _planned(plan: Plan) -> tuple[Cell, ...]:
+    return (*plan.cells, *([plan.calibration] if plan.calibration else []))
+
+
+def _judged(objective: Objective, cells: Sequence[Cell], trial: Trial) -> Trial:
+    """Return a trial with what it says of the objective among its facts; a calibration as it is."""
+    cell = next((one for one in cells if one.id == trial.cell_id), None)
+    if cell is None or not isinstance(cell.workload.loop, OpenLoop):
+        return trial
+    step = judge(trial, objective, cell.workload.loop.rate_per_s)
+    part = "search" if trial.block == 0 else "confirmation"
+    return replace(trial, facts={**trial.facts, _PART: {"part": part, **step.as_json()}})
+
+
+def _searched(looking: _Search, template: Cell) -> float | None:
+    """Return the highest rate that met the objective, each rate tried once, by one trial that is valid."""
+    steps: list[Step] = []
+    asking = search(_first_rate(looking, template.workload), MOST_RATE_PER_S)
+    try:
+        rate = next(asking)
+        while True:
+            step = _tried(looking, template, rate)
+            steps.append(step)
+            if step.met is None:
+                break
+            rate = asking.send(step.met)
+    except StopIteration:
+        pass
+    looking.found[template.subject.name] = tuple(steps)
+    return max((step.rate_per_s for step in steps if step.met), default=None)
+
+
+def _tried(looking: _Search, template: Cell, rate: float) -> Step:
+    turn = Turn(
+        looking.cell(template, rate), Position(block=0, position=looking.turns, role=TrialRole.FIND_RATE)
+    )
+    looking.turns += 1
+    looking.run([turn])
+    step = looking.step(turn)
+    looking.listener.notice(f"{template.subject.name} at {rate:.5g}/s: {_in_words(step)}")
+    return step
+
+
+def _in_words(step: Step) -> str:
+    return "meets it" if step.met else step.reason
+
+
+def _first_rate(looking: _Search, workload: Workload) -> float:
+    first = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else FIRST_RATE_PER_S
+    stop = workload_at(workload, first).stop
+    window_s = stop.duration_ns / 1e9 if isinstance(stop, DurationStop) else _LENGTH_NS / 1e9
+    return min(max(first, least_rate(looking.objective, window_s)), MOST_RATE_PER_S)
+
+
+def _confirmed(looking: _Search, rates: Sequence[tuple[Cell, float]]) -> dict[str, tuple[Step, ...]]:
+    """Return what became of fresh trials of each subject at its rate, which is settled by now."""
+    plan = looking.bench.study.plan
+    fixed = replace(plan, cells=tuple(looking.cell(cell, rate) for cell, rate in rates))
+    steps: dict[str, tuple[Step, ...]] = {}
+    for block in range(1, 1 + plan.blocks) if rates else ():
+        turns = [_as_search(turn) for turn in block_turns(fixed, block)]
+        looking.run(turns)
+        for turn in turns:
+            if turn.position.role is TrialRole.FIND_RATE:
+                name = turn.cell.subject.name
+                steps[name] = (*steps.get(name, ()), looking.step(turn))
+    return steps
+
+
+def _as_search(turn: Turn) -> Turn:
+    if turn.position.role is TrialRole.CALIBRATION:
+        return turn
+    return replace(turn, position=replace(turn.position, role=TrialRole.FIND_RATE))
