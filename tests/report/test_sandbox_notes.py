@@ -45,7 +45,7 @@ def test_limits_of_a_study_are_told_without_control_groups_too(tmp_path: Path) -
     limits = {"cpu_quota": "by affinity only: none", "memory": "absent: none"}
     text = told(tmp_path, choice, kind="process", limits=limits)
     assert "Limits that were asked for: 1 CPU (by affinity only), 512 MiB of memory (absent)." in text
-    assert "asked for" not in text
+    assert "were asked for; the server" not in text
 
 
 def test_more_cpus_than_the_server_has_are_told_as_scaled(tmp_path: Path) -> None:

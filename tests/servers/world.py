@@ -1,7 +1,11 @@
 """What runs on this machine, seen from outside of Prony."""
 
+import contextlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
+
+from prony.sandbox.cgroup.mark import parse_mark
 
 
 def processes_of(cache: Path) -> list[tuple[int, str]]:
@@ -17,4 +21,57 @@ def processes_of(cache: Path) -> list[tuple[int, str]]:
                 continue
             if any(own in text for text in (command, *places)):
                 found.append((int(entry), command.replace(b"\0", b" ").decode(errors="replace")))
+    return found
+
+
+@dataclass(frozen=True)
+class World:
+    """What a Prony could leave on a machine, by the places where each kind of it is seen."""
+
+    processes: tuple[tuple[int, str], ...]
+    groups: frozenset[Path]
+    mounts: frozenset[str]
+    runs: tuple[Path, ...]
+    temporary: frozenset[Path]
+    namespaces: frozenset[str]
+
+
+def world(cache: Path) -> World:
+    """Return what there is now that could be Prony's."""
+    return World(
+        processes=tuple(processes_of(cache)),
+        groups=frozenset(groups_of()),
+        mounts=frozenset(line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
+        runs=tuple(sorted((cache / "run").glob("*"))),
+        temporary=frozenset(
+            path for path in Path("/tmp").glob("prony*") if not path.name.startswith("prony-test")
+        ),
+        namespaces=frozenset(namespaces_of(cache)),
+    )
+
+
+def groups_of() -> set[Path]:
+    """Return the control groups of Pronys that these tests have started, or that are gone."""
+    found = Path("/sys/fs/cgroup").rglob("prony-*")
+    return {path for path in found if (mark := parse_mark(path.name)) and not _is_foreign(mark.owner.pid)}
+
+
+def _is_foreign(pid: int) -> bool:
+    """Return whether a living process is none of this session's: another's Prony may measure too."""
+    while pid > 1:
+        if pid == os.getpid():
+            return False
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return False
+    return True
+
+
+def namespaces_of(cache: Path) -> set[str]:
+    """Return the network namespaces of processes that have to do with ``cache``."""
+    found = set()
+    for pid, _ in processes_of(cache):
+        with contextlib.suppress(OSError):
+            found.add(os.readlink(f"/proc/{pid}/ns/net"))  # noqa: PTH115
     return found

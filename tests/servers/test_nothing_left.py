@@ -1,0 +1,122 @@
+"""However a run ends, nothing of it stays: no process, control group, namespace, mount, socket or folder."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from commands import ended, eventually
+from prony.sandbox.cgroup.base import NoCgroups
+from prony.sandbox.cgroup.mark import parse_mark
+from prony.sandbox.cgroup.tree import open_cgroups
+from servers.world import World, groups_of, processes_of, world
+
+SERVER = ("--servers", "gunicorn", "--set", "gunicorn.workers=2", "-c", "4", "--repeats", "1")
+LONG = (*SERVER, "--warmup", "100ms", "--duration", "60s")
+KINDS = ["process", "cgroup"]
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    if request.param == "cgroup":
+        found = open_cgroups()
+        if isinstance(found, NoCgroups):
+            pytest.skip(found.reason)
+        found.close()
+    return request.param
+
+
+@pytest.fixture
+def before(prony) -> World:
+    """Return what is there before the test; it is to be all that is there afterwards."""
+    return world(prony.cache)
+
+
+def own(kind, *arguments):
+    return ("run", "--app", "hello", "--net", "isolated", "--sandbox", kind, *arguments)
+
+
+def in_a_trial(prony, process):
+    """Wait until the server's workers run and load is on its way."""
+    workers = "gunicorn"
+    return eventually(
+        lambda: (
+            sum(workers in command for _, command in processes_of(prony.cache)) >= 3
+            or process.poll() is not None
+        ),
+        timeout_s=120,
+    )
+
+
+def test_nothing_is_left_after_success(prony, kind, before):
+    done = prony(*own(kind, *SERVER, "--warmup", "100ms", "--duration", "500ms"), timeout_s=180)
+    assert done.status == 0, done.err
+    assert world(prony.cache) == before
+
+
+def test_nothing_is_left_after_a_server_that_does_not_start(prony, folder, kind, before):
+    (folder / "broken.py").write_text("raise SystemExit('planted')\n")
+    done = prony(
+        *("run", "--app", "broken:app", "--sandbox", kind, *SERVER, "--duration", "500ms"), timeout_s=180
+    )
+    assert done.status != 0
+    assert world(prony.cache) == before
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_nothing_is_left_after_an_interruption(prony, kind, before, number, status):
+    with ended(prony.start(*own(kind, *LONG))) as process:
+        assert in_a_trial(prony, process)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == status
+    assert world(prony.cache) == before
+
+
+def test_after_kill_9_the_next_start_clears_all_that_was_left(prony, kind, before):
+    process = prony.start(*own(kind, *LONG))
+    with ended(process):
+        assert in_a_trial(prony, process)
+        others = {one for one in groups_of() if parse_mark(one.name).owner.pid != process.pid}
+        assert (kind == "cgroup") == bool(groups_of() - others)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate(timeout=30)
+    # Its supervisor has seen the end and killed the server; groups and folders wait for the next start.
+    assert eventually(lambda: processes_of(prony.cache) == [], timeout_s=10)
+    assert list((prony.cache / "run").iterdir())
+    # Any other Prony that starts meanwhile clears them too.
+    left = groups_of() - others
+    done = prony("clean")
+    assert done.status == 0
+    if left:
+        assert "removed control groups that a killed Prony had left" in done.out
+    assert world(prony.cache) == before
+
+
+def test_after_kill_9_of_all_that_could_clean_up_the_next_run_ends_the_server(prony, kind, before):
+    process = prony.start(*own(kind, *LONG))
+    with ended(process):
+        assert in_a_trial(prony, process)
+        (supervisor,) = children_of(process.pid, "prony.sandbox.supervisor")
+        for pid in (process.pid, supervisor):
+            os.kill(pid, signal.SIGKILL)
+        process.communicate(timeout=30)
+    done = prony(*own("process", *SERVER, "--warmup", "100ms", "--duration", "300ms"), timeout_s=120)
+    assert done.status == 0, done.err
+    assert world(prony.cache) == before
+
+
+def children_of(parent, word):
+    """Return the children of a process whose command line holds a word."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                command = (entry / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if int(fields[1]) == parent and word in command:
+                found.append(int(entry.name))
+    return found
