@@ -1,0 +1,60 @@
+"""What a change may not do: `rps < -5%`, held against the interval of the change.
+
+>>> limit = parse_limit("rps < -5%")
+>>> limit.shown((-0.08, -0.06)), limit.shown((-0.08, -0.01)), limit.shown((-0.02, 0.01))
+(True, None, False)
+"""
+
+import re
+from dataclasses import dataclass
+
+from prony.analysis.objective import ALIASES
+from prony.analysis.versus import METRICS_COMPARED
+from prony.units import parse_percent
+
+__all__ = ["Limit", "parse_limit"]
+
+_LIMIT = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*(<|>)\s*([+-]?)\s*(\S.*?)\s*")
+_EXAMPLE = "such as `rps < -5%` or `p99 > +10%`"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A change of one of ``metrics`` (the first that there is) that must not be. ``bound``: relative."""
+
+    text: str
+    metrics: tuple[str, ...]
+    below: bool
+    bound: float
+
+    def shown(self, interval: tuple[float, float]) -> bool | None:
+        """Return whether the change is shown to be beyond the bound; null when it is not shown either way."""
+        low, high = interval
+        beyond, within = (
+            (high < self.bound, low >= self.bound) if self.below else (low > self.bound, high <= self.bound)
+        )
+        return True if beyond else False if within else None
+
+
+def parse_limit(text: str) -> Limit:
+    """Return the limit that ``text`` writes: a metric, `<` or `>`, and a change in per cent with its sign.
+
+    *Errors*: ValueError, naming the text and what was expected.
+    """
+    match = _LIMIT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"`{text.strip()}` is not a limit of a change; expected one {_EXAMPLE}")
+    name, operator, sign, percent = match.groups()
+    metrics = _comparable(name)
+    if not metrics:
+        raise ValueError(f"`{name}` is not a metric that is compared; expected one {_EXAMPLE}")
+    bound = parse_percent(percent)
+    return Limit(text.strip(), metrics, operator == "<", -bound if sign == "-" else bound)
+
+
+def _comparable(name: str) -> tuple[str, ...]:
+    """Return the metrics that a name means when two subjects are compared: latencies are of valid replies,
+    since those of all requests are infinite where one fails.
+    """
+    found = tuple(metric.replace("_all_", "_ok_") for metric in ALIASES.get(name, (name,)))
+    return found if found[0] in METRICS_COMPARED else ()

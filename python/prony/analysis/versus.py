@@ -1,0 +1,168 @@
+"""Two subjects, or one subject in two archives: effect, interval and verdict in each metric at each load.
+
+Must not know archives or the command line.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log
+
+from prony.analysis.answer import criterion, log_ratios
+from prony.analysis.claim_cells import is_speed
+from prony.analysis.compare import Comparison, Terms, compare_effects
+from prony.analysis.effects import Effect, paired, unpaired
+from prony.analysis.failure_rates import FailureComparison, Failures, compare_failures
+from prony.analysis.missing import Missing
+from prony.analysis.summary import CellSummary
+from prony.model import Failed
+
+__all__ = ["METRICS_COMPARED", "Match", "Row", "Versus", "differences", "matches", "versus"]
+
+METRICS_COMPARED = (
+    "ok_per_s",
+    *(f"{kind}_ok_{suffix}" for kind in ("response", "service") for suffix in ("p50", "p95", "p99", "mean")),
+    *("cpu_ns_per_request", "pss_end", "rss_peak"),
+)
+"""In the order in which they are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Two cells under one load: ``second`` is compared with ``first``."""
+
+    first: CellSummary
+    second: CellSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One metric of one match; ``comparison`` null: there is none, and ``reason`` says why. ``screens``: the
+    metric is not one that the comparison was made for.
+    """
+
+    match: Match
+    metric: str
+    comparison: Comparison | None
+    screens: bool
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """All rows, and for each match how often trials failed. ``paired``: by block, within one archive."""
+
+    matches: tuple[Match, ...]
+    rows: tuple[Row, ...]
+    failures: tuple[FailureComparison, ...]
+    paired: bool
+
+
+def matches(first: Iterable[CellSummary], second: Sequence[CellSummary], alike: bool) -> tuple[Match, ...]:
+    """Return the cells of both sides with the same load and generator; ``alike``: and the same subject."""
+    return tuple(
+        Match(one, other)
+        for one in first
+        for other in second
+        if one.cell.load == other.cell.load
+        and one.cell.engine.name == other.cell.engine.name
+        and (not alike or one.cell.subject.name == other.cell.subject.name)
+    )
+
+
+def differences(match: Match) -> tuple[str, ...]:
+    """Return in what the two cells differ beside their subjects, in words."""
+    first, second = match.first.cell, match.second.cell
+    told = {
+        "sandbox": first.sandbox == second.sandbox,
+        "window": first.workload.stop == second.workload.stop,
+        "warm-up": first.workload.warmup_ns == second.workload.warmup_ns,
+        "time-out": first.workload.timeout_ns == second.workload.timeout_ns,
+        "request": first.workload.request == second.workload.request,
+    }
+    return tuple(name for name, same in told.items() if not same)
+
+
+def versus(
+    found: Sequence[Match], is_paired: bool, terms: Callable[[str, int], Terms], primary: Sequence[str] = ()
+) -> Versus:
+    """Return the comparison of all matches in all metrics.
+
+    ``terms`` gives what was settled for a metric and a number of blocks, ``primary`` the metrics that the
+    comparison is made for.
+
+    *Definition*: primary are these, or the metric that decides (throughput in a closed loop, the tail in an
+    open one): one family over all loads (Holm). All others are a screening (Benjamini and Hochberg). Paired
+    by block within an archive; between archives Welch's test on logarithms.
+    *Assumptions*: of two archives nothing but the subject changed. It did: the effect includes the machine's
+    drift.
+    """
+    wanted = {k: set(primary) or {criterion([one.first, one.second]) or ""} for k, one in enumerate(found)}
+    effects = {
+        (k, metric): _effect(match, metric, is_paired)
+        for k, match in enumerate(found)
+        for metric in METRICS_COMPARED
+        if _both_have(match, metric)
+    }
+    compared = _families(effects, wanted, terms)
+    rows = tuple(
+        Row(found[k], metric, compared.get((k, metric)), metric not in wanted[k], _reason(effect))
+        for (k, metric), effect in effects.items()
+    )
+    return Versus(tuple(found), rows, tuple(_failures(match) for match in found), is_paired)
+
+
+Key = tuple[int, str]
+
+
+def _families(
+    effects: Mapping[Key, Effect | Missing],
+    wanted: Mapping[int, set[str]],
+    terms: Callable[[str, int], Terms],
+) -> dict[Key, Comparison]:
+    """Return the comparisons: levels come from the whole family, the noise floor from each metric."""
+    compared: dict[Key, Comparison] = {}
+    for screens in (False, True):
+        family = {
+            key: effect
+            for key, effect in effects.items()
+            if isinstance(effect, Effect) and (key[1] not in wanted[key[0]]) is screens
+        }
+        for key, effect in family.items():
+            agreed = replace(terms(key[1], effect.count), screens=screens)
+            compared[key] = compare_effects(family, agreed)[key]
+    return compared
+
+
+def _both_have(match: Match, metric: str) -> bool:
+    return bool(_values(match.first, metric) and _values(match.second, metric))
+
+
+def _values(cell: CellSummary, metric: str) -> list[float]:
+    found = [metrics[metric] for metrics in cell.by_block.values()]
+    return [float(value) for value in found if not isinstance(value, Missing) and value > 0]
+
+
+def _effect(match: Match, metric: str, is_paired: bool) -> Effect | Missing:
+    lost = match.first.unqualified or match.second.unqualified
+    if lost and is_speed(metric):
+        return Missing(f"speed does not qualify: {lost}")
+    if is_paired:
+        ratios = log_ratios(match.first, match.second, metric)
+        return paired(ratios) if len(ratios) >= 2 else Missing(f"{len(ratios)} common blocks: no interval")
+    first, second = (list(map(log, _values(cell, metric))) for cell in (match.first, match.second))
+    if min(len(first), len(second)) < 2:
+        return Missing(f"{len(first)} and {len(second)} trials: no interval")
+    return unpaired(first, second)
+
+
+def _reason(effect: Effect | Missing) -> str | None:
+    return effect.reason if isinstance(effect, Missing) else None
+
+
+def _failures(match: Match) -> FailureComparison:
+    return compare_failures(_failed(match.first), _failed(match.second))
+
+
+def _failed(cell: CellSummary) -> Failures:
+    failed = sum(isinstance(trial.outcome, Failed) for trial in cell.others)
+    return Failures(failed, cell.ok + failed)

@@ -1,0 +1,68 @@
+"""The noise floors of machines, kept in the cache: one file for each, by what matters of its fingerprint.
+
+Must not know how floors are measured.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from prony.analysis.fingerprints import machine_key
+from prony.analysis.noise_floor import Floor
+from prony.errors import HostError
+from prony.model import Json
+from prony.runas import RunAs, own_folder
+
+__all__ = ["keep_floors", "kept_floors"]
+
+_KIND = "noise-floors"
+_FILE = "floors.json"
+
+
+def kept_floors(cache: Path, fingerprint: Json) -> tuple[Floor, ...]:
+    """Return the floors of the machine of this fingerprint; none when it was never tested, or the file
+    cannot be read.
+    """
+    try:
+        rows = json.loads((_folder(cache, fingerprint) / _FILE).read_text(encoding="utf-8"))
+        return tuple(_floor(row) for row in rows)
+    except (OSError, ValueError, TypeError, KeyError):
+        return ()
+
+
+def keep_floors(user: RunAs, fingerprint: Json, floors: Iterable[Floor]) -> Path:
+    """Keep floors for reports of this machine, in place of those of the same metric, load and blocks; return
+    the file.
+
+    *Errors*: HostError when the cache cannot be written.
+    """
+    kept = {_key(one): one for one in (*kept_floors(user.cache, fingerprint), *floors)}
+    rows = [
+        {"metric": one.metric, "load": one.load, "blocks": one.blocks, "effect": one.effect}
+        for one in kept.values()
+    ]
+    own_folder(user.cache, user)
+    file = _folder(user.cache, fingerprint) / _FILE
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = file.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+        unfinished.replace(file)
+    except OSError as error:
+        raise HostError(f"cannot keep noise floors in `{file}`: {error.strerror}") from error
+    return file
+
+
+def _folder(cache: Path, fingerprint: Json) -> Path:
+    return cache / _KIND / machine_key(fingerprint)
+
+
+def _key(floor: Floor) -> tuple[str, str, int]:
+    return floor.metric, floor.load, floor.blocks
+
+
+def _floor(row: Json) -> Floor:
+    effect = float(row["effect"])
+    if not 0 <= effect < float("inf"):
+        raise ValueError(f"a floor of {effect}")
+    return Floor(str(row["metric"]), str(row["load"]), int(row["blocks"]), effect)
