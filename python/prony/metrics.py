@@ -108,6 +108,10 @@ def _latency_metrics() -> list[Metric]:
 _ACCOUNT = "engine's Recording, account and window"
 _PROC = "/proc/PID/stat (proc_pid_stat(5)), all processes of the subject"
 _SMAPS = "/proc/PID/smaps_rollup (kernel: Documentation/filesystems/proc.rst)"
+_STATUS = "/proc/PID/status, /proc/PID/task/TID/status (proc_pid_status(5)), at the edges of the window"
+_TASK = "/proc/PID/task/TID/stat (proc_pid_task(5)), at the edges of the window"
+_DESCRIPTORS = "/proc/PID/fd (proc_pid_fd(5)), at the end of the window"
+_SOCK_DIAG = "netlink (sock_diag(7)) in the network of the trial, twice a second"
 _STAT = "/proc/stat (proc_stat(5))"
 _GENERATOR = "engine's Recording, generator (per-thread rusage)"
 
@@ -205,6 +209,31 @@ _ROWS = (
         _PROC,
     ),
     Metric(
+        "cpu_user_percent",
+        Unit.PERCENT,
+        Better.LOWER,
+        "CPU in user mode",
+        "as CPU, of the time in user mode alone; the kernel splits it by sampling",
+        _PROC,
+    ),
+    Metric(
+        "cpu_system_percent",
+        Unit.PERCENT,
+        Better.LOWER,
+        "CPU in the kernel",
+        "as CPU, of the time in the kernel alone; the kernel splits it by sampling",
+        _PROC,
+    ),
+    Metric(
+        "busiest_thread_percent",
+        Unit.PERCENT,
+        Better.NEITHER,
+        "CPU of the busiest thread",
+        "user + system time in the window of the subject's thread that used most / time between "
+        "the window's first and last sample; 100 = one core",
+        _TASK,
+    ),
+    Metric(
         "cpu_ns_per_request",
         Unit.DURATION,
         Better.LOWER,
@@ -243,6 +272,15 @@ _ROWS = (
         _SMAPS,
     ),
     Metric(
+        "rss_high_water",
+        Unit.BYTES,
+        Better.LOWER,
+        "resident memory, high-water marks",
+        "sum over the subject's processes at the end of the load of the kernel's peak of each "
+        "one's resident set since its start; at most that much was resident at once",
+        _STATUS,
+    ),
+    Metric(
         "vsz_peak",
         Unit.BYTES,
         Better.NEITHER,
@@ -266,6 +304,93 @@ _ROWS = (
         "threads, most",
         "largest sum over the subject's processes of their threads, over the window's samples",
         _PROC,
+    ),
+    Metric(
+        "restarts",
+        Unit.COUNT,
+        Better.LOWER,
+        "processes replaced",
+        "sum over the roles of the smaller of two numbers: the subject's processes that began, and "
+        "those that ended, between the first and the last sample of the window",
+        _PROC,
+    ),
+    Metric(
+        "accept_queue_peak",
+        Unit.RATIO,
+        Better.LOWER,
+        "accept queue, fullest",
+        "largest share of its limit that the accept queue of a listener of the subject had in a sample of "
+        "the window; above 1 connections are dropped",
+        _SOCK_DIAG,
+    ),
+    Metric(
+        "descriptors_end",
+        Unit.COUNT,
+        Better.NEITHER,
+        "open descriptors at the end",
+        "sum over the subject's processes of their open files and sockets at the end of the load",
+        _DESCRIPTORS,
+    ),
+    Metric(
+        "voluntary_switches_per_s",
+        Unit.RATE,
+        Better.NEITHER,
+        "context switches, voluntary",
+        "how often a second the subject's threads left a CPU to wait, between the window's marks;"
+        " of threads that were there at them",
+        _STATUS,
+    ),
+    Metric(
+        "involuntary_switches_per_s",
+        Unit.RATE,
+        Better.LOWER,
+        "context switches, involuntary",
+        "how often a second the subject's threads had to leave a CPU to others, between the "
+        "window's marks; of threads that were there at them",
+        _STATUS,
+    ),
+    Metric(
+        "processes_started",
+        Unit.COUNT,
+        Better.NEITHER,
+        "processes started",
+        "processes of the subject that were seen in the window, and not in its first sample",
+        _PROC,
+    ),
+    Metric(
+        "processes_ended",
+        Unit.COUNT,
+        Better.NEITHER,
+        "processes ended",
+        "processes of the subject that were seen in the window, and not in its last sample",
+        _PROC,
+    ),
+    Metric(
+        "accept_queue_longest",
+        Unit.COUNT,
+        Better.LOWER,
+        "accept queue, longest",
+        "most connections that waited to be accepted in one of the window's samples, at the "
+        "subject's listener whose queue was nearest to its limit",
+        _SOCK_DIAG,
+    ),
+    Metric(
+        "accept_queue_limit",
+        Unit.COUNT,
+        Better.NEITHER,
+        "accept queue, limit",
+        "how many connections may wait to be accepted at that listener: the server's backlog or "
+        "net.core.somaxconn, the smaller; the kernel lets in one more",
+        _SOCK_DIAG,
+    ),
+    Metric(
+        "connections_peak",
+        Unit.COUNT,
+        Better.NEITHER,
+        "connections, most",
+        "most connections that were established in one of the window's samples where clients "
+        "connect to the subject, accepted or not",
+        _SOCK_DIAG,
     ),
     Metric(
         "machine_cpu_percent",

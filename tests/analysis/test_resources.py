@@ -1,5 +1,7 @@
 """CPU and memory of process trees whose members come and go."""
 
+from dataclasses import replace
+
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, machine_metrics, memory_metrics, process_metrics
 from prony.model import Phase, ProcessRow, Sample
@@ -96,3 +98,42 @@ def test_a_role_has_its_own_figures():
 def test_stolen_time_is_a_share_of_all_cpus():
     found = machine_metrics((sample(0), sample(10, busy_s=5, steal_s=1)))
     assert found == {"machine_cpu_percent": 50, "machine_steal_percent": 5}
+
+
+def test_time_in_the_kernel_is_told_from_that_of_the_program():
+    def at(user_s, system_s):
+        return replace(process(1, user_s), system_ns=round(system_s * SECOND))
+
+    found = process_metrics((sample(0, at(1, 1)), sample(10, at(4, 2))))
+    names = ("cpu_user_percent", "cpu_system_percent", "cpu_percent")
+    assert [found[name] for name in names] == [30, 10, 40]
+
+
+def marked(one, voluntary, involuntary, peak=None, descriptors=None):
+    counts = {"voluntary_switches": voluntary, "involuntary_switches": involuntary}
+    return replace(one, **counts, rss_peak_bytes=peak, descriptors=descriptors)
+
+
+def test_switches_are_counted_between_the_marks():
+    samples = (
+        sample(0, marked(process(1, 0), 100, 10)),
+        sample(5, process(1, 0)),
+        sample(10, marked(process(1, 0), 300, 15), marked(process(2, 0, role="master"), 50, 5)),
+    )
+    found = process_metrics(samples)
+    assert (found["voluntary_switches_per_s"], found["involuntary_switches_per_s"]) == (25, 1)
+    assert process_metrics(samples, "worker")["voluntary_switches_per_s"] == 20
+
+
+def test_switches_that_were_not_counted_at_both_edges_have_a_reason():
+    samples = (sample(0, process(1, 0)), sample(10, marked(process(1, 0), 1, 1)))
+    assert isinstance(process_metrics(samples)["voluntary_switches_per_s"], Missing)
+
+
+def test_peaks_and_descriptors_are_those_at_the_end_of_the_load():
+    worker = marked(process(1, 0, pss=5), 1, 1, peak=40, descriptors=7)
+    master = marked(process(2, 0, role="master", pss=5), 1, 1, peak=2, descriptors=3)
+    samples = (sample(0, marked(process(1, 0), 1, 1, peak=900, descriptors=900)), sample(10, worker, master))
+    found = process_metrics(samples)
+    assert (found["rss_high_water"], found["descriptors_end"]) == (42, 10)
+    assert process_metrics(samples, "master")["rss_high_water"] == 2

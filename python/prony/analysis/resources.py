@@ -6,10 +6,18 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from prony.analysis.missing import Missing, Value
+from prony.analysis.turnover import turnover_metrics
 from prony.model import Phase, ProcessRow, Sample
 from prony.units import seconds
 
-__all__ = ["cpu_share", "machine_metrics", "memory_metrics", "process_metrics", "roles", "window_samples"]
+__all__ = [
+    "cpu_share",
+    "machine_metrics",
+    "memory_metrics",
+    "process_metrics",
+    "roles",
+    "window_samples",
+]
 
 _Amount = Callable[[ProcessRow], int | None]
 
@@ -30,12 +38,18 @@ def roles(samples: Iterable[Sample]) -> tuple[str, ...]:
     return tuple(sorted({process.role for sample in samples for process in sample.processes}))
 
 
-def cpu_share(samples: Sequence[Sample], role: str | None = None) -> float | Missing:
+def _cpu_ns(process: ProcessRow) -> int:
+    return process.user_ns + process.system_ns
+
+
+def cpu_share(
+    samples: Sequence[Sample], role: str | None = None, used: Callable[[ProcessRow], int] = _cpu_ns
+) -> float | Missing:
     """Return the CPU of the subject's processes in cores (1.0 = one core).
 
     *Definition*: over the samples s_1 ... s_m of the window and the processes i (identity: pid and start
-    time), sum of (c_i(last seen) - c_i(s_1)) / (t_m - t_1); c_i is user + system time, and c_i(s_1) is 0
-    for a process that was born later.
+    time), sum of (c_i(last seen) - c_i(s_1)) / (t_m - t_1); c_i is user + system time or what else ``used``
+    says, and c_i(s_1) is 0 for a process that was born later.
     *Assumptions*: what a process used after its last sample is lost: a lower bound when processes end in
     the window.
     """
@@ -46,11 +60,12 @@ def cpu_share(samples: Sequence[Sample], role: str | None = None) -> float | Mis
     for index, sample in enumerate(samples):
         for process in _of_role(sample, role):
             identity = (process.pid, process.start_time_ticks)
-            used_ns = process.user_ns + process.system_ns
-            first.setdefault(identity, used_ns if index == 0 else 0)
-            last[identity] = used_ns
-    used_ns = sum(last[identity] - first[identity] for identity in last)
-    return used_ns / (samples[-1].monotonic_ns - samples[0].monotonic_ns)
+            now = used(process)
+            first.setdefault(identity, now if index == 0 else 0)
+            last[identity] = now
+    return sum(last[identity] - first[identity] for identity in last) / (
+        samples[-1].monotonic_ns - samples[0].monotonic_ns
+    )
 
 
 def _peak(samples: Sequence[Sample], role: str | None, amount: Callable[[ProcessRow], int]) -> Value:
@@ -93,20 +108,46 @@ def memory_metrics(samples: Sequence[Sample], role: str | None = None) -> dict[s
         "rss_peak": _peak(window, role, lambda process: process.rss_bytes),
         "pss_end": _sum_at_end(mark, role, lambda process: process.pss_bytes),
         "uss_end": _sum_at_end(mark, role, lambda process: process.uss_bytes),
+        "rss_high_water": _sum_at_end(mark, role, lambda process: process.rss_peak_bytes),
         "vsz_peak": _peak(window, role, lambda process: process.vsz_bytes),
         "rss_per_process": _mean_at_end(mark, role, lambda process: process.rss_bytes),
         "pss_per_process": _mean_at_end(mark, role, lambda process: process.pss_bytes),
         "vsz_per_process": _mean_at_end(mark, role, lambda process: process.vsz_bytes),
         "processes_max": _peak(window, role, lambda _: 1),
         "threads_max": _peak(window, role, lambda process: process.threads),
+        "descriptors_end": _sum_at_end(mark, role, lambda process: process.descriptors),
     }
 
 
+def _cpu_metrics(window: Sequence[Sample], role: str | None) -> dict[str, Value]:
+    parts: dict[str, Callable[[ProcessRow], int]] = {
+        "cpu_percent": _cpu_ns,
+        "cpu_user_percent": lambda process: process.user_ns,
+        "cpu_system_percent": lambda process: process.system_ns,
+    }
+    cores = {name: cpu_share(window, role, used) for name, used in parts.items()}
+    return {name: one if isinstance(one, Missing) else 100 * one for name, one in cores.items()}
+
+
+def _switches(window: Sequence[Sample], role: str | None, count: _Amount) -> Value:
+    """Return how many switches a second there were between the window's marks, where they are counted."""
+    marks = [sample for sample in window if any(count(one) is not None for one in sample.processes)]
+    if len(marks) < 2:
+        return Missing("not counted at both edges of the window")
+    per_ns = cpu_share(marks, role, lambda process: count(process) or 0)
+    return per_ns if isinstance(per_ns, Missing) else 1e9 * per_ns
+
+
 def process_metrics(samples: Sequence[Sample], role: str | None = None) -> dict[str, Value]:
-    """Return CPU and memory of the subject by metric name, of all processes or of those of one role."""
-    cores = cpu_share(window_samples(samples), role)
-    cpu: Value = cores if isinstance(cores, Missing) else 100 * cores
-    return {"cpu_percent": cpu, **memory_metrics(samples, role)}
+    """Return what the subject used by metric name, of all processes or of those of one role."""
+    window = window_samples(samples)
+    return {
+        **_cpu_metrics(window, role),
+        **memory_metrics(samples, role),
+        "voluntary_switches_per_s": _switches(window, role, lambda process: process.voluntary_switches),
+        "involuntary_switches_per_s": _switches(window, role, lambda process: process.involuntary_switches),
+        **turnover_metrics(window, role),
+    }
 
 
 def machine_metrics(samples: Sequence[Sample]) -> dict[str, Value]:

@@ -1,11 +1,13 @@
 """All metrics of one trial by name, each a value or the reason why there is none."""
 
+from prony.analysis.accept_queue import accept_queue_metrics
 from prony.analysis.distribution import read_distribution
 from prony.analysis.environment_faults import environment_metrics
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import answered, rates, window_s
 from prony.analysis.resources import cpu_share, machine_metrics, process_metrics, roles, window_samples
+from prony.analysis.threads import thread_metrics
 from prony.metrics import METRICS, PERCENTILES
 from prony.model import Json, Sample, Trial
 
@@ -89,6 +91,8 @@ def trial_metrics(trial: Trial) -> dict[str, Value]:
         **process_metrics(trial.samples),
         **machine_metrics(trial.samples),
         **environment_metrics(trial),
+        **accept_queue_metrics(window_samples(trial.samples)),
+        **thread_metrics(trial),
     }
     if trial.recording is not None:
         found |= _load_metrics(trial.recording)
@@ -97,5 +101,8 @@ def trial_metrics(trial: Trial) -> dict[str, Value]:
 
 
 def role_metrics(trial: Trial) -> dict[str, dict[str, Value]]:
-    """Return CPU and memory by role of the process, then by metric name."""
-    return {role: process_metrics(trial.samples, role) for role in roles(trial.samples)}
+    """Return what processes used by their role, then by metric name."""
+    return {
+        role: {**process_metrics(trial.samples, role), **thread_metrics(trial, role)}
+        for role in roles(trial.samples)
+    }
