@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from golden import build
+from golden import build, studies
 from prony.analysis.load_json import load_result
 from prony.archive import open_archive
 from prony.catalog.loader import load_catalog
@@ -33,10 +34,24 @@ def archive(request, tmp_path_factory):
         yield request.param, archive
 
 
+@pytest.fixture(scope="module", params=["grid_study", "count_study"])
+def repeat(request, tmp_path_factory):
+    """An archive of a study that repeats a published experiment."""
+    path = tmp_path_factory.mktemp("golden") / f"{request.param}.prony"
+    with open_archive(getattr(studies, request.param)(path)) as archive:
+        yield request.param, archive
+
+
 def shown(document, width):
     out = io.StringIO()
     TerminalReporter(Console(file=out, width=width, highlight=False)).write(document)
     return out.getvalue()
+
+
+def undated(text):
+    return re.sub(
+        r"Measured on \S+ with Prony [^,\s]+?([.,])", r"Measured on DATE with Prony VERSION\1", text
+    )
 
 
 def check(name, text, update):
@@ -70,7 +85,15 @@ def sample_of(report):
 def test_the_terminal_report(archive, width, update_golden):
     name, opened = archive
     text = shown(study_document(opened), width)
-    check(f"{name}.{width}.txt", text, update_golden)
+    check(f"{name}.{width}.txt", undated(text), update_golden)
+    assert all(len(line) <= width for line in text.splitlines() if not line.startswith("    "))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_terminal_report_of_a_repeat(repeat, width, update_golden):
+    name, opened = repeat
+    text = shown(study_document(opened), width)
+    check(f"{name}.{width}.txt", undated(text), update_golden)
     assert all(len(line) <= width for line in text.splitlines() if not line.startswith("    "))
 
 
@@ -262,8 +285,8 @@ def test_trials_that_failed_alike_are_told_once_with_their_blocks(tmp_path):
     other = {"outcome": build.Failed("load", "died")}
     trials = [("a+x", {**(other if block == 3 else same)}) for block in range(5)]
     text = text_of(study(tmp_path / "a.prony", *trials))
-    assert "a+x, blocks 1 to 3, 5: failed at start: no port" in text
-    assert "a+x, block 4: failed at load: died" in text
+    assert "a+x, 4 of 5 trials (blocks 1 to 3, 5): failed at start: no port" in text
+    assert "a+x, 1 of 5 trials (block 4): failed at load: died" in text
     assert text.count("| same") == 1
 
 

@@ -15,6 +15,8 @@ __all__ = [
     "Command",
     "Document",
     "Footnotes",
+    "Judgement",
+    "Judgements",
     "Notes",
     "Paragraph",
     "Section",
@@ -90,7 +92,24 @@ class Bars:
     rows: tuple[tuple[str, int, str], ...]
 
 
-Block = Paragraph | Table | Notes | Command | Bars
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A sentence that was put to the test: the verdict, the sentence, and what was found."""
+
+    verdict: str
+    tone: Tone
+    sentence: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgements:
+    """Sentences that were put to the test."""
+
+    items: tuple[Judgement, ...]
+
+
+Block = Paragraph | Table | Notes | Command | Bars | Judgements
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,19 @@ markup is escaped. Must not know what a document says.
 import re
 from collections.abc import Iterator
 
-from prony.report.document import Bars, Block, Cell, Command, Document, Notes, Paragraph, Table, Tone
+from prony.report.document import (
+    Bars,
+    Block,
+    Cell,
+    Command,
+    Document,
+    Judgement,
+    Judgements,
+    Notes,
+    Paragraph,
+    Table,
+    Tone,
+)
 
 __all__ = ["markdown"]
 
@@ -49,8 +61,15 @@ def _block(block: Block) -> str:
                 for label, count, note in rows
             )
             return _code("\n".join(line.rstrip() for line in bars))
+        case Judgements(items):
+            return "\n".join(map(_judgement, items))
         case Table():
             return "\n".join(_table(block))
+
+
+def _judgement(item: Judgement) -> str:
+    detail = f" *{_text(item.detail)}*" if item.detail else ""
+    return f"- **{_text(item.verdict)}**: {_text(item.sentence)}.{detail}"
 
 
 def _table(table: Table) -> Iterator[str]:

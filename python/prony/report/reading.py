@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from prony.analysis.answer import Answer, answer
+from prony.analysis.claims import ClaimResult, evaluate
 from prony.analysis.compare import Terms
 from prony.analysis.spending import Look
 from prony.analysis.standings import Standing, standings
@@ -12,7 +13,18 @@ from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise
 from prony.archive import Archive, Run, SubjectRecord, TrialRecord
 from prony.diagnosis import RULES, Evidence, Finding, diagnose
 from prony.errors import ArchiveError
-from prony.model import EngineChoice, Json, Placement, Plan, Request, SandboxChoice, TrialRole, Workload
+from prony.model import (
+    Cell,
+    Claim,
+    EngineChoice,
+    Json,
+    Placement,
+    Plan,
+    Request,
+    SandboxChoice,
+    TrialRole,
+    Workload,
+)
 
 __all__ = ["Found", "Group", "Reading", "read", "read_archive", "terms"]
 
@@ -51,7 +63,8 @@ class Group:
 @dataclass(frozen=True, slots=True)
 class Reading:
     """All that reports of a study say, as values. ``trials``: all of them, in the order in which they ran,
-    also those of the calibration, of cross-checks and of searches.
+    also those of the calibration, of cross-checks and of searches, whose cells are ``added`` to the plan's
+    own. ``claims``: each claim of the plan with what the study says of it.
     """
 
     plan: Plan
@@ -62,6 +75,8 @@ class Reading:
     findings: tuple[Found, ...]
     placements: tuple[Placement, ...]
     trials: tuple[TrialFigures, ...] = ()
+    claims: tuple[tuple[Claim, ClaimResult], ...] = ()
+    added: Mapping[TrialRole, tuple[CellSummary, ...]] = field(default_factory=dict)
 
     @property
     def cells(self) -> tuple[CellSummary, ...]:
@@ -125,6 +140,13 @@ def terms(plan: Plan, blocks: int) -> Terms:
     return Terms(margin=plan.design.margin, look=look)
 
 
+def _claims(
+    plan: Plan, cells: Sequence[CellSummary], trials: Sequence[TrialFigures]
+) -> tuple[tuple[Claim, ClaimResult], ...]:
+    agreed = terms(plan, len({trial.block for trial in trials}))
+    return tuple((claim, evaluate(claim, cells, agreed)) for claim in plan.claims)
+
+
 @contextmanager
 def _reading(record: TrialRecord) -> Iterator[None]:
     """Turn what a Recording of another shape causes into one kind of error: an archive may come from
@@ -141,12 +163,14 @@ def read(
     runs: tuple[Run, ...],
     subjects: Mapping[str, SubjectRecord],
     trials: Iterable[TrialRecord],
+    added: Mapping[TrialRole, Sequence[Cell]] | None = None,
 ) -> Reading:
     """Return what the values of an archive say. Each trial is dropped when its figures have been taken.
+    ``added``: cells that are none of the plan's, by the reason why they were measured.
 
     *Errors*: ArchiveError when a Recording is not of the documented shape.
     """
-    cells = {cell.id: cell for cell in plan.cells}
+    own_cells = {cell.id: cell for cell in plan.cells}
     taken: list[TrialFigures] = []
     findings: list[tuple[str, Finding]] = []
     count: dict[str, int] = {}
@@ -154,26 +178,36 @@ def read(
         trial = record.trial
         with _reading(record):
             taken.append(figures(trial))
-        if trial.role is not TrialRole.SUBJECT or trial.cell_id not in cells:
+        if trial.role is not TrialRole.SUBJECT or trial.cell_id not in own_cells:
             continue
-        cell = cells[trial.cell_id]
+        cell = own_cells[trial.cell_id]
         name = cell.subject.name
         count[name] = count.get(name, 0) + 1
         with _reading(record):
             findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
-    own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in cells]
+    own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
+    groups = _groups(plan, own)
     return Reading(
         plan=plan,
         runs=runs,
         fingerprint=runs[0].fingerprint if runs else {},
         subjects=subjects,
-        groups=_groups(plan, own),
+        groups=groups,
         findings=_merge(findings, count),
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
         trials=tuple(taken),
+        claims=_claims(plan, [cell for group in groups for cell in group.cells], own),
+        added={
+            role: tuple(summarise_cell(cell, [one for one in taken if one.role is role]) for cell in cells)
+            for role, cells in (added or {}).items()
+            if cells
+        },
     )
 
 
 def read_archive(archive: Archive) -> Reading:
     """Return what ``archive`` says."""
-    return read(archive.plan(), archive.runs(), archive.subjects(), archive.trials())
+    plan = archive.plan()
+    reasons = (role for role in TrialRole if role is not TrialRole.SUBJECT)
+    added: dict[TrialRole, Sequence[Cell]] = {role: archive.cells(role) for role in reasons}
+    return read(plan, archive.runs(), archive.subjects(), archive.trials(), added)

@@ -6,12 +6,15 @@ from prony.archive import Archive
 from prony.report.document import Document, Section
 from prony.report.reading import Reading, read_archive
 from prony.report.sections.answer import answer_section
+from prony.report.sections.checks import cross_check
+from prony.report.sections.claims import claims
 from prony.report.sections.figures import failed_requests, group_section, populations
 from prony.report.sections.grid import detailed, grid
 from prony.report.sections.head import head
 from prony.report.sections.notes import notes
 from prony.report.sections.originals import originals
 from prony.report.sections.processes import processes
+from prony.report.sections.rates import rates
 from prony.report.sections.uncounted import unavailable, uncounted
 from prony.report.sections.winners import winners
 
@@ -20,6 +23,7 @@ __all__ = ["reading_document", "study_document"]
 
 def _sections(reading: Reading) -> Iterator[Section | None]:
     yield head(reading)
+    yield claims(reading)
     yield from grid(reading)
     for group in detailed(reading):
         yield group_section(group, reading.plan.design)
@@ -28,6 +32,8 @@ def _sections(reading: Reading) -> Iterator[Section | None]:
     yield winners(reading)
     yield from processes(reading)
     yield from originals(reading)
+    yield rates(reading)
+    yield cross_check(reading)
     yield uncounted(reading)
     yield unavailable(reading)
     yield notes(reading)

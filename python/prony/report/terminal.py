@@ -12,7 +12,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from prony.report.document import Bars, Block, Cell, Column, Command, Document, Notes, Paragraph, Table, Tone
+from prony.report.document import (
+    Bars,
+    Block,
+    Cell,
+    Column,
+    Command,
+    Document,
+    Judgement,
+    Judgements,
+    Notes,
+    Paragraph,
+    Table,
+    Tone,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,9 +93,19 @@ class TerminalReporter:
             case Bars(rows):
                 for line in _bars(rows):
                     self._line(line)
+            case Judgements(items):
+                width = max((len(item.verdict) for item in items), default=0) + _GAP
+                for item in items:
+                    self._judgement(item, width)
             case Table():
                 for line in table_lines(block, self._console.width):
                     self._line(line)
+
+    def _judgement(self, item: Judgement, width: int) -> None:
+        """Write the verdict in a column of its own, beside sentence and detail."""
+        self._prose(item.verdict.ljust(width), item.sentence, item.tone)
+        if item.detail:
+            self._prose(" " * width, item.detail, Tone.QUIET)
 
     def _prose(self, lead: str, text: str, tone: Tone) -> None:
         width = min(self._console.width, _PROSE_WIDTH)

@@ -1,20 +1,23 @@
 """The head of a report: what was asked, on which machine, and whether it is enough for verdicts."""
 
+from datetime import UTC, datetime
+
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.archive import RunStatus
+from prony.model import TrialRole
 from prony.report.document import Block, Paragraph, Section, Tone
 from prony.report.reading import Reading
-from prony.report.words import machine_words
+from prony.report.words import count_words, machine_words
 
 __all__ = ["head"]
 
 
 def _blocks(count: int) -> str:
-    return f"{count} block{'s' if count != 1 else ''}"
+    return count_words(count, "block")
 
 
 def _too_few(reading: Reading) -> tuple[Block, ...]:
-    count = reading.plan.blocks
+    count = reading.blocks
     if count >= LEAST_BLOCKS:
         return ()
     be = "is" if count == 1 else "are"
@@ -31,19 +34,56 @@ def _forced(reading: Reading) -> tuple[Block, ...]:
     return (Paragraph(f"Measured by --force on a machine that cannot give valid figures: {said}", Tone.BAD),)
 
 
+def _interrupted(reading: Reading) -> tuple[Block, ...]:
+    if all(run.status is not RunStatus.INTERRUPTED for run in reading.runs[-1:]):
+        return ()
+    text = "The last run was interrupted: the figures are of the trials before."
+    return (Paragraph(text, Tone.WARNING),)
+
+
+def _stopped(reading: Reading) -> tuple[Block, ...]:
+    """Return the rule that ended a study of no fixed number of blocks."""
+    told = [run.facts.get("stopped") for run in reading.runs]
+    found = next((one for one in reversed(told) if isinstance(one, dict)), None)
+    if found is None:
+        return ()
+    where = f"Stopped after {_blocks(found.get('blocks') or reading.blocks)}: {found.get('words')}."
+    return (Paragraph(where, Tone.QUIET),)
+
+
+def _order(reading: Reading) -> str:
+    """Return in which order the trials were run."""
+    cells, blocks = len(reading.plan.cells), reading.blocks
+    trials = [trial for trial in reading.trials if trial.role is TrialRole.SUBJECT]
+    if not trials:
+        return "No trial was run."
+    calibrated = any(trial.role is TrialRole.CALIBRATION for trial in reading.trials)
+    text = f"{count_words(len(trials), 'trial')}: {count_words(cells, 'cell')}, each once in "
+    text += "its block" if blocks == 1 else f"each of {_blocks(blocks)}"
+    text += f", in random order (seed {reading.plan.seed})"
+    return f"{text}, with a calibration before, after and within." if calibrated else f"{text}."
+
+
+def _measured(reading: Reading) -> str:
+    """Return when and with what the study was measured."""
+    first = reading.runs[0]
+    day = datetime.fromtimestamp(first.started_unix_ns // 10**9, tz=UTC).date().isoformat()
+    runs = f", in {len(reading.runs)} runs" if len(reading.runs) > 1 else ""
+    return f"Measured on {day} with Prony {first.prony_version}{runs}."
+
+
 def head(reading: Reading) -> Section:
     """Return the head; its first line says when there are too few blocks for verdicts."""
     plan = reading.plan
-    facts = f"{plan.name}: {plan.profile} profile, {_blocks(plan.blocks)}, seed {plan.seed}"
-    if len(reading.runs) > 1:
-        facts += f", {len(reading.runs)} runs"
-    blocks = [*_forced(reading), *_too_few(reading)]
-    if any(run.status is RunStatus.INTERRUPTED for run in reading.runs[-1:]):
-        blocks.append(
-            Paragraph("The last run was interrupted: the figures are of the trials before.", Tone.WARNING)
-        )
+    blocks = [*_forced(reading), *_too_few(reading), *_interrupted(reading)]
     if plan.question:
         blocks.append(Paragraph(plan.question))
-    return Section(
-        "", (*blocks, Paragraph(facts, Tone.QUIET), Paragraph(machine_words(reading.fingerprint), Tone.QUIET))
-    )
+    if plan.source:
+        blocks.append(Paragraph(f"Repeats {plan.source}."))
+    blocks += [Paragraph(f"It differs: {note}") for note in plan.notes]
+    facts = [f"{plan.name}, {plan.profile} profile. {_order(reading)}"]
+    facts.append(f"Machine: {machine_words(reading.fingerprint)}.")
+    if reading.runs:
+        facts.append(_measured(reading))
+    blocks += [Paragraph(fact, Tone.QUIET) for fact in facts]
+    return Section("", (*blocks, *_stopped(reading)))

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 
 from prony.report.document import Notes, Section
 from prony.report.reading import Found, Reading
+from prony.report.sections.pace import evidence_notes, pace_notes
 from prony.report.sections.sandbox import sandbox_notes
 
 __all__ = ["notes"]
@@ -71,7 +72,13 @@ def _whose(alike: Sequence[Found], ran: Set[str]) -> str:
 
 def notes(reading: Reading) -> Section:
     """Return the remarks on all of a study."""
-    items = (*_finding_notes(reading), *_versions(reading), *sandbox_notes(reading))
+    items = (
+        *_finding_notes(reading),
+        *pace_notes(reading),
+        *evidence_notes(reading),
+        *_versions(reading),
+        *sandbox_notes(reading),
+    )
     if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
         items = (
             *items,

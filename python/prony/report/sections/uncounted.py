@@ -1,15 +1,20 @@
 """What does not count and why: failed trials with the end of their logs, and what was not measured."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
+from prony.analysis.failure_rates import Failures, compare_failures
+from prony.analysis.multiplicity import holm
 from prony.analysis.summary import CellSummary, TrialFigures
-from prony.model import Failed, Invalid
+from prony.model import Failed, Invalid, TrialRole
 from prony.report.document import Block, Notes, Paragraph, Section
 from prony.report.reading import Reading
+from prony.report.words import count_words, load_words
 
 __all__ = ["unavailable", "uncounted"]
 
+_LEVEL = 0.05
 _LOG_LINES = 8
 _TRACEBACK_LINES = 6
 # How the traceback of an exception ends, perhaps in colour: `ModuleNotFoundError: No module named 'flask'`.
@@ -67,13 +72,65 @@ def uncounted(reading: Reading) -> Section | None:
     """Return the trials that do not count, those that failed alike together; null if all count."""
     blocks: list[Block] = []
     for group in reading.groups:
+        under = f", {load_words(group.workload)}" if len(reading.groups) > 1 else ""
         for cell in group.cells:
             for trials in _failed_alike(cell):
                 where = _block_words([trial.block for trial in trials])
-                text = f"{cell.name}, {where}: {_outcome_words(trials[0])}"
+                often = f"{len(trials)} of {count_words(cell.total, 'trial')}"
+                text = f"{cell.name}{under}, {often} ({where}): {_outcome_words(trials[0])}"
                 lines = _telling_lines(trials[0].log.text)
                 blocks += [Paragraph(text), Notes(tuple(("  |", line) for line in lines))]
+    remarks = (*_rates(reading), *_repeated(reading))
+    if remarks:
+        blocks.append(Notes(tuple(("", text) for text in remarks)))
     return Section("Trials that do not count", tuple(blocks)) if blocks else None
+
+
+def _rates(reading: Reading) -> Iterator[str]:
+    """Yield whether a subject's trials fail more often than those of the one that fails least."""
+    for group in reading.groups:
+        counts = {cell.name: _failures(cell) for cell in group.cells if cell.total}
+        least = min(counts, key=lambda name: _share(counts[name]), default="")
+        found = {
+            name: compare_failures(counts[least], count)
+            for name, count in counts.items()
+            if _share(count) > _share(counts[least])
+        }
+        levels = holm({name: one.p_value for name, one in found.items()}, _LEVEL)
+        under = f" under {load_words(group.workload)}" if len(reading.groups) > 1 else ""
+        for name, one in found.items():
+            shown = one.p_value <= levels[name]
+            words = "fails more often than" if shown else "is not shown to fail more often than"
+            yield (
+                f"{name} {words} {least}{under}: {one.second.failed} of {one.second.total} trials, and "
+                f"{one.first.failed} of {one.first.total} (Fisher's exact test, p = {one.p_value:.2g})."
+            )
+
+
+def _failures(cell: CellSummary) -> Failures:
+    failed = sum(isinstance(trial.outcome, Failed) for trial in cell.others)
+    return Failures(failed, cell.ok + failed)
+
+
+def _share(count: Failures) -> float:
+    return count.failed / count.total if count.total else 0.0
+
+
+def _repeated(reading: Reading) -> Iterator[str]:
+    """Yield how many trials were thrown away for their environment and repeated, and why."""
+    last = {(trial.cell_id, trial.block, trial.role): trial for trial in reading.trials}
+    thrown = [
+        trial
+        for trial in reading.trials
+        if trial.role is TrialRole.SUBJECT
+        and isinstance(trial.outcome, Invalid)
+        and last[trial.cell_id, trial.block, trial.role] is not trial
+    ]
+    reasons = Counter(trial.outcome.reason for trial in thrown if isinstance(trial.outcome, Invalid))
+    if thrown:
+        told = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
+        many = count_words(len(thrown), "trial")
+        yield f"{many} repeated at the end of the block (the last counts): {told}."
 
 
 def unavailable(reading: Reading) -> Section | None:

@@ -1,0 +1,54 @@
+"""Whether the windows show a steady state, and what else their samples tell: remarks, subject by subject."""
+
+from collections.abc import Iterator
+
+from prony.analysis.steady_state import Kind, SteadyState
+from prony.analysis.summary import CellSummary, Estimate
+from prony.report.reading import Reading
+from prony.report.words import joined, load_words
+
+__all__ = ["evidence_notes", "pace_notes"]
+
+_SAID = {
+    Kind.WARM_UP: "the warm-up spills over into the window, whose figures are too low",
+    Kind.SLOWDOWN: "it slows down within the window: a longer one would show less",
+    Kind.NONE: "no steady state within the window",
+}
+# From here on a burst of connections no longer fits.
+_NEARLY_FULL = 0.9
+
+
+def pace_notes(reading: Reading) -> Iterator[str]:
+    """Yield who was not steady, kind by kind, in how many of its trials."""
+    for kind, said in _SAID.items():
+        found = [(cell, often) for cell in reading.cells if (often := _often(cell, kind))]
+        if found:
+            named = [f"{_where(reading, cell)} ({often} of {cell.ok} trials)" for cell, often in found]
+            yield f"{joined(named, most=6)}: {said}."
+
+
+def _often(cell: CellSummary, kind: Kind) -> int:
+    states = [trial.steady for trial in cell.counted]
+    return sum(isinstance(state, SteadyState) and state.kind is kind for state in states)
+
+
+def _where(reading: Reading, cell: CellSummary) -> str:
+    loads = len(reading.groups) > 1
+    return f"{cell.name} at {load_words(cell.cell.workload)}" if loads else cell.name
+
+
+def evidence_notes(reading: Reading) -> Iterator[str]:
+    """Yield whose processes were replaced under load, and whose accept queue was full."""
+    replaced = [(cell, most) for cell in reading.cells if (most := _most(cell, "restarts"))]
+    if replaced:
+        named = [f"{_where(reading, cell)} (up to {most:g})" for cell, most in replaced]
+        yield f"Processes were replaced within the window: {joined(named, most=6)}."
+    queues = [(cell, most) for cell in reading.cells if (most := _most(cell, "accept_queue_peak"))]
+    full = [f"{_where(reading, cell)} ({most:.0%})" for cell, most in queues if most >= _NEARLY_FULL]
+    if full:
+        yield f"The accept queue was full or nearly so, by its limit: {joined(full, most=6)}."
+
+
+def _most(cell: CellSummary, metric: str) -> float:
+    found = cell.metrics[metric]
+    return found.max if isinstance(found, Estimate) else 0.0

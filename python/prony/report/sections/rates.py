@@ -1,0 +1,61 @@
+"""The highest rate of each subject that meets an objective: found by a search, confirmed in fresh trials."""
+
+from collections.abc import Mapping, Sequence
+
+from prony.analysis.failure_rates import clopper_pearson
+from prony.model import Json
+from prony.report.document import Cell, Column, Footnotes, Paragraph, Section, Table, Tone
+from prony.report.reading import Reading
+
+__all__ = ["found_rates", "rates"]
+
+
+def found_rates(reading: Reading) -> Sequence[Json]:
+    """Return what the last run found, one object for each subject; empty without a search."""
+    told = [run.facts.get("found_rates") for run in reading.runs]
+    found = next((one for one in reversed(told) if isinstance(one, list)), [])
+    return [one for one in found if isinstance(one, dict)]
+
+
+def rates(reading: Reading) -> Section | None:
+    """Return the rates that were found; null without a search."""
+    found, notes = found_rates(reading), Footnotes()
+    if not found:
+        return None
+    objective = getattr(reading.plan.design, "find_rate", "")
+    lead = (
+        "Each rate was searched for by doubling and bisection, and then measured afresh: the share of those "
+        "trials that meet the objective is what holds, with its exact 95 % interval."
+    )
+    columns = (
+        *(
+            Column("subject", text=True),
+            Column("rate /s"),
+            Column("confirmed"),
+            Column("interval", text=True),
+        ),
+        *(Column("tried"), Column("what ended the search", text=True)),
+    )
+    rows = tuple(_row(one, notes) for one in found)
+    heading = f"Highest rate that meets {objective}" if objective else "Highest rate that meets the objective"
+    return Section(heading, (Paragraph(lead, Tone.QUIET), Table(columns, rows), notes.notes()))
+
+
+def _row(found: Mapping[str, object], notes: Footnotes) -> tuple[Cell, ...]:
+    rate, met, of = found.get("rate_per_s"), _count(found.get("met")), _count(found.get("of"))
+    steps = found.get("steps")
+    tried = len(steps) if isinstance(steps, list) else 0
+    ended = str(found.get("stopped") or "")
+    name = Cell(f"{found.get('subject', '')}{notes.mark(ended) if ended else ''}")
+    if not isinstance(rate, (int, float)):
+        return name, Cell("—", Tone.BAD), Cell(""), Cell(""), Cell(f"{tried}")
+    interval = Cell("")
+    if of:
+        low, high = clopper_pearson(met, of)
+        interval = Cell(f"{low:.0%} to {high:.0%}")
+    tone = Tone.STRONG if met == of and of else Tone.WARNING
+    return name, Cell(f"{rate:,.5g}", tone), Cell(f"{met}/{of}", tone), interval, Cell(f"{tried}")
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0

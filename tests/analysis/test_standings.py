@@ -1,0 +1,75 @@
+"""The best in each measure: who counts, who ties, and what letters say."""
+
+from golden import build
+from prony.analysis.compare import Terms
+from prony.analysis.displayed import cell_trimmed_mean, trimmed_mean
+from prony.analysis.missing import Missing
+from prony.analysis.standings import MEASURES, standing, standings
+from prony.analysis.summary import figures, summarise_cell
+from prony.model import Cell, ClosedLoop, DurationStop, Failed, Workload
+
+LOAD = Workload(ClosedLoop(4), DurationStop(2 * build.SECOND))
+THROUGHPUT, LATENCY, ERRORS, CPU, MEMORY = MEASURES
+
+
+def cell(number, speed, blocks=6, mib=50, lost=0):
+    own = Cell(number, build.subject(f"s{number}+hello"), LOAD)
+    trials = [
+        figures(
+            build.trial(
+                *(own, block, 0),
+                [1_000_000] * int(speed * (1 + 0.001 * (block + number) % 3)),
+                rss_mib=mib,
+                errors={"reset": lost} if lost else {},
+            )
+        )
+        for block in range(blocks)
+    ]
+    return summarise_cell(own, trials)
+
+
+def test_two_that_are_alike_share_a_letter_and_the_slower_one_has_its_own():
+    found = standing([cell(1, 1000), cell(2, 1001), cell(3, 500)], THROUGHPUT, Terms())
+    assert set(found.best) == {"s1+hello", "s2+hello"}
+    assert found.letters == {"s1+hello": "a", "s2+hello": "a", "s3+hello": "b"}
+    assert found.decided
+
+
+def test_few_blocks_have_a_first_and_no_letters():
+    found = standing([cell(1, 1000, 3), cell(2, 500, 3)], THROUGHPUT, Terms())
+    assert (found.best, found.letters, found.blocks) == (("s1+hello",), None, 3)
+
+
+def test_one_with_too_few_blocks_does_not_hold_up_the_others():
+    found = standing([cell(1, 1000), cell(2, 500), cell(3, 2000, 3)], THROUGHPUT, Terms())
+    assert (found.best, found.left_out) == (("s1+hello",), ("s3+hello",))
+
+
+def test_who_loses_requests_is_not_the_fastest_but_may_need_the_least_memory():
+    cells = [cell(1, 1000, lost=200, mib=10), cell(2, 500, mib=50)]
+    assert standing(cells, THROUGHPUT, Terms()).best == ("s2+hello",)
+    assert standing(cells, ERRORS, Terms()).best == ("s2+hello",)
+    assert standing(cells, MEMORY, Terms()).best == ("s1+hello",)
+
+
+def test_all_without_errors_are_best_together():
+    found = standing([cell(1, 1000), cell(2, 500), cell(3, 500, lost=100)], ERRORS, Terms())
+    assert set(found.best) == {"s1+hello", "s2+hello"}
+    assert found.letters["s3+hello"] not in found.letters["s1+hello"]
+
+
+def test_where_nobody_qualifies_there_is_no_best_and_a_reason():
+    found = standing([cell(1, 1000, lost=500)], LATENCY, Terms())
+    assert (found.metric, found.best, found.reason) == (None, (), "no subject qualifies")
+    own = Cell(9, build.subject("s9+hello"), LOAD)
+    failed = figures(build.trial(own, 0, 0, [], outcome=Failed("start", "x")))
+    none = summarise_cell(own, [failed])
+    assert all(one.metric is None for one in standings([none], Terms()))
+
+
+def test_the_trimmed_mean_drops_one_trial_on_each_side():
+    assert trimmed_mean([0.0, 126_813.0, 122_952.0, 1.0]) == (122_952.0 + 1.0) / 2
+    assert isinstance(trimmed_mean([1.0, 2.0]), Missing)
+    assert cell_trimmed_mean(cell(1, 1000, 1), "ok_per_s") == Missing(
+        "1 trials; without the highest and the lowest none is left"
+    )
