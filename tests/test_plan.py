@@ -3,15 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from prony.errors import UsageError
 from prony.model import (
     App,
     Arrivals,
-    Cell,
     Check,
     ClosedLoop,
     Contract,
@@ -21,22 +18,11 @@ from prony.model import (
     Frontend,
     Interface,
     OpenLoop,
-    Plan,
     Request,
     SandboxChoice,
-    Subject,
-    Workload,
 )
-from prony.plan import (
-    MAX_PADDING_BYTES,
-    PlanOptions,
-    ProfileDocument,
-    StudyDocument,
-    WorkloadDocument,
-    block_order,
-    make_plan,
-    nuisances,
-)
+from prony.plan import PlanOptions, make_plan
+from prony.study_document import ProfileDocument, StudyDocument, WorkloadDocument
 
 SECOND = 1_000_000_000
 CHECK = Check(Request(path="/hello"), 200, b"Hello")
@@ -96,22 +82,6 @@ def plan_of(options=None, **changes):
     return make_plan(document(**changes), "as written", Shelf(), options or PlanOptions())
 
 
-def grid(cells, blocks=3, seed=1):
-    app = APPS["hello"]
-    return Plan(
-        "grid",
-        "Grid",
-        "",
-        "quick",
-        tuple(
-            Cell(k, Subject(f"s{k}", "waitress", app, Interface.WSGI), Workload(ClosedLoop(1), CountStop(1)))
-            for k in range(cells)
-        ),
-        blocks,
-        seed,
-    )
-
-
 def test_a_server_may_stand_behind_a_frontend():
     part = {"server": "granian-wide@nginx-keepalive", "app": "hello"}
     options = PlanOptions(settings={"nginx": {"workers": 2}, "granian": {"workers": 1}})
@@ -126,70 +96,6 @@ def test_a_server_without_an_interface_stands_for_the_apps_that_it_serves_by_its
     assert subject.interface is Interface.NONE
     with pytest.raises(UsageError, match="`static` speaks none"):
         plan_of(subjects=[{"server": "static", "app": "both"}])
-
-
-SEEDS = st.integers(0, 2**63)
-
-
-# --- the order --------------------------------------------------------------------------------------------
-
-
-@given(st.integers(1, 40), st.integers(0, 100), SEEDS)
-def test_a_block_visits_every_cell_once(cells, block, seed):
-    plan = grid(cells, seed=seed)
-    assert sorted(cell.id for cell in block_order(plan, block)) == list(range(cells))
-
-
-@given(st.integers(1, 40), st.integers(0, 100), SEEDS)
-def test_the_same_seed_gives_the_same_order(cells, block, seed):
-    assert block_order(grid(cells, seed=seed), block) == block_order(grid(cells, seed=seed), block)
-
-
-@given(SEEDS)
-def test_blocks_differ_in_their_order(seed):
-    # 20 cells have 2.4e18 orders: two equal ones are no chance.
-    plan = grid(20, seed=seed)
-    orders = {tuple(cell.id for cell in block_order(plan, block)) for block in range(5)}
-    assert len(orders) == 5
-
-
-@given(SEEDS)
-def test_another_seed_gives_another_order(seed):
-    assert block_order(grid(20, seed=seed), 0) != block_order(grid(20, seed=seed + 1), 0)
-
-
-def test_every_cell_comes_first_about_as_often():
-    plan = grid(4)
-    firsts = [block_order(plan, block)[0].id for block in range(4000)]
-    # Binomial with p = 1/4: 1000 +- 27; five of these is beyond chance.
-    assert all(abs(firsts.count(cell) - 1000) < 137 for cell in range(4))
-
-
-@given(st.integers(0, 50), st.integers(0, 5), SEEDS)
-def test_nuisances_repeat_by_seed_and_stay_in_their_range(block, attempt, seed):
-    plan = grid(3, seed=seed)
-    drawn = nuisances(plan, block, plan.cells[0], attempt)
-    assert drawn == nuisances(plan, block, plan.cells[0], attempt)
-    assert 0 <= drawn.padding_bytes < MAX_PADDING_BYTES
-    assert 0 <= drawn.hash_seed < 2**32
-
-
-def test_nuisances_differ_by_block_cell_and_attempt():
-    plan = grid(2)
-    drawn = {
-        nuisances(plan, block, cell, attempt)
-        for block in range(3)
-        for cell in plan.cells
-        for attempt in range(3)
-    }
-    assert len(drawn) == 18
-
-
-def test_nuisances_reach_a_subject_by_its_environment():
-    drawn = nuisances(grid(1), 0, grid(1).cells[0])
-    environment = drawn.as_environment()
-    assert len(environment["PRONY_PADDING"]) == drawn.padding_bytes
-    assert environment["PYTHONHASHSEED"] == str(drawn.hash_seed)
 
 
 # --- expansion --------------------------------------------------------------------------------------------

@@ -1,14 +1,38 @@
-"""The example of docs/reference/study-format.md is a study that Prony takes."""
+"""The example of docs/reference/study-format.md is a study that Prony takes; the page names all there is."""
 
 import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from prony.catalog.loader import load_catalog
-from prony.model import ClosedLoop, OpenLoop
-from prony.plan import PlanOptions, StudyDocument, make_plan
+from prony.catalog.studies.check import check_study
+from prony.catalog.studies.grid import grid_of
+from prony.catalog.studies.originals import COLUMNS
+from prony.model import ClaimKind, ClosedLoop, OpenLoop
+from prony.plan import PlanOptions, make_plan
+from prony.study_document import (
+    GENERATORS,
+    CalibrationDocument,
+    ClaimDocument,
+    DesignDocument,
+    NeedsDocument,
+    ProfileDocument,
+    SandboxDocument,
+    StudyDocument,
+    SubjectDocument,
+    WorkloadChange,
+    WorkloadDocument,
+)
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "study-format.md"
+DOCUMENTS = (
+    *(StudyDocument, SandboxDocument, DesignDocument, CalibrationDocument, SubjectDocument, WorkloadDocument),
+    *(WorkloadChange, ProfileDocument, ClaimDocument, NeedsDocument),
+)
+# Tables, which the example writes with brackets.
+TABLES = {"sandbox", "design", "calibration", "subjects", "workloads", "profiles", "claims"}
 
 
 def example():
@@ -19,16 +43,27 @@ def example():
 
 def test_the_example_of_the_page_becomes_a_plan():
     plan = make_plan(example(), "", load_catalog(), PlanOptions())
-    loops = [cell.workload.loop for cell in plan.cells[:2]]
-    assert isinstance(loops[0], OpenLoop)
-    assert (loops[0].rate_per_s, loops[0].connections) == (100, 512)
-    assert loops[1] == ClosedLoop(10)
-    assert len(plan.cells) == 4
+    first, second, third = plan.cells[:3]
+    assert isinstance(first.workload.loop, OpenLoop)
+    assert (first.workload.loop.rate_per_s, first.workload.loop.connections) == (100, 512)
+    assert second.workload.loop == third.workload.loop == ClosedLoop(10)
+    assert (second.engine.name, third.engine.name) == ("prony", "wrk")
+    assert len(plan.cells) == 6
+    assert plan.calibration is not None
 
 
-def test_the_page_names_every_field():
+def test_the_example_keeps_all_rules():
+    assert check_study(example(), grid_of(example())) == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.__name__)
+def test_the_page_names_every_field(document):
     text = PAGE.read_text(encoding="utf-8")
-    document = example()
-    parts = (document, document.subjects[0], document.workloads[0], next(iter(document.profiles.values())))
-    missing = [name for part in parts for name in type(part).model_fields if f"{name} =" not in text]
-    assert missing == ["subjects", "workloads", "profiles"]
+    missing = {name for name in document.model_fields if f"{name} =" not in text and f"`{name}`" not in text}
+    assert missing <= TABLES
+
+
+def test_the_page_names_every_kind_generator_and_column():
+    text = PAGE.read_text(encoding="utf-8")
+    for name in (*ClaimKind, *GENERATORS, *COLUMNS):
+        assert f"`{name}`" in text

@@ -1,149 +1,47 @@
-"""A plan's text and a catalogue -> cells, blocks and their seeded order.
+"""A plan's text and a catalogue -> cells and blocks.
 
 Pure: reads no file and starts nothing. A study in the catalogue, a user's own file and the options of an ad
 hoc run all become a `StudyDocument`, and from there one path leads to the `Plan`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
-from random import Random
-from typing import Annotated, Literal, Protocol
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
+from typing import Protocol
 
 from prony.errors import UsageError
 from prony.model import (
-    MAX_CONNECTIONS,
-    MAX_RATE_PER_S,
     App,
-    Arrivals,
     Cell,
-    ClosedLoop,
-    CountStop,
+    Claim,
+    Design,
     DurationStop,
     EngineChoice,
     Frontend,
     Interface,
-    Loop,
+    Needs,
     OpenLoop,
+    Original,
     Plan,
     Request,
     SandboxChoice,
     Subject,
     Workload,
 )
-from prony.units import DAY_NS, parse_duration, parse_rate
+from prony.study_document import (
+    CalibrationDocument,
+    ClaimDocument,
+    ProfileDocument,
+    SandboxDocument,
+    StudyDocument,
+    SubjectDocument,
+)
+from prony.workloads import asking, engines_of, in_profile, is_skipped, workloads_of
 
-__all__ = [
-    "CatalogView",
-    "Nuisances",
-    "PlanOptions",
-    "ProfileDocument",
-    "StudyDocument",
-    "SubjectDocument",
-    "WorkloadDocument",
-    "block_order",
-    "make_plan",
-    "nuisances",
-    "with_arrivals",
-]
+__all__ = ["CALIBRATOR", "CatalogView", "PlanOptions", "calibrated", "make_plan"]
 
-# The padding variable of STATISTICS' designs (Mytkowicz et al. 2009): up to 4 KiB moves the stack by a page.
-MAX_PADDING_BYTES = 4096
-
-
-def _as_tuple(value: object) -> object:
-    return (value,) if isinstance(value, str | int | float) else value
-
-
-def _as_duration(value: object) -> object:
-    return parse_duration(value) if isinstance(value, str) else value
-
-
-def _as_rates(value: object) -> object:
-    values = value if isinstance(value, list | tuple) else (value,)
-    return tuple(parse_rate(item) if isinstance(item, str) else item for item in values)
-
-
-Duration = Annotated[int, BeforeValidator(_as_duration), Field(gt=0, le=DAY_NS)]
-"""A duration in a document: text with a unit (``"30s"``), at most a day; inside, nanoseconds."""
-Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
-Connections = Annotated[int, Field(gt=0, le=MAX_CONNECTIONS)]
-Counts = Annotated[tuple[Connections, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
-Rate = Annotated[float, Field(gt=0, le=MAX_RATE_PER_S, allow_inf_nan=False)]
-Rates = Annotated[tuple[Rate, ...], BeforeValidator(_as_rates), Field(min_length=1)]
-
-
-class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SubjectDocument(_Document):
-    """``[[subjects]]``: every server in the list around every app in the list.
-
-    A server's name may end in a frontend: ``starman@nginx``.
-    """
-
-    server: Names
-    app: Names
-    interface: Interface | None = None
-    settings: Mapping[str, int | str] = Field(default_factory=dict)
-
-
-class WorkloadDocument(_Document):
-    """``[[workloads]]``: one load, or several that differ in connections or rate."""
-
-    loop: Literal["open", "closed"]
-    rate: Rates | None = None
-    connections: Counts | None = None
-    arrivals: Arrivals = Arrivals.CONSTANT
-    requests: PositiveInt | None = None
-    keep_alive: bool = True
-
-    @model_validator(mode="after")
-    def _loop_has_its_fields(self) -> "WorkloadDocument":
-        if self.loop == "open" and self.rate is None:
-            raise ValueError("an open loop needs `rate`, in requests per second")
-        if self.loop == "closed" and self.connections is None:
-            raise ValueError("a closed loop needs `connections`")
-        if self.loop == "closed" and self.rate is not None:
-            raise ValueError("a closed loop has no `rate`: the server sets it")
-        return self
-
-
-class ProfileDocument(_Document):
-    """``[profiles.NAME]``: how long and how often."""
-
-    blocks: PositiveInt
-    duration: Duration
-    warmup: Annotated[int, BeforeValidator(_as_duration), Field(ge=0, le=DAY_NS)] = 0
-    timeout: Duration = 10_000_000_000
-    grace: Duration | None = None
-    connections: Counts | None = None
-    rate: Rates | None = None
-
-
-class StudyDocument(_Document):
-    """What a study's file says."""
-
-    format: Literal[1] = 1
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
-    title: str
-    question: str = ""
-    source: str = ""
-    subjects: tuple[SubjectDocument, ...] = Field(min_length=1)
-    workloads: tuple[WorkloadDocument, ...] = Field(min_length=1)
-    profiles: Mapping[str, ProfileDocument] = Field(min_length=1)
-
-    def profile(self, name: str | None) -> tuple[str, ProfileDocument]:
-        """Return the profile of this name; without one ``quick``, else the first."""
-        chosen = name or ("quick" if "quick" in self.profiles else next(iter(self.profiles)))
-        if chosen not in self.profiles:
-            raise UsageError(
-                f"study `{self.name}` has no profile `{chosen}`; it has {', '.join(self.profiles)}"
-            )
-        return chosen, self.profiles[chosen]
+CALIBRATOR, CALIBRATOR_APP = "reference", "hello"
+"""The server, and the app whose replies it gives, that a drift of the machine is seen by."""
 
 
 class CatalogView(Protocol):
@@ -172,7 +70,10 @@ class CatalogView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What the command line adds to a document. ``settings``: overridden settings by server's name."""
+    """What the command line adds to a document. ``settings``: overridden settings by server's name.
+
+    ``calibrate``: with or without calibration, whatever the document says; null: as it says.
+    """
 
     profile: str | None = None
     only: str | None = None
@@ -182,41 +83,23 @@ class PlanOptions:
     sandbox: SandboxChoice = SandboxChoice()
     request: Request | None = None
     settings: Mapping[str, Mapping[str, int | str]] = field(default_factory=dict)
+    calibrate: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Nuisances:
-    """What is randomised in a trial that nobody means to test, so that it cannot favour a subject."""
-
-    padding_bytes: int
-    hash_seed: int
-    arrival_seed: int
-
-    def as_text(self) -> dict[str, str]:
-        """Return the values as the archive keeps them."""
-        return {name: str(value) for name, value in asdict(self).items()}
-
-    def as_environment(self) -> dict[str, str]:
-        """Return the variables that carry them into a subject: one moves its stack, one orders its hashes."""
-        return {"PRONY_PADDING": "x" * self.padding_bytes, "PYTHONHASHSEED": str(self.hash_seed)}
-
-
-def make_plan(document: StudyDocument, text: str, catalog: CatalogView, options: PlanOptions) -> Plan:
-    """Return the resolved plan of ``document``: every subject under every load.
+def make_plan(
+    document: StudyDocument,
+    text: str,
+    catalog: CatalogView,
+    options: PlanOptions,
+    originals: tuple[Original, ...] = (),
+) -> Plan:
+    """Return the resolved plan of ``document``: every subject under every load that is for it.
 
     *Errors*: UsageError for a name that the catalogue does not have, an app without the server's interface,
     or when nothing is left by ``only``.
     """
     profile_name, profile = document.profile(options.profile)
-    subjects = [
-        subject for part in document.subjects for subject in _subjects(part, catalog, options.settings)
-    ]
-    loads = [load for part in document.workloads for load in _workloads(part, profile)]
-    pairs = product(_unique(subjects), loads)
-    cells = tuple(
-        Cell(number, subject, _for_app(load, subject.app, options.request), options.engine, options.sandbox)
-        for number, (subject, load) in enumerate(pairs)
-    )
+    cells = tuple(_cells(document, profile, catalog, options))
     plan = Plan(
         name=document.name,
         title=document.title,
@@ -226,43 +109,87 @@ def make_plan(document: StudyDocument, text: str, catalog: CatalogView, options:
         blocks=options.blocks or profile.blocks,
         seed=options.seed,
         question=document.question,
+        source=document.source,
+        notes=document.notes,
+        design=_design(document),
+        claims=tuple(_claim(claim) for claim in document.claims),
+        originals=originals,
     )
+    plan = calibrated(plan, catalog, _wanted(document, options))
     return _narrowed(plan, options.only) if options.only else plan
 
 
-def block_order(plan: Plan, block: int) -> tuple[Cell, ...]:
-    """Return the plan's cells in the random order of ``block``: the same for the same seed.
+def calibrated(plan: Plan, catalog: CatalogView, wanted: CalibrationDocument | None) -> Plan:
+    """Return the plan with a calibration under the load of ``wanted``: the reference server, with Prony's own
+    engine, in the sandbox of the others but without their limits, which are the subjects'.
 
-    *Definition*: a randomised complete block visits every cell once. *Source*: Fisher, 1935, The Design of
-    Experiments, chapter 4.
+    *Errors*: UsageError when the catalogue has no reference server.
     """
-    cells = list(plan.cells)
-    Random(f"{plan.seed}:order:{block}").shuffle(cells)  # noqa: S311 - an experiment's order, not a secret
-    return tuple(cells)
-
-
-def nuisances(plan: Plan, block: int, cell: Cell, attempt: int = 0) -> Nuisances:
-    """Return the nuisance values of one trial, from the plan's seed.
-
-    Arrivals are the same for all subjects of a block, which are compared, and differ between blocks.
-    *Source*: Mytkowicz et al., 2009, Producing Wrong Data Without Doing Anything Obviously Wrong!
-    """
-    random = Random(f"{plan.seed}:nuisance:{block}:{cell.id}:{attempt}")  # noqa: S311
-    arrivals = Random(f"{plan.seed}:arrivals:{block}:{attempt}")  # noqa: S311
-    return Nuisances(
-        padding_bytes=random.randrange(MAX_PADDING_BYTES),
-        hash_seed=random.randrange(2**32),
-        arrival_seed=arrivals.randrange(2**32),
+    if wanted is None:
+        return plan
+    app = catalog.app(CALIBRATOR_APP)
+    entry, variant = catalog.split(CALIBRATOR)
+    subject = Subject("calibration", entry, app, Interface.NONE, variant)
+    load = Workload(
+        loop=OpenLoop(wanted.rate),
+        stop=DurationStop(wanted.duration),
+        warmup_ns=wanted.warmup,
+        timeout_ns=wanted.timeout,
+        grace_ns=wanted.timeout,
     )
+    sandbox = replace(plan.cells[0].sandbox, cpu_quota=None, memory_bytes=None, pids=None)
+    number = 1 + max(cell.id for cell in plan.cells)
+    return replace(plan, calibration=Cell(number, subject, asking(load, app, None), EngineChoice(), sandbox))
 
 
-def with_arrivals(workload: Workload, seed: int) -> Workload:
-    """Return the workload with its arrivals drawn from ``seed``; a closed loop has none."""
-    match workload.loop:
-        case OpenLoop():
-            return replace(workload, loop=replace(workload.loop, seed=seed))
-        case ClosedLoop():
-            return workload
+def _cells(
+    document: StudyDocument, profile: ProfileDocument, catalog: CatalogView, options: PlanOptions
+) -> Iterator[Cell]:
+    subjects = [
+        subject for part in document.subjects for subject in _subjects(part, catalog, options.settings)
+    ]
+    parts = [in_profile(part, profile) for part in document.workloads if not is_skipped(part, profile)]
+    sandbox = _sandbox(options.sandbox, document.sandbox)
+    loads = [
+        (subject, load, engine)
+        for subject in _unique(subjects)
+        for part in parts
+        if part.is_for(subject.name)
+        for engine in engines_of(part, options.engine)
+        for load in workloads_of(part, subject.app, options.request)
+    ]
+    for number, (subject, load, engine) in enumerate(loads):
+        yield Cell(number, subject, load, engine, sandbox)
+
+
+def _design(document: StudyDocument) -> Design:
+    design = document.design
+    primary = {str(name): value for name, value in design.primary.items()}
+    return Design(margin=design.margin, primary=primary, trimmed_mean=design.trimmed_mean)
+
+
+def _claim(document: ClaimDocument) -> Claim:
+    told = {name: getattr(document, name) for name in type(document).model_fields}
+    loads = {
+        name: {str(key): value for key, value in told[name].items()} for name in ("load", "against_load")
+    }
+    return Claim(**{**told, **loads, "needs": Needs(**document.needs.model_dump())})
+
+
+def _wanted(document: StudyDocument, options: PlanOptions) -> CalibrationDocument | None:
+    if options.calibrate is None:
+        return document.calibration
+    return (document.calibration or CalibrationDocument()) if options.calibrate else None
+
+
+def _sandbox(chosen: SandboxChoice, wanted: SandboxDocument) -> SandboxChoice:
+    """Return the sandbox with the study's limits, where the command line sets no others."""
+    return replace(
+        chosen,
+        cpu_quota=wanted.cpus if chosen.cpu_quota is None else chosen.cpu_quota,
+        memory_bytes=wanted.memory if chosen.memory_bytes is None else chosen.memory_bytes,
+        pids=wanted.pids if chosen.pids is None else chosen.pids,
+    )
 
 
 def _narrowed(plan: Plan, pattern: str) -> Plan:
@@ -321,35 +248,3 @@ def _unique(subjects: Sequence[Subject]) -> Sequence[Subject]:
             )
         seen[subject.name] = subject
     return tuple(seen.values())
-
-
-def _workloads(part: WorkloadDocument, profile: ProfileDocument) -> Iterable[Workload]:
-    for loop in _loops(part, profile):
-        yield Workload(
-            loop=loop,
-            stop=CountStop(part.requests) if part.requests else DurationStop(profile.duration),
-            request=Request(keep_alive=part.keep_alive),
-            warmup_ns=profile.warmup,
-            timeout_ns=profile.timeout,
-            grace_ns=profile.grace or profile.timeout,
-        )
-
-
-def _loops(part: WorkloadDocument, profile: ProfileDocument) -> Iterable[Loop]:
-    if part.loop == "closed":
-        return (ClosedLoop(count) for count in profile.connections or part.connections or ())
-    # A profile's list is the grid of closed loops; an open loop's number is only a limit.
-    most = (part.connections or (OpenLoop(1.0).connections,))[0]
-    return (OpenLoop(rate, part.arrivals, connections=most) for rate in profile.rate or part.rate or ())
-
-
-def _for_app(load: Workload, app: App, request: Request | None) -> Workload:
-    """Return the load with what is asked of this app: the request given, else its contract's first."""
-    checks = app.contract.checks
-    asked = request or (checks[0].request if checks else Request())
-    # A reply is checked against the contract only when it is one of the contract's own requests that is sent.
-    check = next((one for one in checks if one.request == asked), None)
-    asked = replace(asked, keep_alive=asked.keep_alive and load.request.keep_alive)
-    if check is None:
-        return replace(load, request=asked)
-    return replace(load, request=asked, expect_status=check.status, expect_body=check.body)

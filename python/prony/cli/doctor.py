@@ -82,8 +82,7 @@ def _of_study(known: "Catalog", name: str, unknown: UsageError) -> "Iterable[Pro
 
     if name not in built_in_studies() and not Path(name).is_file():
         raise UsageError(f"there is no server or study `{name}`", unknown.hint)
-    document, _ = read_study(name)
-    for part in document.subjects:
+    for part in read_study(name).document.subjects:
         for server in part.server:
             yield from known.processes(server)
         for app in part.app:

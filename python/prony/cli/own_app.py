@@ -15,7 +15,8 @@ from prony.model import App, Arrivals, Check, Contract, Interface, Plan, Request
 
 if TYPE_CHECKING:
     from prony.catalog.loader import Catalog
-    from prony.plan import PlanOptions, StudyDocument
+    from prony.plan import PlanOptions
+    from prony.study_document import StudyDocument
 
 __all__ = ["OwnApp", "plan_of_app", "variables"]
 
@@ -53,7 +54,8 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tupl
     """
     from prony.catalog.command import named_commands
     from prony.catalog.loader import with_app, with_server
-    from prony.plan import make_plan
+    from prony.plan import calibrated, make_plan
+    from prony.study_document import CalibrationDocument
 
     commands = named_commands(wish.commands, wish.folder)
     app = _app(wish, known)
@@ -64,7 +66,11 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tupl
     # What the user wrote is the command line: it is kept verbatim, as a study's file is, but for secrets.
     text = shlex.join(["prony", *_without_values(sys.argv[1:])])
     document = _document(wish, app.name, own)
-    return make_plan(document, text, view, replace(options, request=wish.request, profile=None)), view
+    plan = make_plan(
+        document, text, view, replace(options, request=wish.request, profile=None, calibrate=None)
+    )
+    # Of the catalogue as it came: the user's app may have the name of the reference server's.
+    return calibrated(plan, known, CalibrationDocument() if options.calibrate else None), view
 
 
 def _interface(wish: OwnApp, known: "Catalog") -> Interface:
@@ -120,7 +126,7 @@ def _built_in(wish: OwnApp, app: App) -> App:
 
 
 def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDocument":
-    from prony.plan import ProfileDocument, StudyDocument, SubjectDocument, WorkloadDocument
+    from prony.study_document import ProfileDocument, StudyDocument, SubjectDocument, WorkloadDocument
 
     subjects = []
     if wish.app is not None:

@@ -25,13 +25,14 @@ from prony.cli.options import (
 )
 from prony.cli.own_app import OwnApp, plan_of_app, variables
 from prony.cli.sandbox_options import Network, SandboxKind, SandboxOptions, chosen_sandbox
+from prony.cli.study_plan import plan_of_study
 from prony.errors import ExitCode, UsageError
 from prony.model import Arrivals, Interface
 
 if TYPE_CHECKING:
     from prony.catalog.loader import Catalog
     from prony.model import Plan, Request
-    from prony.plan import PlanOptions, StudyDocument
+    from prony.plan import PlanOptions
     from prony.runas import RunAs
 
 __all__ = ["EPILOG", "run"]
@@ -214,7 +215,7 @@ def run(
         settings=settings_of(settings or ()),
     )
     if study is not None:
-        plan = _plan_of_study(study, known, options)
+        plan = plan_of_study(study, known, options)
     else:
         wish = OwnApp(
             app=app,
@@ -249,47 +250,6 @@ def run(
         dry_run(task)
         return ExitCode.DONE
     return measure(task, Ending(json_to, strict))
-
-
-# --- the plan ---------------------------------------------------------------------------------------------
-
-
-def _plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan":
-    from prony.catalog.studies import read_study
-    from prony.catalog.toml_source import SourceError
-    from prony.plan import make_plan
-
-    file = Path(name)
-    if ("/" in name or file.suffix == ".toml") and not file.is_file():
-        raise UsageError(f"`{name}`: there is no such file", hint="`prony run` takes a study's name or file")
-    try:
-        document, text = read_study(name)
-    except SourceError as error:
-        raise UsageError(
-            error.message, hint="docs/reference/study-format.md describes a study's file"
-        ) from error
-    _check_names(name, document, known)
-    plan = make_plan(document, text, known, options)
-    # What lies in the working folder runs because its user says so, and not because a study's file does.
-    unasked = [subject.server for subject in plan.subjects() if subject.server in known.unasked]
-    if unasked:
-        raise UsageError(
-            f"`{name}` wants `{unasked[0]}` of this folder's `prony.d`, which runs only when you name it",
-            hint=f"look at prony.d/{unasked[0]}.toml, then add --catalog prony.d/{unasked[0]}.toml",
-        )
-    return plan
-
-
-def _check_names(study: str, document: "StudyDocument", known: "Catalog") -> None:
-    """Refuse servers and apps that the catalogue does not have, and say that the study names them."""
-    try:
-        for part in document.subjects:
-            for server in part.server:
-                known.processes(server)
-            for app in part.app:
-                known.app(app)
-    except UsageError as error:
-        raise UsageError(f"study `{study}`: {error.message}", hint=error.hint) from error
 
 
 # --- options ----------------------------------------------------------------------------------------------

@@ -1,15 +1,29 @@
-"""Built-in studies: one TOML file each, and how a study's file is read."""
+"""Built-in studies: one TOML file each, with the published figures beside it, and how they are read."""
 
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from prony.catalog.toml_source import read_toml, validate
+from prony.catalog.studies.check import check_study
+from prony.catalog.studies.grid import grid_of
+from prony.catalog.studies.originals import read_originals
+from prony.catalog.toml_source import problems_error, read_toml, validate
 from prony.errors import UsageError
-from prony.plan import StudyDocument
+from prony.model import Original
+from prony.study_document import StudyDocument
 
-__all__ = ["built_in_studies", "read_study"]
+__all__ = ["StudySource", "built_in_studies", "read_study"]
 
 FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class StudySource:
+    """A study as it was read: its document, its text verbatim, and the figures that were published."""
+
+    document: StudyDocument
+    text: str
+    originals: tuple[Original, ...] = ()
 
 
 def built_in_studies() -> dict[str, Path]:
@@ -17,8 +31,8 @@ def built_in_studies() -> dict[str, Path]:
     return {file.stem: file for file in sorted(FOLDER.glob("*.toml"))}
 
 
-def read_study(name: str) -> tuple[StudyDocument, str]:
-    """Return the study that ``name``, a built-in one or a file's path, describes, with its text verbatim.
+def read_study(name: str) -> StudySource:
+    """Return the study that ``name``, a built-in one or a file's path, describes.
 
     *Errors*: UsageError with all that is wrong in the file, or naming the nearest study.
     """
@@ -32,4 +46,15 @@ def read_study(name: str) -> tuple[StudyDocument, str]:
             else f"built-in studies: {', '.join(built_in)}; or name a TOML file"
         )
         raise UsageError(f"there is no study `{name}`", hint=hint)
-    return validate(read_toml(file), StudyDocument), file.read_text(encoding="utf-8")
+    return _read(file)
+
+
+def _read(file: Path) -> StudySource:
+    source = read_toml(file)
+    document = validate(source, StudyDocument)
+    grid = grid_of(document)
+    problems = check_study(document, grid)
+    if problems:
+        raise problems_error(source, problems)
+    originals = read_originals(file.parent / document.originals, grid) if document.originals else ()
+    return StudySource(document, source.text, originals)

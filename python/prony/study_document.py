@@ -1,0 +1,266 @@
+"""What a study's file may say: the types of its public keys.
+
+Shape and types only; what depends on several parts is in `catalog.studies.check`. Must not know the
+catalogue, or what becomes of a document.
+
+>>> WorkloadDocument(loop="closed", connections=10).engines
+()
+"""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
+
+from prony.errors import UsageError
+from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Arrivals, ClaimKind, Interface
+from prony.units import DAY_NS, parse_bytes, parse_duration, parse_rate
+
+__all__ = [
+    "GENERATORS",
+    "CalibrationDocument",
+    "ClaimDocument",
+    "DesignDocument",
+    "Load",
+    "NeedsDocument",
+    "ProfileDocument",
+    "SandboxDocument",
+    "StudyDocument",
+    "SubjectDocument",
+    "WorkloadChange",
+    "WorkloadDocument",
+]
+
+Generator = Literal[
+    "prony",
+    "wrk",
+    "ab",
+    "h2load",
+    "hey",
+    "fortio",
+    "k6",
+    "oha",
+    "vegeta",
+    "weighttp",
+    "python-processes",
+    "python-threads",
+    "python-asyncio",
+    "python-asyncio-processes",
+]
+GENERATORS: tuple[str, ...] = get_args(Generator)
+"""The generators that a study may name; one that is not on this machine makes its cells unavailable."""
+
+MAX_THREADS = 1024
+MAX_CPUS = 65_536
+MAX_MEMORY_BYTES = 1 << 50
+
+
+def _as_tuple(value: object) -> object:
+    return (value,) if isinstance(value, str | int | float) else value
+
+
+def _as_duration(value: object) -> object:
+    return parse_duration(value) if isinstance(value, str) else value
+
+
+def _as_bytes(value: object) -> object:
+    return parse_bytes(value) if isinstance(value, str) else value
+
+
+def _as_rates(value: object) -> object:
+    values = value if isinstance(value, list | tuple) else (value,)
+    return tuple(parse_rate(item) if isinstance(item, str) else item for item in values)
+
+
+Duration = Annotated[int, BeforeValidator(_as_duration), Field(gt=0, le=DAY_NS)]
+"""A duration in a document: text with a unit (``"30s"``), at most a day; inside, nanoseconds."""
+Wait = Annotated[int, BeforeValidator(_as_duration), Field(ge=0, le=DAY_NS)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+Connections = Annotated[int, Field(gt=0, le=MAX_CONNECTIONS)]
+Counts = Annotated[tuple[Connections, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+Rate = Annotated[float, Field(gt=0, le=MAX_RATE_PER_S, allow_inf_nan=False)]
+Rates = Annotated[tuple[Rate, ...], BeforeValidator(_as_rates), Field(min_length=1)]
+Bound = Annotated[float, Field(allow_inf_nan=False)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+Generators = Annotated[tuple[Generator, ...], BeforeValidator(_as_tuple)]
+Load = Mapping[Literal["connections", "rate", "requests", "threads"], Annotated[float, Field(gt=0)]]
+"""Chooses cells by their load, as `prony.model.Cell.load` tells it."""
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SubjectDocument(_Document):
+    """``[[subjects]]``: every server in the list around every app in the list.
+
+    A server's name may end in a frontend: ``starman@nginx``.
+    """
+
+    server: Names
+    app: Names
+    interface: Interface | None = None
+    settings: Mapping[str, int | str] = Field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the subjects: ``starman@nginx+hello``."""
+        return tuple(f"{server}+{app}" for server in self.server for app in self.app)
+
+
+class _Lengths(_Document):
+    """Times that a profile sets for all loads, or for one of them."""
+
+    duration: Duration | None = None
+    warmup: Wait | None = None
+    timeout: Duration | None = None
+    grace: Duration | None = None
+
+
+class WorkloadDocument(_Lengths):
+    """``[[workloads]]``: one load, or several that differ in connections, rate or generator.
+
+    ``name``: by which a profile changes it. ``subjects``: globs of the names of those that it is for.
+    ``engines``: the generators, empty: Prony's own, as the command line has it; ``threads``: of each.
+    ``headers`` are sent besides those that the app's contract asks for.
+    """
+
+    name: Name | None = None
+    subjects: Names = ("*",)
+    loop: Literal["open", "closed"]
+    rate: Rates | None = None
+    connections: Counts | None = None
+    arrivals: Arrivals = Arrivals.CONSTANT
+    requests: PositiveInt | None = None
+    keep_alive: bool = True
+    path: Annotated[str, Field(pattern=r"^/[!-~]*$")] | None = None
+    headers: Mapping[
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")], Annotated[str, Field(pattern=r"^[ -~]*$")]
+    ] = Field(default_factory=dict)
+    engines: Generators = ()
+    threads: Annotated[int, Field(gt=0, le=MAX_THREADS)] | None = None
+
+    def is_for(self, subject: str) -> bool:
+        """Return whether the load is for the subject of this name."""
+        return any(fnmatchcase(subject, pattern) for pattern in self.subjects)
+
+    @model_validator(mode="after")
+    def _loop_has_its_fields(self) -> "WorkloadDocument":
+        if self.loop == "open" and self.rate is None:
+            raise ValueError("an open loop needs `rate`, in requests per second")
+        if self.loop == "closed" and self.connections is None:
+            raise ValueError("a closed loop needs `connections`")
+        if self.loop == "closed" and self.rate is not None:
+            raise ValueError("a closed loop has no `rate`: the server sets it")
+        return self
+
+
+class WorkloadChange(_Lengths):
+    """``[profiles.NAME.workloads.LOAD]``: what is otherwise in one load of a profile.
+
+    ``skip``: the profile does without it.
+    """
+
+    connections: Counts | None = None
+    rate: Rates | None = None
+    requests: PositiveInt | None = None
+    engines: Generators | None = None
+    skip: bool = False
+
+
+class ProfileDocument(_Lengths):
+    """``[profiles.NAME]``: how long and how often; ``workloads`` changes single ones by their names."""
+
+    blocks: PositiveInt
+    duration: Duration
+    warmup: Wait = 0
+    timeout: Duration = 10_000_000_000
+    connections: Counts | None = None
+    rate: Rates | None = None
+    workloads: Mapping[str, WorkloadChange] = Field(default_factory=dict)
+
+
+class SandboxDocument(_Document):
+    """``[sandbox]``: the limits of each server: CPUs, memory as ``512MB``, processes and threads."""
+
+    cpus: Annotated[float, Field(gt=0, le=MAX_CPUS)] | None = None
+    memory: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0, le=MAX_MEMORY_BYTES)] | None = None
+    pids: PositiveInt | None = None
+
+
+class DesignDocument(_Document):
+    """``[design]``: what is settled beforehand about how the figures are read, as `prony.model.Design`."""
+
+    margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
+    primary: Load = Field(default_factory=dict)
+    trimmed_mean: bool = False
+
+
+class CalibrationDocument(_Document):
+    """``[calibration]``: the load of the reference server, by which a drift of the machine shows."""
+
+    rate: Rate = 1000.0
+    duration: Duration = 2_000_000_000
+    warmup: Wait = 500_000_000
+    timeout: Duration = 2_000_000_000
+
+
+class NeedsDocument(_Document):
+    """``needs``: without which a claim is not testable, as `prony.model.Needs`."""
+
+    server_cpus: PositiveInt = 1
+    connections: Annotated[int, Field(ge=0)] = 0
+    blocks: PositiveInt = 5
+
+
+class ClaimDocument(_Document):
+    """``[[claims]]``: a sentence of the experiment that is repeated, as `prony.model.Claim`."""
+
+    name: Name
+    text: Annotated[str, Field(min_length=1)]
+    kind: ClaimKind
+    metric: str
+    subject: str = "*"
+    against: str = "*"
+    engine: str = "*"
+    role: str = ""
+    load: Load = Field(default_factory=dict)
+    against_engine: str = ""
+    against_load: Load = Field(default_factory=dict)
+    low: Bound | None = None
+    high: Bound | None = None
+    failure: str | None = None
+    needs: NeedsDocument = NeedsDocument()
+
+
+class StudyDocument(_Document):
+    """What a study's file says.
+
+    ``originals``: the file beside it with the published figures. ``notes``: in what it differs from the
+    experiment that it repeats.
+    """
+
+    format: Literal[1] = 1
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    title: str
+    question: str = ""
+    source: str = ""
+    notes: tuple[str, ...] = ()
+    originals: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\.csv$")] | None = None
+    sandbox: SandboxDocument = SandboxDocument()
+    design: DesignDocument = DesignDocument()
+    calibration: CalibrationDocument | None = None
+    subjects: tuple[SubjectDocument, ...] = Field(min_length=1)
+    workloads: tuple[WorkloadDocument, ...] = Field(min_length=1)
+    claims: tuple[ClaimDocument, ...] = ()
+    profiles: Mapping[str, ProfileDocument] = Field(min_length=1)
+
+    def profile(self, name: str | None) -> tuple[str, ProfileDocument]:
+        """Return the profile of this name; without one ``quick``, else the first."""
+        chosen = name or ("quick" if "quick" in self.profiles else next(iter(self.profiles)))
+        if chosen not in self.profiles:
+            raise UsageError(
+                f"study `{self.name}` has no profile `{chosen}`; it has {', '.join(self.profiles)}"
+            )
+        return chosen, self.profiles[chosen]

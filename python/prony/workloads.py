@@ -1,0 +1,101 @@
+"""The loads of a study's document: as a profile has them, on a server around one app.
+
+Pure. Must not know subjects or claims.
+
+>>> from prony.study_document import WorkloadDocument
+>>> [engine.name for engine in engines_of(WorkloadDocument(loop="open", rate=5), EngineChoice("wrk"))]
+['wrk']
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from prony.model import (
+    App,
+    ClosedLoop,
+    CountStop,
+    DurationStop,
+    EngineChoice,
+    Loop,
+    OpenLoop,
+    Request,
+    Workload,
+)
+from prony.study_document import ProfileDocument, WorkloadChange, WorkloadDocument
+
+__all__ = ["asking", "engines_of", "in_profile", "is_skipped", "workloads_of"]
+
+
+def is_skipped(part: WorkloadDocument, profile: ProfileDocument) -> bool:
+    """Return whether the profile does without this load."""
+    return part.name is not None and profile.workloads.get(part.name, WorkloadChange()).skip
+
+
+def in_profile(part: WorkloadDocument, profile: ProfileDocument) -> WorkloadDocument:
+    """Return the load as the profile has it: its change of this very load first, then what holds for all."""
+    change = profile.workloads.get(part.name or "", WorkloadChange())
+    # A profile's connections are the grid of closed loops; an open loop's are only a limit.
+    grid = profile.connections if part.loop == "closed" else None
+    return part.model_copy(
+        update={
+            "connections": change.connections or grid or part.connections,
+            "rate": change.rate or (profile.rate if part.loop == "open" else None) or part.rate,
+            "requests": change.requests or part.requests,
+            "engines": part.engines if change.engines is None else change.engines,
+            **{
+                name: _first(name, change, part, profile)
+                for name in ("duration", "warmup", "timeout", "grace")
+            },
+        }
+    )
+
+
+def _first(name: str, *parts: WorkloadChange | WorkloadDocument | ProfileDocument) -> int | None:
+    return next((value for part in parts if (value := getattr(part, name)) is not None), None)
+
+
+def engines_of(part: WorkloadDocument, chosen: EngineChoice) -> Iterator[EngineChoice]:
+    """Yield the generators that put this load on a server: those that it names, else the ``chosen`` one."""
+    for name in part.engines or (chosen.name,):
+        yield replace(chosen, name=name, threads=part.threads or chosen.threads)
+
+
+def workloads_of(part: WorkloadDocument, app: App, request: Request | None) -> Iterator[Workload]:
+    """Yield the loads on a server around ``app``; ``part`` is as a profile has it (`in_profile`)."""
+    assert part.duration is not None and part.timeout is not None, "a profile has both"
+    for loop in _loops(part):
+        load = Workload(
+            loop=loop,
+            stop=CountStop(part.requests) if part.requests else DurationStop(part.duration),
+            request=Request(keep_alive=part.keep_alive, headers=tuple(part.headers.items())),
+            warmup_ns=part.warmup or 0,
+            timeout_ns=part.timeout,
+            grace_ns=part.grace or part.timeout,
+        )
+        yield asking(load, app, request, part.path)
+
+
+def _loops(part: WorkloadDocument) -> Iterable[Loop]:
+    if part.loop == "closed":
+        return (ClosedLoop(count) for count in part.connections or ())
+    most = (part.connections or (OpenLoop(1.0).connections,))[0]
+    return (OpenLoop(rate, part.arrivals, connections=most) for rate in part.rate or ())
+
+
+def asking(load: Workload, app: App, request: Request | None, path: str | None = None) -> Workload:
+    """Return the load with what is asked of this app: the request given, else its contract's first.
+
+    What the load itself says of headers and keep-alive is added; a ``path`` of its own takes the place.
+    """
+    checks = app.contract.checks
+    asked = request or (checks[0].request if checks else Request())
+    asked = replace(asked, path=path or asked.path)
+    # A reply is checked against the contract only when it is one of the contract's own requests that is sent.
+    check = next((one for one in checks if one.request == asked), None)
+    own = load.request
+    asked = replace(
+        asked, headers=(*asked.headers, *own.headers), keep_alive=asked.keep_alive and own.keep_alive
+    )
+    if check is None:
+        return replace(load, request=asked)
+    return replace(load, request=asked, expect_status=check.status, expect_body=check.body)
