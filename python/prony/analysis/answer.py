@@ -118,7 +118,7 @@ def answer(cells: Sequence[CellSummary], terms: Terms | None = None) -> Answer:
     if metric is None:
         reason = "no subject qualifies" if not qualified else "no latency that all qualified subjects have"
         return Answer(None, None, reason=reason)
-    return lead(qualified, metric, terms or Terms())
+    return lead(qualified, metric, (terms or Terms()).of(metric))
 
 
 def lead(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Answer:

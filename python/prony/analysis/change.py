@@ -8,11 +8,12 @@
 import re
 from dataclasses import dataclass
 
+from prony.analysis.compare import Verdict
 from prony.analysis.objective import ALIASES
-from prony.analysis.versus import METRICS_COMPARED
+from prony.analysis.versus import METRICS_COMPARED, Match, Versus
 from prony.units import parse_percent
 
-__all__ = ["Limit", "parse_limit"]
+__all__ = ["Limit", "LimitResult", "held", "parse_limit"]
 
 _LIMIT = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*(<|>)\s*([+-]?)\s*(\S.*?)\s*")
 _EXAMPLE = "such as `rps < -5%` or `p99 > +10%`"
@@ -58,3 +59,38 @@ def _comparable(name: str) -> tuple[str, ...]:
     """
     found = tuple(metric.replace("_all_", "_ok_") for metric in ALIASES.get(name, (name,)))
     return found if found[0] in METRICS_COMPARED else ()
+
+
+@dataclass(frozen=True, slots=True)
+class LimitResult:
+    """A limit under one load. ``shown``: as `Limit.shown`, null too where nothing is known."""
+
+    limit: Limit
+    match: Match
+    metric: str
+    shown: bool | None
+    reason: str
+
+
+_WORDS = {True: "shown to be beyond it", False: "shown to be within it", None: "not shown either way"}
+
+
+def held(limit: Limit, found: Versus) -> tuple[LimitResult, ...]:
+    """Return what the comparisons say of a limit, for each load.
+
+    Below 5 blocks nothing is shown either way.
+    """
+    return tuple(_held(limit, match, found) for match in found.matches)
+
+
+def _held(limit: Limit, match: Match, found: Versus) -> LimitResult:
+    rows = [row for row in found.rows if row.match is match and row.metric in limit.metrics]
+    row = min(rows, key=lambda row: limit.metrics.index(row.metric), default=None)
+    if row is None or row.comparison is None:
+        reason = row.reason if row else "not measured on both sides"
+        return LimitResult(limit, match, limit.metrics[0], None, reason or "not compared")
+    compared = row.comparison
+    if compared.low is None or compared.high is None or compared.verdict is Verdict.TOO_FEW:
+        return LimitResult(limit, match, row.metric, None, f"{compared.blocks} blocks are too few")
+    shown = limit.shown((compared.low, compared.high))
+    return LimitResult(limit, match, row.metric, shown, _WORDS[shown])

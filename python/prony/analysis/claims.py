@@ -52,7 +52,7 @@ def evaluate(claim: Claim, cells: Sequence[CellSummary], terms: Terms | None = N
     unmet = _unmet(claim, own)
     if unmet is not None:
         return ClaimResult(ClaimVerdict.NOT_TESTABLE, reason=f"needs {unmet}")
-    return _combined(_KINDS[claim.kind](claim, own, cells, terms or Terms()))
+    return _combined(_KINDS[claim.kind](claim, own, cells, (terms or Terms()).of(claim.metric)))
 
 
 def _unmet(claim: Claim, own: Sequence[CellSummary]) -> str | None:

@@ -10,7 +10,7 @@ What may be said is settled before the run, in ``Terms``. Must not know cells, m
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import ceil, exp, expm1, log1p
 from typing import TypeVar
@@ -62,6 +62,7 @@ class Terms:
     ``level``: the chance of any false difference in the family, and that of any false equivalence.
     ``margin``: a difference of less is of no interest. ``noise_floor``: what this machine shows where there
     is no difference; it raises the bar of higher and lower only, and above the margin takes equivalence away.
+    ``floors``: noise floors by metric, from which `of` takes one.
     ``look``: where a study stands that looks several times, null: the number of blocks was fixed.
     ``screens``: the family is not the one that the run was made for, and false findings are held to a share
     of ``level`` of those found.
@@ -72,6 +73,11 @@ class Terms:
     noise_floor: float = 0.0
     look: Look | None = None
     screens: bool = False
+    floors: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, metric: str) -> "Terms":
+        """Return the terms with the noise floor of a metric; as they stand where none was measured."""
+        return replace(self, noise_floor=self.floors.get(metric, self.noise_floor))
 
     def nominal(self, level: float) -> float:
         """Return the two-sided level to test at now, for one over all looks."""

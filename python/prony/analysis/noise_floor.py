@@ -24,6 +24,7 @@ __all__ = [
     "SelfTest",
     "centred",
     "floor_of",
+    "floors_by_metric",
     "load_class",
     "self_test",
 ]
@@ -95,6 +96,12 @@ def floor_of(floors: Iterable[Floor], metric: str, load: str, blocks: int) -> fl
     """
     fit = [one for one in floors if (one.metric, one.load) == (metric, load) and one.blocks <= blocks]
     return max(fit, key=lambda one: one.blocks).effect if fit else 0.0
+
+
+def floors_by_metric(floors: Iterable[Floor], cell: Cell, blocks: int) -> dict[str, float]:
+    """Return the floors of comparisons of so many blocks under the load of ``cell``, by metric."""
+    known, load = tuple(floors), load_class(cell)
+    return {one.metric: floor_of(known, one.metric, load, blocks) for one in known if one.load == load}
 
 
 def centred(log_ratios: Sequence[float]) -> list[float]:

@@ -112,7 +112,7 @@ def _by_pairs(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Standi
         return Standing("", metric, names, names[:1], None, first.blocks)
     worse = {(names[0], name) for name in first.comparisons if name not in first.ties}
     pairs = {(one.name, two.name): log_ratios(one, two, metric) for one, two in combinations(ranked[1:], 2)}
-    compared = compare_family(pairs, terms)
+    compared = compare_family(pairs, terms.of(metric))
     worse |= {pair for pair, found in compared.items() if found.verdict in _DIFFERENT}
     best = (names[0], *(name for name in names[1:] if name in first.ties))
     return Standing("", metric, names, best, letters(names, worse), first.blocks)

@@ -83,11 +83,11 @@ def differences(match: Match) -> tuple[str, ...]:
 
 
 def versus(
-    found: Sequence[Match], is_paired: bool, terms: Callable[[str, int], Terms], primary: Sequence[str] = ()
+    found: Sequence[Match], is_paired: bool, terms: Callable[[Match, int], Terms], primary: Sequence[str] = ()
 ) -> Versus:
     """Return the comparison of all matches in all metrics.
 
-    ``terms`` gives what was settled for a metric and a number of blocks, ``primary`` the metrics that the
+    ``terms`` gives what was settled for a load and a number of blocks, ``primary`` the metrics that the
     comparison is made for.
 
     *Definition*: primary are these, or the metric that decides (throughput in a closed loop, the tail in an
@@ -103,7 +103,7 @@ def versus(
         for metric in METRICS_COMPARED
         if _both_have(match, metric)
     }
-    compared = _families(effects, wanted, terms)
+    compared = _families(found, effects, wanted, terms)
     rows = tuple(
         Row(found[k], metric, compared.get((k, metric)), metric not in wanted[k], _reason(effect))
         for (k, metric), effect in effects.items()
@@ -115,9 +115,10 @@ Key = tuple[int, str]
 
 
 def _families(
+    found: Sequence[Match],
     effects: Mapping[Key, Effect | Missing],
     wanted: Mapping[int, set[str]],
-    terms: Callable[[str, int], Terms],
+    terms: Callable[[Match, int], Terms],
 ) -> dict[Key, Comparison]:
     """Return the comparisons: levels come from the whole family, the noise floor from each metric."""
     compared: dict[Key, Comparison] = {}
@@ -128,7 +129,7 @@ def _families(
             if isinstance(effect, Effect) and (key[1] not in wanted[key[0]]) is screens
         }
         for key, effect in family.items():
-            agreed = replace(terms(key[1], effect.count), screens=screens)
+            agreed = replace(terms(found[key[0]], effect.count).of(key[1]), screens=screens)
             compared[key] = compare_effects(family, agreed)[key]
     return compared
 

@@ -6,10 +6,11 @@ __all__ = ["MEANINGS", "epilog"]
 
 MEANINGS = {
     ExitCode.DONE: "done; of `run` and `load`: there are valid replies",
-    ExitCode.VERDICT_NEGATIVE: "kept for commands that judge; none exits with it yet",
+    ExitCode.VERDICT_NEGATIVE: "of `compare`: a change that `--fail-if` names is shown",
     ExitCode.USAGE: "the command line, or a file that it names, asks for what cannot be",
     ExitCode.COULD_NOT_MEASURE: (
         "could not measure: no server starts, no valid reply, this machine lacks something; "
+        "of `compare`: what `--fail-if` names is not shown either way; "
         "with --strict also: a subject is unavailable, a trial does not count, or no subject qualifies"
     ),
     ExitCode.INTERNAL: "a fault in Prony itself",

@@ -1,0 +1,179 @@
+"""``prony compare``: two archives, or two subjects of one."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prony.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from prony.analysis.change import Limit, LimitResult
+    from prony.analysis.compare import Terms
+    from prony.analysis.summary import CellSummary
+    from prony.analysis.versus import Match
+    from prony.report.compare import Sides
+    from prony.report.reading import Reading
+
+__all__ = ["EPILOG", "compare"]
+
+EPILOG = """\
+Examples:
+
+  prony compare before.prony after.prony                    the same subjects, measured twice
+
+  prony compare study.prony gunicorn+hello uwsgi+hello      two subjects of one study, paired by block
+
+  prony compare before.prony after.prony --fail-if 'rps < -5%'    for CI: 1 when shown, 3 when neither is
+"""
+
+
+def compare(
+    file: Annotated[Path, typer.Argument(help="An archive, *.prony: what is compared with.")],
+    others: Annotated[
+        list[str], typer.Argument(metavar="FILE | SUBJECT SUBJECT", help="An archive, or two subjects.")
+    ],
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(help="A change that must not be, such as 'rps < -5%'; may be repeated."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Compare also what was measured on differing machines.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Say what changed between two archives, or how two subjects of one differ, and how sure that is."""
+    limits = tuple(_limit(text) for text in fail_if or ())
+    if len(others) == 1:
+        return _archives(file, Path(others[0]), limits, force=force, as_json=as_json)
+    if len(others) == 2:
+        return _subjects(file, (others[0], others[1]), limits, as_json=as_json)
+    raise UsageError(
+        f"{len(others)} names after `{file}`; expected another archive, or two subjects of this one",
+        hint="prony compare --help",
+    )
+
+
+def _limit(text: str) -> "Limit":
+    from prony.analysis.change import parse_limit
+
+    try:
+        return parse_limit(text)
+    except ValueError as error:
+        raise UsageError(f"`--fail-if`: {error}") from None
+
+
+def _read(file: Path) -> "Reading":
+    from prony.archive import open_archive
+    from prony.report.reading import read_archive
+
+    with open_archive(file) as archive:
+        return read_archive(archive)
+
+
+def _subjects(file: Path, names: tuple[str, str], limits: Sequence["Limit"], *, as_json: bool) -> int:
+    from prony.analysis.versus import matches
+    from prony.report.compare import Sides
+
+    reading = _read(file)
+    first, second = (_cells(reading, name, file) for name in names)
+    found = matches(first, second, alike=False)
+    sides = Sides(first[0].cell.subject.name, second[0].cell.subject.name)
+    return _told(reading, sides, found, limits, is_paired=True, as_json=as_json)
+
+
+def _cells(reading: "Reading", name: str, file: Path) -> list["CellSummary"]:
+    """Return the cells of the one subject that a name or a pattern means."""
+    names = [subject.name for subject in reading.plan.subjects()]
+    meant = [name] if name in names else [one for one in names if fnmatchcase(one, name)]
+    if len(meant) != 1:
+        problem = "there is no such subject in" if not meant else f"fits {', '.join(meant)} of"
+        raise UsageError(f"`{name}` {problem} `{file}`", hint=f"its subjects are {', '.join(names)}")
+    return [cell for cell in reading.cells if cell.cell.subject.name == meant[0]]
+
+
+def _archives(first: Path, second: Path, limits: Sequence["Limit"], *, force: bool, as_json: bool) -> int:
+    from prony.analysis.versus import matches
+    from prony.report.compare import Sides
+
+    before, after = _read(first), _read(second)
+    single = all(len(reading.plan.subjects()) == 1 for reading in (before, after))
+    found = matches(before.cells, after.cells, alike=not single)
+    differ = _differences(before, after, found)
+    if differ and not force:
+        raise UsageError(
+            f"`{first}` and `{second}` differ in what matters: {'; '.join(differ)}",
+            hint="measure both on one machine in one study, or add --force and read it with care",
+        )
+    sides = Sides(str(first), str(second), differ)
+    return _told(after, sides, found, limits, is_paired=False, as_json=as_json)
+
+
+def _differences(before: "Reading", after: "Reading", found: Sequence["Match"]) -> tuple[str, ...]:
+    from prony.analysis.fingerprints import comparable
+    from prony.analysis.versus import differences
+
+    machines = [
+        f"{one.name}: {one.a} and {one.b}" for one in comparable(before.fingerprint, after.fingerprint)
+    ]
+    cells = {what: None for match in found for what in differences(match)}
+    return (*machines, *(f"the {what} of what was measured" for what in cells))
+
+
+def _told(
+    reading: "Reading",
+    sides: "Sides",
+    found: Sequence["Match"],
+    limits: Sequence["Limit"],
+    *,
+    is_paired: bool,
+    as_json: bool,
+) -> int:
+    from prony.analysis.change import held
+    from prony.analysis.versus import versus
+    from prony.report.compare import compare_document, compare_json
+    from prony.report.terminal import TerminalReporter
+
+    if not found:
+        raise UsageError(
+            f"`{sides.first}` and `{sides.second}` have no load in common",
+            hint="prony report FILE shows what an archive holds",
+        )
+    primary = tuple(metric for limit in limits for metric in limit.metrics)
+    compared = versus(found, is_paired, _terms(reading, is_paired=is_paired), primary)
+    results = [result for limit in limits for result in held(limit, compared)]
+    if as_json:
+        typer.echo(json.dumps(compare_json(sides, compared, results), indent=2))
+    else:
+        TerminalReporter().write(compare_document(sides, compared, results))
+    return _status(results)
+
+
+def _terms(reading: "Reading", *, is_paired: bool) -> "Callable[[Match, int], Terms]":
+    """Return what was settled for a load and a number of blocks: by the study, and by this machine's noise.
+
+    Looks are those of a study: two archives are compared once.
+    """
+    from prony.analysis.noise_floor import floors_by_metric
+    from prony.cli.floors import floors_of
+    from prony.report.reading import terms
+
+    floors = floors_of(reading.fingerprint)
+    agreed = terms(reading.plan, reading.blocks)
+    agreed = agreed if is_paired else replace(agreed, look=None)
+
+    def settled(match: "Match", blocks: int) -> "Terms":
+        return replace(agreed, floors=floors_by_metric(floors, match.first.cell, blocks))
+
+    return settled
+
+
+def _status(results: Sequence["LimitResult"]) -> int:
+    shown = [result.shown for result in results]
+    if True in shown:
+        return ExitCode.VERDICT_NEGATIVE
+    return ExitCode.COULD_NOT_MEASURE if None in shown else ExitCode.DONE

@@ -1,0 +1,18 @@
+"""The noise floors that this machine's self-tests measured, for reports of what was measured on it."""
+
+from typing import TYPE_CHECKING
+
+from prony.model import Json
+
+if TYPE_CHECKING:
+    from prony.analysis.noise_floor import Floor
+
+__all__ = ["floors_of"]
+
+
+def floors_of(fingerprint: Json) -> "tuple[Floor, ...]":
+    """Return the floors that are kept for the machine of this fingerprint, often none."""
+    from prony.host.noise_floors import kept_floors
+    from prony.runas import resolve_user
+
+    return kept_floors(resolve_user().cache, fingerprint)

@@ -1,0 +1,156 @@
+"""`prony compare`: what changed, how sure that is, and the exit status that CI goes by."""
+
+import json
+
+import pytest
+
+from golden import build
+from prony.analysis.noise_floor import Floor
+from prony.host.noise_floors import keep_floors
+from prony.model import Cell, ClosedLoop, DurationStop, Plan, Workload
+from prony.runas import resolve_user
+
+STEPS = (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)
+
+
+def archive(path, replies, blocks=6, *, fingerprint=build.FINGERPRINT, loads=(10,), duration_s=2, **kwargs):
+    """An archive of subjects by name with so many replies a trial, within a fifth of a per cent."""
+    cells = [
+        Cell(
+            number,
+            build.subject(name),
+            Workload(ClosedLoop(load), DurationStop(duration_s * build.SECOND)),
+        )
+        for number, (name, load) in enumerate((name, load) for name in replies for load in loads)
+    ]
+    plan = Plan("shop", "Shop", "", "quick", tuple(cells), blocks, 1)
+    with build.create(path, plan, fingerprint) as writer:
+        for block in range(blocks):
+            for place, cell in enumerate(cells):
+                count = replies[cell.subject.name] + STEPS[(block + place) % 10]
+                writer.append(build.trial(cell, block, place, [1_000_000] * count, **kwargs))
+        writer.finish(build.RunStatus.FINISHED)
+    return path
+
+
+@pytest.fixture
+def pair(tmp_path):
+    def make(before, after, blocks=6, **kwargs):
+        first = archive(tmp_path / "before.prony", {"a+hello": before}, blocks)
+        return first, archive(tmp_path / "after.prony", {"a+hello": after}, blocks, **kwargs)
+
+    return make
+
+
+def test_two_subjects_of_a_study_are_compared_by_block(said, tmp_path):
+    file = archive(tmp_path / "study.prony", {"a+hello": 2000, "b+hello": 3000})
+    done = said("compare", file, "a+hello", "b+hello")
+    assert done.status == 0
+    assert "b+hello against a+hello" in done.out
+    assert "Paired by block" in done.out
+    line = next(line for line in done.out.splitlines() if "valid replies per second" in line)
+    assert "+50.0 %" in line and "higher" in line
+    assert "Screening" in done.out
+
+
+def test_a_pattern_may_stand_for_one_subject(said, tmp_path):
+    file = archive(tmp_path / "study.prony", {"a+hello": 2000, "b+hello": 3000})
+    assert "b+hello against a+hello" in said("compare", file, "a*", "b*").out
+    done = said("compare", file, "a*", "*")
+    assert (done.status, "`*` fits a+hello, b+hello of" in done.err) == (2, True)
+    done = said("compare", file, "a*", "z")
+    assert (done.status, "there is no such subject in" in done.err) == (2, True)
+
+
+def test_two_archives_are_unpaired_and_say_so(said, pair):
+    done = said("compare", *pair(2000, 2100))
+    assert done.status == 0
+    assert "unpaired: includes machine drift" in done.out
+    assert "Welch on logarithms, unpaired" in done.out
+
+
+def test_every_load_has_its_own_table(said, tmp_path):
+    file = archive(tmp_path / "study.prony", {"a+hello": 2000, "b+hello": 3000}, loads=(10, 100))
+    out = said("compare", file, "a*", "b*").out
+    assert "Closed loop, 10 connections" in out and "Closed loop, 100 connections" in out
+
+
+def test_as_data_all_is_there(said, pair):
+    found = json.loads(said("compare", *pair(2000, 2100), "--json", "--fail-if", "rps < -5%").out)
+    (load,) = found["loads"]
+    assert (found["paired"], found["remark"]) == (False, "unpaired: includes machine drift")
+    compared = load["metrics"]["ok_per_s"]
+    assert compared["family"] == "primary"
+    assert compared["comparison"]["verdict"] == "higher"
+    assert compared["comparison"]["effect"] == pytest.approx(0.05, abs=0.001)
+    assert found["limits"][0]["shown"] is False
+
+
+@pytest.mark.parametrize(
+    ("after", "blocks", "status"),
+    [(2000, 6, 0), (1960, 6, 0), (1800, 6, 1), (1900, 6, 3), (1800, 4, 3)],
+)
+def test_a_change_that_must_not_be_decides_the_status(said, pair, after, blocks, status):
+    done = said("compare", *pair(2000, after, blocks), "--fail-if", "rps < -5%")
+    assert done.status == status
+    words = {0: "shown to be within it", 1: "shown to be beyond it", 3: "not shown either way"}
+    assert (words[status] if blocks > 4 else "4 blocks are too few") in done.out
+
+
+def test_one_limit_that_is_passed_is_enough(said, pair):
+    files = pair(2000, 1800)
+    assert said("compare", *files, "--fail-if", "memory > 5%", "--fail-if", "rps < -5%").status == 1
+
+
+def test_what_both_do_not_have_is_not_shown(said, pair):
+    done = said("compare", *pair(2000, 1800, errors={"reset": 100}), "--fail-if", "rps < -5%")
+    assert (done.status, "speed does not qualify: its requests fail" in done.out) == (3, True)
+
+
+def test_a_limit_that_cannot_be_read_is_a_misuse(said, pair):
+    done = said("compare", *pair(2000, 2000), "--fail-if", "rps = 5")
+    assert (done.status, "`--fail-if`: `rps = 5` is not a limit of a change" in done.err) == (2, True)
+
+
+def test_machines_that_differ_in_what_matters_are_refused_unless_forced(said, pair):
+    other = {**build.FINGERPRINT, "kernel": {"release": "6.6.0"}}
+    files = pair(2000, 2100, fingerprint=other)
+    done = said("compare", *files)
+    assert (done.status, "kernel: 6.1.0-18-amd64 and 6.6.0" in done.err) == (2, True)
+    forced = said("compare", *files, "--force")
+    assert forced.status == 0
+    assert "Compared by force although they differ: kernel" in forced.out
+
+
+def test_loads_that_differ_beside_their_size_are_refused(said, pair):
+    done = said("compare", *pair(2000, 4000, duration_s=4))
+    assert (done.status, "the window of what was measured" in done.err) == (2, True)
+
+
+def test_nothing_in_common_is_a_misuse(said, pair):
+    done = said("compare", *pair(2000, 2000, loads=(99,)))
+    assert (done.status, "have no load in common" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("others", [("a", "b", "c"), ()])
+def test_one_archive_or_two_subjects_are_expected(said, pair, others):
+    done = said("compare", pair(2000, 2000)[0], *others)
+    assert done.status == 2
+    if others:
+        assert "expected another archive, or two subjects of this one" in done.err
+
+
+def test_what_is_no_archive_is_told(said, tmp_path):
+    text = tmp_path / "text.prony"
+    text.write_text("no archive")
+    assert said("compare", text, text).status == 3
+
+
+def test_the_noise_floor_of_the_machine_raises_the_bar(said, pair):
+    files = pair(2000, 2100)
+    verdicts = []
+    for floor in (0.0, 0.08):
+        keep_floors(resolve_user(), build.FINGERPRINT, [Floor("ok_per_s", "closed", 5, floor)])
+        (load,) = json.loads(said("compare", *files, "--json").out)["loads"]
+        verdicts.append(load["metrics"]["ok_per_s"]["comparison"]["verdict"])
+    assert verdicts == ["higher", "different, perhaps trivial"]
