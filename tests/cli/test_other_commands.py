@@ -105,7 +105,7 @@ def test_an_entry_of_ones_own_is_listed_too(said, folder):
 def test_the_host_is_shown_and_is_also_data(said):
     assert "CPU" in said("host").out
     found = said("host", "--json").json
-    assert set(found) == {"fingerprint", "preflight"}
+    assert set(found) == {"fingerprint", "preflight", "calibration"}
     assert found["fingerprint"]["kernel"]["release"] == os.uname().release
 
 

@@ -24,20 +24,27 @@ def host(
     ] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show this machine's fingerprint and what will not fit, with the command that mends it."""
+    """Show this machine, what will not fit, with the command that mends it, and what Prony costs here."""
+    from prony.analysis.fingerprints import machine_key
+    from prony.calibration import kept, to_json
     from prony.host import Demand, fingerprint, preflight
     from prony.host.facts.activity import look
+    from prony.runas import resolve_user
 
     seen = look()
     facts, checks = fingerprint(seen=seen), preflight(Demand(connections), seen)
+    calibration = kept(resolve_user().cache, machine_key(facts))
     if as_json:
         from dataclasses import asdict
 
-        typer.echo(
-            json.dumps({"fingerprint": facts, "preflight": [asdict(check) for check in checks]}, indent=2)
-        )
+        data = {
+            "fingerprint": facts,
+            "preflight": [asdict(check) for check in checks],
+            "calibration": to_json(calibration) if calibration else None,
+        }
+        typer.echo(json.dumps(data, indent=2))
         return
     from prony.report.host import host_document
     from prony.report.terminal import TerminalReporter
 
-    TerminalReporter().write(host_document(facts, checks))
+    TerminalReporter().write(host_document(facts, checks, calibration))

@@ -9,7 +9,19 @@ from typing import NoReturn
 
 import typer
 
-from prony.cli import clean, doctor, environments, host, load, reference, report, run, servers
+from prony.cli import (
+    calibrate,
+    clean,
+    compare,
+    doctor,
+    environments,
+    host,
+    load,
+    reference,
+    report,
+    run,
+    servers,
+)
 from prony.cli.exits import epilog
 from prony.errors import ExitCode, PronyError, UsageError
 
@@ -34,9 +46,11 @@ COMMANDS = (
     ("run", run.run, run.EPILOG),
     ("load", load.load, load.EPILOG),
     ("report", report.report, report.EPILOG),
+    ("compare", compare.compare, compare.EPILOG),
     ("servers", servers.servers, servers.EPILOG),
     ("doctor", doctor.doctor, doctor.EPILOG),
     ("host", host.host, host.EPILOG),
+    ("calibrate", calibrate.calibrate, calibrate.EPILOG),
     ("reference", reference.reference, reference.EPILOG),
     ("env", environments.env, environments.EPILOG),
     ("clean", clean.clean, clean.EPILOG),

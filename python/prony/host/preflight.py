@@ -114,11 +114,14 @@ def _space(asked: Demand, seen: Activity) -> Iterator[HostCheck]:
     free, limit = facts["available_bytes"], facts["limit_bytes"]
     known = [value for value in (free, limit) if isinstance(value, int)]
     yield checks.free_memory(asked.connections, asked.memory_bytes, min(known, default=None))
-    sizes = (facts[name] for name in ("swap_bytes", "swap_free_bytes"))
-    yield checks.swap(*(size if isinstance(size, int) else None for size in sizes), seen.swapped_pages)
+    yield checks.swap(_number(facts["swap_bytes"]), _number(facts["swap_free_bytes"]), seen.swapped_pages)
     if asked.archive:
         folder, size = asked.archive
         yield checks.disk_space(size, _free_disk(folder), str(folder))
+
+
+def _number(fact: Fact) -> int | None:
+    return fact if isinstance(fact, int) else None
 
 
 def _free_disk(folder: Path) -> int | None:

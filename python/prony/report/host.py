@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from prony.calibration import Calibration
 from prony.model import Json
+from prony.report.calibration import summary
 from prony.report.document import Block, Cell, Column, Command, Document, Paragraph, Section, Table, Tone
 from prony.report.words import machine_words
 
 __all__ = ["Check", "host_document"]
 
+_NOT_CALIBRATED = "Not measured on this machine as it is now: `prony calibrate` does."
 _LEVELS = {"ok": ("ok", Tone.GOOD), "warn": ("look", Tone.WARNING), "fail": ("fails", Tone.BAD)}
 
 
@@ -41,8 +44,12 @@ def _row(check: Check) -> tuple[Cell, ...]:
     return Cell(check.name), Cell(word, tone), Cell(check.found), Cell(check.wanted)
 
 
-def host_document(fingerprint: Json, checks: Sequence[Check]) -> Document:
-    """Return the report of a machine: each check, and the commands that mend those that are not ok."""
+def host_document(
+    fingerprint: Json, checks: Sequence[Check], calibration: Calibration | None = None
+) -> Document:
+    """Return the report of a machine: each check, the commands that mend those that are not ok, and what
+    Prony costs here.
+    """
     titles = ("check", "state", "found", "wanted")
     table = Table(tuple(Column(title, text=True) for title in titles), tuple(_row(check) for check in checks))
     commands = [check.command for check in checks if check.level != "ok" and check.command]
@@ -50,4 +57,6 @@ def host_document(fingerprint: Json, checks: Sequence[Check]) -> Document:
     if commands:
         blocks: tuple[Block, ...] = tuple(Command(command) for command in commands)
         sections.append(Section("To mend it", blocks))
+    told = summary(calibration) if calibration else (Paragraph(_NOT_CALIBRATED, Tone.QUIET),)
+    sections.append(Section("What Prony costs here", told))
     return Document("This machine", tuple(sections))

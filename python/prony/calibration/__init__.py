@@ -1,0 +1,30 @@
+"""Calibration: what Prony itself costs on this machine, and what holds here; kept for each machine.
+
+Later questions (the generator's ceiling and accuracy, a noise floor) are further parts.
+
+>>> sorted(PARTS)
+['limits', 'overheads', 'sampler']
+"""
+
+from prony.calibration.bench import QUICK, USUAL, Effort
+from prony.calibration.parts import PARTS
+from prony.calibration.result import Calibration, Change, Figure, Holding, Part, to_json
+from prony.calibration.run import Order, calibrate
+from prony.calibration.store import keep, kept
+
+__all__ = [
+    "PARTS",
+    "QUICK",
+    "USUAL",
+    "Calibration",
+    "Change",
+    "Effort",
+    "Figure",
+    "Holding",
+    "Order",
+    "Part",
+    "calibrate",
+    "keep",
+    "kept",
+    "to_json",
+]

@@ -1,0 +1,185 @@
+"""The reference server in different surroundings, measured by the same path as a study's trials.
+
+Must not know what is concluded.
+
+>>> QUICK.blocks < USUAL.blocks
+True
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from prony.assembly import Needs, Site, assemble, needs_of, unavailable
+from prony.catalog.environment import Environment, EnvironmentProgress, Unavailable, prepare
+from prony.catalog.launch import materialise_app
+from prony.catalog.loader import Catalog
+from prony.engine import open_engine
+from prony.errors import EngineError, PronyError, SubjectError
+from prony.model import (
+    Cell,
+    ClosedLoop,
+    DurationStop,
+    Failed,
+    Interface,
+    Invalid,
+    Json,
+    Ok,
+    Outcome,
+    Placement,
+    SandboxChoice,
+    Subject,
+    Trial,
+    Workload,
+)
+from prony.runas import RunAs
+from prony.sandbox import open_sandbox
+from prony.sandbox.groups import Groups
+from prony.sandbox.journal import Run
+from prony.study.bench import beside_the_generator
+from prony.trial import Position, Task, run_trial
+
+__all__ = ["QUICK", "USUAL", "Bench", "Effort", "Runner", "open_bench", "unwatched", "watched"]
+
+_SERVER, _APP = "reference", "hello"
+_SECOND_NS = 1_000_000_000
+
+OnEvent = Callable[[Json], None]
+# Runs a trial: with all monitors, or without any.
+Runner = Callable[[Task, OnEvent], Trial]
+watched: Runner = run_trial
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured. ``samples``: how often the sampler is timed."""
+
+    blocks: int
+    window_ns: int
+    warmup_ns: int
+    samples: int
+    connections: int = 16
+
+    def in_words(self) -> str:
+        """Return the effort, such as ``10 blocks of 1.5 s windows``."""
+        return f"{self.blocks} blocks of {self.window_ns / 1e9:g} s windows"
+
+
+# About two minutes with the start and the end of a server for each window; ten blocks are the first number
+# from which Yuen's mean leaves out two on each side. Five are the fewest that give a verdict.
+USUAL = Effort(blocks=10, window_ns=3 * _SECOND_NS // 2, warmup_ns=_SECOND_NS // 2, samples=40)
+QUICK = Effort(blocks=5, window_ns=3 * _SECOND_NS // 4, warmup_ns=_SECOND_NS // 4, samples=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What all trials of a calibration share. ``no_groups``: why there are no control groups, else empty."""
+
+    catalog: Catalog
+    user: RunAs
+    run: Run
+    subject: Subject
+    needs: Needs
+    environments: Mapping[str, Environment | Unavailable]
+    placement: Placement
+    effort: Effort
+    groups: Groups | None = None
+    no_groups: str = ""
+
+    def cell(self, number: int, name: str, sandbox: SandboxChoice) -> Cell:
+        """Return the cell of one of the surroundings, under the load that all of them get."""
+        check = self.subject.app.contract.checks[0]
+        workload = Workload(
+            ClosedLoop(self.effort.connections),
+            DurationStop(self.effort.window_ns),
+            request=check.request,
+            warmup_ns=self.effort.warmup_ns,
+            expect_status=check.status,
+            expect_body=check.body,
+        )
+        return Cell(
+            number, replace(self.subject, name=f"reference server, {name}"), workload, sandbox=sandbox
+        )
+
+    def measure(self, cell: Cell, block: int, runner: Runner, on_event: OnEvent) -> Trial:
+        """Run one trial of a cell to its end and return it; its folder is gone then."""
+        task = self._task(cell, block)
+        try:
+            with beside_the_generator(self.placement):
+                return runner(task, on_event)
+        finally:
+            self.run.remove_trial_folder(task.sandbox.folder.name)
+
+    def _task(self, cell: Cell, block: int) -> Task:
+        folder = self.run.folder / f"calibrate-{block}-{cell.id}"
+        groups = self.groups if cell.sandbox.kind == "cgroup" else None
+        sandbox = open_sandbox(cell.sandbox, self.user, folder, groups)
+        app_folder = materialise_app(cell.subject.app, self.user)
+        site = Site(sandbox.free_port, sandbox.folder_for, app_folder, len(self.placement.server_cpus))
+        return Task(
+            cell=cell,
+            position=Position(block, cell.id),
+            launch=assemble(self.catalog, self.subject, self.needs, self.environments, site),
+            contract=cell.subject.app.contract,
+            sandbox=sandbox,
+            engine=open_engine(cell.engine),
+            placement=self.placement,
+            nuisances={},
+        )
+
+
+def open_bench(  # noqa: PLR0913, PLR0917 - what a bench is made of
+    catalog: Catalog,
+    user: RunAs,
+    run: Run,
+    placement: Placement,
+    effort: Effort,
+    tell: Callable[[EnvironmentProgress], None],
+) -> Bench:
+    """Return a bench with the reference server ready to be started.
+
+    *Errors*: SubjectError when it cannot be had.
+    """
+    subject = Subject(_SERVER, _SERVER, catalog.app(_APP), Interface.NONE)
+    needs = needs_of(catalog, subject, user)
+    found = prepare(needs.all(), user, tell, jobs=1)
+    lacking = unavailable(needs, found)
+    if lacking:
+        raise SubjectError(f"the reference server cannot be had: {lacking.reason}", stage="install")
+    return Bench(catalog, user, run, subject, needs, found, placement, effort)
+
+
+def unwatched(task: Task, on_event: OnEvent) -> Trial:
+    """Run one trial as `run_trial` does, and let nothing watch it.
+
+    *Errors*: as `run_trial`.
+    """
+    started = time.time_ns()
+    recording: Json | None = None
+    outcome: Outcome = Ok()
+    try:
+        with task.sandbox.start(task.launch, task.placement) as subject:
+            subject.wait_until_ready(task.cell.workload.request)
+            recording = task.engine.run(task.cell.workload, subject.address, subject.seat, on_event)
+            died = subject.exit_reason()
+            outcome = Failed("load", died) if died else outcome
+    except SubjectError as error:
+        outcome = Failed(error.stage, error.message)
+    except EngineError as error:
+        outcome = Invalid(f"the generator: {error.message}")
+    except PronyError as error:
+        outcome = Invalid(error.message)
+    at = task.position
+    return Trial(
+        task.cell.id,
+        at.block,
+        at.position,
+        at.attempt,
+        at.role,
+        outcome,
+        started,
+        time.time_ns(),
+        command=task.launch.command,
+        placement=task.placement,
+        recording=recording,
+    )

@@ -1,0 +1,25 @@
+"""The parts of a calibration, each a function of the bench: another question is another module here.
+
+Must not know the command line or reports.
+
+>>> list(PARTS)
+['overheads', 'sampler', 'limits']
+"""
+
+from collections.abc import Callable, Mapping
+
+from prony.calibration.bench import Bench
+from prony.calibration.parts.limits import try_limits
+from prony.calibration.parts.overheads import measure_overheads
+from prony.calibration.parts.sampler import time_sampler
+from prony.calibration.result import Part
+from prony.study import StudyListener
+
+__all__ = ["PARTS"]
+
+PARTS: Mapping[str, Callable[[Bench, StudyListener, int], Part]] = {
+    "overheads": measure_overheads,
+    "sampler": time_sampler,
+    "limits": try_limits,
+}
+"""By name: what measures it, from the bench, who is told, and the seed of the random order."""

@@ -1,0 +1,200 @@
+"""What the monitors, a network namespace and a control group cost: the same load with and without each.
+
+Randomised complete blocks: every one of the surroundings once a block, so that a drift of the machine is
+shared by what is compared.
+
+*Source*: the estimate and its interval: `prony.analysis.compare`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import log
+from random import Random
+
+from prony.analysis.compare import Comparison, compare_family
+from prony.analysis.rates import QUALIFIED_ERROR_RATIO
+from prony.analysis.trial_metrics import trial_metrics
+from prony.calibration.bench import Bench, Runner, unwatched, watched
+from prony.calibration.result import Change, Part
+from prony.model import Failed, Invalid, Ok, SandboxChoice, Trial
+from prony.sandbox import describe
+from prony.study import StudyListener
+
+__all__ = [
+    "METRICS",
+    "Contrast",
+    "Setup",
+    "changes",
+    "contrasts",
+    "figures_of",
+    "lost",
+    "measure_overheads",
+    "setups",
+    "shuffled",
+]
+
+METRICS = ("ok_per_s", "service_ok_p99")
+"""What is compared: how much goes through, and how slow the slowest hundredth is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """One of the surroundings of the reference server."""
+
+    words: str
+    sandbox: SandboxChoice
+    runner: Runner
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Two setups that differ in one thing, ``name``: ``having`` has it, ``without`` has not."""
+
+    name: str
+    having: str
+    without: str
+
+
+def setups(own_network: bool, groups: bool) -> dict[str, Setup]:
+    """Return the surroundings that this machine offers; the first is a bare process."""
+    host, own = SandboxChoice(network="host"), SandboxChoice(network="isolated")
+    usual = own if own_network else host
+    found = {"bare": Setup("a bare process", host, watched)}
+    if own_network:
+        found["namespace"] = Setup("in a network namespace", own, watched)
+    if groups:
+        kind = SandboxChoice(kind="cgroup", network=usual.network)
+        found["group"] = Setup("in a control group", kind, watched)
+    return {**found, "unwatched": Setup("not watched", usual, unwatched)}
+
+
+def contrasts(names: Iterable[str]) -> tuple[Contrast, ...]:
+    """Return what can be told apart with these setups."""
+    known = set(names)
+    usual = "namespace" if "namespace" in known else "bare"
+    wanted = (
+        Contrast("the monitors", usual, "unwatched"),
+        Contrast("a network namespace", "namespace", "bare"),
+        Contrast("a control group", "group", usual),
+    )
+    return tuple(one for one in wanted if {one.having, one.without} <= known)
+
+
+def measure_overheads(bench: Bench, listener: StudyListener, seed: int) -> Part:
+    """Measure every setup in every block, and return what each difference costs."""
+    facts = describe(SandboxChoice(network="isolated"), bench.user)
+    own_network = facts.network == "own namespace"
+    found = setups(own_network, bench.groups is not None)
+    trials = _measured(bench, found, listener, seed)
+    missing = {} if own_network else {"a network namespace": facts.missing["network namespace"]}
+    return Part(
+        "What Prony's own parts cost",
+        changes=changes(
+            {name: [figures_of(trial) for trial in of] for name, of in trials.items()},
+            {name: setup.words for name, setup in found.items()},
+        ),
+        missing={**missing, **({} if bench.groups else {"a control group": bench.no_groups})},
+        notes=lost(trials, {name: setup.words for name, setup in found.items()}),
+    )
+
+
+def _measured(
+    bench: Bench, found: Mapping[str, Setup], listener: StudyListener, seed: int
+) -> dict[str, list[Trial]]:
+    cells = {
+        name: bench.cell(number, setup.words, setup.sandbox)
+        for number, (name, setup) in enumerate(found.items())
+    }
+    trials: dict[str, list[Trial]] = {name: [] for name in found}
+    for block in range(bench.effort.blocks):
+        for name in shuffled(found, seed, block):
+            cell = cells[name]
+            listener.trial_started(cell, block, bench.effort.blocks)
+            trial = bench.measure(cell, block, found[name].runner, partial(listener.trial_event, cell))
+            listener.trial_ended(cell, trial)
+            trials[name].append(trial)
+    return trials
+
+
+def shuffled(names: Iterable[str], seed: int, block: int) -> list[str]:
+    """Return the names in the random order of a block: the same for the same seed."""
+    order = list(names)
+    Random(f"{seed}:calibrate:{block}").shuffle(order)  # noqa: S311 - an experiment's order, not a secret
+    return order
+
+
+def figures_of(trial: Trial) -> dict[str, float | None]:
+    """Return what is compared of one trial; null where it is missing or the trial does not count."""
+    found = trial_metrics(trial) if isinstance(trial.outcome, Ok) else {}
+    failed = found.get("error_ratio")
+    counts = isinstance(failed, float) and failed <= QUALIFIED_ERROR_RATIO
+    values = {metric: found.get(metric) for metric in METRICS}
+    return {
+        metric: value if counts and isinstance(value, float) and value > 0 else None
+        for metric, value in values.items()
+    }
+
+
+def changes(
+    figures: Mapping[str, Sequence[Mapping[str, float | None]]], words: Mapping[str, str]
+) -> tuple[Change, ...]:
+    """Return every contrast in every metric, from the figures of each setup by block.
+
+    *Definition*: the log ratio in each block in which both count; one family over all contrasts and metrics,
+    with Holm's levels.
+    """
+    wanted = {
+        (one, metric): _ratios(figures, one, metric) for one in contrasts(figures) for metric in METRICS
+    }
+    compared = compare_family(wanted)
+    return tuple(_change(one, metric, words, found) for (one, metric), found in compared.items())
+
+
+def _ratios(
+    figures: Mapping[str, Sequence[Mapping[str, float | None]]], contrast: Contrast, metric: str
+) -> list[float]:
+    pairs = zip(figures[contrast.having], figures[contrast.without], strict=True)
+    found = [(having[metric], without[metric]) for having, without in pairs]
+    return [log(having / without) for having, without in found if having is not None and without is not None]
+
+
+def _change(contrast: Contrast, metric: str, words: Mapping[str, str], found: Comparison) -> Change:
+    return Change(
+        name=contrast.name,
+        against=words[contrast.without],
+        metric=metric,
+        blocks=found.blocks,
+        effect=found.effect,
+        low=found.low,
+        high=found.high,
+        level=found.level,
+        method=found.method,
+        verdict=found.verdict.value,
+        blocks_needed=found.blocks_needed,
+    )
+
+
+def lost(trials: Mapping[str, Sequence[Trial]], words: Mapping[str, str]) -> tuple[str, ...]:
+    """Return in words which trials do not count, and how many were disturbed by something else."""
+    notes = [_why_lost(words[name], of) for name, of in trials.items()]
+    known = [trial.facts.get("environment_fault") for of in trials.values() for trial in of]
+    disturbed = [str(fault) for fault in known if fault]
+    if disturbed:
+        notes.append(f"{len(disturbed)} of {len(known)} trials were disturbed: {disturbed[0]}")
+    return tuple(note for note in notes if note)
+
+
+def _why_lost(setup: str, trials: Sequence[Trial]) -> str:
+    reasons = [_reason(trial) for trial in trials if None in figures_of(trial).values()]
+    return f"{len(reasons)} of {len(trials)} trials {setup} do not count: {reasons[0]}" if reasons else ""
+
+
+def _reason(trial: Trial) -> str:
+    match trial.outcome:
+        case Failed(stage, reason):
+            return f"failed at {stage}: {reason}"
+        case Invalid(reason):
+            return reason
+        case Ok():
+            return "requests failed, or too few were answered"

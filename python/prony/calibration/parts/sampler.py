@@ -1,0 +1,98 @@
+"""What it costs to look at a server's processes: the CPU time of one sample of fifty of them.
+
+The processes do nothing, so that only the looking is timed. Must not know the engine.
+"""
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from math import sqrt
+from statistics import fmean, stdev
+
+from prony.analysis.effects import student_t
+from prony.calibration.bench import Bench
+from prony.calibration.result import Figure, Part
+from prony.model import Placement, RoleRule
+from prony.monitor import ProcessMonitor
+from prony.study import StudyListener
+
+__all__ = ["PROCESSES", "SAMPLES_PER_S", "sample_costs", "time_sampler", "with_interval"]
+
+PROCESSES = 50
+SAMPLES_PER_S = 2
+"""How often a study looks."""
+_SHARE = f"looking at {PROCESSES} processes {SAMPLES_PER_S} times a second, of one core"
+# Between two samples, so that caches are not as warm as they never are in a study.
+_PAUSE_S = 0.1
+# The first sample reads what is read once for each process.
+_FIRST = 2
+# Each ends when its input does: with Prony, however that ends.
+_IDLE = """
+import os, sys
+for _ in range(int(sys.argv[1])):
+    if os.fork() == 0:
+        os.close(1)
+        break
+else:
+    os.write(1, b".")
+os.read(0, 1)
+"""
+
+
+def time_sampler(bench: Bench, listener: StudyListener, seed: int) -> Part:
+    """Return the CPU time of a sample, and the share of one core that a study's monitor takes with it."""
+    del seed
+    listener.notice(f"timing {bench.effort.samples} samples of {PROCESSES} processes")
+    costs_ns = sample_costs(PROCESSES, bench.effort.samples, bench.placement)
+    each = with_interval(f"one sample of {PROCESSES} processes", "duration", costs_ns)
+    shares = [cost_ns * SAMPLES_PER_S / 1e9 for cost_ns in costs_ns]
+    return Part(
+        "What looking at processes costs",
+        figures=(each, with_interval(_SHARE, "ratio", shares)),
+    )
+
+
+def sample_costs(processes: int, samples: int, placement: Placement) -> list[int]:
+    """Return the CPU time in ns that each of so many samples took its thread."""
+    with _idle(processes) as root_pid:
+        monitor = ProcessMonitor(root_pid, {root_pid: (RoleRule("server", "child"),)}, placement)
+        found = [_timed(monitor) for _ in range(_FIRST + samples)]
+        seen = len(monitor.samples()[-1].processes)
+    assert seen == processes, f"{seen} of {processes} processes were seen"
+    return found[_FIRST:]
+
+
+def _timed(monitor: ProcessMonitor) -> int:
+    time.sleep(_PAUSE_S)
+    began_ns = time.thread_time_ns()
+    monitor.sample()
+    return time.thread_time_ns() - began_ns
+
+
+@contextlib.contextmanager
+def _idle(processes: int) -> Iterator[int]:
+    """Within the block, so many processes that do nothing; yield the one that they descend from."""
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _IDLE, str(processes)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as root:
+        assert root.stdin and root.stdout, "they are pipes"
+        root.stdout.read(1)
+        yield root.pid
+
+
+def with_interval(name: str, unit: str, values: Sequence[float]) -> Figure:
+    """Return the mean of two or more values with its 95 % interval.
+
+    *Definition*: mean -+ t(0.975, n - 1) s / sqrt(n). *Source*: Student, 1908, The Probable Error of a Mean.
+
+    >>> with_interval("x", "ratio", [1.0, 3.0]).value
+    2.0
+    """
+    count, mean = len(values), fmean(values)
+    half = student_t(0.975, count - 1) * stdev(values) / sqrt(count)
+    return Figure(name, unit, mean, mean - half, mean + half, count)

@@ -1,0 +1,121 @@
+"""What a calibration found, as values, and as the JSON in which it is kept.
+
+Pure. Must not know how anything was measured.
+
+>>> Figure("a sample", "duration", 5.0, 4.0, 6.0, 40).half_width
+1.0
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from prony.model import Json
+
+__all__ = ["VERSION", "Calibration", "Change", "Figure", "Holding", "Part", "from_json", "to_json"]
+
+VERSION = 1
+"""Of the JSON. One of another version is measured again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What something costs: the change of a metric with it, against the same without it.
+
+    ``effect`` is relative, ``low`` and ``high`` its interval at 1 - ``level`` (null below two blocks);
+    ``verdict`` and ``blocks_needed`` as `prony.analysis.compare` gives them.
+    """
+
+    name: str
+    against: str
+    metric: str
+    blocks: int
+    effect: float | None
+    low: float | None
+    high: float | None
+    level: float
+    method: str
+    verdict: str
+    blocks_needed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One absolute figure with its 95 % interval. ``unit``: ``duration`` (ns) or ``ratio``."""
+
+    name: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    count: int
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval."""
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """How far a limit of a control group holds here, and what showed it."""
+
+    name: str
+    holding: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one part of the calibration found. ``missing``: what could not be had, with its reason."""
+
+    title: str
+    changes: tuple[Change, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    holdings: tuple[Holding, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """All that was found on one machine. ``key``: of `analysis.fingerprints.machine_key`; ``effort``: how
+    much was measured, in words.
+    """
+
+    key: str
+    machine: str
+    prony_version: str
+    made_unix_s: int
+    effort: str
+    parts: Mapping[str, Part]
+
+
+def to_json(calibration: Calibration) -> Json:
+    """Return the calibration as JSON."""
+    return {"version": VERSION, **asdict(calibration)}
+
+
+def from_json(data: Json) -> Calibration:
+    """Return the calibration that `to_json` gave.
+
+    *Errors*: ValueError for anything else: a file may be of another version, or anybody's.
+    """
+    try:
+        if data.get("version") != VERSION:
+            raise ValueError(f"version {data.get('version')}")
+        rest = {name: value for name, value in data.items() if name not in ("version", "parts")}
+        return Calibration(parts={name: _part(part) for name, part in data["parts"].items()}, **rest)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"not a calibration: {error!r}") from error
+
+
+def _part(data: dict[str, Any]) -> Part:
+    return Part(
+        title=data["title"],
+        changes=tuple(Change(**one) for one in data["changes"]),
+        figures=tuple(Figure(**one) for one in data["figures"]),
+        holdings=tuple(Holding(**one) for one in data["holdings"]),
+        missing=dict(data["missing"]),
+        notes=tuple(data["notes"]),
+    )

@@ -1,0 +1,79 @@
+"""Calibrates this machine: opens the bench, runs every part, and returns what was found.
+
+Must not know the command line or reports.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from prony.analysis.fingerprints import machine_key
+from prony.archive.database import prony_version
+from prony.calibration.bench import USUAL, Effort, open_bench
+from prony.calibration.parts import PARTS
+from prony.calibration.result import Calibration
+from prony.catalog.loader import load_catalog
+from prony.errors import HostError
+from prony.host import available_cpus, claim_machine, fingerprint
+from prony.model import SandboxChoice
+from prony.report.words import machine_words
+from prony.runas import RunAs
+from prony.sandbox.groups import Groups, open_groups
+from prony.sandbox.journal import open_run
+from prony.sandbox.placement import place
+from prony.sandbox.remains import clear_and_tell
+from prony.study import StudyListener
+
+__all__ = ["Order", "calibrate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be calibrated: for whom, how thoroughly, in which random order."""
+
+    user: RunAs
+    effort: Effort = USUAL
+    seed: int = 1
+    share_cpus: bool = False
+
+
+def calibrate(order: Order, listener: StudyListener) -> Calibration:
+    """Run every part and return what was found; nothing is kept.
+
+    *Errors*: HostError when another Prony measures here or there are too few CPUs; SubjectError when the
+    reference server cannot be had. KeyboardInterrupt passes through when everything is stopped.
+    """
+    with claim_machine():
+        clear_and_tell(order.user, listener.notice)
+        with _groups() as (groups, no_groups):
+            return _calibrate(order, listener, groups, no_groups)
+
+
+def _calibrate(order: Order, listener: StudyListener, groups: Groups | None, no_groups: str) -> Calibration:
+    placement = place(available_cpus(), order.share_cpus)
+    facts = fingerprint()
+    with open_run(order.user) as run:
+        bench = open_bench(load_catalog(), order.user, run, placement, order.effort, listener.environment)
+        bench = replace(bench, groups=groups, no_groups=no_groups)
+        parts = {name: measure(bench, listener, order.seed) for name, measure in PARTS.items()}
+    return Calibration(
+        key=machine_key(facts),
+        machine=machine_words(facts),
+        prony_version=prony_version(),
+        made_unix_s=int(time.time()),
+        effort=order.effort.in_words(),
+        parts=parts,
+    )
+
+
+@contextlib.contextmanager
+def _groups() -> Iterator[tuple[Groups | None, str]]:
+    """Within the block, control groups, or why there are none."""
+    with contextlib.ExitStack() as stack:
+        try:
+            found = stack.enter_context(open_groups(SandboxChoice(kind="cgroup")))
+        except HostError as error:
+            yield None, error.message
+        else:
+            yield found, ""

@@ -1,0 +1,48 @@
+"""The calibration of each machine, in the cache: ``calibration/KEY/calibration.json``.
+
+KEY stands for what must agree between two machines before their figures are compared: after an update of the
+kernel, or with another CPU set, there is none. Must not know what was measured.
+
+>>> file_of(Path("/cache"), "abc")
+PosixPath('/cache/calibration/abc/calibration.json')
+"""
+
+import json
+from pathlib import Path
+
+from prony.calibration.result import Calibration, from_json, to_json
+from prony.errors import HostError
+
+__all__ = ["file_of", "keep", "kept"]
+
+
+def file_of(cache: Path, key: str) -> Path:
+    """Return where the calibration of a machine is kept."""
+    return cache / "calibration" / key / "calibration.json"
+
+
+def keep(calibration: Calibration, cache: Path) -> Path:
+    """Write the calibration, whole or not at all, in place of an older one, and return where.
+
+    *Errors*: HostError when the cache cannot be written.
+    """
+    path = file_of(cache, calibration.key)
+    draft = path.with_name(f".{path.name}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(json.dumps(to_json(calibration), indent=1), encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise HostError(
+            f"cannot keep the calibration in `{path.parent}`: {error.strerror}",
+            hint="choose another place with the environment variable PRONY_CACHE",
+        ) from error
+    return path
+
+
+def kept(cache: Path, key: str) -> Calibration | None:
+    """Return the calibration of a machine; null when there is none, or none of this version."""
+    try:
+        return from_json(json.loads(file_of(cache, key).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None

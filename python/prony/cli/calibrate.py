@@ -1,0 +1,77 @@
+"""``prony calibrate``: what Prony itself costs on this machine, and which limits hold here."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prony.cli.options import MAX_SEED
+from prony.errors import ExitCode
+
+if TYPE_CHECKING:
+    from prony.calibration import Calibration, Effort
+    from prony.calibration.run import Order
+
+__all__ = ["EPILOG", "calibrate"]
+
+EPILOG = """\
+Examples:
+
+  prony calibrate            what monitors and sandbox cost here (two minutes); then shown by `prony host`
+
+  prony calibrate --quick    fewer and shorter windows, wider intervals
+
+  prony calibrate --json     the same as data
+"""
+
+# Start, contract and stop of the server; only for the estimate before the first trial is over.
+TRIAL_OVERHEAD_S = 1.0
+
+
+def calibrate(
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter windows: about 30 s.")] = False,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1,
+    run_as: Annotated[
+        str | None, typer.Option(help="The user that servers run as, when Prony is root.")
+    ] = None,
+    share_cpus: Annotated[
+        bool, typer.Option("--share-cpus", help="Let server and generator run on the same CPUs.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Measure what Prony's monitors and sandbox cost on this machine, and try which limits hold.
+
+    The result is kept in the cache until the machine changes, and shown by `prony host`.
+    """
+    from prony.calibration import QUICK, USUAL, Order, keep, to_json
+    from prony.report.calibration import calibration_document
+    from prony.report.terminal import TerminalReporter
+    from prony.runas import resolve_user
+
+    user = resolve_user(run_as)
+    effort = QUICK if quick else USUAL
+    found = _measured(Order(user, effort, seed, share_cpus), effort)
+    if not isinstance(found, int):
+        path = keep(found, user.cache)
+        if as_json:
+            typer.echo(json.dumps(to_json(found), indent=2))
+        else:
+            TerminalReporter().write(calibration_document(found))
+            typer.echo(f"\nkept in {path}; `prony host` shows it", err=True)
+        return ExitCode.DONE
+    typer.echo("interrupted: nothing is kept", err=True)
+    return found
+
+
+def _measured(order: "Order", effort: "Effort") -> "Calibration | int":
+    """Return what was found, or the exit status of an interruption."""
+    from prony.calibration import calibrate as run
+    from prony.cli.interrupt import Terminated, terminate_as_interrupt
+    from prony.cli.progress import StudyProgress
+
+    each_s = (effort.window_ns + effort.warmup_ns) / 1e9 + TRIAL_OVERHEAD_S
+    with terminate_as_interrupt(), StudyProgress(4 * effort.blocks, each_s) as progress:
+        try:
+            return run(order, progress)
+        except KeyboardInterrupt as interrupt:
+            return ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED

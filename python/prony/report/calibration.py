@@ -1,0 +1,150 @@
+"""The report of `prony calibrate`: what each of Prony's parts costs here, and which limits hold."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from prony.calibration import Calibration, Change, Figure, Part
+from prony.report.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Notes,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from prony.report.words import signed_percent
+from prony.units import format_duration, format_percent
+
+__all__ = ["calibration_document", "change_words", "summary"]
+
+_MISSING = "—"
+_SHORT = {"ok_per_s": "replies/s", "service_ok_p99": "p99"}
+# More than this nobody measures, and the number is itself a guess from a few blocks.
+_MOST_BLOCKS = 100
+
+
+def calibration_document(calibration: Calibration) -> Document:
+    """Return the report: a section for each part, in the order in which they were measured."""
+    head = Section(
+        "",
+        (
+            Paragraph(calibration.machine, Tone.QUIET),
+            Paragraph(
+                f"{_day(calibration)}, {calibration.effort}, Prony {calibration.prony_version}", Tone.QUIET
+            ),
+        ),
+    )
+    return Document("Calibration", (head, *(_section(part) for part in calibration.parts.values())))
+
+
+def summary(calibration: Calibration) -> tuple[Block, ...]:
+    """Return the calibration in a few lines, for the report of the machine."""
+    lines = [
+        f"{change.name}: {change_words(change)}"
+        for part in calibration.parts.values()
+        for change in part.changes
+        if change.metric == "ok_per_s"
+    ]
+    lines += [
+        f"{figure.name}: {_value(figure, figure.value)}"
+        for part in calibration.parts.values()
+        for figure in part.figures
+        if figure.unit == "ratio"
+    ]
+    said = Notes(tuple(("", line) for line in lines))
+    return (Paragraph(f"Of {_day(calibration)}, {calibration.effort}:", Tone.QUIET), said)
+
+
+def change_words(change: Change) -> str:
+    """Return a change with its interval and verdict: ``replies/s -0.4 % [-1.1 %, +0.3 %], not shown``."""
+    short = _SHORT.get(change.metric, change.metric)
+    if change.effect is None:
+        return f"{short} not measured"
+    return f"{short} {signed_percent(change.effect)} {_interval(change)}, {change.verdict}"
+
+
+def _day(calibration: Calibration) -> str:
+    return datetime.fromtimestamp(calibration.made_unix_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _section(part: Part) -> Section:
+    return Section(part.title, tuple(_blocks(part)))
+
+
+def _blocks(part: Part) -> Iterator[Block]:
+    if part.changes:
+        yield _changes(part.changes)
+        yield Notes((("", _terms(part.changes)),))
+    if part.figures:
+        yield _figures(part.figures)
+    remarks = [
+        *(f"{one.name}: {one.holding}: {one.reason}" for one in part.holdings),
+        *(f"{name}: not measured: {reason}" for name, reason in part.missing.items()),
+        *part.notes,
+    ]
+    if remarks:
+        yield Notes(tuple(("", remark) for remark in remarks))
+
+
+def _changes(changes: Iterable[Change]) -> Table:
+    columns = (
+        Column("what", text=True),
+        Column("of", text=True),
+        Column("changed by"),
+        Column("interval"),
+        Column("verdict", text=True),
+    )
+    return Table(columns, tuple(_change_row(change) for change in changes))
+
+
+def _change_row(change: Change) -> tuple[Cell, ...]:
+    return (
+        Cell(change.name),
+        Cell(_SHORT.get(change.metric, change.metric)),
+        Cell(_MISSING if change.effect is None else signed_percent(change.effect)),
+        Cell(_interval(change)),
+        Cell(_verdict_words(change)),
+    )
+
+
+def _terms(changes: Sequence[Change]) -> str:
+    """Return what the intervals of a table mean."""
+    blocks = sorted({change.blocks for change in changes})
+    said = str(blocks[0]) if len(blocks) == 1 else f"{blocks[0]} to {blocks[-1]}"
+    return (
+        f"Each against the same server without it, in pairs from {said} blocks; the intervals are those of "
+        f"{len(changes)} comparisons at 5 % together (Holm)."
+    )
+
+
+def _verdict_words(change: Change) -> str:
+    needs = change.blocks_needed
+    needed = f" ({needs} blocks needed)" if needs is not None and needs <= _MOST_BLOCKS else ""
+    return f"{change.verdict}{needed}"
+
+
+def _interval(change: Change) -> str:
+    if change.low is None or change.high is None:
+        return _MISSING
+    return f"[{signed_percent(change.low)}, {signed_percent(change.high)}]"
+
+
+def _figures(figures: Iterable[Figure]) -> Table:
+    columns = (Column("what", text=True), Column("mean"), Column("95 % interval"), Column("samples"))
+    rows = [
+        (
+            Cell(figure.name),
+            Cell(_value(figure, figure.value)),
+            Cell(f"[{_value(figure, figure.low)}, {_value(figure, figure.high)}]"),
+            Cell(str(figure.count)),
+        )
+        for figure in figures
+    ]
+    return Table(columns, tuple(rows))
+
+
+def _value(figure: Figure, value: float) -> str:
+    return format_duration(value) if figure.unit == "duration" else format_percent(value)
