@@ -52,13 +52,13 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class TrialGroups:
-    """The groups of one trial, by the names of its processes."""
+    """The groups of one trial, by the names of its processes; none without control groups."""
 
     groups: dict[str, Group]
 
     def join_paths(self, name: str) -> tuple[str, ...]:
         """Return the files by which the process of this name enters its group."""
-        return self.groups[name].join_paths
+        return self.groups[name].join_paths if self.groups else ()
 
     def counters(self) -> Mapping[str, Counters]:
         """Return what the kernel has counted for each."""

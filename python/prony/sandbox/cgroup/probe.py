@@ -11,15 +11,26 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from prony.errors import HostError
-from prony.sandbox.cgroup.base import LIMITS, CgroupTree, Counters, Group, LimitName, Limits, LimitState
+from prony.sandbox.cgroup.base import LIMITS, CgroupTree, Counters, LimitName, Limits, LimitState
 
-__all__ = ["probe_limits", "states_without"]
+__all__ = [
+    "Done",
+    "RefusedError",
+    "Run",
+    "not_held",
+    "probe_limit",
+    "probe_limits",
+    "run_python",
+    "states_without",
+]
 
-_TIMEOUT_S = 5.0
+# Starting a container takes its time.
+_TIMEOUT_S = 20.0
 _MEMORY_BYTES = 32 * 1024**2
 _HOG_BYTES = 3 * _MEMORY_BYTES
 _QUOTA = 0.2
@@ -76,39 +87,54 @@ print(json.dumps([own, sorted(os.sched_getaffinity(0))]))
 )
 
 
+Run = Callable[[Limits, "list[str]"], "Done"]
+
+
 def probe_limits(tree: CgroupTree, limits: Iterable[LimitName] = LIMITS) -> Mapping[LimitName, LimitState]:
     """Return for each of these limits whether it holds here, and what showed it, or why it does not."""
-    return {limit: _probe(tree, limit) for limit in limits}
+    return {
+        limit: not_held(limit, tree.missing[limit])
+        if limit in tree.missing
+        else probe_limit(limit, partial(_run_in_group, tree, f"probe-{limit}"))
+        for limit in limits
+    }
+
+
+def probe_limit(limit: LimitName, run: Run) -> LimitState:
+    """Return whether a limit holds for what ``run`` starts: it is given limits and a command of Python's.
+
+    ``run`` raises RefusedError for a limit that cannot be set.
+    """
+    attempt = _ATTEMPTS[limit]
+    try:
+        held, seen = attempt.judge(run(attempt.limits(), ["-c", attempt.script, attempt.argument()]))
+    except RefusedError as error:
+        return not_held(limit, str(error))
+    except (HostError, OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return not_held(limit, f"the probe failed: {error}")
+    return LimitState("enforced", seen) if held else not_held(limit, seen)
 
 
 def states_without(reason: str) -> Mapping[LimitName, LimitState]:
     """Return how far limits hold where there are no groups."""
-    return {limit: _not_held(limit, reason) for limit in LIMITS}
+    return {limit: not_held(limit, reason) for limit in LIMITS}
 
 
-def _not_held(limit: LimitName, reason: str) -> LimitState:
-    # CPUs are also set by affinity, which a server can undo but seldom does.
+def not_held(limit: LimitName, reason: str) -> LimitState:
+    """Return that a limit does not hold: CPUs are also set by affinity, which a server could undo."""
     return LimitState("by affinity only" if limit == "cpus" else "absent", reason)
 
 
-def _probe(tree: CgroupTree, limit: LimitName) -> LimitState:
-    if limit in tree.missing:
-        return _not_held(limit, tree.missing[limit])
-    attempt = _ATTEMPTS[limit]
-    try:
-        with tree.create(f"probe-{limit}") as group:
-            refused = group.set_limits(attempt.limits())
-            if refused:
-                return _not_held(limit, refused[limit])
-            held, seen = attempt.judge(_run(group, attempt), group.counters())
-    except (HostError, OSError, ValueError, subprocess.TimeoutExpired) as error:
-        return _not_held(limit, f"the probe failed: {error}")
-    return LimitState("enforced", seen) if held else _not_held(limit, seen)
+class RefusedError(Exception):
+    """A limit cannot be set here; the text is the reason."""
 
 
-class _Done(NamedTuple):
+class Done(NamedTuple):
+    """What became of an attempt: status (negative: the signal), output, and what the kernel has counted."""
+
     status: int
     said: str
+    counters: Counters | None = None
 
 
 class _Attempt(NamedTuple):
@@ -117,41 +143,58 @@ class _Attempt(NamedTuple):
     limits: Callable[[], Limits]
     script: str
     argument: Callable[[], str]
-    judge: Callable[[_Done, Counters], tuple[bool, str]]
+    judge: Callable[[Done], tuple[bool, str]]
 
 
-def _run(group: Group, attempt: _Attempt) -> _Done:
-    command = [sys.executable, "-I", "-S", "-c", attempt.script, attempt.argument(), *group.join_paths]
+def run_python(command: Sequence[str], paths: Sequence[str] = ()) -> Done:
+    """Return what became of a command that ends with a script of Python's, and of the groups it entered.
+
+    *Errors*: ValueError with its last line when it failed.
+    """
     done = subprocess.run(
-        command, capture_output=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL
+        [*command, *paths], capture_output=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL
     )
-    if done.returncode > 0:
+    # An engine of containers says 128 more than the signal.
+    status = 128 - done.returncode if done.returncode > 128 else done.returncode
+    if status > 0:
         words = done.stderr.decode(errors="replace").strip().splitlines()
-        raise ValueError(words[-1] if words else f"status {done.returncode}")
-    return _Done(done.returncode, done.stdout.decode())
+        raise ValueError(words[-1] if words else f"status {status}")
+    return Done(status, done.stdout.decode())
 
 
-def _judge_memory(done: _Done, counters: Counters) -> tuple[bool, str]:
+def _run_in_group(tree: CgroupTree, name: str, limits: Limits, script: list[str]) -> Done:
+    with tree.create(name) as group:
+        refused = group.set_limits(limits)
+        if refused:
+            raise RefusedError(next(iter(refused.values())))
+        done = run_python([sys.executable, "-I", "-S", *script], group.join_paths)
+        return done._replace(counters=group.counters())
+
+
+def _judge_memory(done: Done) -> tuple[bool, str]:
     asked = f"a process that took {_HOG_BYTES >> 20} MB in a group of {_MEMORY_BYTES >> 20} MB"
     if done.status != -signal.SIGKILL:
         return False, f"{asked} lived"
-    return True, f"{asked} was killed" + ("" if counters.oom_kills else ", which the kernel does not count")
+    return True, f"{asked} was killed" + (
+        "" if done.counters is None or done.counters.oom_kills else ", which the kernel does not count"
+    )
 
 
-def _judge_quota(done: _Done, counters: Counters) -> tuple[bool, str]:
+def _judge_quota(done: Done) -> tuple[bool, str]:
     share = float(done.said) / _SPIN_S
     seen = f"a process that wanted a whole CPU got {share:.0%} of it at a quota of {_QUOTA:.0%}"
     # The kernel's count decides where there is one: on a busy machine others may have taken the rest.
-    held = bool(counters.throttled_periods) if counters.throttled_periods is not None else share < 0.5
+    throttled = done.counters.throttled_periods if done.counters else None
+    held = bool(throttled) if throttled is not None else share < 0.5
     return held and share < 0.7, seen
 
 
-def _judge_pids(done: _Done, _: Counters) -> tuple[bool, str]:
+def _judge_pids(done: Done) -> tuple[bool, str]:
     made = int(done.said)
     return made < _FORKS, f"a process in a group of {_PIDS} could start {made} of {_FORKS} others"
 
 
-def _judge_cpus(done: _Done, _: Counters) -> tuple[bool, str]:
+def _judge_cpus(done: Done) -> tuple[bool, str]:
     first, then = json.loads(done.said)
     wanted = [_one_cpu()]
     if len(os.sched_getaffinity(0)) == 1:

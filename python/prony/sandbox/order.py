@@ -1,0 +1,107 @@
+"""What a supervisor is told to start, and what it says then, for any kind of sandbox.
+
+Must not know what keeps subjects apart.
+
+>>> not_started({"step": "set limits", "reason": "no"}, "nobody").message
+'the server could not be started: cannot set limits: no'
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from prony.errors import SubjectError
+from prony.model import Json, Launch, Placement
+from prony.runas import RunAs, own_folder
+from prony.sandbox.base import EngineSeat
+from prony.sandbox.files import write_files
+from prony.sandbox.identity import Identity, identify
+from prony.sandbox.spawn import BASE_ENVIRONMENT
+
+__all__ = ["identities", "make_order", "make_seat", "not_started", "write_folders"]
+
+# Where it is allowed: what else must run on the generator's CPUs, Prony's own work included, waits for it.
+_GENERATOR_NICE = -10
+FolderOf = Callable[[str], Path]
+
+
+def write_folders(launch: Launch, folder_of: FolderOf, user: RunAs) -> None:
+    """Make the folders of a subject's processes, with their files.
+
+    *Errors*: HostError, SubjectError.
+    """
+    # The server's folder holds the others: it is given away last, and root makes nothing in it then.
+    for process in sorted(launch.processes, key=lambda one: one.name == launch.name):
+        write_files(own_folder(folder_of(process.name), user), process.files, user)
+
+
+def make_order(
+    launch: Launch,
+    placement: Placement,
+    user: RunAs,
+    folder_of: FolderOf,
+    join_paths: Callable[[str], Sequence[str]],
+) -> Json:
+    """Return the order for a subject in the namespaces that the supervisor is in.
+
+    ``join_paths`` returns the files by which the process of a name enters its control group.
+    """
+    return {
+        "processes": [
+            _process(one, user, folder_of(one.name), join_paths(one.name)) for one in launch.processes
+        ],
+        "uid": user.uid if user.drop else None,
+        "gid": user.gid if user.drop else None,
+        "groups": list(user.groups()) if user.drop else None,
+        "cpus": list(placement.server_cpus),
+        "own_cpus": list(placement.generator_cpus),
+        "network_namespace": False,
+        "pid_namespace": False,
+        "census": None,
+    }
+
+
+def _process(launch: Launch, user: RunAs, folder: Path, join_paths: Sequence[str]) -> Json:
+    own = {"HOME": str(folder), "USER": user.name}
+    return {
+        "name": launch.name,
+        "command": list(launch.command),
+        "environment": {**BASE_ENVIRONMENT, **own, **launch.environment},
+        "folder": launch.folder or str(folder),
+        "join_paths": list(join_paths),
+    }
+
+
+def not_started(failed: Json, user: str) -> SubjectError:
+    """Return the error for a subject of which the supervisor said why it could not be started."""
+    step, reason = failed["step"], failed["reason"]
+    out_of_reach = f"give `{user}` a place it can reach with the environment variable PRONY_CACHE"
+    return SubjectError(
+        f"the server could not be started: cannot {step}: {reason}",
+        hint=out_of_reach if step.startswith("enter the folder") else None,
+        stage="start",
+    )
+
+
+def make_seat(pid: int, placement: Placement, user: RunAs, *, isolated: bool) -> EngineSeat:
+    """Return the generator's seat; ``isolated``: in the network of the process ``pid``."""
+    return EngineSeat(
+        cpus=placement.generator_cpus,
+        network_namespace=f"/proc/{pid}/ns/net" if isolated else None,
+        uid=user.uid if user.drop else None,
+        gid=user.gid if user.drop else None,
+        groups=user.groups() if user.drop else None,
+        nice=_GENERATOR_NICE if os.geteuid() == 0 else 0,
+    )
+
+
+def identities(started: Json) -> dict[str, Identity]:
+    """Return who the processes of a started subject are, by role, the supervisor's own included."""
+    found = {}
+    roles = {"supervisor": started["network_pid"], **started["pids"], "tree": started["tree_pid"]}
+    for role, pid in roles.items():
+        # It may have ended already: then there is nothing to record.
+        with contextlib.suppress(ProcessLookupError):
+            found[role] = identify(int(pid))
+    return found

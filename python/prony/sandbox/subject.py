@@ -1,0 +1,107 @@
+"""A subject that runs below a supervisor, wherever that is: watched, asked for its log, and ended.
+
+Must not know how it was started.
+
+>>> exit_words(1), exit_words(-9)
+('exited with status 1', 'was killed by SIGKILL')
+"""
+
+import contextlib
+import signal
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from prony.model import Address, Contract, Json, Launch, LogTail, Placement, Request
+from prony.sandbox import journal
+from prony.sandbox.affinity import strays
+from prony.sandbox.base import EngineSeat, StopReport
+from prony.sandbox.cgroup.base import Counters
+from prony.sandbox.contract import verify
+from prony.sandbox.groups import TrialGroups
+from prony.sandbox.pipe import Supervisor
+from prony.sandbox.readiness import wait_until_ready
+
+__all__ = ["SupervisedSubject", "exit_words"]
+
+
+class SupervisedSubject:
+    """See ``RunningSubject``. ``started``: what its supervisor said, with the numbers that count here."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts that a running subject is made of
+        self,
+        launch: Launch,
+        seat: EngineSeat,
+        supervisor: Supervisor,
+        started: Json,
+        folder: Path,
+        groups: TrialGroups,
+    ) -> None:
+        self._launch = launch
+        self._supervisor = supervisor
+        self._folder = folder
+        self._groups = groups
+        self._report: StopReport | None = None
+        self.address: Address = launch.entrance
+        self.seat = seat
+        self.pids = {str(name): int(pid) for name, pid in started["pids"].items()}
+        self.tree_pid = int(started["tree_pid"])
+        self.network_pid = int(started["network_pid"])
+
+    def wait_until_ready(self, request: Request | None = None) -> int:
+        """Wait until it accepts a connection and answers ``request``; return how many ns that took."""
+        return wait_until_ready(self, self._launch.processes, request)
+
+    def verify(self, contract: Contract) -> str | None:
+        """Return null when every check of the contract holds, else why the first one that does not fails."""
+        return verify(contract, self.address, self.seat.network_namespace)
+
+    def strays(self, placement: Placement) -> tuple[int, ...]:
+        """Return its processes that may run on other CPUs than the server's: servers can set their own."""
+        return strays(self.tree_pid, placement.server_cpus)
+
+    def exit_reason(self) -> str | None:
+        """Return which of its processes ended first, and how; null while all run."""
+        event = self._supervisor.seen("exited", "ended")
+        if event is not None and "status" in event:
+            return f"the {event['name']} {exit_words(int(event['status']))}"
+        gone = event is not None or self._supervisor.is_gone()
+        return "the server ended with its supervisor" if gone else None
+
+    def counters(self) -> Mapping[str, Counters]:
+        """Return what the kernel has counted for each of its processes' control groups; without, nothing."""
+        return self._groups.counters()
+
+    def log(self) -> LogTail:
+        """Return what it wrote to its output so far."""
+        event = self._supervisor.ask_for_log()
+        return LogTail(str(event["text"]), bool(event["truncated"])) if event else LogTail("")
+
+    def stop(self) -> StopReport:
+        """End it by its own rule, then kill what is left."""
+        if self._report is None:
+            report = self._supervisor.stop([process.stop for process in self._launch.processes])
+            self._report = replace(report, leftovers=report.leftovers + self._groups.remove())
+            journal.forget(self._folder)
+        return self._report
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+
+def exit_words(status: int) -> str:
+    """Return a status in words; negative: the signal."""
+    if status >= 0:
+        return f"exited with status {status}"
+    with contextlib.suppress(ValueError):
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"was killed by signal {-status}"
