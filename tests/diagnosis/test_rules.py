@@ -104,18 +104,3 @@ def test_a_quota_that_held_the_server_back_is_found(waited, rules):
 
 def test_rules_have_one_file_each():
     assert len({rule.__module__ for rule in RULES.values()}) == len(RULES)
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_a_rule_is_listed_under_the_name_that_its_findings_bear(name):
-    trial = replace(
-        build.trial(CELL, 0, 0, [1] * 9, limited="worker CPU 95 %"),
-        counters={
-            "cgroup.server.oom_kills": 1,
-            "cgroup.server.periods": 100,
-            "cgroup.server.throttled_periods": 40,
-            "ListenOverflows": 1,
-        },
-    )
-    trial = replace(trial, recording=answered(without_reply=9, most=200, limited=trial.recording))
-    assert [found.rule for found in RULES[name](Evidence(CELL, trial))] == [name]

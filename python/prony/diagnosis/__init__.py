@@ -6,11 +6,21 @@ Rules are listed here, and nowhere else. Must not know reports.
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from prony.diagnosis.clipped_backlog import clipped_backlog
+from prony.diagnosis.dropped_connects import dropped_connects
 from prony.diagnosis.evidence import Confidence, Evidence, Finding, Rule
 from prony.diagnosis.generator_limited import generator_limited
+from prony.diagnosis.growing_pool import growing_pool
+from prony.diagnosis.heat import heat
 from prony.diagnosis.killed import killed
 from prony.diagnosis.listen_queue import listen_queue
+from prony.diagnosis.memory_pressure import memory_pressure
+from prony.diagnosis.network_limit import network_limit
+from prony.diagnosis.one_core import one_core
+from prony.diagnosis.other_programs import other_programs
+from prony.diagnosis.restarted import restarted
 from prony.diagnosis.starvation import starved
+from prony.diagnosis.stolen_time import stolen_time
 from prony.diagnosis.throttled import throttled
 
 __all__ = ["RULES", "Confidence", "Evidence", "Finding", "Rule", "diagnose"]
@@ -19,12 +29,24 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     {
         "D23": generator_limited,
         "D19": killed,
+        "D22": restarted,
         "D14": throttled,
         "D01": listen_queue,
+        "D03": clipped_backlog,
+        "D02": dropped_connects,
         "D10": starved,
+        "D25": network_limit,
+        "D26": stolen_time,
+        "D27": heat,
+        "D28": other_programs,
+        "D20": memory_pressure,
+        "D37": growing_pool,
+        "D13": one_core,
     }
 )
-"""In the order in which their findings are told: the bench's own fault first, then death, limits, queues."""
+"""In the order in which their findings are told: the bench's own fault first, then death, limits, queues, the
+machine, and last what the server did not use.
+"""
 
 
 def diagnose(evidence: Evidence) -> list[Finding]:

@@ -1,0 +1,26 @@
+"""D03: the kernel gave a smaller listen queue than the server asked for, and it was full.
+
+*Source*: listen(2): the backlog is cut to net.core.somaxconn without a word.
+"""
+
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.listen_queue import full_queues
+
+__all__ = ["clipped_backlog"]
+
+
+def clipped_backlog(evidence: Evidence) -> list[Finding]:
+    """Return a finding when the server's full listen queue was shorter than its setting."""
+    asked = evidence.subject.facts.get("backlog") if evidence.subject else None
+    given = next((queue.limit for queue in full_queues(evidence) if queue.process == "server"), None)
+    if not isinstance(asked, int) or given is None or given >= asked:
+        return []
+    return [
+        Finding(
+            rule="D03",
+            confidence=Confidence.CERTAIN,
+            sentence=f"it asked for a listen queue of {asked}, and the kernel gave {given}",
+            numbers={"asked": asked, "given": given},
+            advice=f"raise net.core.somaxconn: `sysctl -w net.core.somaxconn={asked}`",
+        )
+    ]

@@ -1,0 +1,31 @@
+"""D37: the server was still starting workers while it was measured.
+
+*Source*: the sampler; servers that start processes by demand, such as Apache's prefork and flup's.
+"""
+
+from prony.analysis.resources import window_samples
+from prony.analysis.turnover import turnover
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+
+__all__ = ["growing_pool"]
+
+_SERVING = ("server", "worker", "frontend-worker")
+
+
+def growing_pool(evidence: Evidence) -> list[Finding]:
+    """Return a finding for each role that had more processes at the window's end than it began with."""
+    found = turnover(window_samples(evidence.trial.samples))
+    grown = {role: one.started - one.ended for role, one in found.items() if role in _SERVING}
+    return [
+        Finding(
+            rule="D37",
+            confidence=Confidence.CERTAIN,
+            sentence=f"{more} more processes of the role {role} ran at the end of the window than at its "
+            "beginning: the pool was still growing",
+            numbers={"more": more},
+            advice="warm up for longer, or start as many at once as it may have",
+            shared="its pool of processes was still growing within the window",
+        )
+        for role, more in grown.items()
+        if more > 0
+    ]

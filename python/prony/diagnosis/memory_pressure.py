@@ -1,0 +1,34 @@
+"""D20: the server waited for memory.
+
+*Source*: kernel, Documentation/accounting/psi.rst, `some` of memory: of the server's group where the kernel
+tells it, else of the machine.
+"""
+
+from prony.analysis.resources import window_samples
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+
+__all__ = ["memory_pressure"]
+
+_MOST = 0.05
+
+
+def memory_pressure(evidence: Evidence) -> list[Finding]:
+    """Return a finding when tasks waited for memory in over 5 % of the window."""
+    window, counters = window_samples(evidence.trial.samples), evidence.trial.counters
+    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns if window else 0
+    own = counters.get("cgroup.server.memory_stalled_ns")
+    stalled_ns = counters.get("pressure.memory_some_ns", 0) if own is None else own
+    if length_ns <= 0 or stalled_ns / length_ns <= _MOST:
+        return []
+    share = stalled_ns / length_ns
+    who = "programs on this machine" if own is None else "it"
+    return [
+        Finding(
+            rule="D20",
+            confidence=Confidence.POSSIBLE if own is None else Confidence.CERTAIN,
+            sentence=f"{who} waited for memory in {share:.0%} of the time",
+            numbers={"share": share},
+            advice="raise the memory limit, or run fewer workers",
+            shared=f"{who} waited for memory",
+        )
+    ]

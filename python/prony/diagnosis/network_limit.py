@@ -1,0 +1,35 @@
+"""D25: the kernel's own network work, and not the server, was the limit.
+
+*Source*: proc_stat(5), softirq; kernel, net/core/net-procfs.c: packets dropped as the queue of a CPU was full
+(net.core.netdev_max_backlog).
+"""
+
+from prony.analysis.resources import window_samples
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+
+__all__ = ["network_limit"]
+
+_MOST = 0.5
+
+
+def network_limit(evidence: Evidence) -> list[Finding]:
+    """Return a finding when a CPU did interrupts for over half of the window, or packets were dropped."""
+    window, counters = window_samples(evidence.trial.samples), evidence.trial.counters
+    dropped = counters.get("softnet.dropped", 0)
+    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns if window else 0
+    share = counters.get("cpus.softirq_most_ns", 0) / length_ns if length_ns > 0 else 0.0
+    if share <= _MOST and dropped <= 0:
+        return []
+    packets = f"it dropped {dropped} packets"
+    what = packets if dropped > 0 else f"one CPU did nothing else for {share:.0%} of the time"
+    meaning = "the kernel's own work on packets may have been the limit"
+    return [
+        Finding(
+            rule="D25",
+            confidence=Confidence.LIKELY,
+            sentence=f"{meaning}: {what}",
+            numbers={"softirq_share": share, "dropped": dropped},
+            advice="raise net.core.netdev_max_backlog" if dropped > 0 else None,
+            shared=meaning,
+        )
+    ]

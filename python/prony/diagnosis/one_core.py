@@ -1,0 +1,44 @@
+"""D13: one process kept to one core while others were free: it has one thread, or its threads take turns.
+
+*Source*: proc(5), CPU time by thread; CPython's global interpreter lock lets one thread run Python at a time.
+"""
+
+from prony.analysis.missing import Missing
+from prony.analysis.resources import cpu_share, window_samples
+from prony.analysis.threads import ProcessThreads, busiest_process
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.model import Ok
+
+__all__ = ["one_core"]
+
+# As much as one core gives, with the 10 ms by which the kernel counts; more needs two threads at a time.
+_LEAST_CORES, _MOST_CORES = 0.93, 1.07
+_SINGLE_THREAD = 0.90
+# Cores of the server's that were left over.
+_LEAST_IDLE = 0.5
+
+
+def one_core(evidence: Evidence) -> list[Finding]:
+    """Return a finding when the busiest process used one core's worth, and half a core or more was left."""
+    placement, busiest = evidence.trial.placement, busiest_process(evidence.trial)
+    used = cpu_share(window_samples(evidence.trial.samples))
+    if placement is None or busiest is None or isinstance(used, Missing):
+        return []
+    cpus = len(placement.server_cpus)
+    full = _LEAST_CORES <= busiest.cores <= _MOST_CORES
+    if not full or used > cpus - _LEAST_IDLE or not isinstance(evidence.trial.outcome, Ok):
+        return []
+    return [_finding(busiest, cpus)]
+
+
+def _finding(busiest: ProcessThreads, cpus: int) -> Finding:
+    single = busiest.threads[0] >= _SINGLE_THREAD
+    why = "in one thread" if single else f"in {len(busiest.threads)} threads that took turns"
+    sentence = f"one process used one core {why}, and others of its {cpus} CPUs were free"
+    return Finding(
+        rule="D13",
+        confidence=Confidence.LIKELY,
+        sentence=sentence,
+        numbers={"cores": busiest.cores, "busiest_thread": busiest.threads[0], "cpus": cpus},
+        advice="add processes, not threads",
+    )

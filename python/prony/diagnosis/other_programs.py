@@ -1,0 +1,31 @@
+"""D28: other programs ran on the trial's CPUs.
+
+*Source*: proc_stat(5) and proc_pid_stat(5): the CPUs' busy time that is neither the subject's nor Prony's.
+"""
+
+from prony.analysis.environment_faults import other_load
+from prony.analysis.missing import Missing
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+
+__all__ = ["other_programs"]
+
+# The kernel's two books differ by up to 3 % of the CPUs' time where nothing else runs.
+_MOST = 0.05
+
+
+def other_programs(evidence: Evidence) -> list[Finding]:
+    """Return a finding when others used over 5 % of the time of server's and generator's CPUs."""
+    share = other_load(evidence.trial.counters)
+    if isinstance(share, Missing) or share <= _MOST:
+        return []
+    meaning = "other programs ran on the CPUs of server and generator"
+    return [
+        Finding(
+            rule="D28",
+            confidence=Confidence.LIKELY,
+            sentence=f"{meaning}, for {share:.0%} of their time",
+            numbers={"share": share},
+            advice="end what else runs here, and repeat it",
+            shared=meaning,
+        )
+    ]

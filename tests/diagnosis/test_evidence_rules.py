@@ -1,0 +1,214 @@
+"""Rules that read the monitor's evidence: each fires on its symptom, and not on less."""
+
+from dataclasses import replace
+
+import pytest
+
+from diagnosis.test_rules import CELL, HEALTHY, answered, findings
+from golden import build
+from prony.archive import SubjectRecord
+from prony.diagnosis import RULES, Confidence, Evidence
+from prony.model import Failed, Phase, Placement, ProcessRow, Sample, ThreadUsage
+
+SECOND = build.SECOND
+FULL = {"listen.server.queued": 6, "listen.server.limit": 5}
+
+
+def row(pid, role="worker", cpu_s=0.0):
+    return ProcessRow(pid, 1, role, "server", round(cpu_s * SECOND), 0, 1, 1, 1)
+
+
+def sample(second, *rows, gauges=None):
+    return Sample(second * SECOND, Phase.WINDOW, rows, 0, 0, 0, gauges or {})
+
+
+def observed(*samples, **more):
+    return replace(HEALTHY, samples=samples, **more)
+
+
+def ids(trial, **kwargs):
+    return [found.rule for found in findings(trial, **kwargs)]
+
+
+# --- queues -----------------------------------------------------------------------------------------------
+
+
+def test_a_queue_that_was_seen_full_is_told_with_the_limit_that_the_kernel_holds_it_to():
+    trial = observed(sample(0), sample(10, gauges=FULL), counters={"ListenOverflows": 9})
+    (found,) = findings(trial, subject=SubjectRecord("a+b", facts={"frontend": "nginx"}))
+    assert "9 connections arrived when the listen queue of 5 was full" in found.sentence
+
+
+def test_a_queue_that_was_seen_full_is_the_servers_own_on_the_hosts_network_too():
+    trial = observed(sample(0), sample(10, gauges=FULL), counters={"ListenOverflows": 9})
+    (found,) = findings(trial, subject=SubjectRecord("a+b", sandbox={"network": "host"}))
+    assert found.confidence is Confidence.CERTAIN
+
+
+def test_a_full_queue_is_told_before_it_overflows_and_one_with_room_is_not():
+    (found,) = findings(observed(sample(0), sample(10, gauges=FULL)))
+    assert (found.rule, found.numbers) == ("D01", {"longest": 6, "limit": 5})
+    assert ids(observed(sample(0), sample(10, gauges=FULL | {"listen.server.queued": 5}))) == []
+
+
+@pytest.mark.parametrize(("asked", "rules"), [(2048, ["D01", "D03"]), (5, ["D01"])])
+def test_a_kernel_that_gives_less_than_was_asked_for_is_told(asked, rules):
+    trial = observed(sample(0), sample(10, gauges=FULL))
+    record = SubjectRecord("a+b", facts={"backlog": asked})
+    assert ids(trial, subject=record) == rules
+
+
+@pytest.mark.parametrize(
+    ("counters", "rules"),
+    [
+        ({"ListenDrops": 0}, []),
+        ({"ListenDrops": 3}, ["D02"]),
+        ({"ListenDrops": 0, "TCPReqQFullDrop": 2}, ["D02"]),
+    ],
+)
+def test_drops_beyond_the_overflows_have_another_cause(counters, rules):
+    assert ids(replace(HEALTHY, counters={"ListenOverflows": 0, **counters})) == rules
+
+
+# --- processes and threads --------------------------------------------------------------------------------
+
+
+def test_a_worker_that_was_replaced_is_a_restart():
+    (found,) = findings(observed(sample(0, row(1), row(2)), sample(10, row(1), row(3))))
+    assert found.sentence.startswith("a worker was restarted once within the window")
+
+
+def test_a_worker_that_was_not_replaced_has_ended():
+    (found,) = findings(observed(sample(0, row(1), row(2)), sample(10, row(1))))
+    assert found.sentence == "a worker ended within the window, and nothing took the place"
+
+
+def test_a_databases_processes_come_and_go_with_their_connections():
+    assert ids(observed(sample(0, row(1, "database")), sample(10, row(2, "database")))) == []
+
+
+def test_a_server_that_died_is_not_said_to_have_restarted():
+    died = observed(sample(0, row(1)), sample(10), outcome=Failed("load", "it exited with status 1"))
+    assert "D22" not in ids(died)
+
+
+def test_workers_that_are_added_within_the_window_are_a_growing_pool():
+    (found,) = findings(observed(sample(0, row(1)), sample(10, row(1), row(2), row(3))))
+    assert (found.rule, found.numbers) == ("D37", {"more": 2})
+
+
+def loaded(*used_s, cpus=(0, 1), total_s=None):
+    """A process whose threads used so much in ten seconds."""
+    threads = tuple(ThreadUsage(1, tid, "loop", round(used * SECOND)) for tid, used in enumerate(used_s))
+    samples = (sample(0, row(1)), sample(10, row(1, cpu_s=total_s or sum(used_s))))
+    return observed(*samples, threads=threads, placement=Placement(cpus, (9,)))
+
+
+def test_one_thread_on_one_of_two_cpus_is_told():
+    (found,) = findings(loaded(9.8))
+    assert found.rule == "D13"
+    assert "one process used one core in one thread, and others of its 2 CPUs were free" in found.sentence
+
+
+def test_threads_that_take_turns_are_told():
+    (found,) = findings(loaded(3.0, 3.5, 3.4))
+    assert "in 3 threads that took turns" in found.sentence
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [
+        loaded(9.8, cpus=(0,)),
+        loaded(9.0),
+        loaded(9.0, 9.0),
+        loaded(9.8, total_s=19.0),
+    ],
+    ids=["it has one CPU only", "it was not busy", "it used two cores", "its other processes used the rest"],
+)
+def test_a_server_that_could_not_use_more_is_not_blamed(trial):
+    assert ids(trial) == []
+
+
+# --- the machine ------------------------------------------------------------------------------------------
+
+
+def machine(other_s=0.0, steal_s=0.0, **more):
+    times = {"busy": 9 + other_s, "interrupts": 0.5, "steal": steal_s, "idle": 10.5 - other_s - steal_s}
+    found = {f"cpus.{name}_ns": round(value * SECOND) for name, value in times.items()}
+    return {**found, "subject.cpu_ns": 6 * SECOND, "prony.cpu_ns": 3 * SECOND, **more}
+
+
+@pytest.mark.parametrize(("other_s", "rules"), [(0.9, []), (1.2, ["D28"])])
+def test_other_programs_are_told_beyond_what_the_kernels_books_differ_by(other_s, rules):
+    assert ids(replace(HEALTHY, counters=machine(other_s=other_s))) == rules
+
+
+@pytest.mark.parametrize(("steal_s", "rules"), [(0.1, []), (0.3, ["D26"])])
+def test_stolen_time_is_told_beyond_one_per_cent(steal_s, rules):
+    assert ids(replace(HEALTHY, counters=machine(steal_s=steal_s))) == rules
+
+
+@pytest.mark.parametrize(("times", "rules"), [(0, []), (1, ["D27"])])
+def test_a_cpu_that_was_slowed_down_for_heat_is_told(times, rules):
+    assert ids(replace(HEALTHY, counters={"machine.throttles": times})) == rules
+
+
+@pytest.mark.parametrize(
+    ("counters", "rules"),
+    [
+        ({"cpus.softirq_most_ns": 4 * SECOND, "softnet.dropped": 0}, []),
+        ({"cpus.softirq_most_ns": 6 * SECOND, "softnet.dropped": 0}, ["D25"]),
+        ({"cpus.softirq_most_ns": 0, "softnet.dropped": 1}, ["D25"]),
+    ],
+)
+def test_network_work_of_the_kernel_that_fills_a_cpu_is_told(counters, rules):
+    assert ids(observed(sample(0, row(1)), sample(10, row(1)), counters=counters)) == rules
+
+
+@pytest.mark.parametrize(
+    ("counters", "confidence"),
+    [
+        ({"pressure.memory_some_ns": SECOND}, Confidence.POSSIBLE),
+        ({"pressure.memory_some_ns": 0, "cgroup.server.memory_stalled_ns": SECOND}, Confidence.CERTAIN),
+    ],
+)
+def test_a_wait_for_memory_is_certain_only_of_the_servers_own_group(counters, confidence):
+    (found,) = findings(observed(sample(0, row(1)), sample(10, row(1)), counters=counters))
+    assert (found.rule, found.confidence) == ("D20", confidence)
+
+
+def test_a_machine_whose_other_programs_waited_for_memory_is_not_the_servers_matter():
+    counters = {"pressure.memory_some_ns": 9 * SECOND, "cgroup.server.memory_stalled_ns": 0}
+    assert ids(observed(sample(0, row(1)), sample(10, row(1)), counters=counters)) == []
+
+
+# --- all of them ------------------------------------------------------------------------------------------
+
+
+def sick():
+    """A trial with every symptom."""
+    counters = {
+        "cgroup.server.oom_kills": 1,
+        "cgroup.server.periods": 100,
+        "cgroup.server.throttled_periods": 40,
+        "cgroup.server.memory_stalled_ns": 5 * SECOND,
+        "ListenOverflows": 1,
+        "ListenDrops": 2,
+        "machine.throttles": 1,
+        "softnet.dropped": 1,
+    }
+    limited = build.trial(CELL, 0, 0, [1] * 9, limited="worker CPU 95 %").recording
+    return observed(
+        sample(0, row(1), row(2, "master"), gauges=FULL),
+        sample(10, row(1, cpu_s=10), row(3, "master"), row(4)),
+        counters=machine(other_s=4, steal_s=1, **counters),
+        threads=(ThreadUsage(1, 1, "loop", 10 * SECOND),),
+        placement=Placement((0, 1), (9,)),
+        recording=answered(without_reply=9, most=200, limited=limited),
+    )
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_is_listed_under_the_name_that_its_findings_bear(name):
+    record = SubjectRecord("a+b", facts={"backlog": 2048})
+    assert [found.rule for found in RULES[name](Evidence(CELL, sick(), record))] == [name]
