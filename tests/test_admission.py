@@ -225,7 +225,7 @@ def marked(folder: Path, forced: object) -> str:
 
 def test_the_report_says_first_that_a_study_was_forced_and_why(tmp_path):
     text = marked(tmp_path, ["ports: 10; wanted: 5,000"])
-    assert "Measured by --force on a machine that cannot give valid figures: ports: 10; wanted: 5,000" in text
+    assert "Measured by --force, and refused without it: ports: 10; wanted: 5,000" in text
 
 
 @pytest.mark.parametrize("forced", [[], None, 7, "text"])

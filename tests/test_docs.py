@@ -221,3 +221,25 @@ def test_every_column_of_an_archive_is_documented():
     ]
     database.close()
     assert missing == []
+
+
+# --- the machine ------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_the_fingerprint_has_every_key_in_its_order():
+    from prony.host import fingerprint
+
+    text = (REFERENCE / "fingerprint.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(fingerprint())
+
+
+def test_the_page_of_the_calibration_has_every_key():
+    from dataclasses import fields
+
+    from prony.calibration import PARTS, Calibration, Change, Figure, Holding, Part
+
+    page = REFERENCE / "calibration-json.md"
+    kinds = (Calibration, Part, Change, Figure, Holding)
+    names = {field.name for kind in kinds for field in fields(kind)}
+    assert first_cells(page) == names | {"version"}
+    assert all(f"`{name}`" in page.read_text() for name in PARTS)

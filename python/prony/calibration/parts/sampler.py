@@ -23,7 +23,8 @@ __all__ = ["PROCESSES", "SAMPLES_PER_S", "sample_costs", "time_sampler", "with_i
 PROCESSES = 50
 SAMPLES_PER_S = 2
 """How often a study looks."""
-_SHARE = f"looking at {PROCESSES} processes {SAMPLES_PER_S} times a second, of one core"
+_EACH = f"sampling {PROCESSES} processes"
+_SHARE = f"sampling {PROCESSES} at {SAMPLES_PER_S} Hz, of a core"
 # Between two samples, so that caches are not as warm as they never are in a study.
 _PAUSE_S = 0.1
 # The first sample reads what is read once for each process.
@@ -46,7 +47,7 @@ def time_sampler(bench: Bench, listener: StudyListener, seed: int) -> Part:
     del seed
     listener.notice(f"timing {bench.effort.samples} samples of {PROCESSES} processes")
     costs_ns = sample_costs(PROCESSES, bench.effort.samples, bench.placement)
-    each = with_interval(f"one sample of {PROCESSES} processes", "duration", costs_ns)
+    each = with_interval(_EACH, "duration", costs_ns)
     shares = [cost_ns * SAMPLES_PER_S / 1e9 for cost_ns in costs_ns]
     return Part(
         "What looking at processes costs",

@@ -26,12 +26,12 @@ def _too_few(reading: Reading) -> tuple[Block, ...]:
 
 
 def _forced(reading: Reading) -> tuple[Block, ...]:
-    """Return why the figures cannot be valid, where they were measured all the same."""
+    """Return why the figures may not be valid, where they were measured all the same."""
     told = [run.fingerprint.get("forced") for run in reading.runs]
     said = "; ".join(dict.fromkeys(str(one) for found in told if isinstance(found, list) for one in found))
     if not said:
         return ()
-    return (Paragraph(f"Measured by --force on a machine that cannot give valid figures: {said}", Tone.BAD),)
+    return (Paragraph(f"Measured by --force, and refused without it: {said}", Tone.BAD),)
 
 
 def _interrupted(reading: Reading) -> tuple[Block, ...]:
