@@ -146,12 +146,14 @@ def _with_wanted(check: HostCheck, wanted: str) -> HostCheck:
     return HostCheck(check.name, check.level, check.found, wanted, check.command)
 
 
-def tasks(wanted: int, most: int | None) -> HostCheck:
-    """Return whether so many processes may be started; ``most`` null: no limit."""
+def tasks(wanted: int, of_user: int | None, of_group: int | None) -> HostCheck:
+    """Return whether so many processes may be started, by the user's limit and by the group's; null: none."""
     wanted += _SPARE_TASKS
+    most = min((limit for limit in (of_user, of_group) if limit is not None), default=None)
     level: Level = "ok" if most is None or most >= wanted else "fail"
     found = "unlimited" if most is None else format_count(most)
-    return _check("processes", level, found, f"{format_count(wanted)} or more", f"ulimit -u {wanted}")
+    mend = f"start the container with --pids-limit {wanted}" if most == of_group else f"ulimit -u {wanted}"
+    return _check("processes", level, found, f"{format_count(wanted)} or more", mend)
 
 
 # --- the network ------------------------------------------------------------------------------------------

@@ -70,19 +70,12 @@ def _files(asked: Demand) -> Iterator[HostCheck]:
     hard = _hard(resource.RLIMIT_NOFILE)
     yield checks.file_limit(asked.connections_per_thread, hard)
     yield checks.server_files(dict(asked.connections_per_process) or {"a server": asked.connections}, hard)
-    yield checks.tasks(asked.processes, _most_processes())
+    yield checks.tasks(asked.processes, _hard(resource.RLIMIT_NPROC), _number(cgroup()["pids_limit"]))
 
 
 def _hard(kind: int) -> int | None:
     limit = resource.getrlimit(kind)[1]
     return None if limit == resource.RLIM_INFINITY else limit
-
-
-def _most_processes() -> int | None:
-    """Return how many processes may be started, by the group and by the user's limit; null: no limit."""
-    own = cgroup()["pids_limit"]
-    limits = [own if isinstance(own, int) else None, _hard(resource.RLIMIT_NPROC)]
-    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _network(asked: Demand) -> Iterator[HostCheck]:
