@@ -21,7 +21,7 @@ LAYERS = (
     ("runas",),
     ("archive",),
     (
-        *("analysis", "diagnosis", "plan", "schedule", "study_document", "workloads"),
+        *("analysis", "diagnosis", "plan", "schedule", "study_document", "workloads", "cross_check"),
         *(
             "report.document",
             "report.words",
@@ -50,6 +50,7 @@ PURE = (
     "diagnosis",
     "plan",
     "schedule",
+    "cross_check",
     "study_document",
     "workloads",
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import prony
+from prony.engine.child_process import Child
 from prony.engine.process import ProcessEngine
 from prony.engine.spec import encode_target
 from prony.errors import EngineError
@@ -50,7 +51,7 @@ def run(spec, on_event):
 def engine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ProcessEngine]:
     def make(body: str, spare_ns: int = 10_000_000_000) -> ProcessEngine:
         text = DRIVER.format(path=str(Path(prony.__file__).parent.parent), body=body)
-        monkeypatch.setattr(ProcessEngine, "command", staticmethod(lambda: [sys.executable, "-c", text]))
+        monkeypatch.setattr(Child, "command", lambda _: [sys.executable, "-c", text])
         return ProcessEngine(EngineChoice(), spare_ns)
 
     return make
@@ -116,7 +117,7 @@ def test_a_cancelled_run_returns_what_it_has(engine: Callable[..., ProcessEngine
     def cancel_elsewhere(_event: Json) -> None:
         threading.Thread(target=process.cancel).start()
 
-    assert process.run(WORKLOAD, ADDRESS, seat, cancel_elsewhere) == {"window": {"interrupted": True}}
+    assert process.run(WORKLOAD, ADDRESS, seat, cancel_elsewhere)["window"] == {"interrupted": True}
 
 
 def test_a_cancelled_run_without_a_recording_is_an_error(
@@ -132,8 +133,9 @@ def test_an_interruption_ends_the_child(engine: Callable[..., ProcessEngine], se
     pids: list[int] = []
 
     def interrupt(_event: Json) -> None:
-        assert process._process is not None
-        pids.append(process._process.pid)
+        child = process._child._process
+        assert child is not None
+        pids.append(child.pid)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -145,7 +147,7 @@ def test_the_end_of_its_stdin_cancels_it(engine: Callable[..., ProcessEngine], s
     engine(WAITS)
     order = '{"spec": {}, "seat": {"network_namespace": null, "cpus": [%d], "nice": 0, "uid": null}}\n'
     done = subprocess.run(
-        ProcessEngine.command(),
+        ProcessEngine(EngineChoice()).command(),
         input=order % seat.cpus[0],
         capture_output=True,
         text=True,
@@ -166,4 +168,28 @@ def run(spec, on_event):
 """
     nobody = EngineSeat(seat.cpus, None, 65534, 65534, (65534,))
     recording = engine(body).run(WORKLOAD, ADDRESS, nobody, ignore)
-    assert recording == {"ids": [65534] * 6, "groups": [65534]}
+    assert (recording["ids"], recording["groups"]) == ([65534] * 6, [65534])
+
+
+BURNS = """
+import json, time
+def run(spec, on_event):
+    on_event('{"event": "started"}')
+    on_event('{"event": "window_open", "monotonic_ns": 1}')
+    end = time.process_time() + 0.4
+    while time.process_time() < end:
+        pass
+    on_event('{"event": "window_close", "monotonic_ns": 2}')
+    return "{}"
+"""
+
+
+def test_its_own_cpu_and_memory_are_seen_over_the_window(
+    engine: Callable[..., ProcessEngine], seat: EngineSeat
+) -> None:
+    used = engine(BURNS).run(WORKLOAD, ADDRESS, seat, ignore)["generator"]["processes"]
+    # It burns all the time that the machine gives it, which others share.
+    assert 10 < used["cpu_percent"] < 110
+    assert used["processes_max"] == 1
+    assert 1 << 20 < used["rss_mean_bytes"] <= used["rss_peak_bytes"] < 1 << 30
+    assert 0 < used["memory_ratio"] < 1

@@ -41,6 +41,7 @@ FAILED_CLASSES = (
     "client_no_descriptor",
     "client_no_buffer",
     "client_other",
+    "unspecified",
 )
 """Classes of the account that ended as failed: infinite in `all`."""
 

@@ -42,6 +42,8 @@ def starvation(recording: Json | None) -> Starvation | None:
     if recording is None or recording["loop"] != "closed":
         return None
     answered = recording["connections"]["answered"]
+    if answered is None:
+        return None
     connections, without = answered["connections"], answered["without_reply"]
     starved = without > _MOST_WITHOUT_REPLY * connections and answered["max"] >= _LEAST_MOST_REPLIES
     return Starvation(connections, connections - without) if starved else None

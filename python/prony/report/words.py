@@ -29,6 +29,7 @@ _CLASSES: Mapping[str, str] = MappingProxyType(
         "client_no_descriptor": "generator: no file descriptor left",
         "client_no_buffer": "generator: no memory for sockets",
         "client_other": "generator: other error",
+        "unspecified": "failed: the generator does not tell how",
     }
 )
 

@@ -1,0 +1,43 @@
+"""The cells of a plan once more, under other generators: what Prony's own engine says is held against theirs.
+
+Pure. Must not know how a generator works.
+
+>>> cross_check_cells(Plan("p", "", "", "quick", (), 1, 1), ("wrk",))
+()
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from prony.errors import UsageError
+from prony.model import Cell, EngineChoice, Plan
+
+__all__ = ["cross_check_cells", "cross_checked"]
+
+
+def cross_check_cells(plan: Plan, engines: Sequence[str]) -> tuple[Cell, ...]:
+    """Return each cell of the built-in engine once more for each of ``engines``, with ids of its own.
+
+    They belong into the plan's blocks, as its own cells do: only what ran in one block is compared.
+
+    *Errors*: UsageError when an engine is named twice, or is the built-in one.
+    """
+    own = EngineChoice().name
+    if own in engines or len(set(engines)) < len(engines):
+        raise UsageError(
+            f"`--cross-check {','.join(engines)}` checks nothing; "
+            f"expected other generators than `{own}`, each once"
+        )
+    cells = [cell for cell in plan.cells if cell.engine.name == own]
+    taken = [cell.id for cell in (*plan.cells, *((plan.calibration,) if plan.calibration else ()))]
+    pairs = [(cell, name) for name in engines for cell in cells]
+    return tuple(
+        replace(cell, id=number, engine=replace(cell.engine, name=name))
+        for number, (cell, name) in enumerate(pairs, start=max(taken, default=-1) + 1)
+    )
+
+
+def cross_checked(cells: Sequence[Cell], check: Cell) -> Cell | None:
+    """Return which of ``cells`` a cell of `cross_check_cells` checks; null: none of them."""
+    own = replace(check.engine, name=EngineChoice().name)
+    return next((cell for cell in cells if replace(check, id=cell.id, engine=own) == cell), None)

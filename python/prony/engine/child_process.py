@@ -1,0 +1,173 @@
+"""A generator as a child process: beside the subject, watched, under a hard deadline.
+
+Must not know trials, nor which generator it is.
+
+>>> Child("prony.engine.child").command()[1:3]
+['-I', '-S']
+"""
+
+import contextlib
+import json
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import prony
+from prony.engine.base import OnEvent
+from prony.engine.watch import GeneratorWatch
+from prony.errors import EngineError
+from prony.model import Json
+from prony.units import format_duration
+
+__all__ = ["SPARE_NS", "Child"]
+
+_BOOT = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from importlib import import_module; "
+    "sys.exit(import_module(sys.argv.pop(1)).main())"
+)
+SPARE_NS = 15_000_000_000
+"""What a generator needs beside its load: to start, to import, to merge histograms, on a busy machine."""
+_CANCEL_S = 5.0
+
+
+class Child:
+    """Runs ``module``'s ``main`` in a process of its own. One run at a time.
+
+    ``is_generator``: whether the process itself makes the load, or another that it starts.
+    """
+
+    def __init__(self, module: str, is_generator: bool = True) -> None:
+        self._module = module
+        self._is_generator = is_generator
+        self._process: subprocess.Popen[bytes] | None = None
+        self._cancelled_s: float | None = None
+
+    def command(self) -> list[str]:
+        """Return the command that starts the child, wherever Prony is installed."""
+        return [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            _BOOT,
+            str(Path(prony.__file__).parent.parent),
+            self._module,
+        ]
+
+    def run(self, order: Json, limit_ns: int, on_event: OnEvent) -> Json:
+        """Send ``order``, follow the events, and return the recording, with what the generator itself used.
+
+        *Errors*: EngineError when it could not run, died, or was not done in time; what ``on_event`` raises.
+        """
+        self._cancelled_s = None
+        with _started(self.command()) as process:
+            self._process = process
+            try:
+                _send(process, order)
+                return self._watched(process, order, limit_ns, on_event)
+            finally:
+                self._process = None
+
+    def _watched(
+        self, process: "subprocess.Popen[bytes]", order: Json, limit_ns: int, on_event: OnEvent
+    ) -> Json:
+        with GeneratorWatch(process.pid, order["seat"]["cpus"], self._is_generator) as watch:
+
+            def on_any_event(event: Json) -> None:
+                watch.note(event)
+                on_event(event)
+
+            recording = self._follow(process, limit_ns, on_any_event)
+        recording.setdefault("generator", {})["processes"] = watch.summary()
+        return recording
+
+    def cancel(self) -> None:
+        """End the load that runs, from any thread."""
+        process = self._process
+        if process is not None and self._cancelled_s is None:
+            self._cancelled_s = time.monotonic()
+            process.terminate()
+
+    def _follow(self, process: "subprocess.Popen[bytes]", limit_ns: int, on_event: OnEvent) -> Json:
+        """Pass the child's events on until it says what came of it."""
+        for event in self._events(process, time.monotonic() + limit_ns / 1e9):
+            match event["event"]:
+                case "recording":
+                    return dict(event["recording"])
+                case "error":
+                    raise EngineError(str(event["message"]))
+                case _:
+                    on_event(event)
+        if process.poll() is None and self._cancelled_s is None:
+            raise EngineError(f"the generator was not done after {format_duration(limit_ns)} and was killed")
+        raise EngineError(f"the generator ended without a recording{_last_words(process)}")
+
+    def _events(self, process: "subprocess.Popen[bytes]", deadline_s: float) -> Iterator[Json]:
+        """Yield what the child says until it ends, the deadline, or a while after a cancellation."""
+        stdout = process.stdout
+        if stdout is None:
+            return
+        rest = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdout, selectors.EVENT_READ)
+            while (left_s := self._left_s(deadline_s)) > 0:
+                if not selector.select(min(left_s, 0.5)):
+                    continue
+                data = os.read(stdout.fileno(), 1 << 20)
+                if not data:
+                    process.wait(_CANCEL_S)
+                    return
+                *lines, rest = (rest + data).split(b"\n")
+                yield from map(json.loads, lines)
+
+    def _left_s(self, deadline_s: float) -> float:
+        cancelled_s = self._cancelled_s
+        end_s = deadline_s if cancelled_s is None else min(deadline_s, cancelled_s + _CANCEL_S)
+        return end_s - time.monotonic()
+
+
+@contextlib.contextmanager
+def _started(command: list[str]) -> "Iterator[subprocess.Popen[bytes]]":
+    """Yield a child that is gone afterwards, whatever happened."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={"LANG": "C.UTF-8"},
+            cwd="/",
+            # Ctrl-C in the terminal is Prony's to handle.
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise EngineError(f"cannot start the generator `{command[0]}`: {error.strerror}") from error
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        # Closes all three pipes.
+        process.communicate()
+
+
+def _send(process: "subprocess.Popen[bytes]", order: Json) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        if process.stdin is not None:
+            process.stdin.write(json.dumps(order).encode() + b"\n")
+            # Stays open: its end means that Prony is gone.
+            process.stdin.flush()
+
+
+def _last_words(process: "subprocess.Popen[bytes]") -> str:
+    stderr = process.stderr
+    if stderr is None or process.poll() is None:
+        return ""
+    said = stderr.read().decode(errors="replace").strip()
+    status = process.returncode
+    ending = f"killed by signal {-status}" if status < 0 else f"status {status}"
+    return f" ({ending}): {said.splitlines()[-1]}" if said else f" ({ending})"

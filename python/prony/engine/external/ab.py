@@ -1,0 +1,96 @@
+"""ab, the Apache HTTP server's benchmark: a closed loop in one thread, HTTP/1.0. Pure.
+
+*Source*: ab 2.3, its manual, and support/ab.c of httpd 2.4.
+
+>>> TOOL.abilities.count
+True
+"""
+
+import re
+
+from prony.engine.external.text import count_in, find
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+
+__all__ = ["TOOL"]
+
+# It keeps one record of 32 bytes a request from the start; untouched ones cost nothing but address space.
+_MOST_PER_S = 100_000
+_MOST_REQUESTS = 50_000_000
+
+
+def order(job: Job) -> Order:
+    """Return what is started."""
+    request = job.workload.request
+    most = min(_MOST_REQUESTS, max(job.connections, job.seconds * _MOST_PER_S))
+    # The time comes first: it sets a number of requests of its own.
+    length = ("-n", str(job.requests)) if job.requests else ("-t", str(job.seconds), "-n", str(most))
+    options = ["-q", "-r", "-l", *(("-k",) if request.keep_alive else ()), "-s", str(job.timeout_s)]
+    for name, value in request.headers:
+        options += ["-H", f"{name}: {value}"]
+    if request.body:
+        options += ["-p", "body"]
+    options += ["-m", request.method] if request.method != "GET" else []
+    command = (job.program, *options, "-c", str(job.connections), *length, "-e", "served.csv", job.url)
+    return Order((command,), {"body": request.body} if request.body else {}, ("served.csv",))
+
+
+def parse(output: Output, job: Job) -> Measured:
+    """Return what it found."""
+    text = output.stdout
+    seconds = number_in(find(r"^Time taken for tests:\s+([0-9.]+) seconds", text, "its time")[1], "its time")
+    done = count_in(r"^Complete requests:\s+(\d+)", text, "how many requests were done")
+    bad = re.search(r"^Non-2xx responses:\s+(\d+)", text, re.MULTILINE)
+    bad_count = int(bad[1]) if bad else 0
+    connect, receive, exceptions = _broken(text)
+    received = count_in(r"^Total transferred:\s+(\d+) bytes", text, "the bytes")
+    # Only those that broke off while their reply was read are among the complete ones; a connection that
+    # could not be opened is counted there and as an exception.
+    broken = connect + max(receive, exceptions)
+    return Measured(
+        duration_ns=round(seconds * 1e9),
+        ok=max(0, done - bad_count - receive),
+        bad_status={"other than 2xx": bad_count} if bad_count else {},
+        failed={"unspecified": broken},
+        latency=_latency(output.files.get("served.csv", ""), text, done, broken),
+        received_bytes=received,
+    )
+
+
+def _broken(text: str) -> tuple[int, int, int]:
+    """Return how often a connection could not be opened, a reply not be read, and a socket was in error."""
+    found = re.search(r"\(Connect: (\d+), Receive: (\d+), Length: \d+, Exceptions: (\d+)\)", text)
+    return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)
+
+
+def _latency(csv: str, text: str, done: int, broken: int) -> Reported | None:
+    rows = dict(re.findall(r"^(\d+),([0-9.]+)$", csv, re.MULTILINE))
+    total = re.search(r"^Total:\s+(\d+)\s+(\d+)\s+[0-9.]+\s+(\d+)\s+(\d+)", text, re.MULTILINE)
+    if not rows or total is None or not done:
+        return None
+    values = {name: round(number_in(value, "a percentile") * 1e6) for name, value in rows.items()}
+    mean = re.search(r"^Time per request:\s+([0-9.]+) \[ms\] \(mean\)$", text, re.MULTILINE)
+    # Its mean is connections x time / requests, which is the mean latency of a closed loop.
+    mean_ns = number_in(mean[1], "the mean") * 1e6 if mean else None
+    percentiles = {name: values[name] for name in ("50", "90", "95", "99") if name in values}
+    population = "all" if broken else "answered"
+    return Reported(population, done, values.get("0"), mean_ns, values.get("100"), percentiles)
+
+
+TOOL = Tool(
+    name="ab",
+    title="ab: closed loop, one thread, HTTP/1.0",
+    get="apt-get install apache2-utils",
+    ask_version=("-V",),
+    abilities=Abilities(whole_seconds=True, tells_status=False),
+    order=order,
+    parse=parse,
+    caveats=(
+        "ab speaks HTTP/1.0: the server may answer otherwise than it does HTTP/1.1",
+        "ab counts replies with an error status as complete, and in its rate: they are taken out here",
+        "ab takes a reply of another length for a failed one: it is told not to (-l)",
+        "ab leaves what was reset out of its complete requests, or counts it twice as failed",
+        "ab breaks the whole run off when nothing arrives for as long as its time-out",
+        "ab has one thread, whatever it is given",
+        "ab's mean is connections x time / requests, not a mean of what it timed",
+    ),
+)

@@ -1,0 +1,118 @@
+"""An external generator's starter: takes the seat, then runs the tool in a folder of its own.
+
+``main`` reads one line of JSON, ``{"seat": ..., "runs": [...]}``; each run has ``commands``, ``files``
+(base64), ``reads``, ``environment``, ``duration_ns`` and ``is_window``. It says events, then what the last
+run wrote, as a recording. The tool dies with it, and it dies with Prony. Must not know which tool it is.
+
+>>> _text(b"caf\\xe9")
+'caf\\ufffd'
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from base64 import b64decode
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from prony.engine.seat import cancel_at_end_of_stdin, fail, handle_signals, say_line, take_seat
+from prony.model import Json
+from prony.sandbox import linux
+
+__all__ = ["main"]
+
+# A tool that prints an error for each request must not fill the memory.
+_MOST_BYTES = 4_000_000
+
+
+def main() -> int:
+    """Take a seat, run, and say what came of it."""
+    parent = os.getppid()
+    handle_signals()
+    try:
+        order = json.loads(sys.stdin.buffer.readline())
+        # Loads the C library before the user changes.
+        take_seat(order["seat"], parent)
+        cancel_at_end_of_stdin()
+        _say({"event": "started"})
+        told = [_run(run) for run in order["runs"]]
+        _say({"event": "recording", "recording": told[-1]})
+    except KeyboardInterrupt:
+        return fail("cancelled", "the run was cancelled")
+    except Exception as error:  # the border of a process: what is not said here is lost
+        return fail(type(error).__name__, str(error))
+    return 0
+
+
+def _run(run: Json) -> Json:
+    with TemporaryDirectory(prefix="prony-engine-") as folder:
+        for name, content in run["files"].items():
+            (Path(folder) / name).write_bytes(b64decode(content))
+        told = [_tool(command, run, folder, first=not at) for at, command in enumerate(run["commands"])]
+        files = {name: _read(Path(folder) / name) for name in run["reads"]}
+    opened, closed = told[0]["open_ns"], told[0]["close_ns"]
+    status = next((one["status"] for one in told if one["status"]), 0)
+    streams = {name: "".join(one[name] for one in told) for name in ("stdout", "stderr")}
+    return {"open_ns": opened, "close_ns": closed, "status": status, "files": files, **streams}
+
+
+def _tool(command: list[str], run: Json, folder: str, first: bool) -> Json:
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": folder}
+    with (Path(folder) / ".stdout").open("wb") as stdout, (Path(folder) / ".stderr").open("wb") as stderr:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=folder,
+            env={**environment, **run["environment"]},
+            # Safe: the one other thread only waits, and takes no lock.
+            preexec_fn=linux.die_with_parent,  # noqa: PLW1509
+        )
+        told = _followed(process, run, first)
+    return {**told, **{name: _read(Path(folder) / f".{name}") for name in ("stdout", "stderr")}}
+
+
+def _followed(process: "subprocess.Popen[bytes]", run: Json, first: bool) -> Json:
+    """Wait for the end; the window closes when the load's time is over, or with the tool if it is earlier."""
+    is_window = run["is_window"] and first
+    opened = _mark("window_open") if is_window else time.monotonic_ns()
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(run["duration_ns"] / 1e9 if run["duration_ns"] else None)
+        closed = _mark("window_close") if is_window else time.monotonic_ns()
+        return {"status": process.wait(), "open_ns": opened, "close_ns": closed}
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _mark(event: str) -> int:
+    now_ns = time.monotonic_ns()
+    _say({"event": event, "monotonic_ns": now_ns})
+    return now_ns
+
+
+def _read(path: Path) -> str:
+    """Return the begin of a file as text; empty when it is not there, or no ordinary file."""
+    try:
+        with path.open("rb") as file:
+            return _text(file.read(_MOST_BYTES))
+    except OSError:
+        return ""
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _say(event: Json) -> None:
+    say_line(json.dumps(event).encode())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

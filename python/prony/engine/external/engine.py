@@ -1,0 +1,147 @@
+"""An external tool in the role of an engine: found, refused what it cannot do, run in its seat, and read.
+
+Must not know trials.
+
+>>> ExternalEngine(EngineChoice("wrk"), TOOLS["wrk"]).cancel()
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from base64 import b64encode
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+
+from prony.engine.base import OnEvent
+from prony.engine.child_process import SPARE_NS, Child
+from prony.engine.external.recording import interrupted, to_recording
+from prony.engine.external.tool import Job, Measured, Output, Tool, refusal
+from prony.engine.spec import hard_limit_ns, to_spec
+from prony.errors import EngineError
+from prony.model import Address, DurationStop, EngineChoice, Json, Workload
+from prony.runas import SUBJECT_PATH
+from prony.sandbox.base import EngineSeat
+
+__all__ = ["ExternalEngine", "Installed", "find_tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A tool on this machine. ``version`` null: it does not tell."""
+
+    program: str
+    version: str | None
+
+
+class ExternalEngine:
+    """See ``Engine``. One run at a time."""
+
+    def __init__(self, choice: EngineChoice, tool: Tool, spare_ns: int = SPARE_NS) -> None:
+        self._choice = choice
+        self._tool = tool
+        self._spare_ns = spare_ns
+        self._child = Child("prony.engine.external.child", is_generator=False)
+        self._cancelled = False
+
+    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Json:
+        """Run the tool, if need be once before as a warm-up, and return the Recording.
+
+        *Errors*: EngineError when it is not installed, cannot make this load, failed, or told nothing that
+        can be read; what ``on_event`` raises.
+        """
+        tool = self._tool
+        refused = refusal(tool, workload, address)
+        if refused:
+            raise EngineError(f"{refused}; the load is {workload.describe()} over {address.wire}")
+        found = find_tool(tool)
+        job = Job(found.program, workload, address, self._choice.threads)
+        runs = [*_warm_up(tool, job), _run(tool, job, is_window=True)]
+        facts = {
+            "version": found.version,
+            "command": list(tool.order(job).commands[0]),
+            "warmed": len(runs) > 1,
+            "spec": to_spec(workload, address, self._choice, seat.cpus),
+        }
+        return self._told(job, {"seat": asdict(seat), "runs": runs}, facts, on_event)
+
+    def cancel(self) -> None:
+        """End the load that runs, from any thread."""
+        self._cancelled = True
+        self._child.cancel()
+
+    def _told(self, job: Job, order: Json, facts: Json, on_event: OnEvent) -> Json:
+        self._cancelled = False
+        limit_ns = hard_limit_ns(job.workload) + self._spare_ns
+        try:
+            told = self._child.run(order, limit_ns, on_event)
+        except EngineError:
+            if self._cancelled:
+                return interrupted(self._tool, job, facts)
+            raise
+        opened_unix_ns = time.time_ns() - (time.monotonic_ns() - told["open_ns"])
+        known = {**facts, **told, "open_unix_ns": opened_unix_ns}
+        recording = to_recording(self._tool, job, _parsed(self._tool, job, told), known)
+        recording["generator"]["processes"] = told["generator"]["processes"]
+        return recording
+
+
+def find_tool(tool: Tool) -> Installed:
+    """Return where a tool is installed, and its version.
+
+    *Errors*: EngineError when it is not.
+    """
+    program = shutil.which(tool.name, path=f"{os.environ.get('PATH', '')}:{SUBJECT_PATH}")
+    if program is None:
+        raise EngineError(f"`{tool.name}` is not installed", hint=f"install it: {tool.get}")
+    return Installed(program, _version(program, tool.ask_version))
+
+
+@cache
+def _version(program: str, arguments: tuple[str, ...]) -> str | None:
+    if not arguments:
+        return None
+    try:
+        done = subprocess.run(
+            [program, *arguments],
+            capture_output=True,
+            timeout=10,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r"\d+\.\d+(\.\d+)?([-+~.][0-9A-Za-z.+~-]+)?", done.stdout + done.stderr)
+    return found[0] if found else None
+
+
+def _warm_up(tool: Tool, job: Job) -> list[Json]:
+    if not job.workload.warmup_ns or not tool.abilities.duration:
+        return []
+    workload = replace(job.workload, stop=DurationStop(job.workload.warmup_ns))
+    return [_run(tool, replace(job, workload=workload), is_window=False)]
+
+
+def _run(tool: Tool, job: Job, is_window: bool) -> Json:
+    order = tool.order(job)
+    return {
+        "commands": [list(command) for command in order.commands],
+        "files": {name: b64encode(content).decode() for name, content in order.files.items()},
+        "reads": list(order.reads),
+        "environment": dict(order.environment),
+        "duration_ns": job.duration_ns,
+        "is_window": is_window,
+    }
+
+
+def _parsed(tool: Tool, job: Job, told: Json) -> Measured:
+    output = Output(told["stdout"], told["stderr"], told["files"])
+    try:
+        return tool.parse(output, job)
+    except EngineError as error:
+        last = (told["stderr"].strip() or told["stdout"].strip()).splitlines()[-1:]
+        said = f"; it ended with status {told['status']} and said: {last[0][:300]}" if last else ""
+        raise EngineError(f"{tool.name}: {error.message}{said}") from error

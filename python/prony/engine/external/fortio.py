@@ -1,0 +1,92 @@
+"""fortio: a closed loop of goroutines, with a report as JSON. Pure.
+
+*Source*: fortio 1.63, its help, and stats/stats.go.
+
+>>> TOOL.abilities.open
+False
+"""
+
+from prony.engine.external.replies import by_status
+from prony.engine.external.text import json_in
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.metrics import PERCENTILES
+from prony.model import Json
+
+__all__ = ["TOOL"]
+
+
+def order(job: Job) -> Order:
+    """Return what is started."""
+    request = job.workload.request
+    length = ("-n", str(job.requests)) if job.requests else ("-t", f"{job.milliseconds}ms")
+    options = ["-quiet", "-qps", "0", "-c", str(job.connections), *length, "-timeout", f"{job.timeout_ms}ms"]
+    options += ["-p", ",".join(PERCENTILES.values()), "-r", "0.00001", "-json", "report.json"]
+    # It stops at the first error otherwise.
+    options += ["-allow-initial-errors", f"-keepalive={str(request.keep_alive).lower()}"]
+    options += ["-X", request.method] if request.method != "GET" else []
+    for name, value in request.headers:
+        options += ["-H", f"{name}: {value}"]
+    options += ["-payload-file", "body"] if request.body else []
+    command = (job.program, "load", *options, job.url)
+    files = {"body": request.body} if request.body else {}
+    return Order((command,), files, ("report.json",), {"GOMAXPROCS": str(job.threads)})
+
+
+def parse(output: Output, job: Job) -> Measured:
+    """Return what it found."""
+    told = json_in(output.files.get("report.json") or output.stderr, "its report")
+    codes = dict(told.get("RetCodes") or {})
+    # It has -1 and 0 for what ended without a reply.
+    without = sum(int(number_in(codes.pop(code, 0), "a count")) for code in ("-1", "0"))
+    ok, bad = by_status(codes, job.workload.expect_status)
+    sizes = told.get("Sizes") or {}
+    return Measured(
+        duration_ns=round(number_in(told.get("ActualDuration"), "its time")),
+        ok=ok,
+        bad_status=bad,
+        failed={"unspecified": without},
+        latency=_latency(told),
+        received_bytes=round(number_in(sizes.get("Sum") or 0, "the bytes")),
+    )
+
+
+def _latency(told: Json) -> Reported | None:
+    histogram, errors = told.get("DurationHistogram") or {}, told.get("ErrorsDurationHistogram")
+    count = int(number_in(histogram.get("Count") or 0, "the count"))
+    failed = int(number_in((errors or {}).get("Count") or 0, "the count of errors"))
+    if not count:
+        return None
+    percentiles = {
+        f"{number_in(row['Percentile'], 'a percentile'):g}": _ns(row["Value"])
+        for row in histogram.get("Percentiles") or ()
+    }
+    return Reported(
+        # Its errors are in both: any other status than 200 is one.
+        "all" if failed else "ok",
+        count,
+        _ns(histogram.get("Min")),
+        number_in(histogram.get("Avg"), "the mean") * 1e9,
+        _ns(histogram.get("Max")),
+        percentiles,
+    )
+
+
+def _ns(seconds: object) -> int:
+    return round(number_in(seconds, "a latency") * 1e9)
+
+
+TOOL = Tool(
+    name="fortio",
+    title="fortio: closed loop of goroutines",
+    get="GOBIN=/usr/local/bin go install fortio.org/fortio@v1.63.7",
+    ask_version=("version",),
+    abilities=Abilities(),
+    order=order,
+    parse=parse,
+    caveats=(
+        "fortio interpolates its percentiles within wide buckets: they may lie where no request was",
+        "fortio sends one request a connection before the load, which it does not count",
+        "fortio leaves what is unanswered when its time is over out of its counts",
+        "fortio times failed requests with the others",
+    ),
+)

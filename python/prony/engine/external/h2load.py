@@ -1,0 +1,81 @@
+"""h2load of nghttp2, over HTTP/1.1: a closed loop with threads. Pure.
+
+*Source*: h2load 1.52, its manual, and src/h2load.cc.
+
+>>> TOOL.abilities.without_keep_alive
+False
+"""
+
+from prony.engine.external.text import find, parse_time_ns
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.errors import EngineError
+
+__all__ = ["TOOL"]
+
+
+def order(job: Job) -> Order:
+    """Return what is started."""
+    request = job.workload.request
+    length = ("-n", str(job.requests)) if job.requests else ("-D", str(job.seconds))
+    options = ["--h1", "-c", str(job.connections), "-t", str(min(job.threads, job.connections)), *length]
+    options += ["-N", f"{job.timeout_s}s"]
+    for name, value in (
+        *request.headers,
+        *(((":method", request.method),) if request.method != "GET" else ()),
+    ):
+        options += ["-H", f"{name}: {value}"]
+    options += ["-d", "body"] if request.body else []
+    return Order(((job.program, *options, job.url),), {"body": request.body} if request.body else {})
+
+
+def parse(output: Output, job: Job) -> Measured:
+    """Return what it found."""
+    text = output.stdout
+    duration = parse_time_ns(find(r"^finished in ([0-9.]+(?:us|ms|s|m|h)),", text, "its time")[1])
+    counts = find(_REQUESTS, text, "how many requests were done")
+    started, done, succeeded, failed, errored, timed_out = (int(value) for value in counts.groups())
+    codes = find(r"^status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx", text, "the status codes")
+    bad = {f"{number}xx": int(codes[number - 1]) for number in (4, 5) if int(codes[number - 1])}
+    if succeeded + sum(bad.values()) > started or failed < errored:
+        raise EngineError("the figures of h2load contradict each other")
+    traffic = find(r"^traffic: .*?\((\d+)\) total", text, "the traffic")
+    return Measured(
+        duration_ns=duration,
+        ok=succeeded,
+        bad_status=bad,
+        failed={"timed_out": timed_out, "unspecified": max(0, failed - sum(bad.values()) - timed_out)},
+        latency=_latency(text, done),
+        received_bytes=int(number_in(traffic[1], "the traffic")),
+    )
+
+
+_REQUESTS = (
+    r"^requests: \d+ total, (\d+) started, (\d+) done, (\d+) succeeded, "
+    r"(\d+) failed, (\d+) errored, (\d+) timeout"
+)
+
+
+def _latency(text: str, done: int) -> Reported | None:
+    if not done:
+        return None
+    times = find(r"^time for request:\s+(\S+)\s+(\S+)\s+(\S+)", text, "its latencies")
+    low, high, mean = (parse_time_ns(value) for value in times.groups())
+    return Reported("answered", done, low, float(mean), high, {})
+
+
+TOOL = Tool(
+    name="h2load",
+    title="h2load: closed loop, threads, over HTTP/1.1",
+    get="apt-get install nghttp2-client",
+    ask_version=("--version",),
+    abilities=Abilities(without_keep_alive=False, whole_seconds=True, tells_status=False),
+    order=order,
+    parse=parse,
+    caveats=(
+        "h2load prints no percentiles of its latencies",
+        "h2load's minimum, mean and maximum are of a sample of its requests, when there were many",
+        "h2load's time-out is of a connection without any traffic, not of a request",
+        "h2load never opens a connection again that the server closed, and, given a time, does not tell the "
+        "requests that were lost with it",
+    ),
+)

@@ -1,0 +1,100 @@
+"""hey: a closed loop of goroutines. Pure.
+
+*Source*: hey 0.1.4, its help, requester/report.go and requester/requester.go.
+
+>>> TOOL.abilities.open
+False
+"""
+
+import re
+
+from prony.engine.external.replies import by_kind, by_status
+from prony.engine.external.text import find
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.errors import EngineError
+
+__all__ = ["TOOL"]
+
+# It keeps no more results than this for its latencies, and counts on.
+_MOST_RESULTS = 1_000_000
+
+
+def order(job: Job) -> Order:
+    """Return what is started.
+
+    *Errors*: EngineError for a number of requests that it would cut down to a multiple of its connections.
+    """
+    request = job.workload.request
+    if job.requests and job.requests % job.connections:
+        raise EngineError(
+            f"hey cannot send {job.requests} requests over {job.connections} connections; "
+            f"expected a multiple of {job.connections}"
+        )
+    length = ("-n", str(job.requests)) if job.requests else ("-z", f"{job.milliseconds}ms")
+    options = [*length, "-c", str(job.connections), "-t", str(job.timeout_s), "-m", request.method]
+    options += ["-disable-compression", "-disable-redirects", "-cpus", str(job.threads)]
+    options += [] if request.keep_alive else ["-disable-keepalive"]
+    for name, value in request.headers:
+        options += ["-H", f"{name}: {value}"]
+    options += ["-D", "body"] if request.body else []
+    return Order(((job.program, *options, job.url),), {"body": request.body} if request.body else {})
+
+
+def parse(output: Output, job: Job) -> Measured:
+    """Return what it found."""
+    text = output.stdout
+    seconds = number_in(find(r"^\s+Total:\s+([0-9.]+) secs", text, "its time")[1], "its time")
+    codes = dict(re.findall(r"^\s+\[(\d{3})\]\t(\d+) responses", text, re.MULTILINE))
+    kinds = text.partition("Error distribution:")[2]
+    errors = {told: count for count, told in re.findall(r"^\s+\[(\d+)\]\t(.*)$", kinds, re.MULTILINE)}
+    ok, bad = by_status(codes, job.workload.expect_status)
+    replies = ok + sum(bad.values())
+    if replies and not re.search(r"^Latency distribution:", text, re.MULTILINE):
+        raise EngineError("the generator broke off within its report")
+    return Measured(
+        duration_ns=round(seconds * 1e9),
+        ok=ok,
+        bad_status=bad,
+        failed=by_kind(errors),
+        latency=_latency(text, replies),
+        caveats=_kept(replies),
+    )
+
+
+def _kept(replies: int) -> tuple[str, ...]:
+    return ("hey timed only its first million requests",) if replies >= _MOST_RESULTS else ()
+
+
+def _latency(text: str, replies: int) -> Reported | None:
+    if not replies:
+        return None
+
+    def seconds(name: str) -> float:
+        return number_in(find(rf"^\s+{name}:\s+([0-9.]+) secs", text, f"its {name}")[1], name) * 1e9
+
+    shares = re.findall(r"^\s+(50|90|95|99)%+ in ([0-9.]+) secs", text, re.MULTILINE)
+    return Reported(
+        "answered",
+        replies,
+        round(seconds("Fastest")),
+        seconds("Average"),
+        round(seconds("Slowest")),
+        {share: round(number_in(value, "a percentile") * 1e9) for share, value in shares},
+    )
+
+
+TOOL = Tool(
+    name="hey",
+    title="hey: closed loop of goroutines",
+    get="apt-get install hey",
+    ask_version=(),
+    abilities=Abilities(),
+    order=order,
+    parse=parse,
+    caveats=(
+        "hey counts failed requests in its rate: the rate here is of valid replies only",
+        "hey's latencies are rounded to 0.1 ms, and are of every reply, whatever its status",
+        "hey takes a reply that is cut short for a whole one",
+        "hey divides the sum of its latencies wrongly beyond a million requests",
+    ),
+)

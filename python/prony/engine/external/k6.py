@@ -1,0 +1,151 @@
+"""k6: virtual users that run JavaScript, in a closed loop or at a constant rate. Pure.
+
+*Source*: k6 0.57, its documentation of executors, options and metrics.
+
+>>> TOOL.abilities.open
+True
+"""
+
+import json
+from base64 import b64encode
+
+from prony.engine.external.text import json_in
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.metrics import PERCENTILES
+from prony.model import Json, OpenLoop
+
+__all__ = ["TOOL"]
+
+_SCRIPT = """\
+import http from "k6/http";
+import encoding from "k6/encoding";
+import { Counter } from "k6/metrics";
+
+const order = %s;
+export const options = order.options;
+const codes = {};
+for (const code of order.codes) codes[code] = new Counter("code_" + code);
+const other = new Counter("code_other");
+const body = order.body === null ? null : encoding.b64decode(order.body);
+http.setResponseCallback(http.expectedStatuses(order.expected));
+
+export default function () {
+  const reply = http.request(order.method, order.url, body, order.parameters);
+  (codes[reply.status === 0 ? "error_" + reply.error_code : reply.status] || other).add(1);
+}
+
+export function handleSummary(data) {
+  return { "report.json": JSON.stringify(data) };
+}
+"""
+_ERRORS = {"1050": "timed_out", "1210": "connect_timed_out", "1212": "connect_refused", "1220": "reset"}
+_CODES = (200, 201, 204, 301, 302, 304, 400, 401, 403, 404, 405, 408, 413, 429, 500, 501, 502, 503, 504)
+
+
+def order(job: Job) -> Order:
+    """Return what is started."""
+    request, wanted = job.workload.request, job.workload.expect_status
+    told = {
+        "options": {
+            "scenarios": {"load": _scenario(job)},
+            "summaryTrendStats": ["count", "min", "avg", "max", *(f"p({p})" for p in PERCENTILES.values())],
+            "thresholds": {"http_req_duration{expected_response:true}": []},
+            "noConnectionReuse": not request.keep_alive,
+            "discardResponseBodies": True,
+            "batchPerHost": 0,
+        },
+        "codes": [*_CODES, *(f"error_{code}" for code in _ERRORS)],
+        "expected": wanted or {"min": 200, "max": 399},
+        "method": request.method,
+        "url": job.url,
+        "body": b64encode(request.body).decode() if request.body else None,
+        "parameters": {"headers": dict(request.headers), "timeout": f"{job.timeout_ms}ms", "redirects": 0},
+    }
+    command = (job.program, "run", "--quiet", "--no-usage-report", "--no-color", "load.js")
+    script = (_SCRIPT % json.dumps(told)).encode()
+    environment = {"GOMAXPROCS": str(job.threads), "HOME": ".", "K6_NO_USAGE_REPORT": "true"}
+    return Order((command,), {"load.js": script}, ("report.json",), environment)
+
+
+def _scenario(job: Job) -> Json:
+    match job.workload.loop:
+        case OpenLoop(rate_per_s, _, _, connections):
+            return {
+                "executor": "constant-arrival-rate",
+                # Whole numbers only, so per 1000 seconds.
+                "rate": round(rate_per_s * 1000),
+                "timeUnit": "1000s",
+                "duration": f"{job.milliseconds}ms",
+                "preAllocatedVUs": min(connections, 100),
+                "maxVUs": connections,
+                "gracefulStop": f"{job.timeout_ms}ms",
+            }
+    if job.requests:
+        return {
+            "executor": "shared-iterations",
+            "vus": min(job.connections, job.requests),
+            "iterations": job.requests,
+            "maxDuration": "24h",
+        }
+    length = {"duration": f"{job.milliseconds}ms", "gracefulStop": f"{job.timeout_ms}ms"}
+    return {"executor": "constant-vus", "vus": job.connections, **length}
+
+
+def parse(output: Output, job: Job) -> Measured:
+    """Return what it found."""
+    told = json_in(output.files.get("report.json", "") or output.stderr, "its report")
+    metrics = {
+        str(name): (one or {}).get("values") or {} for name, one in (told.get("metrics") or {}).items()
+    }
+
+    def count(name: str) -> int:
+        return int(number_in(metrics.get(name, {}).get("count") or 0, name))
+
+    good = "http_req_duration{expected_response:true}"
+    ok, requests, dropped = count(good), count("http_reqs"), count("dropped_iterations")
+    bad = {str(code): count(f"code_{code}") for code in _CODES if not _is_good(code, job)}
+    failed = {kind: count(f"code_error_{code}") for code, kind in _ERRORS.items()}
+    rest = requests - ok - sum(bad.values()) - sum(failed.values())
+    state = told.get("state") or {}
+    measured_ns = round(number_in(state.get("testRunDurationMs"), "its time") * 1e6)
+    return Measured(
+        duration_ns=min(measured_ns, job.duration_ns or measured_ns),
+        ok=ok,
+        bad_status={code: number for code, number in bad.items() if number},
+        failed={**failed, "unspecified": max(0, rest), "not_sent_queue": dropped},
+        latency=_latency(metrics.get(good, {}), ok),
+        received_bytes=count("data_received"),
+    )
+
+
+def _is_good(code: int, job: Job) -> bool:
+    wanted = job.workload.expect_status
+    return code == wanted if wanted else 200 <= code < 400
+
+
+def _latency(values: Json, ok: int) -> Reported | None:
+    if not ok:
+        return None
+
+    def ns(name: str) -> float:
+        return number_in(values.get(name), name) * 1e6
+
+    percentiles = {p: round(ns(f"p({p})")) for p in PERCENTILES.values() if f"p({p})" in values}
+    return Reported("ok", ok, round(ns("min")), ns("avg"), round(ns("max")), percentiles)
+
+
+TOOL = Tool(
+    name="k6",
+    title="k6: closed loop or constant rate, scripted in JavaScript",
+    get="GOBIN=/usr/local/bin go install go.k6.io/k6@v0.57.0",
+    ask_version=("version",),
+    abilities=Abilities(open=True),
+    order=order,
+    parse=parse,
+    caveats=(
+        "k6 times a request from when it is sent: waiting for a connection, or for a free user at a constant "
+        "rate, is not in its latencies",
+        "k6 interpolates its percentiles between neighbouring requests",
+        "k6 waits for the last replies after its duration, and counts them: they count here too",
+    ),
+)

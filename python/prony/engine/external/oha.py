@@ -1,0 +1,76 @@
+"""oha: a closed loop of asynchronous tasks. Pure.
+
+*Source*: oha, its help and its schema.json (JSON schema of the output).
+
+>>> TOOL.abilities.open
+False
+"""
+
+from prony.engine.external.replies import by_kind, by_status
+from prony.engine.external.text import json_in
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.metrics import PERCENTILES
+from prony.model import Json
+
+__all__ = ["TOOL"]
+
+
+def order(job: Job) -> Order:
+    """Return what is started."""
+    request = job.workload.request
+    length = ("-n", str(job.requests)) if job.requests else ("-z", f"{job.milliseconds}ms")
+    options = ["--no-tui", "--output-format", "json", "-c", str(job.connections), *length]
+    options += ["-t", f"{job.timeout_ms}ms", "--redirect", "0", "-m", request.method]
+    options += [] if request.keep_alive else ["--disable-keepalive"]
+    for name, value in request.headers:
+        options += ["-H", f"{name}: {value}"]
+    options += ["-D", "body"] if request.body else []
+    files = {"body": request.body} if request.body else {}
+    environment = {"TOKIO_WORKER_THREADS": str(job.threads)}
+    return Order(((job.program, *options, job.url),), files, environment=environment)
+
+
+def parse(output: Output, job: Job) -> Measured:
+    """Return what it found."""
+    told = json_in(output.stdout, "its report")
+    ok, bad = by_status(told.get("statusCodeDistribution") or {}, job.workload.expect_status)
+    summary = told.get("summary") or {}
+    body = number_in(summary.get("totalData") or 0, "the bytes")
+    return Measured(
+        duration_ns=_ns(summary.get("total")),
+        ok=ok,
+        bad_status=bad,
+        failed=by_kind(told.get("errorDistribution") or {}),
+        latency=_latency(told, summary, ok + sum(bad.values())),
+        body_bytes=round(body),
+    )
+
+
+def _latency(told: Json, summary: Json, replies: int) -> Reported | None:
+    if not replies:
+        return None
+    values = told.get("latencyPercentiles") or {}
+    percentiles = {p: _ns(values[f"p{p}"]) for p in PERCENTILES.values() if values.get(f"p{p}") is not None}
+    low, high = _ns(summary.get("fastest")), _ns(summary.get("slowest"))
+    mean = number_in(summary.get("average"), "the mean") * 1e9
+    return Reported("answered", replies, low, mean, high, percentiles)
+
+
+def _ns(seconds: object) -> int:
+    return round(number_in(seconds, "a time") * 1e9)
+
+
+TOOL = Tool(
+    name="oha",
+    title="oha: closed loop of asynchronous tasks",
+    get="cargo install oha",
+    ask_version=("--version",),
+    abilities=Abilities(),
+    order=order,
+    parse=parse,
+    caveats=(
+        "oha's rate of success counts every reply, whatever its status: here only valid ones count",
+        "oha breaks off the requests that are on their way when its time is over: they count as unanswered",
+        "oha's latencies are of every reply, whatever its status",
+    ),
+)

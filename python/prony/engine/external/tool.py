@@ -1,0 +1,227 @@
+"""What an external load generator is to Prony: what it can do, how it is started, and what its output says.
+
+Pure. Must not know how a process is started.
+
+>>> Reported("answered", 2, 1, 2.0, 3, {"50": 2}).percentiles["50"]
+2
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from prony.errors import EngineError
+from prony.model import (
+    Address,
+    AddressKind,
+    Arrivals,
+    ClosedLoop,
+    CountStop,
+    DurationStop,
+    OpenLoop,
+    Wire,
+    Workload,
+)
+
+__all__ = [
+    "Abilities",
+    "Job",
+    "Measured",
+    "Order",
+    "Output",
+    "Reported",
+    "Tool",
+    "number_in",
+    "refusal",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a tool can be asked for; what it cannot is refused before anything starts.
+
+    ``whole_seconds``: its durations are rounded up to seconds. ``bodies``: it sends request bodies and other
+    methods than GET and HEAD. ``tells_status``: how many replies had which status.
+    """
+
+    closed: bool = True
+    open: bool = False
+    duration: bool = True
+    count: bool = True
+    without_keep_alive: bool = True
+    bodies: bool = True
+    whole_seconds: bool = False
+    tells_status: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run of a tool: the load, where it goes, and with how many threads. ``program``: its path."""
+
+    program: str
+    workload: Workload
+    address: Address
+    threads: int = 1
+
+    @property
+    def url(self) -> str:
+        """What is asked for."""
+        return self.address.url + self.workload.request.path
+
+    @property
+    def connections(self) -> int:
+        """How many connections it has at most."""
+        return self.workload.loop.connections
+
+    @property
+    def duration_ns(self) -> int | None:
+        """How long it lasts; null: until so many requests are done."""
+        return self.workload.stop.duration_ns if isinstance(self.workload.stop, DurationStop) else None
+
+    @property
+    def requests(self) -> int | None:
+        """How many requests it has; null: as many as fit into its duration."""
+        return self.workload.stop.requests if isinstance(self.workload.stop, CountStop) else None
+
+    @property
+    def seconds(self) -> int:
+        """Its duration in whole seconds, rounded up."""
+        return -(-(self.duration_ns or 0) // 1_000_000_000)
+
+    @property
+    def milliseconds(self) -> int:
+        """Its duration in whole milliseconds, rounded up."""
+        return -(-(self.duration_ns or 0) // 1_000_000)
+
+    @property
+    def timeout_s(self) -> int:
+        """The time-out in whole seconds, rounded up."""
+        return -(-self.workload.timeout_ns // 1_000_000_000)
+
+    @property
+    def timeout_ms(self) -> int:
+        """The time-out in whole milliseconds, rounded up."""
+        return -(-self.workload.timeout_ns // 1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is started: commands, one after the other, in a folder with ``files``; only the first one loads.
+
+    The text of the files that are named in ``reads`` is taken afterwards.
+    """
+
+    commands: tuple[tuple[str, ...], ...]
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    reads: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What the commands wrote, together, and the files that were read."""
+
+    stdout: str
+    stderr: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A tool's own summary of its latencies. *Units*: nanoseconds; percentiles by name ("99.9").
+
+    ``population``: of which requests: ``ok``, ``answered`` (whatever the status) or ``all`` (those that
+    failed without a reply as well). Null: not reported.
+    """
+
+    population: str
+    count: int
+    min_ns: int | None
+    mean_ns: float | None
+    max_ns: int | None
+    percentiles: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a tool found, in the terms of a Recording. Null: it does not say.
+
+    ``failed``: requests by class of the account, without those that are not there. ``duration_ns``: the time
+    that its own rates are taken over. ``caveats``: what holds of this run.
+    """
+
+    duration_ns: int
+    ok: int
+    bad_status: Mapping[str, int] = field(default_factory=dict)
+    failed: Mapping[str, int] = field(default_factory=dict)
+    latency: Reported | None = None
+    received_bytes: int | None = None
+    body_bytes: int | None = None
+    caveats: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. ``get``: the command that installs it; ``caveats``: what it counts or times wrongly, always.
+
+    ``ask_version``: arguments that make it tell its version; ``classes``: those of the account that it
+    tells, beside ``ok``.
+    """
+
+    name: str
+    title: str
+    get: str
+    ask_version: tuple[str, ...]
+    abilities: Abilities
+    order: Callable[[Job], Order]
+    parse: Callable[[Output, Job], Measured]
+    caveats: tuple[str, ...]
+
+
+def refusal(tool: Tool, workload: Workload, address: Address) -> str | None:
+    """Return why a tool cannot make a load, as one sentence; null: it can."""
+    return next((f"{tool.name} {reason}" for reason in _reasons(tool, workload, address)), None)
+
+
+def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...]:
+    can, request = tool.abilities, workload.request
+    plain = request.method in {"GET", "HEAD"} and not request.body
+    return tuple(
+        reason
+        for reason, holds in (
+            (f"speaks HTTP only, not {address.wire}", address.wire is not Wire.HTTP),
+            ("is used without TLS only", address.tls),
+            ("cannot connect to a Unix socket", address.kind is AddressKind.UNIX),
+            ("has no closed loop", isinstance(workload.loop, ClosedLoop) and not can.closed),
+            ("has no open loop", isinstance(workload.loop, OpenLoop) and not can.open),
+            ("has no Poisson arrivals", _is_poisson(workload)),
+            ("cannot stop after a time", isinstance(workload.stop, DurationStop) and not can.duration),
+            ("cannot stop after a number of requests", _has_count(workload) and not can.count),
+            ("always keeps connections open", not request.keep_alive and not can.without_keep_alive),
+            (f"cannot send {request.method} with a body", not plain and not can.bodies),
+            ("needs headers without line breaks", any("\n" in value for _, value in request.headers)),
+        )
+        if holds
+    )
+
+
+def _is_poisson(workload: Workload) -> bool:
+    return isinstance(workload.loop, OpenLoop) and workload.loop.arrivals is Arrivals.POISSON
+
+
+def _has_count(workload: Workload) -> bool:
+    return isinstance(workload.stop, CountStop)
+
+
+def number_in(value: object, what: str) -> float:
+    """Return a number of a tool's output.
+
+    *Errors*: EngineError when it is none, or negative, or not finite: the output is not what it should be.
+    """
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = -1.0
+    # NaN fails every comparison.
+    if not 0 <= number < 1e18:
+        raise EngineError(f"cannot read {what} in the output of the generator: `{str(value)[:60]}`")
+    return number

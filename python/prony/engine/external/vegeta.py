@@ -1,0 +1,98 @@
+"""vegeta: a constant rate, or as many requests at once as it may. Pure.
+
+*Source*: vegeta 12, its README, lib/attack.go and lib/metrics.go.
+
+>>> TOOL.abilities.count
+False
+"""
+
+from prony.engine.external.replies import by_kind, by_status
+from prony.engine.external.text import json_in
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.model import Json, OpenLoop
+
+__all__ = ["TOOL"]
+
+
+def order(job: Job) -> Order:
+    """Return what is started: the attack, then the report on it."""
+    request = job.workload.request
+    options = [*_pace(job), "-duration", f"{job.milliseconds}ms", "-timeout", f"{job.timeout_ms}ms"]
+    options += [
+        "-max-workers",
+        str(job.connections),
+        "-connections",
+        str(job.connections),
+        "-redirects",
+        "-1",
+    ]
+    options += ["-targets", "targets", "-output", "results", f"-keepalive={str(request.keep_alive).lower()}"]
+    options += ["-body", "body"] if request.body else []
+    for name, value in request.headers:
+        options += ["-header", f"{name}: {value}"]
+    files = {"targets": f"{request.method} {job.url}\n".encode()}
+    files |= {"body": request.body} if request.body else {}
+    attack = (job.program, "attack", *options)
+    report = (job.program, "report", "-type=json", "results")
+    return Order((attack, report), files, environment={"GOMAXPROCS": str(job.threads)})
+
+
+def _pace(job: Job) -> list[str]:
+    match job.workload.loop:
+        case OpenLoop(rate_per_s):
+            # Whole requests in a whole time: a thousand seconds' worth keeps three digits of a rate.
+            return ["-rate", f"{round(rate_per_s * 1000)}/1000s"]
+        case _:
+            return ["-rate", "0", "-workers", str(job.connections)]
+
+
+def parse(output: Output, job: Job) -> Measured:
+    """Return what it found."""
+    told = json_in(output.stdout, "its report")
+    codes = dict(told.get("status_codes") or {})
+    without = int(number_in(codes.pop("0", 0), "a count"))
+    ok, bad = by_status(codes, job.workload.expect_status)
+    # Its list names each error once, without a number: one kind is that of all, more are not told apart.
+    kinds = by_kind(dict.fromkeys(_errors(told, bad), 1))
+    kind = next(iter(kinds)) if len(kinds) == 1 else "unspecified"
+    requests = int(number_in(told.get("requests"), "how many requests there were"))
+    return Measured(
+        duration_ns=round(number_in(told.get("duration"), "its time")),
+        ok=ok,
+        bad_status=bad,
+        failed={kind: without},
+        latency=_latency(told.get("latencies") or {}, requests, without),
+        body_bytes=round(number_in((told.get("bytes_in") or {}).get("total") or 0, "the bytes")),
+    )
+
+
+def _errors(told: Json, bad: dict[str, int]) -> list[str]:
+    return [str(text) for text in told.get("errors") or () if str(text)[:3] not in bad]
+
+
+def _latency(values: Json, requests: int, without: int) -> Reported | None:
+    if not requests:
+        return None
+
+    def ns(name: str) -> int:
+        return round(number_in(values.get(name), name))
+
+    percentiles = {p: ns(f"{p}th") for p in ("50", "90", "95", "99")}
+    population = "all" if without else "answered"
+    return Reported(population, requests, ns("min"), float(ns("mean")), ns("max"), percentiles)
+
+
+TOOL = Tool(
+    name="vegeta",
+    title="vegeta: constant rate",
+    get="GOBIN=/usr/local/bin go install github.com/tsenart/vegeta/v12@v12.12.0",
+    ask_version=("--version",),
+    abilities=Abilities(open=True, count=False),
+    order=order,
+    parse=parse,
+    caveats=(
+        "vegeta times a request from when it is sent: waiting because it runs late is not in its latencies",
+        "vegeta times failed requests with the others",
+        "vegeta's percentiles are estimates of a t-digest",
+    ),
+)

@@ -1,0 +1,76 @@
+"""weighttp: a number of requests over a number of connections. Pure.
+
+*Source*: weighttp, its README and src/weighttp.c, by its documented output.
+
+>>> TOOL.abilities.duration
+False
+"""
+
+import re
+
+from prony.engine.external.text import find
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Tool
+from prony.errors import EngineError
+
+__all__ = ["TOOL"]
+
+
+def order(job: Job) -> Order:
+    """Return what is started."""
+    request = job.workload.request
+    options = [
+        "-n",
+        str(job.requests),
+        "-c",
+        str(job.connections),
+        "-t",
+        str(min(job.threads, job.connections)),
+    ]
+    options += ["-k"] if request.keep_alive else []
+    for name, value in request.headers:
+        options += ["-H", f"{name}: {value}"]
+    return Order(((job.program, *options, job.url),))
+
+
+def parse(output: Output, job: Job) -> Measured:
+    """Return what it found."""
+    text = output.stdout
+    parts = find(r"^finished in (\d+) sec, (\d+) millisec and (\d+) microsec,", text, "its time")
+    seconds, milliseconds, microseconds = (int(value) for value in parts.groups())
+    counts = find(_REQUESTS, text, "how many requests were done")
+    started, done, succeeded, failed, errored = (int(value) for value in counts.groups())
+    codes = find(r"^status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx", text, "the status codes")
+    good, bad = (
+        int(codes[1]) + int(codes[2]),
+        {f"{n}xx": int(codes[n - 1]) for n in (4, 5) if int(codes[n - 1])},
+    )
+    if done > started or succeeded + failed != done:
+        raise EngineError("the figures of weighttp contradict each other")
+    ok = min(succeeded, good)
+    received = re.search(r"^traffic: (\d+) bytes total", text, re.MULTILINE)
+    return Measured(
+        duration_ns=((seconds * 1000 + milliseconds) * 1000 + microseconds) * 1000,
+        ok=ok,
+        bad_status=bad,
+        failed={"unspecified": max(errored, done - ok - sum(bad.values()))},
+        received_bytes=int(received[1]) if received else None,
+    )
+
+
+_REQUESTS = r"^requests: \d+ total, (\d+) started, (\d+) done, (\d+) succeeded, (\d+) failed, (\d+) errored"
+
+
+TOOL = Tool(
+    name="weighttp",
+    title="weighttp: closed loop for a number of requests, threads and epoll",
+    get="build it from its sources; no distribution has it",
+    ask_version=("-v",),
+    abilities=Abilities(duration=False, bodies=False, tells_status=False),
+    order=order,
+    parse=parse,
+    caveats=(
+        "weighttp times no requests: it has no latencies at all",
+        "weighttp sends a request again when its connection was closed, and does not count that",
+        "weighttp has no time-out: a request that is never answered ends with the run's deadline",
+    ),
+)

@@ -1,0 +1,84 @@
+"""What every generator's process does before it opens a socket: it takes its seat, and says what comes of it.
+
+Must not know which generator it is.
+
+>>> error_event("usage", "no rate")
+{'event': 'error', 'kind': 'usage', 'message': 'no rate'}
+"""
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import threading
+from typing import NoReturn
+
+from prony.model import Json
+from prony.sandbox import linux
+
+__all__ = ["cancel_at_end_of_stdin", "error_event", "fail", "handle_signals", "say_line", "take_seat"]
+
+
+def handle_signals() -> None:
+    """From here on SIGTERM and SIGINT raise KeyboardInterrupt."""
+
+    def cancel(_number: int, _frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, cancel)
+    signal.signal(signal.SIGINT, cancel)
+
+
+def take_seat(seat: Json, parent: int) -> None:
+    """Enter the subject's network, its CPUs and its user, in the order in which rights are lost.
+
+    *Errors*: OSError; KeyboardInterrupt when ``parent``, which started this process, is gone.
+    """
+    if seat["network_namespace"] is not None:
+        linux.enter_network(seat["network_namespace"])
+    os.sched_setaffinity(0, seat["cpus"])
+    if seat["nice"] or os.getpriority(os.PRIO_PROCESS, 0) > 0:
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, seat["nice"])
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if seat["uid"] is not None:
+        os.setgroups(seat["groups"] or [seat["gid"]])
+        os.setresgid(seat["gid"], seat["gid"], seat["gid"])
+        os.setresuid(seat["uid"], seat["uid"], seat["uid"])
+    linux.forbid_new_privileges()
+    linux.die_with_parent()
+    if os.getppid() != parent:
+        raise KeyboardInterrupt
+
+
+def cancel_at_end_of_stdin() -> None:
+    """In a thread: end this process with SIGTERM when the one that started it closes the pipe or is gone."""
+    threading.Thread(target=_wait_for_end, daemon=True).start()
+
+
+def _wait_for_end() -> None:
+    # Below Python's buffer, which a thread must not hold when the process ends.
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def say_line(line: bytes) -> None:
+    """Write a line to stdout, whole."""
+    data = line + b"\n"
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def fail(kind: str, message: str) -> int:
+    """Say what went wrong and return the exit status."""
+    with contextlib.suppress(OSError):
+        say_line(json.dumps(error_event(kind, message)).encode())
+    return 1
+
+
+def error_event(kind: str, message: str) -> Json:
+    """Return the event that ends a run without a recording."""
+    return {"event": "error", "kind": kind, "message": message}

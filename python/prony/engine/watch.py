@@ -1,0 +1,98 @@
+"""What a generator itself costs: CPU and memory of its processes over the window, as the subject's are read.
+
+Must not know which generator it is.
+
+>>> summary((), 1 << 30)["cpu_percent"] is None
+True
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from prony.analysis.missing import Missing
+from prony.analysis.resources import cpu_share, window_samples
+from prony.model import Json, Phase, Placement, RoleRule, Sample
+from prony.monitor.native import CompiledSource
+from prony.monitor.processes import ProcessMonitor
+
+__all__ = ["GeneratorWatch", "summary"]
+
+_ROLE = "generator"
+
+
+class GeneratorWatch:
+    """Samples the processes of a generator twice a second, from ``pid`` downward. A context manager.
+
+    ``with_root``: whether the process ``pid`` is itself the generator, or only starts it.
+    """
+
+    def __init__(self, pid: int, cpus: Sequence[int], with_root: bool) -> None:
+        source = CompiledSource(pid, with_root)
+        self._monitor = ProcessMonitor(
+            pid, {pid: (RoleRule(_ROLE), RoleRule(_ROLE, "child"))}, _on(cpus), source
+        )
+
+    def note(self, event: Json) -> None:
+        """Follow the phases of a run by its events."""
+        match event["event"]:
+            case "started":
+                self._monitor.enter(Phase.WARMUP)
+            case "window_open":
+                self._monitor.open_window()
+            case "window_close":
+                self._monitor.close_window()
+
+    def summary(self) -> Json:
+        """Return what was seen in the window."""
+        return summary(self._monitor.samples(), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self._monitor.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        self._monitor.stop()
+
+
+def summary(samples: Sequence[Sample], memory_bytes: int) -> Json:
+    """Return CPU and memory of all processes in ``samples`` over the window; null: too few samples.
+
+    *Definition*: ``cpu_percent``: as of a subject, 100 = one core. ``rss_mean_bytes``: the mean over the
+    samples of the sum over the processes; ``memory_ratio``: that / ``memory_bytes``, the machine's.
+    *Assumptions*: pages that processes share count in each of them: for those, ``pss_end_bytes``.
+    """
+    window = window_samples(samples)
+    cores = cpu_share(window)
+    sums = [sum(process.rss_bytes for process in sample.processes) for sample in window]
+    mean = sum(sums) / len(sums) if sums else None
+    return {
+        "samples": len(window),
+        "cpu_percent": None if isinstance(cores, Missing) else 100 * cores,
+        "rss_mean_bytes": mean,
+        "rss_peak_bytes": max(sums, default=None),
+        "pss_end_bytes": _pss(window),
+        "memory_ratio": None if mean is None else mean / memory_bytes,
+        **_most(window),
+    }
+
+
+def _most(window: Sequence[Sample]) -> Mapping[str, int | None]:
+    return {
+        "processes_max": max((len(sample.processes) for sample in window), default=None),
+        "threads_max": max((sum(row.threads for row in sample.processes) for sample in window), default=None),
+    }
+
+
+def _pss(window: Sequence[Sample]) -> int | None:
+    known = [row.pss_bytes for row in window[-1].processes] if window else []
+    return sum(value or 0 for value in known) if known and None not in known else None
+
+
+def _on(cpus: Sequence[int]) -> Placement:
+    return Placement(server_cpus=(), generator_cpus=tuple(cpus))

@@ -1,0 +1,122 @@
+"""What external generators are started with, and what they are not asked for."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from prony.engine import ENGINES, cannot_make
+from prony.engine.external import TOOLS
+from prony.engine.external.tool import Job
+from prony.errors import EngineError
+from prony.model import (
+    Address,
+    AddressKind,
+    Arrivals,
+    ClosedLoop,
+    CountStop,
+    DurationStop,
+    EngineChoice,
+    OpenLoop,
+    Request,
+    Wire,
+    Workload,
+)
+
+ADDRESS = Address("127.0.0.1", 8000)
+CLOSED, OPEN = ClosedLoop(4), OpenLoop(550.5, connections=64)
+TIME, COUNT = DurationStop(1_500_000_000), CountStop(1000)
+POST = Request(
+    "POST", "/echo", (("X-A", "b c"), ("Content-Type", "text/plain")), b'a"\\\xff\n', keep_alive=False
+)
+
+
+def refused(tool, loop=CLOSED, stop=TIME, address=ADDRESS, **load):
+    return cannot_make(EngineChoice(tool), Workload(loop, stop, **load), address)
+
+
+def command(tool, loop=CLOSED, stop=TIME, **load):
+    return TOOLS[tool].order(Job(tool, Workload(loop, stop, **load), ADDRESS, threads=2))
+
+
+def test_every_file_of_a_tool_is_listed_and_is_an_engine():
+    import prony.engine.external
+
+    files = {path.stem for path in Path(prony.engine.external.__file__).parent.glob("*.py")}
+    assert set(TOOLS) == files - {"__init__", "child", "engine", "recording", "replies", "text", "tool"}
+    assert set(TOOLS) <= set(ENGINES)
+    assert all(tool.name == name for name, tool in TOOLS.items())
+
+
+@pytest.mark.parametrize("tool", sorted(TOOLS))
+@pytest.mark.parametrize(
+    ("reason", "load"),
+    [
+        ("HTTP only, not fastcgi", {"address": Address("127.0.0.1", 1, wire=Wire.FASTCGI)}),
+        ("without TLS", {"address": Address("127.0.0.1", 1, tls=True)}),
+        ("Unix socket", {"address": Address("/s", 0, AddressKind.UNIX)}),
+        ("Poisson", {"loop": OpenLoop(1.0, Arrivals.POISSON)}),
+    ],
+)
+def test_what_no_tool_can_do_is_refused_in_a_sentence(tool, reason, load):
+    assert tool in refused(tool, **{"stop": COUNT if tool == "weighttp" else TIME, **load})
+    if tool in ("k6", "vegeta") or "Poisson" not in reason:
+        assert reason in refused(tool, **{"stop": COUNT if tool == "weighttp" else TIME, **load})
+
+
+def test_which_tools_have_an_open_loop():
+    assert {tool for tool in TOOLS if refused(tool, loop=OPEN) is None} == {"k6", "vegeta"}
+
+
+def test_which_tools_have_a_number_of_requests():
+    assert {tool for tool in TOOLS if refused(tool, stop=COUNT)} == {"wrk", "vegeta"}
+    assert {tool for tool in TOOLS if refused(tool)} == {"weighttp"}
+
+
+def test_which_tools_cannot_close_connections():
+    load = {"request": Request(keep_alive=False), "stop": COUNT}
+    assert {tool for tool in set(TOOLS) - {"wrk", "vegeta"} if refused(tool, **load)} == {"h2load"}
+
+
+def test_prony_itself_is_not_refused_here():
+    assert refused("prony") is None
+
+
+def test_hey_is_not_asked_for_what_it_would_cut_down():
+    with pytest.raises(EngineError, match="expected a multiple of 4"):
+        command("hey", stop=CountStop(1002))
+
+
+@pytest.mark.parametrize("tool", sorted(set(TOOLS) - {"weighttp", "h2load"}))
+def test_method_headers_and_body_are_passed_on(tool):
+    order = command(tool, stop=COUNT if refused(tool) else TIME, request=POST)
+    said = "\n".join([*order.commands[0], *(text.decode("latin-1") for text in order.files.values())])
+    if tool == "wrk":
+        assert "\\080\\079\\083\\084" in said  # POST
+        assert "\\097\\034\\092\\255\\010" in said  # the body
+        return
+    assert "POST" in said
+    assert "b c" in said
+    assert tool == "k6" or order.files["body"] == POST.body
+
+
+@pytest.mark.parametrize("tool", sorted(TOOLS))
+def test_a_hostile_url_stays_one_argument(tool):
+    stop = COUNT if tool == "weighttp" else TIME
+    order = command(tool, stop=stop, request=Request(path='/a";os.execute("x")//'))
+    for words in order.commands:
+        assert not [word for word in words if "os.execute" in word and not word.startswith("http://")]
+    if tool == "k6":
+        script = order.files["load.js"].decode()
+        told = script.partition("const order = ")[2].partition(";\nexport const options")[0]
+        assert json.loads(told)["url"].endswith('/a";os.execute("x")//')
+
+
+def test_whole_seconds_are_rounded_up():
+    assert "2s" in command("wrk").commands[0]
+    assert "1500ms" in command("hey").commands[0]
+
+
+def test_vegeta_and_k6_keep_the_fractions_of_a_rate():
+    assert "550500/1000s" in command("vegeta", loop=OPEN).commands[0]
+    assert '"rate": 550500, "timeUnit": "1000s"' in command("k6", loop=OPEN).files["load.js"].decode()
