@@ -238,7 +238,7 @@ def _judged(recording: Json | None) -> Outcome:
         return Invalid("interrupted")
     little = recording["little"]
     residual = little["residual"]
-    large = little["in_flight_integral_ns"] > MIN_LITTLE_INTEGRAL_NS
+    large = (little["in_flight_integral_ns"] or 0) > MIN_LITTLE_INTEGRAL_NS
     if residual is not None and large and abs(residual) > MAX_LITTLE_RESIDUAL:
         return Invalid(f"Little's law is off by {residual:+.0%}: the generator's own figures disagree")
     return Ok()
