@@ -35,6 +35,7 @@ _EXPECTED = {
     "model_type": "a table",
     "string_too_short": "a text that is not empty",
     "model_attributes_type": "a table",
+    "finite_number": "a finite number",
 }
 
 _TOO_FEW = "at least one"
@@ -49,6 +50,7 @@ _PATTERNS = {
     "^[A-Za-z0-9][A-Za-z0-9._-]": "a plain file name, without folders",
     "^([A-Za-z_][A-Za-z0-9_]*(": "`module:attribute`, or the name of a .psgi file",
     "^[A-Za-z_][A-Za-z0-9_]*$": "the name of an environment variable",
+    "^[ -~]*$": "one line of plain ASCII text",
     "^/": "a path that starts with `/`",
     "^[A-Z]+$": "an HTTP method in capitals",
     "^[A-Za-z0-9-]+$": "a header's name",
@@ -157,10 +159,10 @@ def _merged(problems: Sequence[Problem]) -> list[Problem]:
 
 def _problem(data: Any, item: dict[str, Any]) -> Problem:
     kind = str(item["type"])
-    place = _named_place(data, item["loc"])
+    if kind == "missing":
+        return Problem(_named_place(data, item["loc"]), None, "")
+    place = _without_tag(data, _named_place(data, item["loc"]))
     match kind:
-        case "missing":
-            return Problem(place, None, "")
         case "extra_forbidden":
             return Problem(place, place[-1], _EXPECTED[kind])
         case "union_tag_invalid":
@@ -188,7 +190,7 @@ def _expected(kind: str, item: dict[str, Any]) -> str:
             return message.partition("expected ")[2] or message
         case "too_short":
             return _TOO_FEW
-        case "greater_than" | "greater_than_equal" | "less_than_equal" | "string_too_long":
+        case "greater_than" | "greater_than_equal" | "less_than" | "less_than_equal" | "string_too_long":
             return _limit(context)
     return _EXPECTED.get(kind) or str(item["msg"]).lower()
 
@@ -196,6 +198,8 @@ def _expected(kind: str, item: dict[str, Any]) -> str:
 def _limit(context: dict[str, Any]) -> str:
     if "gt" in context:
         return f"more than {context['gt']}"
+    if "lt" in context:
+        return f"less than {context['lt']}"
     limit = context.get("le", context.get("max_length"))
     return f"at least {context['ge']}" if "ge" in context else f"at most {limit}"
 
@@ -215,7 +219,10 @@ def _short(value: object) -> object:
 
 
 def _named_place(data: Any, location: Iterable[str | int]) -> Place:
-    """Return pydantic's location without tags of unions and `[key]` marks; its last part may be missing."""
+    """Return pydantic's location without `[key]` marks and tags of unions, but for one that comes last.
+
+    Its last part may be missing.
+    """
     parts = [part for part in location if part != "[key]"]
     place: list[str | int] = []
     node = data
@@ -226,10 +233,10 @@ def _named_place(data: Any, location: Iterable[str | int]) -> Place:
             place.append(part)
         elif position == len(parts) - 1 and isinstance(node, dict) and isinstance(part, str):
             place.append(part)
-    return tuple(_without_tag(data, place))
+    return tuple(place)
 
 
-def _without_tag(data: Any, place: list[str | int]) -> list[str | int]:
+def _without_tag(data: Any, place: Place) -> Place:
     # A tag that comes last looks like a missing field: the union's members are named in lower case after
     # their types.
     node = data

@@ -21,6 +21,7 @@ from prony.cli import (
     report,
     run,
     servers,
+    studies,
 )
 from prony.cli.exits import epilog
 from prony.errors import ExitCode, PronyError, UsageError
@@ -48,6 +49,7 @@ COMMANDS = (
     ("report", report.report, report.EPILOG),
     ("compare", compare.compare, compare.EPILOG),
     ("servers", servers.servers, servers.EPILOG),
+    ("studies", studies.studies, studies.EPILOG),
     ("doctor", doctor.doctor, doctor.EPILOG),
     ("host", host.host, host.EPILOG),
     ("calibrate", calibrate.calibrate, calibrate.EPILOG),

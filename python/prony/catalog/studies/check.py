@@ -22,9 +22,13 @@ _BOUNDED = (ClaimKind.RATIO, ClaimKind.VALUE)
 
 def check_study(document: StudyDocument, grid: Grid) -> list[Problem]:
     """Return all that is wrong in ``document`` beyond types; ``grid`` has its cells."""
+    found = [*_workloads(document, grid), *_profiles(document, grid)]
+    # Without cells nothing else can be right.
+    return found if not all(grid.profiles.values()) else [*found, *_readings(document, grid)]
+
+
+def _readings(document: StudyDocument, grid: Grid) -> list[Problem]:
     return [
-        *_workloads(document, grid),
-        *_profiles(document, grid),
         *_design(document, grid),
         *_repeated(("claims",), [claim.name for claim in document.claims]),
         *(
@@ -68,7 +72,7 @@ def _profiles(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
 def _design(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
     primary = {str(key): value for key, value in document.design.primary.items()}
     for name, cells in grid.profiles.items():
-        if cells and not any(cell.is_under(primary) for cell in cells):
+        if not any(cell.is_under(primary) for cell in cells):
             found = _told(primary)
             yield Problem(("design", "primary"), found, f"a load of every profile; `{name}` has no such")
 

@@ -1,0 +1,91 @@
+"""How much there is to do in a study, and about how long it takes: for people, before it begins.
+
+>>> in_words(45.0), in_words(5400.0)
+('45 s', '90 min')
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prony.model import Cell, Plan
+
+__all__ = ["Extent", "counted", "extent_of", "in_words"]
+
+# How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
+# first trial is over.
+TRIAL_OVERHEAD_S = 2.5
+# Of a load with a fixed number of requests nobody knows the length beforehand.
+COUNTED_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Trials and seconds, at least and at most. ``bound_s``: a budget of time, null without."""
+
+    trials: tuple[int, int]
+    seconds: tuple[float, float]
+    bound_s: float | None = None
+
+    @property
+    def each_s(self) -> float:
+        """The mean length of a trial."""
+        return self.seconds[1] / max(1, self.trials[1])
+
+    def __str__(self) -> str:
+        """Return it in words, such as ``24 trials, about 3 min``."""
+        if self.trials[0] == self.trials[1]:
+            return f"{counted(self.trials[0], 'trial')}, about {in_words(self.seconds[1])}"
+        bound = f", within about {in_words(self.bound_s)}" if self.bound_s is not None else ""
+        return (
+            f"{self.trials[0]} to {self.trials[1]} trials, "
+            f"about {in_words(self.seconds[0])} to {in_words(self.seconds[1])}{bound}"
+        )
+
+
+def extent_of(plan: "Plan", cross_checks: "Sequence[Cell]" = ()) -> Extent:
+    """Return how much a plan is, calibration and cross-checks among it; repeats of spoilt trials are not."""
+    if plan.design.find_rate:
+        return _search_extent(plan)
+    block = [*plan.cells, *cross_checks, *_calibrations(plan, len(plan.cells) + len(cross_checks))]
+    precision = plan.design.precision
+    least = precision.looks[0] if precision else plan.blocks
+    length_s = sum(map(_length_s, block))
+    return Extent(
+        (least * len(block), plan.blocks * len(block)),
+        (least * length_s, plan.blocks * length_s),
+        precision.budget_ns / 1e9 if precision and precision.budget_ns is not None else None,
+    )
+
+
+def _search_extent(plan: "Plan") -> Extent:
+    from prony.study.rates import TYPICAL_STEPS
+
+    calibrations = _calibrations(plan, len(plan.cells))
+    trials = len(plan.cells) * (TYPICAL_STEPS + plan.blocks) + plan.blocks * len(calibrations)
+    length_s = sum(map(_length_s, plan.cells)) * (TYPICAL_STEPS + plan.blocks)
+    length_s += plan.blocks * sum(map(_length_s, calibrations))
+    return Extent((trials, trials), (length_s, length_s))
+
+
+def _calibrations(plan: "Plan", cells: int) -> "list[Cell]":
+    return [] if plan.calibration is None else [plan.calibration] * (3 if cells > 1 else 2)
+
+
+def _length_s(cell: "Cell") -> float:
+    from prony.model import DurationStop
+
+    stop = cell.workload.stop
+    window_s = stop.duration_ns / 1e9 if isinstance(stop, DurationStop) else COUNTED_S
+    return cell.workload.warmup_ns / 1e9 + window_s + TRIAL_OVERHEAD_S
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things, such as ``1 trial`` or ``3 trials``."""
+    return f"{number} {what}{'s' if number != 1 else ''}"
+
+
+def in_words(seconds: float) -> str:
+    """Return a length of time, roughly."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

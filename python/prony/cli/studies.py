@@ -1,0 +1,104 @@
+"""``prony studies``: what can be repeated here, and what each study holds."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prony.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prony.catalog.loader import Catalog
+    from prony.model import Plan
+    from prony.report.studies import StudyView
+
+__all__ = ["EPILOG", "studies"]
+
+EPILOG = """\
+Examples:
+
+  prony studies                  what each repeats, what is missing here, how long it takes
+
+  prony studies wsgi-servers     one in full: subjects, loads, claims, published figures
+
+  prony studies my-study.toml    a file of your own, looked through and shown
+
+  prony studies --json           the same as data
+"""
+
+
+def studies(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="These studies, or a study's file.", show_default=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """List the studies that Prony knows, or show what some of them hold."""
+    from prony.catalog.loader import load_catalog
+    from prony.catalog.studies import built_in_studies
+    from prony.report.studies import studies_document, study_json, study_page
+    from prony.report.terminal import TerminalReporter
+
+    known = load_catalog()
+    views = [_view(name, known) for name in names or built_in_studies()]
+    if as_json:
+        typer.echo(json.dumps([study_json(view) for view in views], indent=2))
+        return ExitCode.DONE
+    for document in map(study_page, views) if names else [studies_document(views)]:
+        TerminalReporter().write(document)
+    return ExitCode.DONE
+
+
+def _view(name: str, known: "Catalog") -> "StudyView":
+    from prony.cli.extent import extent_of
+    from prony.cli.study_plan import plan_of_study, study_source
+    from prony.plan import PlanOptions
+    from prony.report.studies import StudyView
+
+    document = study_source(name, known).document
+    plans = {
+        profile: plan_of_study(name, known, PlanOptions(profile=profile)) for profile in document.profiles
+    }
+    lengths = {profile: str(extent_of(plan)) for profile, plan in plans.items()}
+    return StudyView(document.name, plans, lengths, _here(tuple(plans.values()), known))
+
+
+def _here(plans: "Sequence[Plan]", known: "Catalog") -> "Mapping[str, str]":
+    """Return of each subject and each generator besides Prony's own whether it can be measured here."""
+    from prony.catalog.status import status
+    from prony.runas import resolve_user
+
+    user = resolve_user()
+    entries = {
+        subject.name: (
+            known.server(subject.server),
+            *((known.frontends[subject.frontend.entry],) if subject.frontend else ()),
+            *(known.service(service) for service in subject.app.services),
+        )
+        for plan in plans
+        for subject in plan.subjects()
+    }
+    found = {entry.name: status(entry, user) for parts in entries.values() for entry in parts}
+    here = {name: _together([found[entry.name] for entry in parts]) for name, parts in entries.items()}
+    engines = dict.fromkeys(cell.engine.name for plan in plans for cell in plan.cells)
+    return {**here, **{name: _generator(name) for name in engines if name != "prony"}}
+
+
+def _together(states: Sequence[str]) -> str:
+    """Return the state of what is made of several parts: what is missing of any, else the least ready."""
+    missing = [state for state in states if state.startswith("needs")]
+    if missing:
+        return f"needs: {', '.join(state.removeprefix('needs: ') for state in missing)}"
+    return "ready" if all(state == "ready" for state in states) else "installable"
+
+
+def _generator(name: str) -> str:
+    # The scripts came with Prony, and get an environment of their own.
+    if name.startswith("python-"):
+        return "installable"
+    return "ready" if shutil.which(name) else f"needs: {name}"

@@ -1,0 +1,73 @@
+"""`prony studies`: the list, one in full, the same as data, and what is refused."""
+
+import json
+
+import pytest
+
+from prony.catalog.studies import built_in_studies
+
+NAMES = tuple(built_in_studies())
+
+
+def test_all_studies_are_listed_with_what_they_repeat_and_how_long_they_take(said):
+    done = said("studies")
+    assert (done.status, done.err) == (0, "")
+    for name in NAMES:
+        assert name in done.out
+    assert "trials, about" in done.out
+    assert "Qiita, 2018" in done.out
+
+
+def test_what_is_missing_here_is_named_with_the_reason(said):
+    listed = json.loads(said("studies", "load-scripts", "--json").out)[0]
+    absent = [name for name, here in listed["generators"].items() if here.startswith("needs")]
+    out = said("studies").out
+    assert all(f"{name} needs: {name}" in out for name in absent)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_is_shown_with_its_notes_loads_claims_and_figures(said, name):
+    data = json.loads(said("studies", name, "--json").out)[0]
+    words = " ".join(said("studies", name).out.split())
+    assert data["question"] in words
+    for text in data["notes"]:
+        assert text in words
+    for claim in data["claims"]:
+        assert f"{claim['name']}: {claim['text']}" in words
+    for profile in ("quick", "full", "original"):
+        assert f"Profile {profile}: {data['profiles'][profile]['blocks']} block" in words
+    assert "Published: " in words
+
+
+def test_the_same_as_data_holds_subjects_profiles_claims_and_figures(said):
+    found = json.loads(said("studies", "--json").out)
+    assert [study["name"] for study in found] == list(NAMES)
+    (wsgi,) = (study for study in found if study["name"] == "wsgi-servers")
+    assert len(wsgi["subjects"]) == 9
+    assert len(wsgi["originals"]) == 5 * 6 * 19
+    assert wsgi["profiles"]["original"]["blocks"] == 4
+    assert wsgi["claims"][0]["kind"] == "highest"
+
+
+def test_a_file_of_ones_own_is_shown_too(said, prony):
+    (prony.folder / "mine.toml").write_text(
+        'name = "mine"\ntitle = "Mine"\n[[subjects]]\nserver = "waitress"\napp = "hello"\n'
+        '[[workloads]]\nloop = "closed"\nconnections = 5\n[profiles.short]\nblocks = 2\nduration = "1s"\n'
+    )
+    done = said("studies", "mine.toml")
+    assert done.status == 0, done.err
+    assert "Profile short: 2 blocks, 2 trials" in done.out
+    assert "closed loop, 5 connections, 1 s" in done.out
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("wsgi-server", "did you mean `wsgi-servers`?"),
+        ("nothing.toml", "`nothing.toml`: there is no such file"),
+    ],
+)
+def test_what_is_no_study_is_refused(said, name, told):
+    done = said("studies", name)
+    assert (done.status, done.out) == (2, "")
+    assert told in done.err
