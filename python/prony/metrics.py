@@ -436,6 +436,22 @@ _ROWS = (
         "the generator's CPU less spinning / requests completed",
         _GENERATOR,
     ),
+    Metric(
+        "generator_rss_mean",
+        Unit.BYTES,
+        Better.LOWER,
+        "memory of the generator (RSS)",
+        "mean over the window's samples of the sum over the generator's processes of their resident set",
+        "engine's Recording, generator.processes (proc_pid_stat(5))",
+    ),
+    Metric(
+        "generator_memory_ratio",
+        Unit.RATIO,
+        Better.LOWER,
+        "memory of the generator, of the machine's",
+        "the generator's mean resident memory / the machine's memory",
+        "engine's Recording, generator.processes (proc_pid_stat(5), proc_meminfo(5))",
+    ),
 )
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ROWS})

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from golden import build, studies
+from golden import build, generators, studies
 from prony.analysis.load_json import load_result
 from prony.archive import open_archive
 from prony.catalog.loader import load_catalog
@@ -34,11 +34,19 @@ def archive(request, tmp_path_factory):
         yield request.param, archive
 
 
-@pytest.fixture(scope="module", params=["grid_study", "count_study"])
+REPEATS = {
+    "grid_study": studies.grid_study,
+    "count_study": studies.count_study,
+    "generators_study": generators.generators_study,
+    "checked_study": generators.checked_study,
+}
+
+
+@pytest.fixture(scope="module", params=REPEATS)
 def repeat(request, tmp_path_factory):
-    """An archive of a study that repeats a published experiment."""
+    """An archive of a study that repeats a published experiment, or holds its figures against others."""
     path = tmp_path_factory.mktemp("golden") / f"{request.param}.prony"
-    with open_archive(getattr(studies, request.param)(path)) as archive:
+    with open_archive(REPEATS[request.param](path)) as archive:
         yield request.param, archive
 
 

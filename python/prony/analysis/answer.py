@@ -111,9 +111,11 @@ def _tied(comparison: Comparison, better: Better) -> bool:
 def answer(cells: Sequence[CellSummary], terms: Terms | None = None) -> Answer:
     """Return the best subject of cells that share one workload, in the metric that decides.
 
-    *Definition*: as ``lead``, among the qualified.
+    *Definition*: as ``lead``, among the qualified; those with too few blocks for a verdict are left out where
+    others have enough.
     """
     qualified = [cell for cell in cells if cell.unqualified is None]
+    qualified = [cell for cell in qualified if len(cell.by_block) >= LEAST_BLOCKS] or qualified
     metric = criterion(qualified)
     if metric is None:
         reason = "no subject qualifies" if not qualified else "no latency that all qualified subjects have"

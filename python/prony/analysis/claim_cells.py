@@ -105,5 +105,7 @@ def most_connections(cells: Sequence[CellSummary]) -> float:
 
 
 def where(cell: CellSummary) -> str:
-    """Return subject and load in words."""
-    return f"{cell.cell.subject.name}, {cell.cell.workload.describe()}"
+    """Return subject and load in words; the name of a generator says its load."""
+    if cell.name != cell.cell.subject.name:
+        return cell.name
+    return f"{cell.name}, {cell.cell.workload.describe()}"

@@ -125,7 +125,7 @@ def _compared(
 ) -> list[ClaimResult]:
     parts: list[Part] = []
     for cell, other in pairs:
-        ratios, name = _ratios(claim, cell, other), f"{where(cell)}, to {other.cell.subject.name}"
+        ratios, name = _ratios(claim, cell, other), f"{where(cell)}, to {other.name}"
         lost = _unqualified(claim, cell) or _unqualified(claim, other)
         parts.append(of_effect(ratios, name, lost))
     return judged(parts, bounds, terms, max(LEAST_BLOCKS, claim.needs.blocks))
@@ -248,7 +248,7 @@ def _share(claim: Claim, cell: CellSummary) -> Part:
 
 def _more(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms) -> ClaimResult:
     mine, theirs = _failures(claim, cell), _failures(claim, other)
-    name = f"{where(cell)}, against {other.cell.subject.name}"
+    name = f"{where(cell)}, against {other.name}"
     if not mine.total or not theirs.total:
         return ClaimResult(ClaimVerdict.CANNOT_TELL, 0, reason=f"{name}: no trial counts")
     n, compared = min(mine.total, theirs.total), compare_failures(mine, theirs, terms.level)

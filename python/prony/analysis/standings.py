@@ -15,7 +15,7 @@ from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Better
 
-__all__ = ["MEASURES", "Measure", "Standing", "standing", "standings"]
+__all__ = ["GENERATOR_MEASURES", "MEASURES", "Measure", "Standing", "standing", "standings"]
 
 _DIFFERENT = (Verdict.HIGHER, Verdict.LOWER)
 
@@ -44,6 +44,15 @@ MEASURES = (
 """In the order in which they are told. CPU is that of one request: less in all may be less work done."""
 
 
+GENERATOR_MEASURES = (
+    Measure("throughput", ("ok_per_s",)),
+    Measure("errors", ("error_ratio",), speed=False),
+    Measure("CPU", ("generator_cpu_ns_per_request",)),
+    Measure("memory", ("generator_rss_mean",), speed=False),
+)
+"""Where generators are compared: what they make, and what it takes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """One measure under one load. ``ranked``: names, best first by the geometric mean over blocks.
@@ -68,9 +77,11 @@ class Standing:
         return self.letters is not None
 
 
-def standings(cells: Sequence[CellSummary], terms: Terms) -> tuple[Standing, ...]:
-    """Return who is best in each measure among cells that share a load."""
-    return tuple(standing(cells, measure, terms) for measure in MEASURES)
+def standings(
+    cells: Sequence[CellSummary], terms: Terms, measures: Sequence[Measure] = MEASURES
+) -> tuple[Standing, ...]:
+    """Return who is best in each measure among cells that may be compared."""
+    return tuple(standing(cells, measure, terms) for measure in measures)
 
 
 def standing(cells: Sequence[CellSummary], measure: Measure, terms: Terms) -> Standing:

@@ -39,7 +39,8 @@ _MOST_FAILED = 0.2
 class TrialFigures:
     """What is kept of a trial once its samples and histograms have been read.
 
-    ``steady``: how its pace developed over the window, or why that cannot be said.
+    ``steady``: how its pace developed over the window, or why that cannot be said. ``engine``: what the
+    generator says of itself (version, command, caveats).
     """
 
     cell_id: int
@@ -59,6 +60,7 @@ class TrialFigures:
     log: LogTail
     command: tuple[str, ...]
     placement: Placement | None
+    engine: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,7 @@ def figures(trial: Trial) -> TrialFigures:
         log=trial.log,
         command=trial.command,
         placement=trial.placement,
+        engine=(trial.recording or {}).get("engine") or {},
     )
 
 

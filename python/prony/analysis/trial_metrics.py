@@ -3,6 +3,7 @@
 from prony.analysis.accept_queue import accept_queue_metrics
 from prony.analysis.distribution import read_distribution
 from prony.analysis.environment_faults import environment_metrics
+from prony.analysis.generator import generator_metrics, missing_reason, reported_service
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import answered, rates, window_s
@@ -27,10 +28,10 @@ def _percentile(summary: LatencySummary, percentile: str) -> Value:
     return Missing("fewer than 10 requests lie above it")
 
 
-def _latency(summary: LatencySummary | None, prefix: str) -> dict[str, Value]:
+def _latency(summary: LatencySummary | None, prefix: str, absent: Missing) -> dict[str, Value]:
     names = [f"{prefix}_{suffix}" for suffix in ("mean", *PERCENTILES, "max")]
     if summary is None:
-        return dict.fromkeys(names, _CLOSED)
+        return dict.fromkeys(names, absent)
     if summary.min_ns is None:
         reason = nothing_measured(summary, prefix.partition("_")[2])
         return dict.fromkeys(names, Missing(reason, summary.infinite_from is not None))
@@ -44,22 +45,7 @@ def _latency(summary: LatencySummary | None, prefix: str) -> dict[str, Value]:
 
 def _send_lag(recording: Json) -> Value:
     lag = read_distribution(recording["distributions"].get("send_lag"))
-    return _CLOSED if lag is None else _percentile(summarise(lag), "99")
-
-
-def _generator(recording: Json) -> dict[str, Value]:
-    generator, window = recording["generator"], recording["window"]
-    work_ns, per_request_ns = generator.get("cpu_work_ns"), generator.get("cpu_ns_per_request")
-    not_recorded = Missing("not recorded by this generator")
-    ended_ns = window.get("drained_ns") or window.get("close_ns")
-    length_ns = (ended_ns or 0) - (window.get("open_ns") or 0)
-    return {
-        "send_lag_p99": _send_lag(recording),
-        "generator_cpu_percent": not_recorded
-        if work_ns is None or length_ns <= 0
-        else 100 * work_ns / length_ns,
-        "generator_cpu_ns_per_request": not_recorded if per_request_ns is None else float(per_request_ns),
-    }
+    return _absent(recording, "response") if lag is None else _percentile(summarise(lag), "99")
 
 
 def _cpu_per_request(recording: Json, samples: tuple[Sample, ...]) -> Value:
@@ -81,8 +67,17 @@ def _load_metrics(recording: Json) -> dict[str, Value]:
     if recording["loop"] == "open":
         found["duration_ns_per_request"] = _OPEN
     for (population, kind), summary in latency_summaries(recording).items():
-        found |= _latency(summary, f"{kind}_{population}")
-    return found | _generator(recording)
+        absent = _absent(recording, kind)
+        found |= _latency(summary, f"{kind}_{population}", absent)
+    if recording["distributions"].get("ok_service") is None:
+        found |= reported_service(recording)
+    return found | generator_metrics(recording) | {"send_lag_p99": _send_lag(recording)}
+
+
+def _absent(recording: Json, kind: str) -> Missing:
+    """Return why a Recording has no latencies of this kind."""
+    closed = kind == "response" and recording["loop"] == "closed"
+    return _CLOSED if closed else missing_reason(recording, "distributions")
 
 
 def trial_metrics(trial: Trial) -> dict[str, Value]:

@@ -2,11 +2,12 @@
 lists them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from prony.analysis.answer import Answer
 from prony.analysis.missing import Missing
+from prony.analysis.noise_floor import Floor
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.archive import Archive, SubjectRecord
 from prony.archive.codec import encode_engine, encode_sandbox, encode_workload
@@ -92,6 +93,7 @@ def _group(group: Group, subjects: Mapping[str, SubjectRecord]) -> Json:
         "engine": encode_engine(group.engine),
         "sandbox": encode_sandbox(group.sandbox),
         "cells": [_cell(cell) for cell in group.cells],
+        "noise_floor": group.noise_floor or None,
         "answer": _answer(group.answer, subjects),
     }
 
@@ -145,6 +147,6 @@ def reading_json(reading: Reading) -> Json:
     }
 
 
-def report_json(archive: Archive) -> Json:
-    """Return the report of a study from its archive, as JSON."""
-    return reading_json(read_archive(archive))
+def report_json(archive: Archive, floors: Sequence[Floor] = ()) -> Json:
+    """Return the report of a study from its archive, as JSON; ``floors`` as `read_archive`."""
+    return reading_json(read_archive(archive, floors))

@@ -5,10 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from prony.analysis.answer import Answer, answer
+from prony.analysis.claim_cells import claimed
 from prony.analysis.claims import ClaimResult, evaluate
 from prony.analysis.compare import Terms
+from prony.analysis.noise_floor import Floor, floors_by_metric
 from prony.analysis.spending import Look
-from prony.analysis.standings import Standing, standings
+from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive, Run, SubjectRecord, TrialRecord
 from prony.diagnosis import RULES, Evidence, Finding, diagnose
@@ -16,8 +18,10 @@ from prony.errors import ArchiveError
 from prony.model import (
     Cell,
     Claim,
+    ClosedLoop,
     EngineChoice,
     Json,
+    OpenLoop,
     Placement,
     Plan,
     Request,
@@ -25,8 +29,9 @@ from prony.model import (
     TrialRole,
     Workload,
 )
+from prony.report.words import load_words
 
-__all__ = ["Found", "Group", "Reading", "read", "read_archive", "terms"]
+__all__ = ["Found", "Group", "Reading", "generator_name", "read", "read_archive", "terms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,8 @@ class Group:
 
     ``workload`` is that of the first: requests and expectations belong to the apps, and may differ between
     cells. ``standings``: the best in each measure. ``primary``: the load that verdicts were planned for;
-    others are a screening.
+    others are a screening. ``noise_floor``: the machine's in the answer's metric, 0 where it is not known.
+    ``of_generators``: one server under several generators, which are compared, each under its own load.
     """
 
     workload: Workload
@@ -58,6 +64,13 @@ class Group:
     answer: Answer
     standings: tuple[Standing, ...] = ()
     primary: bool = True
+    of_generators: bool = False
+    noise_floor: float = 0.0
+
+    @property
+    def load(self) -> str:
+        """The load in words; empty where each generator has its own."""
+        return "" if self.of_generators else load_words(self.workload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,27 +122,49 @@ def _load(workload: Workload) -> Workload:
     return replace(workload, request=Request(), expect_status=None, expect_body=None)
 
 
-def _groups(plan: Plan, trials: Sequence[TrialFigures]) -> tuple[Group, ...]:
-    alike: dict[tuple[Workload, EngineChoice, SandboxChoice], list[CellSummary]] = {}
+def _groups(plan: Plan, trials: Sequence[TrialFigures], floors: Sequence[Floor]) -> tuple[Group, ...]:
+    compares_generators = _compares_generators(plan)
+    alike: dict[object, list[CellSummary]] = {}
     for cell in plan.cells:
-        key = (_load(cell.workload), cell.engine, cell.sandbox)
-        alike.setdefault(key, []).append(summarise_cell(cell, trials))
+        load = _load(cell.workload)
+        kind: object = (type(load.loop), load.stop) if compares_generators else (load, cell.engine)
+        name = generator_name(cell) if compares_generators else None
+        alike.setdefault((kind, cell.sandbox), []).append(summarise_cell(cell, trials, name))
     blocks = len({trial.block for trial in trials})
-    return tuple(_group(plan, found, blocks) for found in alike.values())
+    return tuple(_group(plan, found, blocks, floors) for found in alike.values())
 
 
-def _group(plan: Plan, cells: Sequence[CellSummary], blocks: int) -> Group:
+def _compares_generators(plan: Plan) -> bool:
+    return len(plan.subjects()) == 1 and len({cell.engine.name for cell in plan.cells}) > 1
+
+
+def generator_name(cell: Cell) -> str:
+    """Return a generator with its threads and its load, such as ``wrk 2 × 80``."""
+    match cell.workload.loop:
+        case ClosedLoop(connections):
+            load = f"{connections}"
+        case OpenLoop(rate_per_s):
+            load = f"{rate_per_s:g}/s"
+    return f"{cell.engine.name} {cell.engine.threads} × {load}"
+
+
+def _group(plan: Plan, cells: Sequence[CellSummary], blocks: int, floors: Sequence[Floor]) -> Group:
     first = cells[0].cell
-    primary = first.is_under(plan.design.primary)
-    agreed = replace(terms(plan, blocks), screens=not primary)
+    of_generators = _compares_generators(plan)
+    primary = of_generators or first.is_under(plan.design.primary)
+    by_metric = floors_by_metric(floors, first, blocks)
+    agreed = replace(terms(plan, blocks), screens=not primary, floors=by_metric)
+    found = answer(cells, agreed)
     return Group(
         workload=first.workload,
         engine=first.engine,
         sandbox=first.sandbox,
         cells=tuple(cells),
-        answer=answer(cells, agreed),
-        standings=standings(cells, agreed),
+        answer=found,
+        standings=standings(cells, agreed, GENERATOR_MEASURES if of_generators else MEASURES),
         primary=primary,
+        of_generators=of_generators,
+        noise_floor=by_metric.get(found.metric or "", 0.0),
     )
 
 
@@ -141,10 +176,15 @@ def terms(plan: Plan, blocks: int) -> Terms:
 
 
 def _claims(
-    plan: Plan, cells: Sequence[CellSummary], trials: Sequence[TrialFigures]
+    plan: Plan, cells: Sequence[CellSummary], blocks: int, floors: Sequence[Floor]
 ) -> tuple[tuple[Claim, ClaimResult], ...]:
-    agreed = terms(plan, len({trial.block for trial in trials}))
-    return tuple((claim, evaluate(claim, cells, agreed)) for claim in plan.claims)
+    agreed = terms(plan, blocks)
+    found = []
+    for claim in plan.claims:
+        first = next((cell.cell for cell in claimed(claim, cells)), None)
+        known = floors_by_metric(floors, first, blocks) if first else {}
+        found.append((claim, evaluate(claim, cells, replace(agreed, floors=known))))
+    return tuple(found)
 
 
 @contextmanager
@@ -158,15 +198,17 @@ def _reading(record: TrialRecord) -> Iterator[None]:
         raise ArchiveError(f"trial {record.id} holds a Recording that cannot be read: {error!r}") from error
 
 
-def read(
+def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's noise
     plan: Plan,
     runs: tuple[Run, ...],
     subjects: Mapping[str, SubjectRecord],
     trials: Iterable[TrialRecord],
     added: Mapping[TrialRole, Sequence[Cell]] | None = None,
+    floors: Sequence[Floor] = (),
 ) -> Reading:
     """Return what the values of an archive say. Each trial is dropped when its figures have been taken.
-    ``added``: cells that are none of the plan's, by the reason why they were measured.
+    ``added``: cells that are none of the plan's, by the reason why they were measured; ``floors``: those of
+    the machine that measured.
 
     *Errors*: ArchiveError when a Recording is not of the documented shape.
     """
@@ -186,7 +228,7 @@ def read(
         with _reading(record):
             findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
-    groups = _groups(plan, own)
+    groups = _groups(plan, own, floors)
     return Reading(
         plan=plan,
         runs=runs,
@@ -196,7 +238,12 @@ def read(
         findings=_merge(findings, count),
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
         trials=tuple(taken),
-        claims=_claims(plan, [cell for group in groups for cell in group.cells], own),
+        claims=_claims(
+            plan,
+            [cell for group in groups for cell in group.cells],
+            len({trial.block for trial in own}),
+            floors,
+        ),
         added={
             role: tuple(summarise_cell(cell, [one for one in taken if one.role is role]) for cell in cells)
             for role, cells in (added or {}).items()
@@ -205,9 +252,9 @@ def read(
     )
 
 
-def read_archive(archive: Archive) -> Reading:
-    """Return what ``archive`` says."""
+def read_archive(archive: Archive, floors: Sequence[Floor] = ()) -> Reading:
+    """Return what ``archive`` says, with the noise floors of the machine that measured."""
     plan = archive.plan()
     reasons = (role for role in TrialRole if role is not TrialRole.SUBJECT)
     added: dict[TrialRole, Sequence[Cell]] = {role: archive.cells(role) for role in reasons}
-    return read(plan, archive.runs(), archive.subjects(), archive.trials(), added)
+    return read(plan, archive.runs(), archive.subjects(), archive.trials(), added, floors)

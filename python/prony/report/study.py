@@ -1,7 +1,8 @@
 """A study's report: the tables, what went wrong and why, and the answer as its last lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from prony.analysis.noise_floor import Floor
 from prony.archive import Archive
 from prony.report.document import Document, Section
 from prony.report.reading import Reading, read_archive
@@ -46,6 +47,6 @@ def reading_document(reading: Reading) -> Document:
     return Document(reading.plan.title or reading.plan.name, sections)
 
 
-def study_document(archive: Archive) -> Document:
-    """Return the report of a study from its archive."""
-    return reading_document(read_archive(archive))
+def study_document(archive: Archive, floors: Sequence[Floor] = ()) -> Document:
+    """Return the report of a study from its archive, with the noise floors of the machine that measured."""
+    return reading_document(read_archive(archive, floors))

@@ -18,7 +18,7 @@ from prony.units import format_in
 __all__ = ["calibration_notes", "cross_check", "cross_checks"]
 
 _CALIBRATED = ("response_ok_p50", "service_ok_p50", "generator_cpu_ns_per_request")
-_CHECKED = ("ok_per_s", "service_ok_p50", "service_ok_p99")
+_CHECKED = {"ok_per_s": "ok/s", "service_ok_p50": "p50", "service_ok_p99": "p99"}
 
 
 # --- the calibration --------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def cross_check(reading: Reading) -> Section | None:
             Column("difference", text=True),
         ),
     )
-    rows = tuple(_row(reading, check, notes) for check in found)
+    rows = tuple(_row(check, notes) for check in found)
     lead = Paragraph(
         "The same cells under other generators, in the same blocks. Generators time a request differently: "
         "throughput should agree, latencies need not.",
@@ -102,11 +102,11 @@ def cross_check(reading: Reading) -> Section | None:
     return Section("Other generators", (lead, Table(columns, rows), notes.notes()))
 
 
-def _row(reading: Reading, check: Check, notes: Footnotes) -> tuple[Cell, ...]:
+def _row(check: Check, notes: Footnotes) -> tuple[Cell, ...]:
     own, other, metric, comparison = check
     means = [value.mean for cell in (own, other) if isinstance(value := cell.metrics[metric], Estimate)]
     scale = metric_scale(metric, means)
-    name = f"{METRICS[metric].title}, {scale.unit}"
+    name = _CHECKED[metric] + ("" if metric == "ok_per_s" else f", {scale.unit}")
     return (
         *(Cell(own.name), Cell(load_words(own.cell.workload)), Cell(name)),
         *(_figure(own, metric, means), Cell(other.cell.engine.name), _figure(other, metric, means)),

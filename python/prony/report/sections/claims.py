@@ -7,6 +7,7 @@ from prony.metrics import format_metric
 from prony.model import Claim, ClaimKind
 from prony.report.document import Block, Judgement, Judgements, Paragraph, Section, Tone
 from prony.report.reading import Reading
+from prony.report.words import count_words
 from prony.units import format_percent
 
 __all__ = ["claim_counts", "claims", "figure_words"]
@@ -39,10 +40,10 @@ def claims(reading: Reading) -> Section | None:
 
 
 def claim_counts(reading: Reading) -> str:
-    """Return how many claims have which verdict, such as ``2 hold, 1 does not hold``."""
+    """Return how many claims have which verdict, such as ``3 claims: 2 hold, 1 does not hold``."""
     counts = Counter(result.verdict for _, result in reading.claims)
     parts = [f"{counts[one]} {_COUNTED[one][counts[one] != 1]}" for one in ClaimVerdict if counts[one]]
-    return f"Of {len(reading.claims)} claims {', '.join(parts)}"
+    return f"{count_words(len(reading.claims), 'claim')}: {', '.join(parts)}"
 
 
 def _judgement(claim: Claim, result: ClaimResult) -> Judgement:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from prony.model import ClosedLoop, Design
 from prony.report.document import Block, Footnotes, Notes, Paragraph, Section, Tone
 from prony.report.reading import Group
+from prony.report.sections.generators import generator_heading, generator_section
 from prony.report.sections.winners import alike_note, deciding
 from prony.report.tables import Marks, failures_table, populations_table, ranked, subjects_table
-from prony.report.words import load_words
 
 __all__ = ["failed_requests", "group_heading", "group_section", "populations"]
 
@@ -21,12 +21,16 @@ _TRIMMED = "trimmed: mean without the highest and the lowest trial, as published
 
 def group_heading(group: Group) -> str:
     """Return the group's load as a heading."""
+    if group.of_generators:
+        return generator_heading(group)
     text = group.workload.describe()
     return text[0].upper() + text[1:]
 
 
 def group_section(group: Group, design: Design) -> Section:
     """Return the main table of a group."""
+    if group.of_generators:
+        return generator_section(group)
     notes = Footnotes()
     cells = ranked(group.cells, group.answer.metric)
     if not cells:
@@ -50,11 +54,7 @@ def _marks(group: Group, trimmed: bool) -> Marks:
 
 def failed_requests(groups: Sequence[Group]) -> Section | None:
     """Return what failed, by kind; null where nothing did."""
-    cells = [
-        (load_words(group.workload), cell)
-        for group in groups
-        for cell in ranked(group.cells, group.answer.metric)
-    ]
+    cells = [(group.load, cell) for group in groups for cell in ranked(group.cells, group.answer.metric)]
     found = failures_table(cells)
     return Section("Requests that failed, by kind", (found,)) if found else None
 
@@ -66,5 +66,5 @@ def populations(groups: Iterable[Group]) -> Iterator[Section]:
         notes, cells = Footnotes(), ranked(group.cells, group.answer.metric)
         table = populations_table(cells, notes) if cells else None
         if table is not None:
-            where = f", {load_words(group.workload)}" if len(groups) > 1 else ""
+            where = f", {group.load}" if len(groups) > 1 else ""
             yield Section(f"With and without the failures{where}", (table, notes.notes()))

@@ -43,7 +43,7 @@ def grid(reading: Reading) -> Iterator[Section]:
 def _families(reading: Reading) -> Iterable[list[Group]]:
     """Return the groups that share all but the number of connections or the rate, lightest first."""
     alike: dict[object, list[Group]] = {}
-    for group in reading.groups:
+    for group in (one for one in reading.groups if not one.of_generators):
         stop, kind = group.workload.stop, type(group.workload.loop)
         alike.setdefault((group.engine, group.sandbox, kind, stop), []).append(group)
     return [sorted(groups, key=_size) for groups in alike.values()]

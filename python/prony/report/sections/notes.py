@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 
+from prony.metrics import METRICS
 from prony.report.document import Notes, Section
 from prony.report.reading import Found, Reading
+from prony.report.sections.checks import calibration_notes
 from prony.report.sections.pace import evidence_notes, pace_notes
 from prony.report.sections.sandbox import sandbox_notes
+from prony.units import format_percent
 
 __all__ = ["notes"]
 
@@ -70,12 +73,23 @@ def _whose(alike: Sequence[Found], ran: Set[str]) -> str:
     return "all subjects" if len(names) > 1 and ran <= set(names) else ", ".join(names)
 
 
+def _floor_notes(reading: Reading) -> Iterator[str]:
+    floors = {(one.answer.metric, one.noise_floor) for one in reading.groups if one.noise_floor > 0}
+    for metric, floor in sorted((metric, floor) for metric, floor in floors if metric):
+        yield (
+            f"This machine shows differences of up to {format_percent(floor)} in {METRICS[metric].title} "
+            "where there is none (prony selftest aa): verdicts ask for more."
+        )
+
+
 def notes(reading: Reading) -> Section:
     """Return the remarks on all of a study."""
     items = (
         *_finding_notes(reading),
         *pace_notes(reading),
         *evidence_notes(reading),
+        *calibration_notes(reading),
+        *_floor_notes(reading),
         *_versions(reading),
         *sandbox_notes(reading),
     )

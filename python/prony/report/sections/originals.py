@@ -10,7 +10,7 @@ from prony.model import Original
 from prony.report.document import Cell, Column, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.reading import Group, Reading
 from prony.report.scales import metric_scale
-from prony.report.words import joined, load_words
+from prony.report.words import joined
 from prony.units import Scale, format_in
 
 __all__ = ["Beside", "beside", "originals"]
@@ -59,9 +59,9 @@ def _table(reading: Reading, metric: str, pairs: Sequence[Beside], notes: Footno
     groups = [group for group in reading.groups if any(cell in group.cells for _, cell in pairs)]
     scale = _scale(metric, pairs)
     names = dict.fromkeys(cell.name for _, cell in pairs)
-    columns = [Column("subject", text=True)]
+    columns = [Column("generator" if groups[0].of_generators else "subject", text=True)]
     for group in groups:
-        heading = ", ".join(part for part in (load_words(group.workload), scale.unit) if part)
+        heading = ", ".join(part for part in (group.load, scale.unit) if part)
         columns += [Column("published", heading), Column("here", heading)]
     rows = tuple(
         (Cell(name), *(cell for group in groups for cell in _two(group, name, pairs, scale, notes)))

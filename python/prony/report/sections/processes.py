@@ -7,7 +7,6 @@ from prony.analysis.summary import CellSummary, Estimate
 from prony.model import CountStop
 from prony.report.document import Cell, Column, Footnotes, Section, Table, Tone
 from prony.report.reading import Reading
-from prony.report.words import load_words
 from prony.units import Scale, bytes_scale, format_in
 
 __all__ = ["processes"]
@@ -23,8 +22,13 @@ def processes(reading: Reading) -> Iterator[Section]:
     for group in reading.groups:
         cells = [cell for cell in group.cells if cell.ok and cell.roles]
         several = any(len(cell.roles) > 1 for cell in cells)
-        if cells and group.primary and (several or isinstance(group.workload.stop, CountStop)):
-            where = f", {load_words(group.workload)}" if len(reading.groups) > 1 else ""
+        if (
+            cells
+            and group.primary
+            and not group.of_generators
+            and (several or isinstance(group.workload.stop, CountStop))
+        ):
+            where = f", {group.load}" if len(reading.groups) > 1 else ""
             yield _section(f"Processes by role{where}", cells)
 
 

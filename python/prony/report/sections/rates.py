@@ -28,13 +28,8 @@ def rates(reading: Reading) -> Section | None:
         "trials that meet the objective is what holds, with its exact 95 % interval."
     )
     columns = (
-        *(
-            Column("subject", text=True),
-            Column("rate /s"),
-            Column("confirmed"),
-            Column("interval", text=True),
-        ),
-        *(Column("tried"), Column("what ended the search", text=True)),
+        *(Column("subject", text=True), Column("rate /s"), Column("confirmed")),
+        *(Column("interval", text=True), Column("rates tried")),
     )
     rows = tuple(_row(one, notes) for one in found)
     heading = f"Highest rate that meets {objective}" if objective else "Highest rate that meets the objective"

@@ -17,6 +17,7 @@ __all__ = ["limits_in_words", "sandbox_notes"]
 _HOLDERS = {
     "process": "Limits that were asked for:",
     "cgroup": "The server was held by a control group to",
+    "container": "The server, with all that ran beside it, was held by a container to",
 }
 
 

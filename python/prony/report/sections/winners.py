@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from prony.analysis.standings import MEASURES, Standing
+from prony.analysis.standings import Standing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, format_metric
 from prony.report.document import Block, Cell, Column, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.reading import Group, Reading
-from prony.report.words import joined, load_words
+from prony.report.words import joined
 
 __all__ = ["alike_note", "deciding", "winners"]
 
@@ -23,8 +23,8 @@ def winners(reading: Reading) -> Section | None:
     several = len(groups) > 1
     rows = [
         row
-        for number, measure in enumerate(MEASURES)
-        for row in _rows(measure.title, [(group, group.standings[number]) for group in groups], notes)
+        for measure in dict.fromkeys(one.measure for group in groups for one in group.standings)
+        for row in _rows(measure, _of(measure, groups), notes)
     ]
     columns = [Column(title, text=True) for title in _COLUMNS if several or title != "under"]
     kept = [tuple(cell for k, cell in enumerate(row) if several or k != 1) for row in rows]
@@ -37,12 +37,16 @@ def winners(reading: Reading) -> Section | None:
     return Section("Best in each measure", blocks)
 
 
+def _of(measure: str, groups: Sequence[Group]) -> list[tuple[Group, Standing]]:
+    return [(group, one) for group in groups for one in group.standings if one.measure == measure]
+
+
 def _rows(
     title: str, found: Sequence[tuple[Group, Standing]], notes: Footnotes
 ) -> Iterator[tuple[Cell, ...]]:
     for index, (group, standing) in enumerate(found):
         name = Cell(title if not index else "", Tone.STRONG)
-        under = Cell(load_words(group.workload))
+        under = Cell(group.load)
         if standing.metric is None or not standing.best:
             yield name, under, Cell(f"—{notes.mark(standing.reason or 'no subject qualifies')}"), Cell("")
         else:
