@@ -1,4 +1,6 @@
-"""What all tests share: the option that rewrites golden files."""
+"""What all tests share: the option that rewrites golden files, and a study made of paper."""
+
+import secrets
 
 import pytest
 
@@ -16,3 +18,15 @@ def pytest_addoption(parser):
 @pytest.fixture
 def update_golden(request):
     return request.config.getoption("--update-golden")
+
+
+@pytest.fixture
+def world(monkeypatch):
+    """A study with everything outside of it made of paper."""
+    from commands import passable_folder
+    from paper import World
+
+    # Nothing is measured here: another Prony may do so meanwhile.
+    monkeypatch.setattr("prony.host.claim._NAME", f"\0prony-test-{secrets.token_hex(8)}")
+    with passable_folder() as folder:
+        yield World(folder, monkeypatch)

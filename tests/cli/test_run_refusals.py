@@ -382,11 +382,12 @@ def test_a_dry_run_lists_every_cell_with_its_command_and_starts_nothing(dry):
     assert "4 cells x 5 blocks, seed 1, profile quick" in shown
     assert "waitress+flask-hello: open loop, 550/s constant, 2 s, GET /" in shown
     assert shown.count("waitress-serve --listen=127.0.0.1:8000") == 2
-    assert "20 trials, about" in shown
+    assert "calibration, first, last and once inside each block: the reference server" in shown
+    assert "35 trials, about" in shown
 
 
 def test_a_dry_run_counts_and_names_cpus_in_words(dry):
-    shown = dry("--app", "shop:app", "--servers", "wsgiref", "--repeats", "1")
+    shown = dry("--app", "shop:app", "--servers", "wsgiref", "--repeats", "1", "--no-calibration")
     assert "1 cell x 1 block, seed" in shown
     assert "1 trial, about" in shown
     assert re.search(r"server on CPUs? [0-9, ]+, generator on CPUs? [0-9]", shown)
@@ -406,7 +407,7 @@ def test_a_dry_run_of_ones_own_app_shows_its_grid(dry):
     )
     assert "shop:app on 2 servers" in shown
     assert "gunicorn+shop: closed loop, 100 connections, 10 s, POST /x" in shown
-    assert "12 trials" in shown
+    assert "21 trials" in shown
 
 
 def test_a_server_or_a_count_named_twice_is_measured_once(dry):
@@ -440,7 +441,7 @@ def test_only_and_profile_narrow_a_dry_run(dry):
 def test_the_built_in_study_is_eight_subjects_at_550_a_second_in_under_ten_minutes(dry):
     shown = dry("embedded-servers")
     assert shown.count("open loop, 550/s constant") == 8
-    assert "40 trials, about" in shown
+    assert "55 trials, about" in shown
     assert int(shown.rpartition("about ")[2].split(" min")[0]) < 10
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from commands import Prony, cache, folder, prony  # noqa: F401 - fixtures
 from prony.archive import open_archive
+from prony.model import TrialRole
 from servers.world import processes_of
 
 SHORT = """\
@@ -52,11 +53,13 @@ def nothing_left(prony: Prony):  # noqa: F811
 
 @pytest.fixture
 def trials():
-    """Return the trials of an archive."""
+    """Return the trials of an archive's subjects: of several attempts the last."""
 
     def read(path):
         with open_archive(path) as archive:
-            return [record.trial for record in archive.trials()]
+            found = [record.trial for record in archive.trials()]
+        own = [trial for trial in found if trial.role is TrialRole.SUBJECT]
+        return list({(trial.cell_id, trial.block): trial for trial in own}.values())
 
     return read
 

@@ -36,6 +36,7 @@ def run_with_few_files(prony: Prony, *arguments: str) -> "subprocess.CompletedPr
             "-m",
             "prony",
             "run",
+            "--no-calibration",
             "--app",
             "hello",
             *LOAD,
@@ -88,6 +89,7 @@ def test_what_the_kernel_wrote_about_a_killed_server_is_in_the_archive(prony: Pr
     done = prony(
         *(
             "run",
+            "--no-calibration",
             "--app",
             "hog:app",
             "--servers",

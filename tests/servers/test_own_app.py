@@ -59,6 +59,7 @@ def run(*more, servers="wsgiref"):
     return (
         *(
             "run",
+            "--no-calibration",
             "--app",
             "shop:app",
             "--servers",

@@ -60,20 +60,29 @@ def test_subjects_run_in_the_seeded_order_of_their_block(prony, folder, short, t
         "out.prony",
         "--repeats",
         "3",
+        "--no-calibration",
     )
     assert prony(*command, timeout_s=240).status == 0
     with open_archive(folder / "out.prony") as archive:
         plan = archive.plan()
-        ran = [(record.trial.block, record.trial.cell_id) for record in archive.trials()]
+        # A trial that a busy machine spoilt comes once more, at the end of its block.
+        found = [record.trial for record in archive.trials()]
+        ran = [(trial.block, trial.cell_id) for trial in found if trial.attempt == 0]
     assert ran == [(block, cell.id) for block in range(3) for cell in block_order(plan, block)]
 
 
 # --- ends that nobody planned -----------------------------------------------------------------------------
 
 
+MANY = (
+    *("run", "short.toml", "--only", "wsgiref*", "--repeats", "50", "--out", "out.prony"),
+    "--no-calibration",
+)
+
+
 def in_a_later_trial(prony, folder):
     """Start a study of many trials and return it when it is in the midst of the second one or later."""
-    process = prony.start("run", "short.toml", "--only", "wsgiref*", "--repeats", "50", "--out", "out.prony")
+    process = prony.start(*MANY)
     line = ""
     while "[1/100]" not in line:
         line = process.stderr.readline()
@@ -94,7 +103,7 @@ def test_an_interrupted_study_reports_what_it_has_and_leaves_nothing(
     assert process.returncode == status, err
     assert processes_of(prony.cache) == []
     assert "Archive: out.prony" in out
-    assert trials(folder / "out.prony")[0].outcome == Ok()
+    assert trials(folder / "out.prony")
     with open_archive(folder / "out.prony") as archive:
         assert archive.runs()[0].status is RunStatus.INTERRUPTED
 
@@ -106,8 +115,9 @@ def test_a_killed_study_leaves_its_trials_and_no_server_and_the_next_start_clear
         process.kill()
         process.communicate(timeout=10)
     assert eventually(lambda: not processes_of(prony.cache), 5), processes_of(prony.cache)
-    assert all(trial.outcome == Ok() for trial in trials(folder / "out.prony"))
-    assert len(trials(folder / "out.prony")) >= 1
+    found = trials(folder / "out.prony")
+    assert all(trial.outcome == Ok() or "environment_fault" in trial.facts for trial in found)
+    assert len(found) >= 1
     assert list((prony.cache / "run").glob("*"))
     report = prony("report", "out.prony")
     assert (report.status, report.err) == (0, "")

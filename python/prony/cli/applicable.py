@@ -1,6 +1,6 @@
 """Which options apply to what is asked for: one that would change nothing is refused, not ignored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import typer
 
@@ -9,6 +9,7 @@ from prony.errors import UsageError
 __all__ = [
     "given",
     "refuse_closed_loop_options",
+    "refuse_options_beside_resume",
     "refuse_options_of_another_run",
     "refuse_options_of_own_app",
 ]
@@ -69,6 +70,20 @@ def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:
         raise UsageError(
             f"{shown}: does not apply to the study `{study}`, whose file says servers, apps and load",
             hint="--profile, --only, --repeats, --seed and --set apply to a study; for more, edit its file",
+        )
+
+
+def refuse_options_beside_resume(typed: Mapping[str, str], allowed: Container[str]) -> None:
+    """Refuse what the archive says already, when a study goes on.
+
+    *Errors*: UsageError naming the options.
+    """
+    wrong = [option for name, option in typed.items() if name not in allowed]
+    if wrong:
+        shown = ", ".join(f"`{option}`" for option in wrong)
+        raise UsageError(
+            f"{shown}: does not apply with `--resume`, which goes on with the plan of the archive",
+            hint="leave it out; or begin anew, without --resume",
         )
 
 

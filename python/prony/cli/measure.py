@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from prony.cli.extent import counted, extent_of, in_words
 from prony.errors import ExitCode, SubjectError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from prony.archive import Archive
     from prony.model import Placement, Plan, Trial
     from prony.study import Study
 
-__all__ = ["Ending", "dry_run", "measure", "placement_of"]
-
-# How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
-# first trial is over.
-TRIAL_OVERHEAD_S = 2.5
+__all__ = ["Ending", "dry_run", "end", "measure", "placement_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +28,6 @@ class Ending:
 
     json_to: str | None = None
     strict: bool = False
-
-
-def _trial_s(plan: "Plan") -> float:
-    """Return the expected length of a trial, in seconds, averaged over the cells."""
-    from prony.model import DurationStop
-
-    lengths = [
-        (cell.workload.warmup_ns + cell.workload.stop.duration_ns) / 1e9
-        for cell in plan.cells
-        if isinstance(cell.workload.stop, DurationStop)
-    ]
-    return sum(lengths) / max(1, len(lengths)) + TRIAL_OVERHEAD_S
-
-
-def _extent(plan: "Plan") -> str:
-    """Return how much there is to do, such as ``24 trials, about 3 min``."""
-    trials = len(plan.cells) * plan.blocks
-    expected_s = trials * _trial_s(plan)
-    length = f"{expected_s:.0f} s" if expected_s < 90 else f"{expected_s / 60:.0f} min"
-    return f"{_counted(trials, 'trial')}, about {length}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}"
 
 
 def _cpus(numbers: "Sequence[int]") -> str:
@@ -79,22 +53,27 @@ def measure(task: "Study", ending: Ending) -> int:
     from prony.cli.progress import StudyProgress
     from prony.study import run_study
 
-    trials = len(task.plan.cells) * task.plan.blocks
+    extent = extent_of(task.plan, task.cross_checks)
     status: int = ExitCode.DONE
-    with terminate_as_interrupt(), StudyProgress(trials, _trial_s(task.plan)) as progress:
-        progress.notice(f"{task.plan.title}: {_extent(task.plan)}")
+    with terminate_as_interrupt(), StudyProgress(extent.trials[1], extent.each_s) as progress:
+        progress.notice(f"{task.plan.title}: {'goes on; in all ' if task.resumes else ''}{extent}")
         try:
             run_study(task, progress)
         except KeyboardInterrupt as interrupt:
             status = ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
         except SubjectError:
-            _discard_without_trials(task.out)
+            _discard_without_trials(task)
             raise
-    if status and _discard_without_trials(task.out):
+    if status and _discard_without_trials(task):
         typer.echo("interrupted before the first trial ended: nothing measured, no archive written", err=True)
         return status
-    _report(task.out, ending.json_to)
-    return status or _verdict(task.out, ending.strict)
+    return end(task.out, ending, status)
+
+
+def end(out: Path, ending: Ending, status: int = ExitCode.DONE) -> int:
+    """Report the study in ``out``, and return ``status``, or that of its verdict."""
+    _report(out, ending.json_to)
+    return status or _verdict(out, ending.strict)
 
 
 def _report(out: Path, json_to: str | None) -> None:
@@ -109,36 +88,56 @@ def _report(out: Path, json_to: str | None) -> None:
         write_output(json.dumps(report_data(out), indent=2), json_to)
 
 
-def _discard_without_trials(out: Path) -> bool:
-    """Return whether there is no archive with a trial; one without any tells nothing and is removed."""
+def _discard_without_trials(task: "Study") -> bool:
+    """Return whether there is no archive with a trial; one without any, that was made now, is removed."""
     from prony.archive import open_archive
 
-    if not out.exists():
+    if not task.out.exists():
         return True
-    with open_archive(out) as archive:
+    with open_archive(task.out) as archive:
         is_empty = next(iter(archive.trials()), None) is None
-    if is_empty:
-        out.unlink()
+    if is_empty and not task.resumes:
+        task.out.unlink()
     return is_empty
 
 
 def _verdict(out: Path, strict: bool) -> int:
-    """No valid reply is no measurement; with ``strict``, every trial must count and a subject qualify."""
+    """No valid reply is no measurement; with ``strict``, every trial must count and a subject qualify, or
+    every subject have a rate that all fresh trials confirm.
+    """
     from prony.archive import open_archive
-    from prony.model import Ok, TrialRole
 
     with open_archive(out) as archive:
-        trials = (record.trial for record in archive.trials())
-        ends = [
-            (isinstance(trial.outcome, Ok), _valid_replies(trial))
-            for trial in trials
-            if trial.role is TrialRole.SUBJECT
-        ]
-        is_complete = not any(record.unavailable for record in archive.subjects().values())
+        plan = archive.plan()
+        ends = _ends(archive)
+        records = archive.subjects()
+    missing = any(records[one.name].unavailable for one in plan.subjects() if one.name in records)
     measured = any(counts and replies for counts, replies in ends)
-    is_complete = is_complete and all(counts for counts, _ in ends)
-    passed = measured and (not strict or (is_complete and _has_qualified(out)))
-    return ExitCode.DONE if passed else ExitCode.COULD_NOT_MEASURE
+    passed = _all_confirmed(out) if plan.design.find_rate else all(counts for counts, _ in ends)
+    qualified = plan.design.find_rate or _has_qualified(out)
+    if measured and (not strict or (passed and qualified and not missing)):
+        return ExitCode.DONE
+    return ExitCode.COULD_NOT_MEASURE
+
+
+def _ends(archive: "Archive") -> list[tuple[bool, int]]:
+    """Return whether each trial counts, and its valid replies: of several attempts the last."""
+    from prony.model import Ok, TrialRole
+
+    last: dict[tuple[int, int], tuple[bool, int]] = {}
+    for record in archive.trials():
+        trial = record.trial
+        if trial.role in (TrialRole.SUBJECT, TrialRole.FIND_RATE):
+            last[trial.cell_id, trial.block] = isinstance(trial.outcome, Ok), _valid_replies(trial)
+    return list(last.values())
+
+
+def _all_confirmed(out: Path) -> bool:
+    from prony.archive import open_archive
+
+    with open_archive(out) as archive:
+        found = archive.runs()[-1].facts.get("found_rates", [])
+    return all(one["rate_per_s"] is not None and one["met"] == one["of"] for one in found)
 
 
 def _valid_replies(trial: "Trial") -> int:
@@ -155,24 +154,50 @@ def _has_qualified(out: Path) -> bool:
 
 
 def dry_run(task: "Study") -> None:
-    """Print subjects, commands and time, and start nothing."""
+    """Print subjects, commands, protocol and time, and start nothing."""
     from prony.assembly import command_line
 
     plan = task.plan
     placement = placement_of(plan)
     typer.echo(
         f"{plan.title}\n"
-        f"{_counted(len(plan.cells), 'cell')} x {_counted(plan.blocks, 'block')}, "
-        f"seed {plan.seed}, profile {plan.profile}\n"
+        f"{counted(len(plan.cells), 'cell')} x {_blocks(plan)}, seed {plan.seed}, profile {plan.profile}\n"
     )
     for cell in plan.cells:
         command = command_line(task.catalog, cell.subject, len(placement.server_cpus))
         request = cell.workload.request
         typer.echo(f"{cell.subject.name}: {cell.workload.describe()}, {request.method} {request.path}")
         typer.echo(textwrap.indent(command, "    "))
+    typer.echo("")
+    for line in _protocol(task):
+        typer.echo(line)
     server, generator = _cpus(placement.server_cpus), _cpus(placement.generator_cpus)
-    kind = plan.cells[0].sandbox.kind
-    typer.echo(f"\nserver on {server}, generator on {generator}, sandbox {kind}")
+    typer.echo(f"server on {server}, generator on {generator}, sandbox {plan.cells[0].sandbox.kind}")
     for reason in task.sandbox.reasons:
         typer.echo(reason)
-    typer.echo(f"{_extent(plan)}, into {task.out}")
+    typer.echo(f"{extent_of(plan, task.cross_checks)}, into {task.out}")
+
+
+def _blocks(plan: "Plan") -> str:
+    precision = plan.design.precision
+    if precision is None or len(precision.looks) == 1:
+        return counted(plan.blocks, "block")
+    return f"{precision.looks[0]} to {precision.looks[-1]} blocks"
+
+
+def _protocol(task: "Study") -> "Iterator[str]":
+    """Yield what is done besides measuring each cell once in each block."""
+    plan, precision = task.plan, task.plan.design.precision
+    if plan.calibration is not None:
+        load = plan.calibration.workload.describe()
+        yield f"calibration, first, last and once inside each block: the reference server, {load}"
+    for name in dict.fromkeys(cell.engine.name for cell in task.cross_checks):
+        yield f"cross-check: each cell once more in each block, by {name}"
+    if plan.design.find_rate:
+        yield f"for each subject a search for the highest rate at which {plan.design.find_rate}"
+        yield f"and {counted(plan.blocks, 'fresh trial')} at the rate that is found"
+    if precision is not None:
+        looks = ", ".join(map(str, precision.looks))
+        budget = f", or {in_words(precision.budget_ns / 1e9)} are over" if precision.budget_ns else ""
+        target = f"±{100 * precision.target:g} %"
+        yield f"looks after {looks} blocks: until intervals of {target} or verdicts{budget}"

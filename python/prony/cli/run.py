@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.applicable import given, refuse_options_of_another_run, refuse_options_of_own_app
-from prony.cli.measure import Ending, dry_run, measure, placement_of
+from prony.cli.applicable import (
+    given,
+    refuse_options_beside_resume,
+    refuse_options_of_another_run,
+    refuse_options_of_own_app,
+)
+from prony.cli.measure import Ending, dry_run, end, measure, placement_of
 from prony.cli.options import (
     MAX_SEED,
     MAX_THREADS,
@@ -17,6 +22,7 @@ from prony.cli.options import (
     check_output,
     connections_of,
     duration_of,
+    header_of,
     make_request,
     optional,
     rate_of,
@@ -24,6 +30,8 @@ from prony.cli.options import (
     wait_of,
 )
 from prony.cli.own_app import OwnApp, plan_of_app, variables
+from prony.cli.protocol import ProtocolOptions, cross_checks_of, with_protocol
+from prony.cli.resume import ALLOWED, Resumption, is_complete, resumed_study
 from prony.cli.sandbox_options import Network, SandboxKind, SandboxOptions, chosen_sandbox
 from prony.cli.study_plan import plan_of_study
 from prony.errors import ExitCode, UsageError
@@ -34,6 +42,7 @@ if TYPE_CHECKING:
     from prony.model import Plan, Request
     from prony.plan import PlanOptions
     from prony.runas import RunAs
+    from prony.study import Study
 
 __all__ = ["EPILOG", "run"]
 
@@ -79,6 +88,36 @@ def run(
     repeats: Annotated[
         int | None, typer.Option(min=1, max=MAX_BLOCKS, help="Blocks: how often every subject is measured.")
     ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            help="Add blocks until intervals are as narrow as this, such as 2%, or verdicts reached."
+        ),
+    ] = None,
+    max_repeats: Annotated[
+        int | None, typer.Option(help="With --precision: at most so many blocks, 10, 15 or 20 (20).")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="With --precision: begin no look that would end later, such as 30m.")
+    ] = None,
+    find_rate: Annotated[
+        str | None,
+        typer.Option(
+            help="Search for each subject's highest rate that meets this: 'p99 < 50ms, errors < 0.1%'."
+        ),
+    ] = None,
+    cross_check: Annotated[
+        str | None, typer.Option(help="Measure each cell also with these generators, such as wrk,ab.")
+    ] = None,
+    no_calibration: Annotated[
+        bool, typer.Option("--no-calibration", help="Leave out the reference server in each block.")
+    ] = False,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with the study in this archive, which was interrupted.")
+    ] = None,
+    trust_plan: Annotated[
+        bool, typer.Option("--trust-plan", help="With --resume: run the commands that the archive holds.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1,
     out: Annotated[Path | None, typer.Option(help="The archive to write (NAME-DATE.prony here).")] = None,
     engine_threads: Annotated[
@@ -148,7 +187,8 @@ def run(
     sandbox: Annotated[
         SandboxKind,
         typer.Option(
-            help="process: CPUs by affinity; cgroup: control groups; auto: the strongest of them here."
+            help="process: CPUs by affinity; cgroup: control groups; auto: the strongest of them here; "
+            "container: by Docker or Podman."
         ),
     ] = SandboxKind.AUTO,
     cpu_quota: Annotated[
@@ -180,7 +220,8 @@ def run(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Measure although this machine cannot give valid figures; the archive says so."
+            "--force",
+            help="Measure although figures may not be valid, or the machine changed; it is archived.",
         ),
     ] = False,
     show_only: Annotated[
@@ -195,10 +236,19 @@ def run(
     from prony.study import Study
 
     typed = given(context)
-    refuse_options_of_another_run(typed, study, app, commands or ())
     check_output(json_to)
-    user = resolve_user(run_as)
     known = load_catalog(tuple(catalog or ()))
+    if resume is not None:
+        refuse_options_beside_resume(typed, ALLOWED)
+        headers = {name.lower(): value for name, value in map(header_of, header or ())}
+        wish = Resumption(
+            *(resume, known, variables(env or (), env_file), headers, requirements, python),
+            trust_plan=trust_plan,
+            force=force,
+        )
+        return _go_on(wish, Ending(json_to, strict), show_only)
+    refuse_options_of_another_run(typed, study, app, commands or ())
+    user = resolve_user(run_as)
     if app in known.apps and not commands:
         refuse_options_of_own_app(typed, str(app))
     chosen = chosen_sandbox(
@@ -213,11 +263,12 @@ def run(
         engine=EngineChoice(threads=engine_threads),
         sandbox=chosen.choice,
         settings=settings_of(settings or ()),
+        calibrate=not no_calibration,
     )
     if study is not None:
         plan = plan_of_study(study, known, options)
     else:
-        wish = OwnApp(
+        own = OwnApp(
             app=app,
             commands=tuple(commands or ()),
             interface=interface,
@@ -237,7 +288,10 @@ def run(
             expect_body=body_of("--expect-body", expect_body),
             environment=variables(env or (), env_file),
         )
-        plan, known = plan_of_app(wish, known, options)
+        plan, known = plan_of_app(own, known, options)
+    plan = with_protocol(
+        plan, ProtocolOptions(precision, max_repeats, budget, find_rate, cross_check, repeats)
+    )
     _check_settings(plan, options, known)
     _check_threads(plan)
     for option, file in (("--requirements", requirements), ("--python", python)):
@@ -245,11 +299,28 @@ def run(
             raise UsageError(f"`{option} {file}`: there is no such file")
     if python is not None:
         _check_readable(python, user)
-    task = Study(plan, known, user, _archive(plan, out), requirements, python, sandbox=chosen, force=force)
+    task = Study(
+        *(plan, known, user, _archive(plan, out), requirements, python),
+        sandbox=chosen,
+        force=force,
+        cross_checks=cross_checks_of(plan, cross_check),
+    )
+    return _do(task, Ending(json_to, strict), show_only)
+
+
+def _do(task: "Study", ending: Ending, show_only: bool) -> int:
     if show_only:
         dry_run(task)
         return ExitCode.DONE
-    return measure(task, Ending(json_to, strict))
+    return measure(task, ending)
+
+
+def _go_on(wish: Resumption, ending: Ending, show_only: bool) -> int:
+    """Go on with a study; one that ran to its end is only reported."""
+    if is_complete(wish.file):
+        typer.echo(f"`{wish.file}` is complete: there is nothing left to run", err=True)
+        return end(wish.file, ending)
+    return _do(resumed_study(wish), ending, show_only)
 
 
 # --- options ----------------------------------------------------------------------------------------------

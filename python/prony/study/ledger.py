@@ -10,7 +10,7 @@ from prony.archive import ArchiveWriter
 from prony.model import Json, Outcome, Trial
 from prony.schedule import Key, Turn
 
-__all__ = ["Entry", "Ledger", "entry_of"]
+__all__ = ["Entry", "Ledger", "entry_of", "length_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,12 @@ class Entry:
 def entry_of(trial: Trial) -> tuple[Key, Entry]:
     """Return a trial's key, and what is kept of it."""
     key = trial.cell_id, trial.block, trial.position, trial.attempt, trial.role
-    return key, Entry(trial.outcome, trial.facts, trial.ended_unix_ns - trial.started_unix_ns)
+    return key, Entry(trial.outcome, trial.facts, length_of(trial))
+
+
+def length_of(trial: Trial) -> int:
+    """Return how long a trial took, in nanoseconds."""
+    return trial.ended_unix_ns - trial.started_unix_ns
 
 
 @dataclass(slots=True)

@@ -18,12 +18,22 @@ from prony.study.bench import Bench
 from prony.study.blocks import run_turns
 from prony.study.ledger import Ledger
 
-__all__ = ["FIRST_RATE_PER_S", "MOST_RATE_PER_S", "find_rates", "workload_at"]
+__all__ = [
+    "FIRST_RATE_PER_S",
+    "MOST_RATE_PER_S",
+    "TYPICAL_STEPS",
+    "find_rates",
+    "searching",
+    "workload_at",
+]
 
 FIRST_RATE_PER_S = 100.0
 """Where the search begins when the plan names no rate: what any server that is looked at can do."""
 MOST_RATE_PER_S = 1e6
 """Beyond what one generator sends on one machine."""
+
+TYPICAL_STEPS = 13
+"""From 100/s to some 10,000/s by doubling is 7 rates, from there to 2 % is 6. Only for estimates."""
 
 _LENGTH_NS = 10_000_000_000
 _PART = "find_rate"
@@ -73,9 +83,22 @@ def find_rates(
     objective = parse_objective(bench.study.plan.design.find_rate)
     looking = _Search(bench, ledger, listener, objective, list(known))
     ready = [cell for cell in bench.study.plan.cells if cell.subject.name in bench.ready]
+    listener.planned(len(ready) * (TYPICAL_STEPS + bench.study.plan.blocks))
     rates = [(cell, _searched(looking, cell)) for cell in ready]
     fresh = _confirmed(looking, [(cell, rate) for cell, rate in rates if rate is not None])
     return tuple(found_rate(name, steps, fresh.get(name, ())) for name, steps in looking.found.items())
+
+
+def searching(plan: Plan, objective: str) -> Plan:
+    """Return the plan that looks for each subject's highest rate: its first cell stands for each, and its
+    blocks confirm what is found.
+
+    *Errors*: ValueError for a text that is no objective.
+    """
+    parse_objective(objective)
+    first = {cell.subject.name: cell for cell in reversed(plan.cells)}
+    cells = tuple(cell for cell in plan.cells if cell is first[cell.subject.name])
+    return replace(plan, cells=cells, design=replace(plan.design, find_rate=objective))
 
 
 def workload_at(workload: Workload, rate_per_s: float) -> Workload:

@@ -1,0 +1,309 @@
+"""The protocol of a study, on paper: calibration, repeats of spoilt trials, looks, budgets, searches."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from golden.build import recording
+from prony.analysis.found_rates import found_rates_of
+from prony.archive import RunStatus, open_archive
+from prony.catalog.loader import load_catalog
+from prony.errors import EngineError, HostError
+from prony.model import Design, Failed, Invalid, Ok, OpenLoop, Precision, TrialRole
+from prony.plan import calibrated
+from prony.schedule import block_turns
+from prony.study.rates import searching
+from prony.study_document import CalibrationDocument
+
+MS = 1_000_000
+PAIR = [{"server": ["wsgiref", "waitress"], "app": "hello"}]
+
+
+def trials_of(world, role=TrialRole.SUBJECT):
+    return [trial for trial in world.archive()[0] if trial.role is role]
+
+
+def facts_of(world):
+    with open_archive(world.folder / "out.prony") as archive:
+        return archive.runs()[-1].facts
+
+
+def server_of(launch):
+    return "waitress" if any("waitress" in word for word in launch.command) else "wsgiref"
+
+
+# --- calibration ------------------------------------------------------------------------------------------
+
+
+def with_calibration(study):
+    return replace(study, plan=calibrated(study.plan, load_catalog(), CalibrationDocument()))
+
+
+def test_the_reference_server_is_measured_first_last_and_once_inside_each_block(world):
+    study = world.measure(with_calibration(world.study()))
+    trials, subjects, _ = world.archive()
+    expected = [turn.key for block in range(3) for turn in block_turns(study.plan, block)]
+    assert [(t.cell_id, t.block, t.position, t.attempt, t.role) for t in trials] == expected
+    assert Counter(trial.role for trial in trials) == {TrialRole.SUBJECT: 12, TrialRole.CALIBRATION: 9}
+    assert subjects["calibration"].server_version == "1.0"
+    assert world.listener.of("planned") == [21]
+
+
+def test_a_study_goes_on_without_its_calibration_when_that_cannot_be_had(world):
+    world.unavailable = {"reference": "no compiled engine"}
+    world.measure(with_calibration(world.study()))
+    assert len(world.archive()[0]) == len(trials_of(world)) == 12
+    assert "calibration is unavailable: no compiled engine" in world.listener.notices
+
+
+# --- what the machine spoils ------------------------------------------------------------------------------
+
+
+def test_a_spoilt_trial_is_repeated_at_the_end_of_its_block(world):
+    world.faults = {(1, 2, 0): "the machine slept"}
+    world.run()
+    spoilt, again = (trial for trial in trials_of(world) if (trial.block, trial.cell_id) == (1, 2))
+    assert (spoilt.attempt, spoilt.outcome) == (0, Invalid("the machine slept"))
+    assert (again.attempt, again.position, again.outcome) == (1, 4, Ok())
+    assert spoilt.facts == {"environment_fault": "the machine slept"}
+    assert "a trial is repeated at the block's end: the machine slept" in world.listener.notices
+    assert [trial.block for trial in trials_of(world)] == [0] * 4 + [1] * 5 + [2] * 4
+
+
+def test_a_trial_is_repeated_at_most_twice_and_what_comes_again_counts(world):
+    world.faults = {(0, cell, attempt): "other load" for cell in (0, 3) for attempt in range(9)}
+    world.run()
+    own = [trial for trial in trials_of(world) if trial.block == 0 and trial.cell_id in (0, 3)]
+    assert [(trial.attempt, type(trial.outcome)) for trial in own] == [
+        *[(0, Invalid)] * 2,
+        *[(1, Invalid)] * 2,
+        *[(2, Ok)] * 2,
+    ]
+    assert [trial.position for trial in own][2:] == [4, 5, 6, 7]
+    assert all(trial.facts["environment_fault"] == "other load" for trial in own)
+
+
+def test_a_sandbox_that_cannot_be_made_is_a_fault_of_the_machine(world):
+    world.errors = {0: HostError("no control group")}
+    world.run()
+    first = trials_of(world)[0]
+    assert (first.outcome, first.facts) == (
+        Invalid("no control group"),
+        {"environment_fault": "no control group"},
+    )
+    assert len(trials_of(world)) == 13
+
+
+def test_faults_of_server_and_generator_are_not_repeated(world):
+    world.fail = lambda launch: "it ended" if server_of(launch) == "waitress" else None
+    world.errors = {0: EngineError("it crashed")}
+    world.faults = {(block, cell, 0): "other load" for block in range(3) for cell in (2, 3)}
+    world.run()
+    outcomes = Counter(type(trial.outcome) for trial in trials_of(world))
+    assert outcomes == {Failed: 6, Invalid: 1, Ok: 5}
+
+
+def test_a_spoilt_calibration_is_not_repeated(world):
+    study = with_calibration(world.study())
+    world.faults = {(block, study.plan.calibration.id, 0): "other load" for block in range(3)}
+    world.measure(study)
+    calibrations = trials_of(world, TrialRole.CALIBRATION)
+    assert [(trial.attempt, trial.outcome) for trial in calibrations] == [(0, Ok())] * 9
+
+
+# --- cross-checks -----------------------------------------------------------------------------------------
+
+
+def test_cross_checks_run_in_every_block_among_its_cells(world):
+    study = world.study()
+    checks = tuple(replace(cell, id=cell.id + 100) for cell in study.plan.cells[:2])
+    world.measure(replace(study, cross_checks=checks))
+    found = trials_of(world, TrialRole.CROSS_CHECK)
+    assert Counter((trial.block, trial.cell_id) for trial in found) == Counter(
+        (block, cell) for block in range(3) for cell in (100, 101)
+    )
+    with open_archive(world.folder / "out.prony") as archive:
+        assert archive.cells(TrialRole.CROSS_CHECK) == checks
+
+
+# --- looks ------------------------------------------------------------------------------------------------
+
+
+def looking(study, target=0.02, looks=(10, 15, 20), budget_ns=None):
+    precision = Precision(target, looks, budget_ns)
+    return replace(study, plan=replace(study.plan, blocks=looks[-1], design=Design(precision=precision)))
+
+
+def answers(noise, ratio):
+    """Return replies whose number differs by ``ratio`` between servers, and by ``noise`` between trials."""
+    rng = random.Random(5)
+
+    def replies(launch, workload):
+        mean = 2000 * (ratio if server_of(launch) == "waitress" else 1)
+        count = round(mean * rng.lognormvariate(0, noise))
+        return recording(workload, [MS + k for k in range(count)])
+
+    return replies
+
+
+ONE_LOAD = {"workloads": [{"loop": "closed", "connections": 4}]}
+
+
+def blocks_of(world):
+    return len({trial.block for trial in trials_of(world)})
+
+
+def test_a_study_stops_at_the_first_look_when_its_verdict_is_reached(world):
+    world.replies = answers(noise=0.01, ratio=1.3)
+    world.measure(looking(world.study(**ONE_LOAD)))
+    stopped = facts_of(world)["stopped"]
+    assert (blocks_of(world), stopped["rule"], stopped["blocks"]) == (10, "verdicts reached", 10)
+    assert "looks after 10, 15, 20 blocks" in stopped["words"]
+    assert world.listener.notices[-1] == f"stopped after 10 blocks: {stopped['words']}"
+    assert world.archive()[2].status is RunStatus.FINISHED
+
+
+def test_a_study_that_more_blocks_would_not_help_stops_and_says_so(world):
+    world.replies = answers(noise=0.5, ratio=1.0)
+    world.measure(looking(world.study(**ONE_LOAD)))
+    stopped = facts_of(world)["stopped"]
+    assert (blocks_of(world), stopped["rule"]) == (10, "futile")
+    assert "blocks would be needed" in stopped["words"]
+
+
+def test_a_study_has_at_most_as_many_blocks_as_its_last_look(world):
+    world.replies = answers(noise=0.04, ratio=1.0)
+    world.measure(looking(world.study(**ONE_LOAD), target=0.005))
+    assert blocks_of(world) == facts_of(world)["stopped"]["blocks"]
+    assert blocks_of(world) in (10, 15, 20)
+
+
+def test_a_single_subject_is_measured_until_its_own_figures_are_precise(world):
+    world.replies = answers(noise=0.01, ratio=1.0)
+    alone = [{"server": "wsgiref", "app": "hello"}]
+    world.measure(looking(world.study(**ONE_LOAD, subjects=alone)))
+    assert facts_of(world)["stopped"]["rule"] == "precise enough"
+
+
+@pytest.mark.parametrize(
+    ("budget_ns", "blocks", "words"),
+    [
+        (7_500_000_000, 3, "was over before the first look, after 10 blocks"),
+        (26_000_000_000, 10, "the look after 15 blocks would have ended after"),
+    ],
+)
+def test_no_block_and_no_look_begins_that_would_end_after_the_budget(
+    world, monkeypatch, budget_ns, blocks, words
+):
+    # Each trial takes a second; two of them are a block.
+    monkeypatch.setattr("prony.study.ledger.length_of", lambda trial: 1_000_000_000)
+    world.replies = answers(noise=0.01, ratio=1.02)
+    world.measure(looking(world.study(**ONE_LOAD), target=0.01, budget_ns=budget_ns))
+    stopped = facts_of(world)["stopped"]
+    assert (blocks_of(world), stopped["rule"]) == (blocks, "budget")
+    assert words in stopped["words"]
+    assert Counter(trial.block for trial in trials_of(world)) == dict.fromkeys(range(blocks), 2)
+
+
+# --- searches ---------------------------------------------------------------------------------------------
+
+
+def limits(**highest):
+    """Return replies that are slow beyond a server's highest rate."""
+
+    def replies(launch, workload):
+        rate = workload.loop.rate_per_s
+        slow = rate > highest[server_of(launch)]
+        count = min(round(rate * workload.stop.duration_ns / 1e9), 3000)
+        return recording(workload, [(90 if slow else 2) * MS + k for k in range(count)])
+
+    return replies
+
+
+def search(world, objective="p99 < 50ms, errors < 0.1%", **changes):
+    study = world.study(**{**ONE_LOAD, **changes})
+    return world.measure(replace(study, plan=searching(study.plan, objective)))
+
+
+def test_the_highest_rate_is_found_to_two_per_cent_and_confirmed_for_each_subject(world):
+    world.replies = limits(wsgiref=1234, waitress=7000)
+    search(world)
+    found = {one["subject"]: one for one in facts_of(world)["found_rates"]}
+    for name, limit in (("wsgiref+hello", 1234), ("waitress+hello", 7000)):
+        one = found[name]
+        assert one["rate_per_s"] <= limit < one["rate_per_s"] * 1.02
+        assert (one["met"], one["of"]) == (3, 3)
+        assert "not `p99 < 50ms`: it was 90" in one["stopped"]
+    trials, _, run = world.archive()
+    assert {trial.role for trial in trials} == {TrialRole.FIND_RATE}
+    assert run.status is RunStatus.FINISHED
+
+
+def test_each_rate_and_each_confirmation_has_a_fresh_server(world):
+    world.replies = limits(wsgiref=1000, waitress=1000)
+    search(world)
+    assert len({name for name, _ in world.happened("start")}) == len(world.archive()[0])
+
+
+def test_what_is_confirmed_is_one_rate_in_blocks_of_all_subjects(world):
+    world.replies = limits(wsgiref=1000, waitress=3000)
+    search(world)
+    trials = world.archive()[0]
+    fresh = [trial for trial in trials if trial.facts["find_rate"]["part"] == "confirmation"]
+    assert Counter(trial.block for trial in fresh) == {1: 2, 2: 2, 3: 2}
+    assert len({(trial.cell_id, trial.facts["find_rate"]["rate_per_s"]) for trial in fresh}) == 2
+
+
+def test_a_search_is_told_by_its_trials_alone(world):
+    world.replies = limits(wsgiref=1000, waitress=3000)
+    search(world)
+    with open_archive(world.folder / "out.prony") as archive:
+        cells = archive.cells(TrialRole.FIND_RATE)
+        found = found_rates_of(cells, [record.trial for record in archive.trials()])
+        told = archive.runs()[-1].facts["found_rates"]
+    assert [(one.subject, one.rate_per_s, one.met, one.of, one.stopped) for one in found] == [
+        tuple(one[key] for key in ("subject", "rate_per_s", "met", "of", "stopped")) for one in told
+    ]
+    assert all(isinstance(cell.workload.loop, OpenLoop) for cell in cells)
+
+
+def test_a_server_that_never_meets_it_has_no_rate(world):
+    world.replies = limits(wsgiref=0, waitress=500)
+    search(world)
+    slow, _ = facts_of(world)["found_rates"]
+    assert (slow["rate_per_s"], slow["of"]) == (None, 0)
+    assert slow["stopped"].startswith("no rate met it, down to ")
+
+
+def test_a_server_that_fails_does_not_meet_it(world):
+    world.fail = lambda launch: "it ended" if server_of(launch) == "wsgiref" else None
+    world.replies = limits(wsgiref=0, waitress=500)
+    search(world)
+    failing, _ = facts_of(world)["found_rates"]
+    assert failing["rate_per_s"] is None
+    assert "it failed at start: it ended" in failing["stopped"]
+
+
+def test_a_rate_whose_trials_are_spoilt_by_the_generator_ends_the_search(world):
+    world.replies = limits(wsgiref=1000, waitress=500)
+    world.errors = {2: EngineError("it crashed")}
+    search(world)
+    first, _ = facts_of(world)["found_rates"]
+    assert first["stopped"] == "at 1500/s nothing could be told: the generator: it crashed"
+    assert first["rate_per_s"] == 1000
+
+
+def test_a_search_begins_where_the_percentile_is_a_figure(world):
+    world.replies = limits(wsgiref=30_000, waitress=30_000)
+    search(world, objective="p99.9 < 50ms")
+    first = world.archive()[0][0]
+    # A window of one second: 10,000 requests have 10 above their p99.9.
+    assert first.facts["find_rate"]["rate_per_s"] == pytest.approx(10_000)
+
+
+def test_a_study_at_several_loads_searches_once_for_each_subject(world):
+    world.replies = limits(wsgiref=150, waitress=150)
+    study = search(world, workloads=[{"loop": "closed", "connections": [1, 2, 3]}])
+    assert [cell.subject.name for cell in study.plan.cells] == ["wsgiref+hello", "waitress+hello"]
