@@ -236,7 +236,8 @@ def test_the_engines_digest_is_that_of_its_file():
 
     import prony._engine
 
-    assert engine() == {"sha256": hashlib.sha256(Path(prony._engine.__file__).read_bytes()).hexdigest()}
+    digest = hashlib.sha256(Path(prony._engine.__file__).read_bytes()).hexdigest()
+    assert engine() == {"version": prony._engine.__version__, "sha256": digest}
 
 
 # --- what it does now -------------------------------------------------------------------------------------

@@ -25,13 +25,16 @@ LAYERS = (
         *(
             "report.document",
             "report.words",
+            "report.page",
             "report.scales",
+            "report.sheets",
             "report.tables",
             "report.reading",
             "report.sections",
             "report.study",
             "report.load",
             "report.compare",
+            "report.selftest",
         ),
     ),
     ("catalog", "host", "sandbox", "monitor", "engine"),
@@ -58,7 +61,9 @@ PURE_REPORT = (
     *(
         "report.document",
         "report.words",
+        "report.page",
         "report.scales",
+        "report.sheets",
         "report.tables",
         "report.sections",
         "report.study",
@@ -72,8 +77,10 @@ KNOWS_THE_ENGINE = {
     "cli.main": "its version",
     "cli.reference": "the reference server",
     "engine.child": "the load of a trial",
+    "engine.external.histogram": "the histogram of what a load script counted",
     "engine.local": "a load without a study",
     "engine.spec": "the wires that it speaks",
+    "host.facts.software": "its version and its file",
     "monitor.native": "samples of processes",
     "sandbox.exchange": "the bytes of a request and a reply",
 }
@@ -81,8 +88,9 @@ KNOWS_THE_ENGINE = {
 
 @cache
 def modules():
-    """Return the package's modules by name, without `prony.`; apps of the catalogue are data."""
-    files = [file for file in ROOT.rglob("*.py") if not file.is_relative_to(ROOT / "catalog" / "apps")]
+    """Return the package's modules by name, without `prony.`; what other interpreters run is data."""
+    data = (ROOT / "catalog" / "apps", ROOT / "engine" / "scripts" / "python-scripts")
+    files = [file for file in ROOT.rglob("*.py") if not any(file.is_relative_to(folder) for folder in data)]
     names = {file: file.relative_to(ROOT).with_suffix("").parts for file in files}
     found = {".".join(name[:-1] if name[-1] == "__init__" else name): file for file, name in names.items()}
     return {name: file for name, file in sorted(found.items()) if name}

@@ -13,6 +13,7 @@ from commands import eventually
 from prony.calibration import PARTS, QUICK
 from prony.calibration.parts.limits import try_limits
 from prony.calibration.parts.sampler import sample_costs, time_sampler, with_interval
+from prony.errors import HostError
 from prony.model import Placement
 
 EVERYWHERE = Placement(tuple(os.sched_getaffinity(0)), tuple(os.sched_getaffinity(0)), shared=True)
@@ -89,3 +90,15 @@ def test_every_part_is_listed():
 
     modules = {path.stem for path in Path(parts.__file__).parent.glob("*.py")} - {"__init__"}
     assert set(PARTS) == modules
+
+
+def test_processes_that_cannot_be_had_are_told_and_the_other_parts_are_kept(bench, monkeypatch):
+    from prony.calibration.run import _part
+
+    def fail(*_):
+        raise HostError("50 processes were started to be sampled, and 3 were seen")
+
+    monkeypatch.setattr(sampling, "sample_costs", fail)
+    found = _part("sampler", bench, Listener(), 1)
+    assert found.missing == {"sampler": "50 processes were started to be sampled, and 3 were seen"}
+    assert found.figures == ()

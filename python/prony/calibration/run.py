@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from prony.analysis.fingerprints import machine_key
 from prony.archive.database import prony_version
-from prony.calibration.bench import USUAL, Effort, open_bench
+from prony.calibration.bench import USUAL, Bench, Effort, open_bench
 from prony.calibration.parts import PARTS
-from prony.calibration.result import Calibration
+from prony.calibration.result import Calibration, Part
 from prony.catalog.loader import load_catalog
 from prony.errors import HostError
 from prony.host import available_cpus, claim_machine, fingerprint
@@ -56,7 +56,7 @@ def _calibrate(order: Order, listener: StudyListener, groups: Groups | None, no_
     with open_run(order.user) as run:
         bench = open_bench(load_catalog(), order.user, run, placement, order.effort, listener.environment)
         bench = replace(bench, groups=groups, no_groups=no_groups)
-        parts = {name: measure(bench, listener, order.seed) for name, measure in PARTS.items()}
+        parts = {name: _part(name, bench, listener, order.seed) for name in PARTS}
     return Calibration(
         key=machine_key(facts),
         machine=machine_words(facts),
@@ -65,6 +65,14 @@ def _calibrate(order: Order, listener: StudyListener, groups: Groups | None, no_
         effort=order.effort.in_words(),
         parts=parts,
     )
+
+
+def _part(name: str, bench: Bench, listener: StudyListener, seed: int) -> Part:
+    """Return what a part found, or why it could not be had: the others are kept."""
+    try:
+        return PARTS[name](bench, listener, seed)
+    except HostError as error:
+        return Part(f"What could not be had: {name}", missing={name: error.message})
 
 
 @contextlib.contextmanager

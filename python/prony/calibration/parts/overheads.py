@@ -107,6 +107,7 @@ def _measured(
         for number, (name, setup) in enumerate(found.items())
     }
     trials: dict[str, list[Trial]] = {name: [] for name in found}
+    listener.planned(len(found) * bench.effort.blocks)
     for block in range(bench.effort.blocks):
         for name in shuffled(found, seed, block):
             cell = cells[name]

@@ -14,6 +14,7 @@ from statistics import fmean, stdev
 from prony.analysis.effects import student_t
 from prony.calibration.bench import Bench
 from prony.calibration.result import Figure, Part
+from prony.errors import HostError
 from prony.model import Placement, RoleRule
 from prony.monitor import ProcessMonitor
 from prony.study import StudyListener
@@ -56,12 +57,16 @@ def time_sampler(bench: Bench, listener: StudyListener, seed: int) -> Part:
 
 
 def sample_costs(processes: int, samples: int, placement: Placement) -> list[int]:
-    """Return the CPU time in ns that each of so many samples took its thread."""
+    """Return the CPU time in ns that each of so many samples took its thread.
+
+    *Errors*: HostError when the processes cannot be had.
+    """
     with _idle(processes) as root_pid:
         monitor = ProcessMonitor(root_pid, {root_pid: (RoleRule("server", "child"),)}, placement)
         found = [_timed(monitor) for _ in range(_FIRST + samples)]
         seen = len(monitor.samples()[-1].processes)
-    assert seen == processes, f"{seen} of {processes} processes were seen"
+    if seen != processes:
+        raise HostError(f"{processes} processes were started to be sampled, and {seen} were seen")
     return found[_FIRST:]
 
 

@@ -10,7 +10,6 @@ import sys
 import sysconfig
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
-from importlib.util import find_spec
 from pathlib import Path
 
 from prony.host.read import Fact, missing
@@ -87,11 +86,11 @@ def _version(package: str) -> Fact:
 
 
 def engine() -> Json:
-    """Return the digest of the compiled engine: two builds of one version may differ."""
-    found = find_spec("prony._engine")
-    if found is None or found.origin is None:
-        return {"sha256": missing("the compiled engine is not installed")}
+    """Return version and digest of the compiled engine: two builds of one version may differ."""
+    from prony import _engine
+
     try:
-        return {"sha256": hashlib.sha256(Path(found.origin).read_bytes()).hexdigest()}
+        digest: Fact = hashlib.sha256(Path(str(_engine.__file__)).read_bytes()).hexdigest()
     except OSError as error:
-        return {"sha256": missing(f"cannot read the compiled engine: {error.strerror}")}
+        digest = missing(f"cannot read the compiled engine: {error.strerror}")
+    return {"version": _engine.__version__, "sha256": digest}
