@@ -1,0 +1,279 @@
+"""A study that breaks off and goes on, on paper: the same trials as if nothing had happened."""
+
+import os
+import random
+import signal
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from golden.build import recording
+from prony.archive import RunStatus, open_archive
+from prony.catalog.loader import load_catalog
+from prony.errors import HostError
+from prony.host import fingerprint
+from prony.model import Design, Invalid, Ok, TrialRole
+from prony.plan import calibrated
+from prony.study import run_study
+from prony.study.rates import searching
+from prony.study_document import CalibrationDocument
+
+MS = 1_000_000
+
+
+def archive_of(world):
+    return world.folder / "out.prony"
+
+
+def what_ran(world):
+    """Return all of a study's trials but their times: what a run and its continuation must agree in."""
+    with open_archive(archive_of(world)) as archive:
+        trials = [record.trial for record in archive.trials()]
+    return [
+        (trial.block, trial.position, trial.cell_id, trial.attempt, trial.role, dict(trial.nuisances),
+         trial.outcome, trial.facts, trial.placement)
+        for trial in trials
+    ]  # fmt: skip
+
+
+def runs_of(world):
+    with open_archive(archive_of(world)) as archive:
+        return archive.runs()
+
+
+def full(world):
+    """Return a study with calibration, cross-checks, and trials that the machine spoils."""
+    study = world.study()
+    world.faults = {
+        (block, cell, attempt): "other load"
+        for block, cell, most in ((0, 1, 1), (1, 0, 3), (1, 3, 2), (2, 100, 1))
+        for attempt in range(most)
+    }
+    checks = tuple(replace(cell, id=cell.id + 100) for cell in study.plan.cells[:1])
+    plan = calibrated(study.plan, load_catalog(), CalibrationDocument())
+    return replace(study, plan=plan, cross_checks=checks)
+
+
+def search(world):
+    """Return a study that searches for rates, with calibration, and a spoilt trial on the way."""
+    highest = {"waitress": 700, "wsgiref": 300}
+
+    def replies(launch, workload):
+        server = "waitress" if any("waitress" in word for word in launch.command) else "wsgiref"
+        rate = getattr(workload.loop, "rate_per_s", 0)
+        return recording(workload, [(90 if rate > highest[server] else 2) * MS + k for k in range(200)])
+
+    world.replies = replies
+    world.faults = {(0, 6, 0): "other load", (2, 7, 0): "other load"}
+    study = world.study(workloads=[{"loop": "closed", "connections": 4}])
+    plan = calibrated(study.plan, load_catalog(), CalibrationDocument())
+    return replace(study, plan=searching(plan, "p90 < 50ms"))
+
+
+def looks(world):
+    """Return a study of one subject that looks at its figures, and stops at the first look."""
+
+    def replies(launch, workload):
+        # Of the trial alone, and not of how many came before it in this process.
+        count = 100 + int(launch.environment["PYTHONHASHSEED"]) % 3
+        return recording(workload, [MS + k for k in range(count)])
+
+    from prony.model import Precision
+
+    world.replies = replies
+    study = world.study(
+        subjects=[{"server": "wsgiref", "app": "hello"}], workloads=[{"loop": "closed", "connections": 4}]
+    )
+    return replace(study, plan=replace(study.plan, blocks=20, design=Design(precision=Precision(0.05))))
+
+
+STUDIES = {"blocks": full, "search": search, "looks": looks}
+
+
+def in_a_child(world, study):
+    """Run a study in a child of this process, and return its id."""
+    child = os.fork()
+    if child:
+        return child
+    with suppress(BaseException):
+        run_study(study, world.listener)
+        os._exit(0)
+    os._exit(1)
+
+
+def killed_at_random(world, study, length_s, rng):
+    """Run a study in children that are killed at random moments until one comes to its end: how many were."""
+    for kills in range(200):
+        resumes = archive_of(world).exists() and bool(runs_or_none(world))
+        child = in_a_child(world, replace(study, resumes=resumes))
+        # Most of the way at first, so that all of it is met; the last one is let go.
+        wait_s = rng.uniform(0, length_s) if kills < 4 else 3600.0
+        deadline_s = time.monotonic() + wait_s
+        while time.monotonic() < deadline_s:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                assert status == 0
+                return kills
+            time.sleep(0.002)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    raise AssertionError("it never came to its end")
+
+
+def runs_or_none(world):
+    """Return the runs of an archive; null when the writer was killed before it was one."""
+    try:
+        return runs_of(world)
+    except Exception:
+        archive_of(world).unlink()
+        return None
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_killed_at_random_moments_and_resumed_it_has_the_trials_of_an_undisturbed_run(world, kind):
+    study = STUDIES[kind](world)
+    begun = time.monotonic()
+    assert os.waitpid(in_a_child(world, study), 0)[1] == 0
+    length_s = time.monotonic() - begun
+    expected, facts = what_ran(world), runs_of(world)[-1].facts
+    assert len(expected) >= 10
+    rng = random.Random(1)
+    for _ in range(3):
+        archive_of(world).unlink()
+        kills = killed_at_random(world, study, length_s, rng)
+        assert what_ran(world) == expected
+        *broken, last = runs_of(world)
+        assert len(broken) <= kills
+        assert {run.status for run in broken} <= {RunStatus.INTERRUPTED}
+        assert (last.status, last.facts) == (RunStatus.FINISHED, facts)
+
+
+@pytest.mark.parametrize("number", [0, 1, 7, 20, 21])
+def test_interrupted_in_any_trial_it_goes_on_with_that_trial(world, number):
+    undisturbed = full(world)
+    world.measure(undisturbed)
+    expected = what_ran(world)
+    archive_of(world).unlink()
+    world.log.clear()
+    world.errors = {number: KeyboardInterrupt()}
+    with pytest.raises(KeyboardInterrupt):
+        world.measure(undisturbed)
+    assert what_ran(world) == expected[:number]
+    world.errors = {}
+    world.measure(replace(undisturbed, resumes=True))
+    assert what_ran(world) == expected
+
+
+def broken_off(world, study, trials):
+    world.errors = {trials: KeyboardInterrupt()}
+    with pytest.raises(KeyboardInterrupt):
+        world.measure(study)
+    world.errors = {}
+    world.log.clear()
+
+
+def test_a_study_that_is_complete_runs_nothing_more(world):
+    study = full(world)
+    world.measure(study)
+    before = what_ran(world)
+    world.log.clear()
+    world.measure(replace(study, resumes=True))
+    assert what_ran(world) == before
+    assert world.happened("start") == []
+
+
+def test_the_listener_is_told_how_many_trials_are_left(world):
+    study = world.study()
+    broken_off(world, study, 5)
+    world.measure(replace(study, resumes=True))
+    assert world.listener.of("planned") == [12, 7]
+
+
+# --- not the same study any more --------------------------------------------------------------------------
+
+
+def with_other_versions(world, monkeypatch):
+    prepare = world._prepare
+
+    def newer(*arguments):
+        found = prepare(*arguments)
+        return {
+            key: replace(one, version="2.0", packages={key: "2.0"}, lock_digest="e")
+            if key == "waitress"
+            else one
+            for key, one in found.items()
+        }
+
+    monkeypatch.setattr("prony.study.preparing.prepare", newer)
+
+
+def test_another_version_of_a_server_is_refused_with_the_difference(world, monkeypatch):
+    study = world.study()
+    broken_off(world, study, 5)
+    with_other_versions(world, monkeypatch)
+    before = what_ran(world)
+    with pytest.raises(HostError) as refused:
+        world.measure(replace(study, resumes=True))
+    said = refused.value.message
+    assert "this is not the study any more that it holds" in said
+    assert "waitress+hello: server version was 1.0, is 2.0" in said
+    assert "waitress+hello: waitress was 1.0, is 2.0" in said
+    assert "wsgiref" not in said
+    assert what_ran(world) == before
+    assert len(runs_of(world)) == 1
+
+
+def test_force_goes_on_and_the_archive_says_so(world, monkeypatch):
+    study = world.study()
+    broken_off(world, study, 5)
+    with_other_versions(world, monkeypatch)
+    world.measure(replace(study, resumes=True, force=True))
+    assert len(what_ran(world)) == 12
+    assert "waitress+hello: server version was 1.0, is 2.0" in runs_of(world)[-1].fingerprint["forced"]
+
+
+def test_another_entry_of_the_catalogue_is_refused(world):
+    study = world.study()
+    broken_off(world, study, 5)
+    known = load_catalog()
+    entry = known.servers["wsgiref"].model_copy(update={"title": "another"})
+    changed = replace(known, servers={**known.servers, "wsgiref": entry})
+    with pytest.raises(HostError, match=r"wsgiref\+hello: its catalogue entry or its app is another one"):
+        world.measure(replace(study, catalog=changed, resumes=True))
+
+
+def test_another_machine_is_refused_with_the_difference(world, monkeypatch):
+    study = world.study()
+    broken_off(world, study, 5)
+    here = fingerprint()
+    elsewhere = {**here, "kernel": {**here["kernel"], "release": "99.0"}}
+    monkeypatch.setattr("prony.study.run.fingerprint", lambda **options: elsewhere)
+    with pytest.raises(HostError, match=r"kernel: was .*, is 99\.0"):
+        world.measure(replace(study, resumes=True))
+
+
+def test_a_subject_that_has_gone_is_refused_and_one_that_came_late_stays_out(world):
+    study = world.study()
+    world.unavailable = {"waitress": "no network"}
+    broken_off(world, study, 2)
+    world.unavailable = {}
+    world.measure(replace(study, resumes=True))
+    assert {trial[2] for trial in what_ran(world)} == {0, 1}
+    world.unavailable = {"wsgiref": "no network"}
+    with pytest.raises(HostError, match=r"wsgiref\+hello: is unavailable now: no network"):
+        world.measure(replace(study, resumes=True))
+
+
+def test_what_was_spoilt_before_the_interruption_is_repeated_after_it(world):
+    study = world.study()
+    first = next(iter(study.plan.cells)).id
+    world.faults = {(0, first, 0): "other load"}
+    broken_off(world, study, 4)
+    world.measure(replace(study, resumes=True))
+    with open_archive(archive_of(world)) as archive:
+        own = [record.trial for record in archive.trials()]
+    again = [trial for trial in own if (trial.block, trial.cell_id) == (0, first)]
+    assert [(trial.attempt, trial.outcome) for trial in again] == [(0, Invalid("other load")), (1, Ok())]
+    assert {trial.role for trial in own} == {TrialRole.SUBJECT}
