@@ -68,6 +68,8 @@ PURE_REPORT = (
         "report.sections",
         "report.study",
         "report.load",
+        "report.compare",
+        "report.selftest",
     ),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}

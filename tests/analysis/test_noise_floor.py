@@ -17,38 +17,43 @@ def noise(blocks, spread=0.01, seed=1, shift=0.0):
 
 
 def test_the_floor_is_what_95_of_100_effects_of_noise_do_not_exceed():
-    found = self_test("ok_per_s", "closed", noise(400), 5)
+    found = self_test("ok_per_s", "closed", [noise(400)], 5)
     # 1.96 standard errors of the mean of five.
     assert found.floor == pytest.approx(expm1(1.96 * 0.01 / 5**0.5), rel=0.2)
-    assert self_test("ok_per_s", "closed", noise(400), 20).floor < found.floor
+    assert self_test("ok_per_s", "closed", [noise(400)], 20).floor < found.floor
 
 
 def test_59_studies_without_a_false_verdict_show_that_few_are_false():
-    found = self_test("ok_per_s", "closed", noise(59 * 5), 5)
+    found = self_test("ok_per_s", "closed", [noise(59 * 5)], 5)
     assert (found.false, found.studies, found.shown) == (0, 59, True)
     assert found.bound == pytest.approx(0.0495, abs=1e-4)
 
 
 def test_fewer_studies_show_nothing():
-    found = self_test("ok_per_s", "closed", noise(58 * 5), 5)
+    found = self_test("ok_per_s", "closed", [noise(58 * 5)], 5)
     assert (found.studies, found.shown) == (58, None)
 
 
 def test_a_machine_that_favours_one_name_is_found_out():
-    found = self_test("ok_per_s", "closed", noise(60 * 5, shift=0.1), 5)
+    found = self_test("ok_per_s", "closed", [noise(60 * 5, shift=0.1)], 5)
     assert (found.false, found.shown) == (60, False)
     assert found.permuted_false < 60
 
 
+def test_a_few_false_verdicts_show_neither_that_they_are_rare_nor_that_they_are_not():
+    found = self_test("ok_per_s", "closed", [noise(59 * 5), noise(5, shift=0.1)], 5)
+    assert (found.false, found.studies, found.shown) == (1, 60, None)
+
+
 def test_permutations_alone_have_no_real_study():
-    found = self_test("ok_per_s", "closed", noise(20), 5, is_real=False)
+    found = self_test("ok_per_s", "closed", [noise(20)], 5, is_real=False)
     assert (found.studies, found.bound, found.shown) == (0, None, None)
     assert found.permuted_false <= 0.05 * found.permuted
 
 
 @pytest.mark.parametrize("blocks", [4, 11])
 def test_too_few_blocks_have_no_floor(blocks):
-    assert self_test("ok_per_s", "closed", noise(10), blocks) is None
+    assert self_test("ok_per_s", "closed", [noise(10)], blocks) is None
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=30), st.floats(-1, 1))
@@ -67,7 +72,7 @@ def test_the_floor_of_fewer_blocks_serves_for_more_and_not_the_other_way():
 
 def test_on_a_noisy_machine_the_floor_keeps_false_verdicts_rare_where_the_margin_does_not():
     """With noise far above the margin, trimming at ten blocks is a little generous: the floor is not."""
-    floor = self_test("ok_per_s", "closed", noise(400, 0.2), 10).floor
+    floor = self_test("ok_per_s", "closed", [noise(400, 0.2)], 10).floor
     false, runs = 0, 2000
     for seed in range(runs):
         found = compare(noise(10, 0.2, seed + 100), Terms(noise_floor=floor))

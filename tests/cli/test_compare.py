@@ -146,7 +146,8 @@ def test_what_is_no_archive_is_told(said, tmp_path):
     assert said("compare", text, text).status == 3
 
 
-def test_the_noise_floor_of_the_machine_raises_the_bar(said, pair):
+def test_the_noise_floor_of_the_machine_raises_the_bar(said, pair, tmp_path, monkeypatch):
+    monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
     files = pair(2000, 2100)
     verdicts = []
     for floor in (0.0, 0.08):

@@ -37,6 +37,7 @@ LEAST_STUDIES = 59
 
 # At least 200 give a 95th percentile with ten beyond it.
 _PERMUTATIONS = 400
+_LEAST_EACH = 40
 _LEVEL = 0.05
 _FALSE = (Verdict.HIGHER, Verdict.LOWER)
 
@@ -72,10 +73,11 @@ class SelfTest:
 
     @property
     def shown(self) -> bool | None:
-        """Whether at most 5 % are shown to be false; null with too few studies to show it."""
-        if self.studies < LEAST_STUDIES or self.bound is None:
+        """Whether at most 5 % are shown to be false, or more; null where neither is, as with few studies."""
+        if self.studies < LEAST_STUDIES:
             return None
-        return self.bound <= _LEVEL
+        low, high = clopper_pearson(self.false, self.studies, 2 * _LEVEL)
+        return True if high <= _LEVEL else False if low > _LEVEL else None
 
     @property
     def as_floor(self) -> Floor:
@@ -115,11 +117,12 @@ def centred(log_ratios: Sequence[float]) -> list[float]:
 
 
 def self_test(
-    metric: str, load: str, log_ratios: Sequence[float], blocks: int, *, is_real: bool = True
+    metric: str, load: str, pairs: Sequence[Sequence[float]], blocks: int, *, is_real: bool = True
 ) -> SelfTest | None:
-    """Return what A/A log ratios show in studies of ``blocks`` blocks; null when there are fewer.
+    """Return what the A/A log ratios of one pair or several show in studies of ``blocks`` blocks; null when
+    none has so many.
 
-    ``is_real``: they are of one subject under two names, and consecutive blocks make studies. Otherwise only
+    ``is_real``: each pair is one subject under two names, and consecutive blocks make studies. Otherwise only
     permutations are read.
 
     *Definition*: the floor is the 95th percentile of the absolute effect over studies of ``blocks`` blocks
@@ -128,11 +131,11 @@ def self_test(
     *Source*: E. J. G. Pitman, "Significance tests which may be applied to samples from any populations", J.
     R. Statist. Soc. Suppl. 4 (1937), for permutations.
     """
-    if blocks < LEAST_BLOCKS or len(log_ratios) < blocks:
+    long = [one for one in pairs if len(one) >= blocks >= LEAST_BLOCKS]
+    if not long:
         return None
-    whole = len(log_ratios) // blocks if is_real else 0
-    studies = [compare(log_ratios[k * blocks : (k + 1) * blocks]) for k in range(whole)]
-    permuted = [compare(one) for one in _permuted(log_ratios, blocks)]
+    studies = [compare(one) for pair in long for one in _studies(pair, blocks)] if is_real else []
+    permuted = [compare(one) for pair in long for one in _permuted(pair, blocks, len(long))]
     effects = sorted(abs(one.effect or 0.0) for one in permuted)
     false = sum(one.verdict in _FALSE for one in studies)
     return SelfTest(
@@ -140,15 +143,19 @@ def self_test(
         load=load,
         blocks=blocks,
         false=false,
-        studies=whole,
-        bound=clopper_pearson(false, whole, 2 * _LEVEL)[1] if whole else None,
+        studies=len(studies),
+        bound=clopper_pearson(false, len(studies), 2 * _LEVEL)[1] if studies else None,
         permuted_false=sum(one.verdict in _FALSE for one in permuted),
         permuted=len(permuted),
         floor=effects[ceil((1 - _LEVEL) * len(effects)) - 1],
     )
 
 
-def _permuted(log_ratios: Sequence[float], blocks: int) -> Iterable[list[float]]:
+def _studies(log_ratios: Sequence[float], blocks: int) -> Iterable[Sequence[float]]:
+    return (log_ratios[k : k + blocks] for k in range(0, len(log_ratios) - blocks + 1, blocks))
+
+
+def _permuted(log_ratios: Sequence[float], blocks: int, pairs: int) -> Iterable[list[float]]:
     random = Random(f"labels:{blocks}:{len(log_ratios)}")  # noqa: S311 - an experiment's order, not a secret
-    for _ in range(_PERMUTATIONS):
+    for _ in range(max(_LEAST_EACH, _PERMUTATIONS // pairs)):
         yield [random.choice((-1, 1)) * value for value in random.sample(list(log_ratios), blocks)]

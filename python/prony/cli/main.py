@@ -20,6 +20,7 @@ from prony.cli import (
     reference,
     report,
     run,
+    selftest,
     servers,
     studies,
 )
@@ -52,6 +53,7 @@ COMMANDS = (
     ("studies", studies.studies, studies.EPILOG),
     ("doctor", doctor.doctor, doctor.EPILOG),
     ("host", host.host, host.EPILOG),
+    ("selftest", selftest.selftest, selftest.EPILOG),
     ("calibrate", calibrate.calibrate, calibrate.EPILOG),
     ("reference", reference.reference, reference.EPILOG),
     ("env", environments.env, environments.EPILOG),

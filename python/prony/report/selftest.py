@@ -1,0 +1,79 @@
+"""The report of `prony selftest aa`: how many verdicts are false where nothing differs, and the floor."""
+
+from collections.abc import Iterator, Sequence
+
+from prony.analysis.noise_floor import LEAST_STUDIES, SelfTest
+from prony.metrics import METRICS
+from prony.model import Json
+from prony.report.document import Block, Cell, Column, Document, Notes, Paragraph, Section, Table, Tone
+from prony.units import format_percent
+
+__all__ = ["VERSION", "selftest_document", "selftest_json"]
+
+VERSION = 1
+_COLUMNS = ("metric", "loop", "blocks", "false", "at most", "permuted, false", "noise floor")
+
+
+def selftest_document(title: str, tests: Sequence[SelfTest], kept: str | None) -> Document:
+    """Return what self-tests show; ``kept``: where the floors are, null when they are not kept."""
+    rows = tuple(_row(one) for one in tests)
+    columns = tuple(Column(name, text=name in ("metric", "loop")) for name in _COLUMNS)
+    head: list[Block] = [_verdict(tests), Table(columns, rows)]
+    return Document(title, (Section("", tuple(head)), Section("Notes", (Notes(tuple(_notes(kept))),))))
+
+
+def _row(one: SelfTest) -> tuple[Cell, ...]:
+    real = f"{one.false} of {one.studies}" if one.studies else "—"
+    bound = "—" if one.bound is None else format_percent(one.bound)
+    permuted = f"{one.permuted_false} of {one.permuted}"
+    cells = (METRICS[one.metric].title, one.load, str(one.blocks), real, bound, permuted)
+    return (*map(Cell, cells), Cell(format_percent(one.floor), Tone.STRONG))
+
+
+def _verdict(tests: Sequence[SelfTest]) -> Paragraph:
+    if not tests:
+        return Paragraph("Nothing to tell: fewer than 5 blocks in which both count.", Tone.WARNING)
+    most = max(one.studies for one in tests)
+    worse = [one for one in tests if one.shown is False]
+    if worse:
+        names = ", ".join(dict.fromkeys(METRICS[one.metric].title for one in worse))
+        return Paragraph(f"More than 5 % of verdicts are false here: {names}.", Tone.BAD)
+    if any(one.shown for one in tests):
+        return Paragraph("At most 5 % false verdicts are shown where the bound says so.", Tone.GOOD)
+    text = (
+        f"That at most 5 % of verdicts are false is not shown: {most} real studies of {LEAST_STUDIES} needed."
+    )
+    return Paragraph(text, Tone.QUIET)
+
+
+def _notes(kept: str | None) -> Iterator[tuple[str, str]]:
+    yield (
+        "",
+        "False: faster or slower although both are the same; at most: one-sided 95 % bound of that share.",
+    )
+    yield "", "Permuted: studies made from these by swapping the two labels within blocks at random."
+    yield "", "Noise floor: what 95 of 100 such effects do not exceed; verdicts on this machine ask for more."
+    yield "", f"Floors are kept in {kept}." if kept else "These floors are not kept: the subjects differ."
+
+
+def selftest_json(tests: Sequence[SelfTest], kept: str | None) -> Json:
+    """Return the same as JSON."""
+    return {
+        "version": VERSION,
+        "kept": kept,
+        "tests": [
+            {
+                "metric": one.metric,
+                "loop": one.load,
+                "blocks": one.blocks,
+                "false": one.false,
+                "studies": one.studies,
+                "bound": one.bound,
+                "shown": one.shown,
+                "permuted_false": one.permuted_false,
+                "permuted": one.permuted,
+                "noise_floor": one.floor,
+            }
+            for one in tests
+        ],
+    }
