@@ -154,7 +154,8 @@ class TestEachApp:
 
 
 def test_no_lock_is_left_over():
-    assert {file.stem for file in LOCKS.glob("*.txt")} == {file.stem for file in LOCKED}
+    # The load scripts have one too: they are no server.
+    assert {file.stem for file in LOCKS.glob("*.txt")} == {"python-scripts", *(file.stem for file in LOCKED)}
 
 
 def test_the_catalogue_holds_every_file(catalog):

@@ -1,4 +1,4 @@
-"""Rewrites the committed locks: ``python -m prony.catalog.relock [server ...]``.
+"""Rewrites the committed locks: ``python -m prony.catalog.relock [name ...]``.
 
 For maintainers. Each lock holds a server's pins and, unless it asks for a Python of its own, the requirements
 of all built-in apps, for every platform, with hashes and without the name of any package index. Only what a
@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from prony.catalog.entry import PythonInstall, ServerEntry
+from prony.catalog.entry import ProcessEntry, PythonInstall
 from prony.catalog.interpreter import OLDEST
 from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog
 from prony.catalog.pip_settings import configuration_files, uv_settings
 from prony.catalog.resolve import LOCKS, shared_requirements
+from prony.engine.scripts.environment import entry as load_scripts
 from prony.errors import HostError, PronyError, UsageError
 from prony.runas import find_uv
 
@@ -28,7 +29,8 @@ def main(names: Sequence[str]) -> int:
     try:
         # Without what lies in the working folder: only entries that come with Prony have committed locks.
         catalog = load_catalog(found=BUILT_IN_SERVERS / "none")
-        for entry in [catalog.server(name) for name in names] or catalog.servers.values():
+        known = {**catalog.servers, load_scripts().name: load_scripts()}
+        for entry in [known.get(name) or catalog.server(name) for name in names] or known.values():
             relock(entry)
             sys.stderr.write(f"{entry.name}: locked\n")
     except PronyError as error:
@@ -37,8 +39,8 @@ def main(names: Sequence[str]) -> int:
     return 0
 
 
-def relock(entry: ServerEntry) -> bool:
-    """Write the lock of a server that comes with Prony anew, and return whether it has changed.
+def relock(entry: ProcessEntry) -> bool:
+    """Write the lock of what comes with Prony anew, and return whether it has changed.
 
     A server of the system has none.
 
@@ -60,7 +62,7 @@ def relock(entry: ServerEntry) -> bool:
     return True
 
 
-def _resolved(entry: ServerEntry, install: PythonInstall) -> str:
+def _resolved(entry: ProcessEntry, install: PythonInstall) -> str:
     version = install.python or ".".join(str(part) for part in OLDEST)
     options = ["--universal", "--python-version", version, "--generate-hashes"]
     quiet = ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]

@@ -16,7 +16,7 @@ from tempfile import mkdtemp
 from prony.catalog.access import first_unreadable
 from prony.catalog.apps import BUILT_IN_APPS
 from prony.catalog.child import Completed
-from prony.catalog.entry import AppEntry, ProcessEntry, PythonInstall
+from prony.catalog.entry import AppEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.interpreter import Interpreter
 from prony.catalog.toml_source import read_toml, validate
 from prony.catalog.uv import Uv, cause, last_lines
@@ -78,10 +78,12 @@ def built_in_requirements() -> tuple[str, ...]:
 def shared_requirements(server: ProcessEntry) -> tuple[str, ...]:
     """Return what of the built-in apps' requirements the server's own environment and its lock satisfy.
 
-    All; but none where the server asks for a Python of its own, for which those packages need not exist.
+    All; but none where it is no server, or asks for a Python of its own, for which those packages need not
+    exist.
     """
     install = server.install
-    return () if isinstance(install, PythonInstall) and install.python else built_in_requirements()
+    alone = not isinstance(server, ServerEntry) or (isinstance(install, PythonInstall) and install.python)
+    return () if alone else built_in_requirements()
 
 
 def committed_lock(server: ProcessEntry, app_requirements: Sequence[str]) -> Lock | None:

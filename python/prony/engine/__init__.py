@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from prony.engine.base import Engine
 from prony.engine.external import TOOLS
 from prony.engine.external.tool import refusal
-from prony.errors import UsageError
+from prony.engine.scripts import SCRIPTS
+from prony.errors import EngineError, UsageError
 from prony.model import Address, EngineChoice, Workload
 
-__all__ = ["ENGINES", "Engine", "cannot_make", "open_engine"]
+__all__ = ["ENGINES", "Engine", "cannot_make", "not_here", "open_engine"]
 
 
 def _prony(choice: EngineChoice) -> Engine:
@@ -29,6 +30,13 @@ def _external(choice: EngineChoice) -> Engine:
     return ExternalEngine(choice, TOOLS[choice.name])
 
 
+def _script(choice: EngineChoice) -> Engine:
+    from prony.engine.external.engine import ExternalEngine
+    from prony.engine.scripts.found import find_script
+
+    return ExternalEngine(choice, SCRIPTS[choice.name], find_script)
+
+
 ENGINES: Mapping[str, Callable[[EngineChoice], Engine]] = {
     "prony": _prony,
     "wrk": _external,
@@ -40,6 +48,10 @@ ENGINES: Mapping[str, Callable[[EngineChoice], Engine]] = {
     "oha": _external,
     "vegeta": _external,
     "weighttp": _external,
+    "python-processes": _script,
+    "python-threads": _script,
+    "python-asyncio": _script,
+    "python-asyncio-processes": _script,
 }
 
 
@@ -55,4 +67,24 @@ def open_engine(choice: EngineChoice) -> Engine:
 
 def cannot_make(choice: EngineChoice, workload: Workload, address: Address) -> str | None:
     """Return why a generator cannot make a load at an address, in words; null: it can."""
-    return refusal(TOOLS[choice.name], workload, address) if choice.name in TOOLS else None
+    tool = TOOLS.get(choice.name) or SCRIPTS.get(choice.name)
+    return refusal(tool, workload, address) if tool else None
+
+
+def not_here(choice: EngineChoice) -> str | None:
+    """Return why a generator cannot be had on this machine, and how to get it; null: it can.
+
+    The environment of the Python scripts is built when it is not there. *Errors*: HostError as
+    `prony.catalog.environment.prepare`.
+    """
+    from prony.engine.external.engine import find_tool
+    from prony.engine.scripts.found import find_script
+
+    try:
+        if choice.name in TOOLS:
+            find_tool(TOOLS[choice.name])
+        elif choice.name in SCRIPTS:
+            find_script(SCRIPTS[choice.name])
+    except EngineError as error:
+        return f"{error.message}; {error.hint}" if error.hint else error.message
+    return None

@@ -17,6 +17,7 @@ import time
 from base64 import b64decode
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import IO
 
 from prony.engine.seat import cancel_at_end_of_stdin, fail, handle_signals, say_line, take_seat
 from prony.model import Json
@@ -65,14 +66,14 @@ def _tool(command: list[str], run: Json, folder: str, first: bool) -> Json:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=stdout,
+            stdout=subprocess.PIPE if run["speaks"] else stdout,
             stderr=stderr,
             cwd=folder,
             env={**environment, **run["environment"]},
             # Safe: the one other thread only waits, and takes no lock.
             preexec_fn=linux.die_with_parent,  # noqa: PLW1509
         )
-        told = _followed(process, run, first)
+        told = _listened(process, stdout) if run["speaks"] else _followed(process, run, first)
     return {**told, **{name: _read(Path(folder) / f".{name}") for name in ("stdout", "stderr")}}
 
 
@@ -85,6 +86,22 @@ def _followed(process: "subprocess.Popen[bytes]", run: Json, first: bool) -> Jso
             process.wait(run["duration_ns"] / 1e9 if run["duration_ns"] else None)
         closed = _mark("window_close") if is_window else time.monotonic_ns()
         return {"status": process.wait(), "open_ns": opened, "close_ns": closed}
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _listened(process: "subprocess.Popen[bytes]", kept: IO[bytes]) -> Json:
+    """Pass the events on that it tells itself, and keep the rest of what it says."""
+    opened = time.monotonic_ns()
+    try:
+        for line in process.stdout or ():
+            if line.startswith(b'{"event": "window_'):
+                say_line(line.rstrip())
+            else:
+                kept.write(line)
+        return {"status": process.wait(), "open_ns": opened, "close_ns": time.monotonic_ns()}
     finally:
         if process.poll() is None:
             process.kill()

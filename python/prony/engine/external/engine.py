@@ -11,11 +11,13 @@ import shutil
 import subprocess
 import time
 from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 
 from prony.engine.base import OnEvent
 from prony.engine.child_process import SPARE_NS, Child
+from prony.engine.external.histogram import distribution
 from prony.engine.external.recording import interrupted, to_recording
 from prony.engine.external.tool import Job, Measured, Output, Tool, refusal
 from prony.engine.spec import hard_limit_ns, to_spec
@@ -38,9 +40,16 @@ class Installed:
 class ExternalEngine:
     """See ``Engine``. One run at a time."""
 
-    def __init__(self, choice: EngineChoice, tool: Tool, spare_ns: int = SPARE_NS) -> None:
+    def __init__(
+        self,
+        choice: EngineChoice,
+        tool: Tool,
+        find: Callable[[Tool], "Installed"] | None = None,
+        spare_ns: int = SPARE_NS,
+    ) -> None:
         self._choice = choice
         self._tool = tool
+        self._find = find or find_tool
         self._spare_ns = spare_ns
         self._child = Child("prony.engine.external.child", is_generator=False)
         self._cancelled = False
@@ -55,7 +64,7 @@ class ExternalEngine:
         refused = refusal(tool, workload, address)
         if refused:
             raise EngineError(f"{refused}; the load is {workload.describe()} over {address.wire}")
-        found = find_tool(tool)
+        found = self._find(tool)
         job = Job(found.program, workload, address, self._choice.threads)
         runs = [*_warm_up(tool, job), _run(tool, job, is_window=True)]
         facts = {
@@ -82,7 +91,10 @@ class ExternalEngine:
             raise
         opened_unix_ns = time.time_ns() - (time.monotonic_ns() - told["open_ns"])
         known = {**facts, **told, "open_unix_ns": opened_unix_ns}
-        recording = to_recording(self._tool, job, _parsed(self._tool, job, told), known)
+        measured = _parsed(self._tool, job, told)
+        recording = to_recording(self._tool, job, measured, known)
+        if measured.latencies is not None:
+            recording["distributions"]["ok_service"] = distribution(measured.latencies)
         recording["generator"]["processes"] = told["generator"]["processes"]
         return recording
 
@@ -119,7 +131,7 @@ def _version(program: str, arguments: tuple[str, ...]) -> str | None:
 
 
 def _warm_up(tool: Tool, job: Job) -> list[Json]:
-    if not job.workload.warmup_ns or not tool.abilities.duration:
+    if not job.workload.warmup_ns or not tool.abilities.duration or tool.speaks:
         return []
     workload = replace(job.workload, stop=DurationStop(job.workload.warmup_ns))
     return [_run(tool, replace(job, workload=workload), is_window=False)]
@@ -134,6 +146,7 @@ def _run(tool: Tool, job: Job, is_window: bool) -> Json:
         "environment": dict(order.environment),
         "duration_ns": job.duration_ns,
         "is_window": is_window,
+        "speaks": tool.speaks,
     }
 
 

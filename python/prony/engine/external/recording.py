@@ -43,12 +43,16 @@ def to_recording(tool: Tool, job: Job, measured: Measured, told: Json) -> Json:
     failed = counts["scheduled"] - counts["ok"]
     return {
         **_frame(tool, job, told, (*tool.caveats, *measured.caveats, *_own_caveats(tool, job, counts, told))),
-        "window": _window(told, measured.duration_ns),
+        "window": _window({**told, **_opened(measured)}, measured.duration_ns),
         "account": counts,
-        "completed": {"ok": counts["ok"], "failed": failed},
+        "completed": measured.completed or {"ok": counts["ok"], "failed": failed},
         "bytes": {"sent": None, "received": measured.received_bytes, "body_received": measured.body_bytes},
         "reported_latency_ns": _reported(measured.latency),
     }
+
+
+def _opened(measured: Measured) -> Json:
+    return {} if measured.open_ns is None else {"open_ns": measured.open_ns}
 
 
 def interrupted(tool: Tool, job: Job, told: Json) -> Json:
@@ -79,7 +83,7 @@ def _frame(tool: Tool, job: Job, told: Json, caveats: tuple[str, ...]) -> Json:
             "pacing": None,
             "command": told.get("command"),
             "caveats": list(caveats),
-            "missing": {name: f"{tool.name} {reason}" for name, reason in _MISSING.items()},
+            "missing": {name: f"{tool.name} {reason}" for name, reason in _missing(tool).items()},
         },
         "spec": told.get("spec"),
         "loop": "closed" if isinstance(job.workload.loop, ClosedLoop) else "open",
@@ -104,6 +108,11 @@ _MISSING = {
     "little": "does not tell how many requests were in flight",
     "window": "has no window: it is as long as the tool says that it took, from when it was started",
 }
+
+
+def _missing(tool: Tool) -> Mapping[str, str]:
+    own = ("distributions", "window") if tool.speaks else ()
+    return {name: reason for name, reason in _MISSING.items() if name not in own}
 
 
 def _window(told: Json, duration_ns: int) -> Json:
@@ -140,9 +149,9 @@ def _is_known(percentile: str, count: int) -> bool:
 def _own_caveats(tool: Tool, job: Job, counts: Json, told: Json) -> tuple[str, ...]:
     """Return what holds of this run only."""
     name, workload, lost = tool.name, job.workload, (job.requests or 0) - counts["scheduled"]
-    wanted, warm = workload.expect_status, workload.warmup_ns
+    wanted, warm = workload.expect_status, 0 if tool.speaks else workload.warmup_ns
     texts = (
-        (f"{name} does not compare bodies: a reply with another one counts", _wants_body(workload)),
+        (f"{name} does not compare bodies: a reply with another one counts", _wants_body(tool, workload)),
         (
             f"{name} does not tell statuses apart: not only {wanted} counts",
             wanted and not tool.abilities.tells_status,
@@ -155,8 +164,8 @@ def _own_caveats(tool: Tool, job: Job, counts: Json, told: Json) -> tuple[str, .
     return tuple(text for text, holds in texts if holds)
 
 
-def _wants_body(workload: Workload) -> bool:
-    return workload.expect_body is not None
+def _wants_body(tool: Tool, workload: Workload) -> bool:
+    return workload.expect_body is not None and not tool.compares_bodies
 
 
 def _is_rounded(tool: Tool, job: Job) -> bool:

@@ -17,6 +17,7 @@ from prony.model import (
     ClosedLoop,
     CountStop,
     DurationStop,
+    Json,
     OpenLoop,
     Wire,
     Workload,
@@ -146,7 +147,9 @@ class Measured:
     """What a tool found, in the terms of a Recording. Null: it does not say.
 
     ``failed``: requests by class of the account, without those that are not there. ``duration_ns``: the time
-    that its own rates are taken over. ``caveats``: what holds of this run.
+    that its own rates are taken over. ``caveats``: what holds of this run. What opens a window of its own and
+    keeps every latency tells when it opened, what ended in it, and a distribution with a count of each
+    microsecond instead of a histogram.
     """
 
     duration_ns: int
@@ -157,14 +160,17 @@ class Measured:
     received_bytes: int | None = None
     body_bytes: int | None = None
     caveats: tuple[str, ...] = ()
+    open_ns: int | None = None
+    completed: Mapping[str, int] | None = None
+    latencies: Json | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     """One tool. ``get``: the command that installs it; ``caveats``: what it counts or times wrongly, always.
 
-    ``ask_version``: arguments that make it tell its version; ``classes``: those of the account that it
-    tells, beside ``ok``.
+    ``ask_version``: arguments that make it tell its version. ``speaks``: it tells events itself, and has a
+    window and a warm-up of its own.
     """
 
     name: str
@@ -175,6 +181,8 @@ class Tool:
     order: Callable[[Job], Order]
     parse: Callable[[Output, Job], Measured]
     caveats: tuple[str, ...]
+    speaks: bool = False
+    compares_bodies: bool = False
 
 
 def refusal(tool: Tool, workload: Workload, address: Address) -> str | None:

@@ -1,0 +1,40 @@
+"""Where the load scripts run: an environment of their own, locked as the servers' are.
+
+Must not know what the scripts do.
+
+>>> entry().name
+'python-scripts'
+"""
+
+from functools import cache
+from pathlib import Path
+
+from prony.catalog.entry import ProcessEntry
+from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable, prepare
+from prony.catalog.toml_source import read_toml, validate
+from prony.errors import EngineError
+from prony.runas import RunAs, resolve_user
+
+__all__ = ["entry", "environment"]
+
+
+def entry() -> ProcessEntry:
+    """Return what the scripts need, as an entry of the catalogue tells it."""
+    return validate(read_toml(Path(__file__).with_name("python-scripts.toml")), ProcessEntry)
+
+
+def environment() -> Environment:
+    """Return the scripts' environment, built when it is not in the cache; asked for once a run of Prony.
+
+    *Errors*: EngineError when it cannot be had; HostError as `prony.catalog.environment.prepare`.
+    """
+    return _prepared(resolve_user())
+
+
+@cache
+def _prepared(user: RunAs) -> Environment:
+    request = EnvironmentRequest("python-scripts", entry())
+    found = prepare((request,), user, lambda _progress: None)[request.key]
+    if isinstance(found, Unavailable):
+        raise EngineError(f"the Python load scripts cannot be installed: {found.reason}")
+    return found

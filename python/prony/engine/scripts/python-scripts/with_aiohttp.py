@@ -1,0 +1,35 @@
+"""Coroutines that use aiohttp: one session, as many requests at once as there are workers."""
+
+import asyncio
+import time
+
+import aiohttp
+from tally import Tally, merged
+
+
+async def work(order, session, open_ns):
+    """Make requests until the window closes, and return what was counted."""
+    tally = Tally(order, open_ns)
+    while tally.goes_on():
+        begun_ns = time.monotonic_ns()
+        try:
+            async with session.request(
+                order.method, order.url, headers=order.headers, data=order.body, allow_redirects=False
+            ) as reply:
+                tally.reply(begun_ns, reply.status, await reply.read())
+        except TimeoutError:
+            tally.failure(begun_ns, "timed_out")
+        except aiohttp.ClientConnectorError as error:
+            refused = isinstance(error.os_error, ConnectionRefusedError)
+            tally.failure(begun_ns, "connect_refused" if refused else "unspecified")
+        except aiohttp.ClientError:
+            tally.failure(begun_ns, "unspecified")
+    return tally
+
+
+async def work_together(order, workers, open_ns):
+    """Run so many workers in this event loop, and return what they counted together."""
+    connector = aiohttp.TCPConnector(limit=workers, force_close=not order.keep_alive)
+    timeout = aiohttp.ClientTimeout(total=order.timeout_s)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+        return merged(await asyncio.gather(*(work(order, session, open_ns) for _ in range(workers))))

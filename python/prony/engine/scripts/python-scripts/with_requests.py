@@ -1,0 +1,34 @@
+"""One worker that uses requests: one session, one request after the other."""
+
+import time
+
+import requests
+from tally import Tally
+
+
+def work(order, open_ns):
+    """Make requests until the window closes, and return what was counted."""
+    tally = Tally(order, open_ns)
+    with requests.Session() as session:
+        # What the environment says of proxies is not for this load.
+        session.trust_env = False
+        while tally.goes_on():
+            begun_ns = time.monotonic_ns()
+            try:
+                reply = session.request(
+                    order.method,
+                    order.url,
+                    headers=order.headers if order.keep_alive else {**order.headers, "Connection": "close"},
+                    data=order.body,
+                    timeout=order.timeout_s,
+                    allow_redirects=False,
+                )
+                tally.reply(begun_ns, reply.status_code, reply.content)
+            except requests.Timeout:
+                tally.failure(begun_ns, "timed_out")
+            except requests.ConnectionError as error:
+                refused = "Connection refused" in str(error)
+                tally.failure(begun_ns, "connect_refused" if refused else "unspecified")
+            except requests.RequestException:
+                tally.failure(begun_ns, "unspecified")
+    return tally
