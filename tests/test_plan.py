@@ -10,13 +10,17 @@ from prony.model import (
     App,
     Arrivals,
     Check,
+    Claim,
+    ClaimKind,
     ClosedLoop,
     Contract,
     CountStop,
+    Design,
     DurationStop,
     EngineChoice,
     Frontend,
     Interface,
+    Needs,
     OpenLoop,
     Request,
     SandboxChoice,
@@ -305,3 +309,122 @@ def test_a_document_is_not_changed_by_a_plan():
     make_plan(written, "", Shelf(), PlanOptions(blocks=9, only="waitress*"))
     assert written == document()
     assert replace(plan_of(), text="") == make_plan(written, "", Shelf(), PlanOptions())
+
+
+# --- loads of a study -------------------------------------------------------------------------------------
+
+
+def profile(**changes):
+    return {"quick": {"blocks": 1, "duration": "1s", **changes}}
+
+
+def load(**changes):
+    return {"loop": "closed", "connections": 1, **changes}
+
+
+def test_a_load_may_be_for_some_subjects_only():
+    plan = plan_of(workloads=[load(), load(connections=9, subjects="granian*")])
+    found = [(cell.subject.name, cell.workload.loop.connections) for cell in plan.cells]
+    assert found == [("waitress+hello", 1), ("granian+hello", 1), ("granian+hello", 9)]
+
+
+def test_a_profile_changes_a_load_by_its_name_and_leaves_the_others():
+    changes = {"many": {"connections": [5, 6], "requests": 3, "warmup": "1s", "timeout": "4s"}}
+    plan = plan_of(
+        subjects=[{"server": "waitress", "app": "hello"}],
+        workloads=[load(), load(name="many", requests=100)],
+        profiles=profile(workloads=changes),
+    )
+    first, second, third = (cell.workload for cell in plan.cells)
+    assert (first.loop, first.stop, first.warmup_ns) == (ClosedLoop(1), DurationStop(SECOND), 0)
+    assert (second.loop, third.loop) == (ClosedLoop(5), ClosedLoop(6))
+    assert (second.stop, second.warmup_ns, second.grace_ns) == (CountStop(3), SECOND, 4 * SECOND)
+
+
+def test_a_loads_own_times_win_over_the_profiles_and_its_change_over_both():
+    loads = [load(duration="3s"), load(name="b", duration="3s")]
+    plan = plan_of(workloads=loads, profiles=profile(workloads={"b": {"duration": "5s"}}))
+    assert [cell.workload.stop.duration_ns for cell in plan.cells[:2]] == [3 * SECOND, 5 * SECOND]
+
+
+def test_a_profile_may_do_without_a_load():
+    plan = plan_of(workloads=[load(), load(name="b")], profiles=profile(workloads={"b": {"skip": True}}))
+    assert len(plan.cells) == 2
+
+
+def test_a_load_may_have_its_own_path_and_headers():
+    request = plan_of(workloads=[load(path="/a?b", headers={"X-Y": "z"})]).cells[0].workload.request
+    assert (request.path, request.headers) == ("/a?b", (("X-Y", "z"),))
+
+
+def test_headers_beside_the_contracts_request_leave_its_reply_expected_and_another_path_does_not():
+    expected = [
+        plan_of(workloads=[load(**more)]).cells[0].workload.expect_body
+        for more in ({"headers": {"X-Y": "z"}}, {"path": "/other"})
+    ]
+    assert expected == [b"Hello", None]
+
+
+# --- generators -------------------------------------------------------------------------------------------
+
+
+def test_each_generator_of_a_load_is_a_cell_of_its_own():
+    plan = plan_of(
+        subjects=[{"server": "waitress", "app": "hello"}],
+        workloads=[load(engines=["prony", "wrk"], threads=4, connections=[1, 2])],
+    )
+    found = [(c.engine.name, c.engine.threads, c.workload.loop.connections) for c in plan.cells]
+    assert found == [("prony", 4, 1), ("prony", 4, 2), ("wrk", 4, 1), ("wrk", 4, 2)]
+    assert len({cell.id for cell in plan.cells}) == 4
+
+
+def test_without_generators_the_command_lines_is_taken():
+    plan = plan_of(PlanOptions(engine=EngineChoice("ab", threads=3)))
+    assert {(cell.engine.name, cell.engine.threads) for cell in plan.cells} == {("ab", 3)}
+
+
+def test_a_cells_load_tells_it_from_others():
+    counted = plan_of(workloads=[load(requests=7)]).cells[0]
+    assert counted.load == {"connections": 1, "requests": 7, "threads": 1}
+    opened = plan_of(workloads=[{"loop": "open", "rate": 5}]).cells[0]
+    assert opened.load == {"rate": 5, "threads": 1}
+    assert opened.is_under({"rate": 5.0})
+    assert opened.is_under({})
+    assert not opened.is_under({"connections": 1})
+
+
+def test_only_fits_generators_too_where_a_plan_has_several():
+    loads = [load(engines=["prony", "wrk"])]
+    plan = plan_of(PlanOptions(only="wrk"), workloads=loads)
+    assert {cell.engine.name for cell in plan.cells} == {"wrk"}
+    with pytest.raises(UsageError):
+        plan_of(PlanOptions(only="prony"))
+
+
+# --- what else a study says -------------------------------------------------------------------------------
+
+
+def test_limits_of_the_study_hold_where_the_command_line_names_no_others():
+    limits = {"cpus": 2, "memory": "1M", "pids": 5}
+    options = PlanOptions(sandbox=SandboxChoice(pids=9))
+    sandbox = plan_of(options, sandbox=limits).cells[0].sandbox
+    assert (sandbox.cpu_quota, sandbox.memory_bytes, sandbox.pids) == (2, 1 << 20, 9)
+
+
+def test_design_claims_and_notes_become_the_plans():
+    claim = {"name": "a", "text": "A", "kind": "ratio", "metric": "ok_per_s", "against": "g*", "low": 1}
+    plan = plan_of(
+        notes=["another machine"],
+        design={"margin": 0.1, "primary": {"connections": 10}, "trimmed_mean": True},
+        claims=[{**claim, "load": {"connections": 1}, "needs": {"blocks": 7}}],
+    )
+    assert plan.notes == ("another machine",)
+    assert plan.design == Design(0.1, {"connections": 10}, trimmed_mean=True)
+    (found,) = plan.claims
+    assert found == Claim(
+        *("a", "A", ClaimKind.RATIO, "ok_per_s"),
+        against="g*",
+        load={"connections": 1},
+        low=1,
+        needs=Needs(blocks=7),
+    )

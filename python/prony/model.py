@@ -562,8 +562,16 @@ class Plan:
         return tuple({cell.subject.name: cell.subject for cell in self.cells}.values())
 
     def only(self, pattern: str) -> tuple[Cell, ...]:
-        """Return the cells whose subject's name fits the glob ``pattern``."""
-        return tuple(cell for cell in self.cells if fnmatchcase(cell.subject.name, pattern))
+        """Return the cells whose subject's name fits the glob ``pattern``.
+
+        Where the plan has several generators, those whose generator's name fits it too.
+        """
+        several = len({cell.engine.name for cell in self.cells}) > 1
+        return tuple(
+            cell
+            for cell in self.cells
+            if fnmatchcase(cell.subject.name, pattern) or (several and fnmatchcase(cell.engine.name, pattern))
+        )
 
 
 # --- what came of it --------------------------------------------------------------------------------------
