@@ -171,4 +171,4 @@ def test_what_else_runs_is_named():
     seen = Activity({"busy": 0.6, "steal": 0.0, "soft_irq": 0.0}, {"cron": 0.5}, 0)
     check = next(check for check in preflight(Demand(), seen) if check.name == "other load now")
     assert check.level == "warn"
-    assert "cron 50 %" in check.found
+    assert "60.00 % (cron)" in check.found

@@ -15,7 +15,8 @@ from prony.calibration.parts import PARTS
 from prony.calibration.result import Calibration, Part
 from prony.catalog.loader import load_catalog
 from prony.errors import HostError
-from prony.host import available_cpus, claim_machine, fingerprint
+from prony.host import Demand, available_cpus, claim_machine, fingerprint, preflight
+from prony.host.facts.activity import look
 from prony.model import SandboxChoice
 from prony.report.words import machine_words
 from prony.runas import RunAs
@@ -52,7 +53,11 @@ def calibrate(order: Order, listener: StudyListener) -> Calibration:
 
 def _calibrate(order: Order, listener: StudyListener, groups: Groups | None, no_groups: str) -> Calibration:
     placement = place(available_cpus(), order.share_cpus)
-    facts = fingerprint()
+    seen = look()
+    for check in preflight(Demand(order.effort.connections, share_cpus=order.share_cpus), seen):
+        if check.level != "ok":
+            listener.notice(check.in_words())
+    facts = fingerprint(seen=seen)
     with open_run(order.user) as run:
         bench = open_bench(load_catalog(), order.user, run, placement, order.effort, listener.environment)
         bench = replace(bench, groups=groups, no_groups=no_groups)

@@ -125,7 +125,7 @@ def _free_disk(folder: Path) -> int | None:
 
 
 def _quiet(seen: Activity) -> Iterator[HostCheck]:
-    names = ", ".join(f"{name} {100 * share:.0f} %" for name, share in seen.busiest.items())
+    names = ", ".join(seen.busiest)
     load = checks.share_of_time("other load now", seen.cpu.get("busy"), _OTHER_LOAD, "top -o %CPU")
     yield HostCheck(
         load.name, load.level, f"{load.found} ({names})" if names else load.found, load.wanted, load.command

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from prony.calibration import Calibration, Change, Figure, Part
+from prony.calibration import Calibration, Change, Figure, Holding, Part
 from prony.report.document import (
     Block,
     Cell,
@@ -22,8 +22,6 @@ __all__ = ["calibration_document", "change_words", "summary"]
 
 _MISSING = "—"
 _SHORT = {"ok_per_s": "replies/s", "service_ok_p99": "p99"}
-# More than this nobody measures, and the number is itself a guess from a few blocks.
-_MOST_BLOCKS = 100
 
 
 def calibration_document(calibration: Calibration) -> Document:
@@ -81,12 +79,21 @@ def _blocks(part: Part) -> Iterator[Block]:
     if part.figures:
         yield _figures(part.figures)
     remarks = [
-        *(f"{one.name}: {one.holding}: {one.reason}" for one in part.holdings),
+        *_held(part.holdings),
         *(f"{name}: not measured: {reason}" for name, reason in part.missing.items()),
         *part.notes,
     ]
     if remarks:
         yield Notes(tuple(("", remark) for remark in remarks))
+
+
+def _held(holdings: Iterable[Holding]) -> Iterator[str]:
+    """Yield how far limits hold, and what showed it; the same is said once."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in holdings:
+        alike.setdefault((one.holding, one.reason), []).append(one.name)
+    for (holding, reason), names in alike.items():
+        yield f"{', '.join(names)}: {holding}: {reason}"
 
 
 def _changes(changes: Iterable[Change]) -> Table:
@@ -106,7 +113,7 @@ def _change_row(change: Change) -> tuple[Cell, ...]:
         Cell(_SHORT.get(change.metric, change.metric)),
         Cell(_MISSING if change.effect is None else signed_percent(change.effect)),
         Cell(_interval(change)),
-        Cell(_verdict_words(change)),
+        Cell(change.verdict),
     )
 
 
@@ -118,12 +125,6 @@ def _terms(changes: Sequence[Change]) -> str:
         f"Each against the same server without it, in pairs from {said} blocks; the intervals are those of "
         f"{len(changes)} comparisons at 5 % together (Holm)."
     )
-
-
-def _verdict_words(change: Change) -> str:
-    needs = change.blocks_needed
-    needed = f" ({needs} blocks needed)" if needs is not None and needs <= _MOST_BLOCKS else ""
-    return f"{change.verdict}{needed}"
 
 
 def _interval(change: Change) -> str:
