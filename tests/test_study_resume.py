@@ -106,7 +106,7 @@ def in_a_child(world, study):
 def killed_at_random(world, study, length_s, rng):
     """Run a study in children that are killed at random moments until one comes to its end: how many were."""
     for kills in range(200):
-        resumes = archive_of(world).exists() and bool(runs_or_none(world))
+        resumes = archive_of(world).exists() and runs_or_none(world) is not None
         child = in_a_child(world, replace(study, resumes=resumes))
         # Most of the way at first, so that all of it is met; the last one is let go.
         wait_s = rng.uniform(0, length_s) if kills < 4 else 3600.0

@@ -1,37 +1,85 @@
-"""Calibrations over time: a drift is shown when there is one, and not where there is only noise."""
+"""The drift of a machine, against scipy and against what was planted."""
 
-import math
 import random
+from dataclasses import replace
 
 import pytest
-from scipy import stats
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import theilslopes
 
-from prony.analysis.drift import drift
-from prony.analysis.missing import Missing
+from golden.build import MS, SECOND, recording
+from prony.analysis.drift import calibration_drift, drift
+from prony.model import DurationStop, Failed, Ok, OpenLoop, Trial, TrialRole, Workload
 
-
-def test_a_planted_drift_is_shown_with_its_size():
-    found = drift([(float(at), 10.0 * 1.01**at * (1 + 0.001 * (-1) ** at)) for at in range(10)])
-    assert found.shown
-    assert found.low < 1.01**9 - 1 < found.high
-    assert found.change == pytest.approx(1.01**9 - 1, abs=0.002)
+LOAD = Workload(OpenLoop(1000.0), DurationStop(SECOND))
 
 
-def test_noise_shows_no_drift_more_often_than_its_level():
-    rng = random.Random(1)
-    runs = [drift([(float(at), rng.lognormvariate(0, 0.02)) for at in range(12)]) for _ in range(400)]
-    shown = sum(found.shown for found in runs)
-    assert stats.binomtest(shown, 400, 0.05).pvalue > 0.001
+@given(st.lists(st.floats(0.5, 2.0), min_size=6, max_size=40))
+def test_the_trend_is_that_of_theil_and_sen(values):
+    import numpy as np
+
+    found = drift(list(enumerate(values)), 0.02)
+    slope, _, low, high = theilslopes(np.log(values), np.arange(len(values)))
+    assert found.change == pytest.approx(np.expm1(slope * (len(values) - 1)), abs=1e-9)
+    # Ranks are whole: scipy rounds them, here they are taken on the side of caution.
+    assert found.low <= np.expm1(low * (len(values) - 1)) + 1e-9
+    assert found.high >= np.expm1(high * (len(values) - 1)) - 1e-9
 
 
-def test_the_slope_agrees_with_scipys():
-    points = [(0.0, 3.0), (1.0, 3.1), (2.5, 2.9), (4.0, 3.3), (5.0, 3.2)]
-    oracle = stats.linregress([at for at, _ in points], [math.log(value) for _, value in points])
-    assert drift(points).change == pytest.approx(math.expm1(oracle.slope * 5), rel=1e-9)
+@given(st.floats(0.1, 1e9), st.floats(0.1, 1e6))
+def test_units_of_time_and_value_do_not_matter(scale, unit):
+    values = [1.0, 1.1, 0.9, 1.2, 1.3, 1.25]
+    plain = drift(list(enumerate(values)), 0.02)
+    scaled = drift([(unit * time, scale * value) for time, value in enumerate(values)], 0.02)
+    assert scaled.change == pytest.approx(plain.change)
+    assert scaled.drifts == plain.drifts
 
 
-def test_three_calibrations_cannot_tell():
-    assert drift([(0.0, 1.0), (1.0, 1.0), (2.0, 1.0)]) == Missing(
-        "3 calibrations that count; a drift needs 4"
+def noisy(rng, count, change, noise=0.02):
+    return [
+        (place, 100 * (1 + change * place / (count - 1)) * rng.lognormvariate(0, noise))
+        for place in range(count)
+    ]
+
+
+def test_a_machine_that_stays_the_same_is_said_to_drift_in_few_studies():
+    rng = random.Random(3)
+    flagged = sum(drift(noisy(rng, 15, 0.0), 0.02).drifts for _ in range(1000))
+    # At most 5 % by the interval; binomial with p = 0.05: 50 +- 7.
+    assert flagged < 80
+
+
+def test_a_planted_drift_beyond_the_margin_is_found():
+    rng = random.Random(4)
+    flagged = sum(drift(noisy(rng, 30, 0.10), 0.02).drifts for _ in range(200))
+    assert flagged > 190
+
+
+def test_a_change_within_the_margin_is_none_however_sure():
+    assert not drift([(time, 100 + 0.1 * time) for time in range(11)], 0.02).drifts
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_of_too_few_figures_only_the_median_is_told(count):
+    found = drift([(time, 10.0) for time in range(count)], 0.02)
+    assert (found.change, found.drifts, found.count) == (None, False, count)
+    assert found.median == (10.0 if count else None)
+
+
+def calibration(place, latency_ms):
+    return Trial(
+        *(9, place, 0, 0, TrialRole.CALIBRATION, Ok(), place * 60 * SECOND, place * 60 * SECOND + SECOND),
+        recording=recording(LOAD, [int(latency_ms * MS) + k for k in range(1000)]),
     )
-    assert drift([(0.0, 1.0)] * 5) == Missing("all calibrations were at one time")
+
+
+def test_calibrations_of_a_study_tell_its_drift_and_nothing_else_does():
+    trials = [calibration(place, 1 + place / 20) for place in range(10)]
+    others = [replace(one, role=TrialRole.SUBJECT, started_unix_ns=0) for one in trials]
+    broken = replace(trials[0], outcome=Failed("start", "it ended"))
+    found = calibration_drift([*others, *trials, broken], 0.02)
+    latency, cpu = found["response_ok_p50"], found["cpu_ns_per_request"]
+    assert (latency.count, latency.drifts) == (10, True)
+    assert latency.change == pytest.approx(0.45, abs=0.05)
+    assert (cpu.count, cpu.change) == (0, None)

@@ -7,7 +7,7 @@ alone, holds nothing.)
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -166,8 +166,8 @@ def _insert_cell(database: sqlite3.Connection, cell: Cell, role: TrialRole) -> N
     database.execute("INSERT INTO cell VALUES (?,?,?,?,?,?,?,?,?,?,?)", row)
 
 
-def create(path: Path, plan: Plan, fingerprint: Json) -> ArchiveWriter:
-    """Create an archive for ``plan`` and return its writer, with the first run begun.
+def create(path: Path, plan: Plan, fingerprint: Json, cross_checks: Sequence[Cell] = ()) -> ArchiveWriter:
+    """Create an archive for ``plan`` and its ``cross_checks``; return its writer, with the first run begun.
 
     *Errors*: ArchiveError when ``path`` exists already (results are never overwritten) or cannot be written.
     """
@@ -183,6 +183,8 @@ def create(path: Path, plan: Plan, fingerprint: Json) -> ArchiveWriter:
         stamp = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT_VERSION};"
         database.executescript(f"BEGIN; {schema()}; {stamp}")
         _insert_plan(database, plan)
+        for cell in cross_checks:
+            _insert_cell(database, cell, TrialRole.CROSS_CHECK)
         database.execute("COMMIT")
         return ArchiveWriter(path, database, fingerprint)
     except sqlite3.Error as error:

@@ -6,7 +6,7 @@ Must not know in which order trials run.
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 
@@ -29,7 +29,10 @@ __all__ = ["Bench", "beside_the_generator", "measure"]
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """All that the trials of one run share. A trial's placement is ``placement`` or one like it."""
+    """All that the trials of one run share. A trial's placement is ``placement`` or one like it.
+
+    ``left_out``: why cells have no generator here, by their ids.
+    """
 
     study: Study
     run: Run
@@ -38,10 +41,11 @@ class Bench:
     placement: Placement
     cpus: Sequence[Cpu]
     groups: Groups | None = None
+    left_out: Mapping[int, str] = field(default_factory=dict)
 
     def has(self, turn: Turn) -> bool:
-        """Return whether the turn's subject can be started."""
-        return turn.cell.subject.name in self.ready
+        """Return whether the turn's subject can be started, and its load made."""
+        return turn.cell.subject.name in self.ready and turn.cell.id not in self.left_out
 
     def sandbox(self, name: str, choice: SandboxChoice) -> Sandbox:
         """Return a sandbox with a folder of this name below the run's."""

@@ -10,7 +10,7 @@ from functools import partial
 
 from prony.archive import ArchiveWriter, RunStatus, create, resume
 from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
-from prony.model import Json, TrialRole
+from prony.model import Json
 from prony.sandbox import describe
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run
@@ -21,6 +21,7 @@ from prony.study.admission import admit
 from prony.study.base import Study, StudyListener
 from prony.study.bench import Bench, beside_the_generator
 from prony.study.blocks import run_block
+from prony.study.generators import left_out, left_out_words
 from prony.study.ledger import Ledger
 from prony.study.looks import run_until_known
 from prony.study.preparing import Prepared, Ready, prepare_subjects
@@ -67,12 +68,27 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
     ):
         _record(prepared, earlier, writer, listener)
         ready = _without_latecomers(prepared, earlier)
-        bench = Bench(study, run, ready, prepared.environments, placement, cpus, groups)
+        absent = _without_generator(study, listener)
+        bench = Bench(study, run, ready, prepared.environments, placement, cpus, groups, absent)
         ledger = Ledger(writer, dict(earlier.entries) if earlier else {})
         if not ledger.entries:
             compare_replies(bench, listener)
-        writer.record_facts(_measured(bench, ledger, earlier, listener))
+        decided = _measured(bench, ledger, earlier, listener)
+        writer.record_facts({**decided, **({"left_out": _by_text(absent)} if absent else {})})
         writer.finish(RunStatus.FINISHED)
+
+
+def _without_generator(study: Study, listener: StudyListener) -> Mapping[int, str]:
+    """Return why cells have no generator here, by their ids, and tell of it."""
+    cells = (*study.plan.cells, *study.cross_checks)
+    absent = left_out(cells)
+    for words in left_out_words(cells, absent):
+        listener.notice(words)
+    return absent
+
+
+def _by_text(absent: Mapping[int, str]) -> Json:
+    return {str(number): reason for number, reason in absent.items()}
 
 
 def _changed(
@@ -93,10 +109,7 @@ def _changed(
 def _writer(study: Study, machine: Json) -> ArchiveWriter:
     if study.resumes:
         return resume(study.out, machine)
-    writer = create(study.out, study.plan, machine)
-    for cell in study.cross_checks:
-        writer.record_cell(cell, TrialRole.CROSS_CHECK)
-    return writer
+    return create(study.out, study.plan, machine, study.cross_checks)
 
 
 def _record(

@@ -1,0 +1,37 @@
+"""Which cells of a study have a generator here, before anything is started.
+
+Must not know how a generator works.
+
+>>> left_out(())
+{}
+"""
+
+from collections.abc import Iterable, Mapping
+
+from prony.engine import cannot_make, not_here
+from prony.model import Address, Cell
+
+__all__ = ["left_out", "left_out_words"]
+
+# Which server it is does not matter here, and what it speaks is known when it is started.
+_ANY = Address("127.0.0.1", 0)
+
+
+def left_out(cells: Iterable[Cell]) -> dict[int, str]:
+    """Return, by a cell's id, why its generator is not on this machine, or cannot make its load."""
+    missing: dict[str, str | None] = {}
+    found: dict[int, str] = {}
+    for cell in cells:
+        name = cell.engine.name
+        if name not in missing:
+            missing[name] = not_here(cell.engine)
+        reason = missing[name] or cannot_make(cell.engine, cell.workload, _ANY)
+        if reason:
+            found[cell.id] = reason
+    return found
+
+
+def left_out_words(cells: Iterable[Cell], reasons: Mapping[int, str]) -> tuple[str, ...]:
+    """Return one sentence for each generator and reason, in the order of the cells."""
+    said = [f"{cell.engine.name} is left out: {reasons[cell.id]}" for cell in cells if cell.id in reasons]
+    return tuple(dict.fromkeys(said))
