@@ -327,7 +327,7 @@ class SandboxChoice:
     cannot enforce is told.
     """
 
-    kind: Literal["process", "cgroup"] = "process"
+    kind: Literal["process", "cgroup", "container"] = "process"
     network: Literal["isolated", "host"] = "isolated"
     share_cpus: bool = False
     run_as: str | None = None

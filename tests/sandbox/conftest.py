@@ -9,6 +9,9 @@ import pytest
 from prony.model import Placement, SandboxChoice
 from prony.runas import RunAs, resolve_user
 from prony.sandbox import Sandbox, open_sandbox
+from prony.sandbox.choice import Absent
+from prony.sandbox.containers.engine import Engine
+from prony.sandbox.containers.found import find_engine
 from prony.sandbox.journal import Run, open_run
 
 
@@ -43,9 +46,27 @@ def mark() -> str:
     return f"mark-{secrets.token_hex(8)}"
 
 
-@pytest.fixture(params=["isolated", "ordinary"])
-def any_sandbox(request: pytest.FixtureRequest, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
-    """Return the sandbox as it is here, and as it is without privileges for namespaces."""
+@pytest.fixture
+def engine() -> Engine:
+    """Return the container engine that works here."""
+    found = find_engine()
+    if isinstance(found, Absent):
+        pytest.skip(found.reason)
+    return found.engine
+
+
+@pytest.fixture(params=["isolated", "ordinary", "container"])
+def any_sandbox(
+    request: pytest.FixtureRequest,
+    user: RunAs,
+    run: Run,
+    sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Sandbox:
+    """Return the sandbox as it is here, as it is without privileges for namespaces, and in a container."""
+    if request.param == "container":
+        request.getfixturevalue("engine")
+        return open_sandbox(SandboxChoice("container"), user, run.trial_folder("trial"))
     if request.param == "ordinary":
         denied = {"network": "denied by the test", "pids": "denied by the test"}
         monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)

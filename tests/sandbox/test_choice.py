@@ -60,7 +60,9 @@ def test_a_limit_whose_controller_is_missing_is_refused_with_that_reason() -> No
 def test_limits_of_the_kind_that_holds_none_are_a_mistake_of_the_user() -> None:
     with pytest.raises(UsageError) as caught:
         choose(Wish("process", typed={"cpu_quota": "--cpus 0.5"}), Available())
-    assert caught.value.message == ("`--cpus 0.5`: the sandbox `process` holds no limits; expected `cgroup`")
+    assert caught.value.message == (
+        "`--cpus 0.5`: the sandbox `process` holds no limits; expected `cgroup` or `container`"
+    )
     assert caught.value.hint == "leave --sandbox process out, or --cpus"
 
 

@@ -1,4 +1,4 @@
-"""Control groups on real servers: limits hold, what they do is told, and nothing is left."""
+"""Control groups and containers on real servers: limits hold, what they do is told, and nothing is left."""
 
 import os
 from pathlib import Path
@@ -9,6 +9,8 @@ from prony.archive import open_archive
 from prony.model import Failed, Ok
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.choice import Absent
+from prony.sandbox.containers.found import find_engine
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -50,22 +52,29 @@ def app(environ, start_response):
 """
 
 
-@pytest.fixture(autouse=True, scope="module")
-def groups():
+@pytest.fixture(params=["cgroup", "container"])
+def kind(request):
+    """Return each kind of sandbox that holds limits."""
     if os.geteuid() != 0:
         pytest.skip("needs root, or a delegated part of the control groups")
+    if request.param == "container":
+        if isinstance(engine := find_engine(), Absent):
+            pytest.skip(engine.reason)
+        return request.param
     found = open_cgroups()
     if isinstance(found, NoCgroups):
         pytest.skip(found.reason)
     found.close()
+    return request.param
 
 
-def run(prony, folder, script, *more):
+def run(prony, folder, kind, script, *more):
     (folder / "shop.py").write_text(script)
     out = folder / "out.prony"
     done = prony(
         *(
             "run",
+            "--no-calibration",
             "--app",
             "shop:app",
             "--dir",
@@ -87,7 +96,7 @@ def run(prony, folder, script, *more):
             "--out",
             out,
             "--sandbox",
-            "cgroup",
+            kind,
             *more,
         ),
         timeout_s=180,
@@ -101,8 +110,8 @@ def run(prony, folder, script, *more):
     return done, record.trial
 
 
-def test_a_server_that_eats_beyond_its_memory_has_failed_with_the_kernels_count(prony, folder):
-    done, trial = run(prony, folder, HOG, "--memory", "64M", "--path", "/eat")
+def test_a_server_that_eats_beyond_its_memory_has_failed_with_the_kernels_count(prony, folder, kind):
+    done, trial = run(prony, folder, kind, HOG, "--memory", "64M", "--path", "/eat")
     assert isinstance(trial.outcome, Failed), trial.outcome
     assert trial.outcome.stage == "load"
     assert (
@@ -113,19 +122,21 @@ def test_a_server_that_eats_beyond_its_memory_has_failed_with_the_kernels_count(
     assert done.status == 3
 
 
-def test_half_a_cpu_is_half_a_cpu_and_the_report_says_what_held_it_back(prony, folder):
-    done, trial = run(prony, folder, BURN, "--cpus", "0.5")
+def test_half_a_cpu_is_half_a_cpu_and_the_report_says_what_held_it_back(prony, folder, kind):
+    done, trial = run(prony, folder, kind, BURN, "--cpus", "0.5")
     assert trial.outcome == Ok()
     counters = trial.counters
     assert counters["cgroup.server.throttled_periods"] > 0.5 * counters["cgroup.server.periods"]
     window_ns = 2_000_000_000
     assert 0.35 < counters["cgroup.server.cpu_ns"] / window_ns < 0.65
     assert "its CPU quota held it back" in done.out
-    assert "held by a control group to its CPUs (enforced), 0.5 CPUs (enforced)" in " ".join(done.out.split())
+    holder = {"cgroup": "a control group", "container": "a container"}[kind]
+    said = " ".join(done.out.split())
+    assert f"held by {holder} to its CPUs (enforced), 0.5 CPUs (enforced)" in said
 
 
-def test_a_server_that_forks_without_end_is_held(prony, folder):
-    _, trial = run(prony, folder, FORKS, "--pids", "40")
+def test_a_server_that_forks_without_end_is_held(prony, folder, kind):
+    _, trial = run(prony, folder, kind, FORKS, "--pids", "40")
     assert trial.outcome == Ok()
     assert trial.counters["cgroup.server.pids_limit_hits"] > 0
     assert max(len(sample.processes) for sample in trial.samples) <= 40

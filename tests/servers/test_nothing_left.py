@@ -10,20 +10,24 @@ from commands import ended, eventually
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.mark import parse_mark
 from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.choice import Absent
+from prony.sandbox.containers.found import find_engine
 from servers.world import World, groups_of, processes_of, world
 
 SERVER = ("--servers", "gunicorn", "--set", "gunicorn.workers=2", "-c", "4", "--repeats", "1")
 LONG = (*SERVER, "--warmup", "100ms", "--duration", "60s")
-KINDS = ["process", "cgroup"]
+KINDS = ["process", "cgroup", "container"]
 
 
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
     if request.param == "cgroup":
-        found = open_cgroups()
-        if isinstance(found, NoCgroups):
-            pytest.skip(found.reason)
-        found.close()
+        groups = open_cgroups()
+        if isinstance(groups, NoCgroups):
+            pytest.skip(groups.reason)
+        groups.close()
+    if request.param == "container" and isinstance(engine := find_engine(), Absent):
+        pytest.skip(engine.reason)
     return request.param
 
 
@@ -34,7 +38,7 @@ def before(prony) -> World:
 
 
 def own(kind, *arguments):
-    return ("run", "--app", "hello", "--net", "isolated", "--sandbox", kind, *arguments)
+    return ("run", "--no-calibration", "--app", "hello", "--net", "isolated", "--sandbox", kind, *arguments)
 
 
 def in_a_trial(prony, process):
@@ -58,7 +62,18 @@ def test_nothing_is_left_after_success(prony, kind, before):
 def test_nothing_is_left_after_a_server_that_does_not_start(prony, folder, kind, before):
     (folder / "broken.py").write_text("raise SystemExit('planted')\n")
     done = prony(
-        *("run", "--app", "broken:app", "--sandbox", kind, *SERVER, "--duration", "500ms"), timeout_s=180
+        *(
+            "run",
+            "--no-calibration",
+            "--app",
+            "broken:app",
+            "--sandbox",
+            kind,
+            *SERVER,
+            "--duration",
+            "500ms",
+        ),
+        timeout_s=180,
     )
     assert done.status != 0
     assert world(prony.cache) == before

@@ -2,10 +2,13 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.sandbox.cgroup.mark import parse_mark
+from prony.errors import HostError
+from prony.sandbox.cgroup.mark import Mark, own_mark, parse_mark
+from prony.sandbox.containers.engine import engines
 
 
 def processes_of(cache: Path) -> list[tuple[int, str]]:
@@ -34,6 +37,7 @@ class World:
     runs: tuple[Path, ...]
     temporary: frozenset[Path]
     namespaces: frozenset[str]
+    containers: frozenset[str]
 
 
 def world(cache: Path) -> World:
@@ -47,17 +51,28 @@ def world(cache: Path) -> World:
             path for path in Path("/tmp").glob("prony*") if not path.name.startswith("prony-test")
         ),
         namespaces=frozenset(namespaces_of(cache)),
+        containers=frozenset(containers()),
     )
+
+
+def containers() -> Iterator[str]:
+    """Yield the containers that bear Pronys' label, of every engine that works."""
+    for engine in engines():
+        with contextlib.suppress(HostError):
+            yield from engine.containers()
 
 
 def groups_of() -> set[Path]:
     """Return the control groups of Pronys that these tests have started, or that are gone."""
     found = Path("/sys/fs/cgroup").rglob("prony-*")
-    return {path for path in found if (mark := parse_mark(path.name)) and not _is_foreign(mark.owner.pid)}
+    return {path for path in found if (mark := parse_mark(path.name)) and not _is_foreign(mark)}
 
 
-def _is_foreign(pid: int) -> bool:
-    """Return whether a living process is none of this session's: another's Prony may measure too."""
+def _is_foreign(mark: Mark) -> bool:
+    """Return whether a Prony is not of this session, or of another container: others may measure too."""
+    if mark.namespace != own_mark().namespace:
+        return True
+    pid = mark.owner.pid
     while pid > 1:
         if pid == os.getpid():
             return False

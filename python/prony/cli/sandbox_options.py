@@ -26,6 +26,7 @@ class SandboxKind(StrEnum):
     AUTO = "auto"
     PROCESS = "process"
     CGROUP = "cgroup"
+    CONTAINER = "container"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,12 @@ def chosen_sandbox(options: SandboxOptions, *, own_app: bool) -> "Chosen":
     from prony.model import SandboxChoice
     from prony.sandbox.available import look
     from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
+    from prony.sandbox.namespaces import gain_namespaces
 
     # A user's app may need a database on the loopback: it is never taken away unasked.
     network = options.net or (Network.HOST if own_app else Network.ISOLATED)
+    if network is Network.ISOLATED:
+        gain_namespaces()
     choice = SandboxChoice(
         network=network.value,
         share_cpus=options.share_cpus,

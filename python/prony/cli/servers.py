@@ -149,6 +149,9 @@ class _Wanted:
 
 
 def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
+    from prony.sandbox.namespaces import gain_namespaces
+
+    gain_namespaces()
     from prony.check import ServerCheck, check_servers, names_to_check
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress

@@ -4,7 +4,7 @@ Must not know plans or trials. Imports little, for the supervisor starts through
 sandbox when it is opened.
 
 >>> sorted(SANDBOXES)
-['cgroup', 'process']
+['cgroup', 'container', 'process']
 """
 
 from collections.abc import Callable, Mapping
@@ -37,10 +37,17 @@ def _process(choice: SandboxChoice, user: RunAs, folder: Path, groups: "Groups |
     return ProcessSandbox(choice, user, folder, groups)
 
 
+def _container(choice: SandboxChoice, user: RunAs, folder: Path, _groups: "Groups | None") -> Sandbox:
+    from prony.sandbox.container import ContainerSandbox
+
+    return ContainerSandbox(choice, user, folder)
+
+
 SANDBOXES: Mapping[str, Callable[[SandboxChoice, RunAs, Path, "Groups | None"], Sandbox]] = {
     "process": _process,
     # The same, with what `groups.open_groups` opens for it.
     "cgroup": _process,
+    "container": _container,
 }
 
 

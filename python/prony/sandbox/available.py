@@ -11,12 +11,16 @@ from collections.abc import Collection
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.tree import open_cgroups
 from prony.sandbox.choice import Absent, Available, Kind
+from prony.sandbox.containers.found import find_engine
 
 __all__ = ["look"]
 
 
 def look(kinds: Collection[Kind]) -> Available:
     """Return what there is of these kinds."""
+    if "container" in kinds:
+        engine = find_engine()
+        return Available({"container": engine} if isinstance(engine, Absent) else {})
     if "cgroup" not in kinds:
         return Available()
     tree = open_cgroups()

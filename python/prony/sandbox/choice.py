@@ -18,12 +18,13 @@ from prony.sandbox.cgroup.base import LimitName
 
 __all__ = ["STRONGEST_FIRST", "Absent", "Available", "Chosen", "Kind", "Wish", "choose"]
 
-Kind = Literal["process", "cgroup"]
-# What `auto` may take.
+Kind = Literal["process", "cgroup", "container"]
+# What `auto` may take. Not `container`: its engine is another's service, and it closes the host's files.
 STRONGEST_FIRST: tuple[Kind, ...] = ("cgroup", "process")
 _NAMES: Mapping[Kind, str] = {
     "process": "CPUs by affinity",
     "cgroup": "control groups",
+    "container": "containers",
 }
 
 
@@ -89,7 +90,7 @@ def _refuse_what_cannot_hold(wish: Wish, kind: Kind, available: Available) -> No
     for limit, typed in wish.typed.items():
         if wish.kind == "process":
             raise UsageError(
-                f"`{typed}`: the sandbox `process` holds no limits; expected `cgroup`",
+                f"`{typed}`: the sandbox `process` holds no limits; expected `cgroup` or `container`",
                 hint=f"leave --sandbox process out, or {typed.split()[0]}",
             )
         absent = available.absent.get("cgroup", Absent("")) if kind == "process" else None

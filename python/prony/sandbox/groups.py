@@ -17,6 +17,7 @@ from prony.model import Launch, Placement, SandboxChoice
 from prony.sandbox.cgroup.base import CgroupTree, Counters, Group, LimitName, Limits, LimitState, NoCgroups
 from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.containers.found import limit_states
 
 __all__ = ["Groups", "TrialGroups", "limits_asked", "open_groups", "require", "states_by_affinity"]
 
@@ -83,6 +84,8 @@ def open_groups(choice: SandboxChoice, required: Collection[LimitName] = ()) -> 
 
     *Errors*: HostError when there are none here, or a limit that is ``required`` does not hold.
     """
+    if choice.kind == "container":
+        require(limit_states(tuple(required)), required)
     if choice.kind != "cgroup":
         yield None
         return

@@ -8,6 +8,7 @@ True
 """
 
 import ctypes
+import errno
 import fcntl
 import os
 import signal
@@ -23,12 +24,15 @@ __all__ = [
     "NEW_MOUNTS",
     "NEW_NETWORK",
     "NEW_PIDS",
+    "NEW_USERS",
     "become_subreaper",
     "die_with_parent",
     "enter_network",
     "forbid_new_privileges",
     "in_network",
+    "may_enter_networks",
     "mount_own_proc",
+    "own_users",
     "raise_loopback",
     "read_network_settings",
     "unshare",
@@ -39,6 +43,7 @@ Result = TypeVar("Result")
 
 # include/uapi/linux/sched.h
 NEW_MOUNTS = 0x00020000
+NEW_USERS = 0x10000000
 NEW_PIDS = 0x20000000
 NEW_NETWORK = 0x40000000
 
@@ -89,19 +94,87 @@ def _check(result: int, what: str) -> None:
 def unshare(flags: int) -> None:
     """Move the caller (for pids: its future children) into new namespaces.
 
-    *Errors*: OSError, EPERM without CAP_SYS_ADMIN.
+    Without CAP_SYS_ADMIN, first into a user namespace of its own (`own_users`), where the kernel allows that.
+
+    *Errors*: OSError.
     """
+    if not _may_administer():
+        own_users()
     _check(_libc().unshare(flags), "unshare")
+
+
+def own_users() -> None:
+    """Move the caller, a process of one thread, into a user namespace in which it is who it was.
+
+    It then has all capabilities over the namespaces that it makes, and none over the machine's; a program
+    that it executes has none, for its user is not root there either.
+
+    *Errors*: OSError, where ordinary users may have none; the caller is then unchanged.
+    *Source*: user_namespaces(7).
+    """
+    user, group = os.geteuid(), os.getegid()
+    _require_users(user, group)
+    _become_own_user(user, group)
+
+
+def _require_users(user: int, group: int) -> None:
+    """Try it in a child: who is in the namespace and cannot say who he is, can make no file any more."""
+    here, there = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        number = 0
+        try:
+            _become_own_user(user, group)
+            _check(_libc().unshare(NEW_NETWORK), "unshare")
+        except OSError as error:
+            number = error.errno or errno.EPERM
+        os.write(there, bytes([number]))
+        os._exit(0)
+    os.close(there)
+    with os.fdopen(here, "rb") as answer:
+        number = answer.read()[0]
+    os.waitpid(pid, 0)
+    if number:
+        raise OSError(number, f"ordinary users may have no namespaces here: {os.strerror(number)}")
+
+
+def _become_own_user(user: int, group: int) -> None:
+    _check(_libc().unshare(NEW_USERS), "unshare")
+    # Without, an ordinary user could drop a group that he is kept out of something by.
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+
+
+def _may_administer() -> bool:
+    """Return whether the caller has CAP_SYS_ADMIN, bit 21 of its capabilities, in its user namespace."""
+    status = Path("/proc/thread-self/status").read_text()
+    effective = next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff:"))
+    return bool(int(effective, 16) >> 21 & 1)
+
+
+def may_enter_networks() -> bool:
+    """Return whether this process may enter the network namespaces that its supervisors make."""
+    return _may_administer()
 
 
 def enter_network(namespace: str) -> None:
     """Move the calling thread into the network namespace that a file such as ``/proc/7/ns/net`` names.
 
+    A process of one thread without the capability first enters the user namespace beside it, that of the
+    same process: whoever made that has all capabilities in it.
+
     *Errors*: OSError.
     """
+    if not _may_administer():
+        _enter(namespace.removesuffix("net") + "user", NEW_USERS)
+    _enter(namespace, NEW_NETWORK)
+
+
+def _enter(namespace: str, kind: int) -> None:
     descriptor = os.open(namespace, os.O_RDONLY)
     try:
-        _check(_libc().setns(descriptor, NEW_NETWORK), "setns")
+        _check(_libc().setns(descriptor, kind), "setns")
     finally:
         os.close(descriptor)
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import prony
@@ -55,22 +55,36 @@ class Supervisor:
 
         *Errors*: HostError when it cannot be started.
         """
+        supervisor = cls.spawn(cls.command(), {"LANG": "C.UTF-8"})
+        supervisor.give(order)
+        return supervisor
+
+    @classmethod
+    def spawn(
+        cls, command: Sequence[str], environment: Mapping[str, str], folder: str | Path = "/"
+    ) -> "Supervisor":
+        """Start a supervisor, which waits for its order, by a command that passes its input and output on.
+
+        *Errors*: HostError when it cannot be started.
+        """
         try:
             process = subprocess.Popen(
-                cls.command(),
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={"LANG": "C.UTF-8"},
-                cwd="/",
+                env=environment,
+                cwd=folder,
                 # Ctrl-C in the terminal is Prony's to handle.
                 start_new_session=True,
             )
         except OSError as error:
-            raise HostError(f"cannot start the supervisor `{sys.executable}`: {error.strerror}") from error
-        supervisor = cls(process)
-        supervisor._send(order)
-        return supervisor
+            raise HostError(f"cannot start the supervisor `{command[0]}`: {error.strerror}") from error
+        return cls(process)
+
+    def give(self, order: Json) -> None:
+        """Give it its order."""
+        self._send(order)
 
     @property
     def pid(self) -> int:

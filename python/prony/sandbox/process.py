@@ -24,6 +24,7 @@ from prony.sandbox.base import RunningSubject, SandboxFacts
 from prony.sandbox.cgroup.base import LimitName, LimitState
 from prony.sandbox.groups import Groups, TrialGroups, states_by_affinity
 from prony.sandbox.identity import identify
+from prony.sandbox.linux import may_enter_networks
 from prony.sandbox.order import identities, make_order, make_seat, not_started, write_folders
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.subject import SupervisedSubject
@@ -56,6 +57,8 @@ class ProcessSandbox:
             missing["network namespace"] = "the host's network was asked for"
         elif possible["network"] is not None:
             missing["network namespace"] = str(possible["network"])
+        elif not may_enter_networks():
+            missing["network namespace"] = "this process is in no user namespace of its own, and not root"
         if possible["pids"] is not None:
             missing["pid namespace"] = str(possible["pids"])
         if os.geteuid() != 0 and os.getpriority(os.PRIO_PROCESS, 0) > 0:

@@ -1,7 +1,7 @@
 """What Pronys that were killed have left on this machine, of every kind: ended, removed, and told.
 
-Processes and folders by the journal, control groups by their marks; another's are never touched. Must not
-know who is told.
+Processes and folders by the journal, control groups and containers by their marks; another's are never
+touched. Must not know who is told.
 
 >>> clear_groups.__name__
 'clear_groups'
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.cgroup import remains as cgroups
+from prony.sandbox.containers.remains import clear_containers
 
 __all__ = ["clear_and_tell", "clear_groups"]
 
@@ -28,8 +29,8 @@ def clear_and_tell(user: RunAs, tell: Callable[[str], None]) -> None:
 
 
 def clear_groups() -> list[str]:
-    """Remove the control groups that Pronys which are gone have left, and return what was done, in words."""
-    return [_words(one) for one in cgroups.clear_remains()]
+    """Remove containers and control groups of Pronys that are gone, and return what was done, in words."""
+    return [*clear_containers(), *(_words(one) for one in cgroups.clear_remains())]
 
 
 def _words(cleared: cgroups.Cleared) -> str:

@@ -146,13 +146,18 @@ class _Attempt(NamedTuple):
     judge: Callable[[Done], tuple[bool, str]]
 
 
-def run_python(command: Sequence[str], paths: Sequence[str] = ()) -> Done:
+def run_python(command: Sequence[str], paths: Sequence[str] = (), folder: str | None = None) -> Done:
     """Return what became of a command that ends with a script of Python's, and of the groups it entered.
 
     *Errors*: ValueError with its last line when it failed.
     """
     done = subprocess.run(
-        [*command, *paths], capture_output=True, check=False, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL
+        [*command, *paths],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=_TIMEOUT_S,
+        cwd=folder,
     )
     # An engine of containers says 128 more than the signal.
     status = 128 - done.returncode if done.returncode > 128 else done.returncode

@@ -9,7 +9,7 @@
 import contextlib
 import errno
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
@@ -19,7 +19,7 @@ from prony.sandbox.cgroup.mounts import Hierarchy
 from prony.sandbox.cgroup.settings import part_folder, reason_of, write_cpus
 from prony.sandbox.cgroup.sources import Source, read_sources
 
-__all__ = ["USED", "V1", "open_v1"]
+__all__ = ["USED", "V1", "open_v1", "read_v1"]
 
 _LIMITED_BY: Mapping[LimitName, str] = {
     "cpus": "cpuset",
@@ -110,9 +110,7 @@ class V1:
             place = self._subtrees.get(controller)
             return part_folder(place, name) if place else None
 
-        found = read_sources(self._files, _SOURCES, folder_of)
-        pressure = dict.fromkeys(_PRESSURE, "cgroup v1 has no pressure figures")
-        return Reading(found.values, {**found.missing, **pressure})
+        return read_v1(self._files, folder_of)
 
     def leave(self) -> None:
         """Do nothing: nothing outside of the subtree was changed."""
@@ -128,6 +126,13 @@ class V1:
         except OSError:
             # No such file without `swapaccount=1`: then at least none is sought.
             self._files.write(folder / "memory.swappiness", "0")
+
+
+def read_v1(files: CgroupFiles, folder_of: Callable[[str], Path | None]) -> Reading:
+    """Return what is known of a group, whose folder may differ by controller; null: there is none."""
+    found = read_sources(files, _SOURCES, folder_of)
+    pressure = dict.fromkeys(_PRESSURE, "cgroup v1 has no pressure figures")
+    return Reading(found.values, {**found.missing, **pressure})
 
 
 def open_v1(

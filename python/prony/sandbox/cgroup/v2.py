@@ -24,7 +24,7 @@ from prony.sandbox.cgroup.mounts import Hierarchy
 from prony.sandbox.cgroup.settings import part_folder, reason_of, write_cpus
 from prony.sandbox.cgroup.sources import Source, read_sources
 
-__all__ = ["LEAF", "V2", "open_v2"]
+__all__ = ["LEAF", "V2", "open_v2", "read_v2"]
 
 LEAF = "prony"
 _LIMITED_BY: Mapping[LimitName, str] = {
@@ -121,7 +121,7 @@ class V2:
     def read(self, name: str) -> Reading:
         """Return what is known of a group."""
         folder = part_folder(self._place, name)
-        return read_sources(self._files, _SOURCES, lambda _: folder)
+        return read_v2(self._files, folder)
 
     def leave(self) -> None:
         """Switch off what was switched on, and move back whoever is in the leaf; OSError."""
@@ -132,6 +132,11 @@ class V2:
                 self._files.write(self._place.parent / _SWITCHES, f"-{controller}")
         if self._changes.moved:
             _move_back(self._files, self._place)
+
+
+def read_v2(files: CgroupFiles, folder: Path) -> Reading:
+    """Return what is known of a group."""
+    return read_sources(files, _SOURCES, lambda _: folder)
 
 
 def open_v2(

@@ -1,0 +1,84 @@
+"""One container engine by its command line: found on PATH, and asked.
+
+Must not know what runs in a container.
+
+>>> Engine("/usr/local/bin/docker").name
+'docker'
+"""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from prony.errors import HostError
+
+__all__ = ["LABEL", "Engine", "engines"]
+
+_PROGRAMS = ("docker", "podman")
+_TIMEOUT_S = 60.0
+# What containers of Prony's bear; its value is the mark of the Prony that made them.
+LABEL = "prony"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A container engine. ``program``: where its command is."""
+
+    program: str
+
+    @property
+    def name(self) -> str:
+        """Its name: ``docker`` or ``podman``."""
+        return Path(self.program).name
+
+    def ask(self, *arguments: str, given: bytes | None = None) -> str:
+        """Return what a command of the engine prints; ``given`` is its input.
+
+        *Errors*: HostError with the last line of what it said.
+        """
+        try:
+            done = subprocess.run(
+                [self.program, *arguments],
+                input=given or b"",
+                capture_output=True,
+                check=False,
+                timeout=_TIMEOUT_S,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise HostError(f"`{self.name} {arguments[0]}`: {error}") from error
+        if done.returncode:
+            raise HostError(f"`{self.name} {arguments[0]}`: {_last_line(done.stderr)}")
+        return done.stdout.decode().strip()
+
+    def containers(self) -> dict[str, str]:
+        """Return the marks of all of Pronys' containers, by their numbers.
+
+        *Errors*: HostError.
+        """
+        found = self.ask("ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={LABEL}").split()
+        template = f'{{{{index .Config.Labels "{LABEL}"}}}}'
+        return {one: self.ask("inspect", "--format", template, one) for one in found}
+
+    def remove(self, container: str) -> str | None:
+        """Kill a container and remove it; return null when it is gone, else why not."""
+        try:
+            self.ask("rm", "--force", "--volumes", container)
+        except HostError as error:
+            # That there is no such container is what was wanted.
+            return None if "no such container" in error.message.lower() else error.message
+        return None
+
+
+def engines() -> Iterator[Engine]:
+    """Yield the engines whose commands are on PATH; whether they work is not asked."""
+    for name in _PROGRAMS:
+        program = shutil.which(name)
+        if program is not None:
+            yield Engine(program)
+
+
+def _last_line(stderr: bytes) -> str:
+    lines = stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("Error: ").removeprefix("docker: ") if lines else "it failed without a word"

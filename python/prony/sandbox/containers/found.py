@@ -1,0 +1,99 @@
+"""The engine that can be used here: found once, by a container that really ran.
+
+Must not know subjects.
+
+>>> find_engine.__name__
+'find_engine'
+"""
+
+import os
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from prony.errors import HostError
+from prony.sandbox.cgroup.base import LimitName, Limits, LimitState
+from prony.sandbox.cgroup.mark import own_mark
+from prony.sandbox.cgroup.probe import Done, probe_limit, run_python
+from prony.sandbox.choice import Absent
+from prony.sandbox.containers.engine import Engine, engines
+from prony.sandbox.containers.image import ensure_image
+from prony.sandbox.containers.options import limit_options, mounts, run_options
+
+__all__ = ["Found", "find_engine", "limit_states", "usable_engine"]
+
+_PYTHON = (sys.executable, "-I", "-S")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An engine that runs containers here, and the image of all of them."""
+
+    engine: Engine
+    image: str
+
+    def command(
+        self, name: str, options: Sequence[str], read_only: Sequence[Path] = (), writable: Sequence[Path] = ()
+    ) -> list[str]:
+        """Return the command that runs what is appended to it in a container of this name."""
+        own = run_options(name, str(own_mark()))
+        return [self.engine.program, "run", *own, *options, *mounts(read_only, writable), self.image]
+
+
+@cache
+def find_engine() -> Found | Absent:
+    """Return the first engine with which a container runs, or why none does; asked once."""
+    if os.geteuid() != 0:
+        return Absent("only root can put the generator into a container's network", "sudo prony …")
+    reasons = []
+    for engine in engines():
+        try:
+            found = Found(engine, ensure_image(engine))
+            _run(found, ["--network", "none", "--pids-limit", "64"], ["-c", "print(1)"])
+        except (HostError, ValueError, OSError) as error:
+            reasons.append(error.message if isinstance(error, HostError) else f"{engine.name}: {error}")
+        else:
+            return found
+    return Absent("; ".join(reasons) or "neither `docker` nor `podman` is on PATH")
+
+
+def usable_engine() -> Found:
+    """Return the engine.
+
+    *Errors*: HostError when there is none.
+    """
+    found = find_engine()
+    if isinstance(found, Absent):
+        raise HostError(f"there are no containers here: {found.reason}", found.hint)
+    return found
+
+
+def limit_states(limits: Sequence[LimitName]) -> Mapping[LimitName, LimitState]:
+    """Return for each of these limits whether it holds in a container here, as was tried once.
+
+    *Errors*: HostError when there is no engine.
+    """
+    return {limit: _limit_state(limit) for limit in limits}
+
+
+@cache
+def _limit_state(limit: LimitName) -> LimitState:
+    return probe_limit(limit, partial(_run_limited, usable_engine()))
+
+
+def _run_limited(found: Found, limits: Limits, script: list[str]) -> Done:
+    return _run(found, ["--network", "none", *limit_options(limits)], script)
+
+
+def _run(found: Found, options: list[str], script: list[str]) -> Done:
+    name = f"prony-probe-{secrets.token_hex(4)}"
+    # Podman's monitor leaves a file where it was started when the kernel has killed for memory.
+    with TemporaryDirectory(prefix="prony-probe-") as folder:
+        try:
+            return run_python([*found.command(name, options), *_PYTHON, *script], folder=folder)
+        finally:
+            found.engine.remove(name)

@@ -1,0 +1,62 @@
+"""The image of all containers: places for what is mounted, and not one program.
+
+Must not know what is mounted when.
+
+>>> image_name(b"x")
+'prony-sandbox:2d711642b726'
+"""
+
+import hashlib
+import io
+import os
+import tarfile
+from pathlib import Path
+
+from prony.sandbox.containers.engine import Engine
+
+__all__ = ["IMAGE", "ensure_image", "image_name", "render"]
+
+IMAGE = "prony-sandbox"
+_FOLDERS = ("dev", "etc", "proc", "run", "sys", "usr", "var", "var/lib", "var/log")
+_OPEN_FOLDERS = ("tmp", "var/tmp")
+# On most systems links into /usr, elsewhere folders, which are mounted.
+_LINKS = ("bin", "lib", "lib32", "lib64", "sbin")
+
+
+def ensure_image(engine: Engine) -> str:
+    """Return the name of the image, which is made unless the engine has it.
+
+    *Errors*: HostError.
+    """
+    content = render()
+    name = image_name(content)
+    if not engine.ask("images", "--quiet", name):
+        engine.ask("import", "-", name, given=content)
+    return name
+
+
+def image_name(content: bytes) -> str:
+    """Return the name of the image with this content: another content is another image."""
+    return f"{IMAGE}:{hashlib.sha256(content).hexdigest()[:12]}"
+
+
+def render(top: Path = Path("/")) -> bytes:
+    """Return the image's files as a tar archive, the same on the same system: no times, no owners."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        for name in _FOLDERS:
+            archive.addfile(_entry(name, tarfile.DIRTYPE, 0o755))
+        for name in _OPEN_FOLDERS:
+            archive.addfile(_entry(name, tarfile.DIRTYPE, 0o1777))
+        for name in _LINKS:
+            if (top / name).is_symlink():
+                link = _entry(name, tarfile.SYMTYPE, 0o777)
+                link.linkname = os.fspath((top / name).readlink())
+                archive.addfile(link)
+    return file.getvalue()
+
+
+def _entry(name: str, kind: bytes, mode: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.mode = kind, mode
+    return entry

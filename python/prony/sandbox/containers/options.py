@@ -1,0 +1,70 @@
+"""What an engine is told to run: mounts, limits, network, label, as options of ``run``.
+
+Must not know how the engine is called.
+
+>>> limit_options(Limits(cpu_quota=1.5, pids=9))
+['--cpus', '1.5', '--pids-limit', '9']
+"""
+
+import os
+import resource
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import prony
+from prony.sandbox.cgroup.base import Limits
+from prony.sandbox.containers.engine import LABEL
+
+__all__ = ["limit_options", "mounts", "run_options", "without_nested"]
+
+_SYSTEM = ("/usr", "/etc", "/opt", "/bin", "/lib", "/lib32", "/lib64", "/sbin")
+# Engines give a higher limit of processes than they may where CAP_SYS_RESOURCE was taken from root.
+_MOST_PROCESSES = 32_768
+
+
+def run_options(name: str, mark: str) -> list[str]:
+    """Return the options that every container has."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    most = _MOST_PROCESSES if processes == resource.RLIM_INFINITY else min(processes, _MOST_PROCESSES)
+    return [
+        *("--interactive", "--rm", "--name", name, "--label", f"{LABEL}={mark}"),
+        *("--env", "LANG=C.UTF-8", "--log-driver", "none"),
+        *("--ulimit", f"nofile={files}:{files}", "--ulimit", f"nproc={most}:{most}"),
+    ]
+
+
+def limit_options(limits: Limits) -> list[str]:
+    """Return the options for what a container may use; without a limit of processes it has none."""
+    options: list[str] = []
+    if limits.cpus is not None:
+        options += ["--cpuset-cpus", ",".join(map(str, limits.cpus))]
+    if limits.cpu_quota is not None:
+        options += ["--cpus", f"{limits.cpu_quota:g}"]
+    if limits.memory_bytes is not None:
+        # Memory with swap: no swap beside it.
+        options += ["--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes)]
+    return [*options, "--pids-limit", str(limits.pids or -1)]
+
+
+def mounts(read_only: Iterable[Path], writable: Iterable[Path] = ()) -> list[str]:
+    """Return the options for the host's system and Prony itself with these folders, at their own places."""
+    own = [Path(prony.__file__).parent.parent, *map(Path, (sys.prefix, sys.base_prefix))]
+    system = [Path(name) for name in _SYSTEM if Path(name).is_dir() and not Path(name).is_symlink()]
+    shown = without_nested([*system, *own, *read_only])
+    options = [part for path in shown for part in ("--volume", f"{path}:{path}:ro")]
+    return [*options, *(part for path in writable for part in ("--volume", f"{path}:{path}:rw"))]
+
+
+def without_nested(paths: Iterable[Path]) -> Sequence[Path]:
+    """Return the paths, each once, without those that lie in another.
+
+    >>> [str(path) for path in without_nested([Path("/usr/lib"), Path("/usr"), Path("/usr")])]
+    ['/usr']
+    """
+    found: list[Path] = []
+    for path in sorted({Path(os.path.normpath(path)) for path in paths}, key=lambda one: len(one.parts)):
+        if not any(path.is_relative_to(other) for other in found):
+            found.append(path)
+    return found
