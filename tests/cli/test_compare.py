@@ -1,12 +1,15 @@
 """`prony compare`: what changed, how sure that is, and the exit status that CI goes by."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from golden import build
 from prony.analysis.noise_floor import Floor
 from prony.host.noise_floors import keep_floors
+from prony.metrics import METRICS
 from prony.model import Cell, ClosedLoop, DurationStop, Plan, Workload
 from prony.runas import resolve_user
 
@@ -155,3 +158,20 @@ def test_the_noise_floor_of_the_machine_raises_the_bar(said, pair, tmp_path, mon
         (load,) = json.loads(said("compare", *files, "--json").out)["loads"]
         verdicts.append(load["metrics"]["ok_per_s"]["comparison"]["verdict"])
     assert verdicts == ["higher", "different, perhaps trivial"]
+
+
+def keys(value):
+    """Every key in it, but names of metrics."""
+    match value:
+        case dict():
+            inner = {key for one in value.values() for key in keys(one)}
+            return inner | {key for key in value if key not in METRICS}
+        case list():
+            return {key for one in value for key in keys(one)}
+    return set()
+
+
+def test_the_reference_names_every_key(said, pair):
+    found = json.loads(said("compare", *pair(2000, 2100), "--json", "--fail-if", "rps < -5%").out)
+    page = Path(__file__).parents[2] / "docs" / "reference" / "compare-json.md"
+    assert keys(found) <= set(re.findall(r"`(\w+)`", page.read_text()))

@@ -2,8 +2,10 @@
 
 import json
 import random
+import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +48,8 @@ def test_the_same_subject_under_two_names_measures_the_floor(said, tmp_path, own
     assert 0.005 < test["noise_floor"] < 0.025
     assert {one["blocks"] for one in found["tests"]} == {5, 10, 15, 20}
     assert found["kept"].startswith(str(own_cache / "noise-floors"))
+    page = Path(__file__).parents[2] / "docs" / "reference" / "compare-json.md"
+    assert {*found, *test} <= set(re.findall(r"`(\w+)`", page.read_text()))
 
 
 def test_a_few_studies_do_not_show_it(said, tmp_path):

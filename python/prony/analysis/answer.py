@@ -120,7 +120,7 @@ def answer(cells: Sequence[CellSummary], terms: Terms | None = None) -> Answer:
     if metric is None:
         reason = "no subject qualifies" if not qualified else "no latency that all qualified subjects have"
         return Answer(None, None, reason=reason)
-    return lead(qualified, metric, (terms or Terms()).of(metric))
+    return lead(qualified, metric, terms or Terms())
 
 
 def lead(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Answer:
@@ -133,7 +133,7 @@ def lead(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Answer:
     generously.
     """
     better = METRICS[metric].better
-    leader, comparisons = _led(sorted(cells, key=lambda cell: _place(cell, metric)), metric, terms)
+    leader, comparisons = _led(sorted(cells, key=lambda cell: _place(cell, metric)), metric, terms.of(metric))
     blocks = min([found.blocks for found in comparisons.values()], default=leader.ok)
     decided = blocks >= LEAST_BLOCKS
     ties = tuple(name for name, found in comparisons.items() if decided and _tied(found, better))

@@ -10,7 +10,8 @@ from itertools import combinations
 
 from prony.analysis.answer import geometric_mean, lead, log_ratios
 from prony.analysis.compare import LEAST_BLOCKS, Terms, Verdict, compare_family
-from prony.analysis.groups import letters
+from prony.analysis.groups import friedman, letters
+from prony.analysis.missing import Missing
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Better
@@ -59,7 +60,8 @@ class Standing:
 
     ``letters``: two that share one cannot be told apart, empty while there are too few ``blocks``. ``best``:
     the first and those that cannot be told apart from it. ``left_out``: those with too few blocks to be
-    compared. ``metric`` and ``best`` are empty when nobody has the metric, and ``reason`` says why.
+    compared. ``omnibus_p``: of Friedman's test of all being alike, for which the pairs do not wait; null for
+    two. ``metric`` and ``best`` are empty when nobody has the metric, and ``reason`` says why.
     """
 
     measure: str
@@ -70,6 +72,7 @@ class Standing:
     blocks: int = 0
     reason: str | None = None
     left_out: tuple[str, ...] = ()
+    omnibus_p: float | None = None
 
     @property
     def decided(self) -> bool:
@@ -126,7 +129,16 @@ def _by_pairs(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Standi
     compared = compare_family(pairs, terms.of(metric))
     worse |= {pair for pair, found in compared.items() if found.verdict in _DIFFERENT}
     best = (names[0], *(name for name in names[1:] if name in first.ties))
-    return Standing("", metric, names, best, letters(names, worse), first.blocks)
+    found = Standing("", metric, names, best, letters(names, worse), first.blocks)
+    return replace(found, omnibus_p=friedman(_complete_blocks(cells, metric)))
+
+
+def _complete_blocks(cells: Sequence[CellSummary], metric: str) -> list[dict[str, float]]:
+    """Return the metric by name for each block in which all have it."""
+    blocks = sorted(set.intersection(*(set(cell.by_block) for cell in cells)))
+    rows = [{cell.name: cell.by_block[block][metric] for cell in cells} for block in blocks]
+    known = [{name: one for name, one in row.items() if not isinstance(one, Missing)} for row in rows]
+    return [row for row in known if len(row) == len(cells)]
 
 
 def _place(cell: CellSummary, metric: str) -> float:

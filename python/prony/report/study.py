@@ -16,6 +16,7 @@ from prony.report.sections.notes import notes
 from prony.report.sections.originals import originals
 from prony.report.sections.processes import processes
 from prony.report.sections.rates import rates
+from prony.report.sections.saturation import saturations
 from prony.report.sections.uncounted import unavailable, uncounted
 from prony.report.sections.winners import winners
 
@@ -26,6 +27,7 @@ def _sections(reading: Reading) -> Iterator[Section | None]:
     yield head(reading)
     yield claims(reading)
     yield from grid(reading)
+    yield from saturations(reading)
     for group in detailed(reading):
         yield group_section(group, reading.plan.design)
     yield failed_requests(reading.groups)

@@ -11,9 +11,10 @@ from prony.report.reading import Group, Reading
 from prony.report.scales import metric_scale
 from prony.units import Scale, format_in, format_percent
 
-__all__ = ["detailed", "grid"]
+__all__ = ["LEAST_LOADS", "detailed", "families", "grid"]
 
-_LEAST_LOADS = 3
+LEAST_LOADS = 3
+"""With fewer loads there is no curve."""
 _NOTE = Paragraph(
     "All figures of every load: --json, or --csv DIR. In bold: the best under a load, with those not told "
     "apart from it.",
@@ -25,22 +26,22 @@ _OPEN = ("success_ratio", "response_ok_p50", "response_ok_p99", "cpu_percent", "
 
 def detailed(reading: Reading) -> tuple[Group, ...]:
     """Return the groups to be shown one by one: with many loads, those that verdicts were planned for."""
-    many = any(len(groups) >= _LEAST_LOADS for groups in _families(reading))
+    many = any(len(groups) >= LEAST_LOADS for groups in families(reading))
     primary = tuple(group for group in reading.groups if group.primary)
-    return primary if many and len(primary) < _LEAST_LOADS else () if many else reading.groups
+    return primary if many and len(primary) < LEAST_LOADS else () if many else reading.groups
 
 
 def grid(reading: Reading) -> Iterator[Section]:
     """Yield the tables of each metric over the loads that differ in one thing only."""
-    for groups in _families(reading):
-        if len(groups) >= _LEAST_LOADS:
+    for groups in families(reading):
+        if len(groups) >= LEAST_LOADS:
             names = _OPEN if isinstance(groups[0].workload.loop, OpenLoop) else _CLOSED
             yield Section("", (_NOTE,))
             sections = (_section(groups, name) for name in names)
             yield from (section for section in sections if section is not None)
 
 
-def _families(reading: Reading) -> Iterable[list[Group]]:
+def families(reading: Reading) -> Iterable[list[Group]]:
     """Return the groups that share all but the number of connections or the rate, lightest first."""
     alike: dict[object, list[Group]] = {}
     for group in (one for one in reading.groups if not one.of_generators):

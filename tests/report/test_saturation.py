@@ -1,0 +1,45 @@
+"""A study of many loads says where each subject saturates."""
+
+from golden import build
+from prony.archive import open_archive
+from prony.model import Cell, ClosedLoop, DurationStop, Plan, Workload
+from prony.report.markdown import markdown
+from prony.report.study import study_document
+
+# Replies in 2 s, by subject and connections.
+CURVES = {
+    "a+hello": {10: 400, 100: 1960, 1000: 2000},
+    "b+hello": {10: 400, 100: 800, 1000: 1600},
+}
+
+
+def text(tmp_path, loads=(10, 100, 1000)):
+    cells = [
+        Cell(k, build.subject(name), Workload(ClosedLoop(load), DurationStop(2 * build.SECOND)))
+        for k, (name, load) in enumerate((name, load) for name in CURVES for load in loads)
+    ]
+    with build.create(tmp_path / "a.prony", Plan("s", "S", "", "quick", tuple(cells), 2, 1), {}) as writer:
+        for block in range(2):
+            for k, cell in enumerate(cells):
+                count = CURVES[cell.subject.name][cell.workload.loop.connections]
+                writer.append(build.trial(cell, block, k, [1_000_000] * count))
+        writer.finish(build.RunStatus.FINISHED)
+    with open_archive(tmp_path / "a.prony") as archive:
+        return markdown(study_document(archive))
+
+
+def test_the_knee_of_each_subject_is_told_or_that_there_is_none(tmp_path):
+    found = text(tmp_path).partition("Saturation, over connections")[2].splitlines()
+    first, second = (next(line for line in found if line.startswith(f"| {name}")) for name in ("a", "b"))
+    assert [part.strip(" *") for part in first.split("|")[2:7]] == [
+        "100",
+        "980 /s",
+        "950 µs",
+        "1,000 /s",
+        "1,000",
+    ]
+    assert "not up to 1,000" in second
+
+
+def test_two_loads_are_no_curve(tmp_path):
+    assert "Saturation" not in text(tmp_path, (10, 100))
