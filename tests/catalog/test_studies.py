@@ -140,7 +140,8 @@ def test_psgi_servers_ask_for_keep_alive_and_stand_alone_or_behind_nginx(plan_of
     plan = plan_of("psgi-servers", "original")
     alone = [cell for cell in plan.cells if cell.subject.frontend is None]
     behind = [cell for cell in plan.cells if cell.subject.frontend is not None]
-    assert len(alone) == 8
+    assert (len(alone), len(behind)) == (8, 2 * 8)
+    assert {cell.workload.request.headers for cell in behind} == {()}
     assert {(cell.load["connections"], cell.workload.stop) for cell in alone} == {(10, DurationStop(SECOND))}
     assert {cell.workload.request.headers for cell in alone} == {(("Connection", "keep-alive"),)}
     assert all(cell.workload.expect_body == b"Hello, world!\n" for cell in plan.cells)

@@ -29,6 +29,7 @@ LOADS = {
         "coroutines-in-6-processes = { skip = true }\n"
         "coroutines-in-8-processes = { skip = true }\n"
         "tools = { connections = 80 }\n"
+        "weighttp = { connections = 80, requests = 800 }\n"
     ),
     "django-fastcgi": (
         "workloads.few = { requests = 20 }\nworkloads.many = { skip = true }\n"

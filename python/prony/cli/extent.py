@@ -16,8 +16,8 @@ __all__ = ["Extent", "counted", "extent_of", "in_words"]
 # How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
 # first trial is over.
 TRIAL_OVERHEAD_S = 2.5
-# Of a load with a fixed number of requests nobody knows the length beforehand.
-COUNTED_S = 10.0
+# Nobody knows beforehand how long a fixed number of requests takes: the pace of a page with a database.
+COUNTED_PER_S = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _length_s(cell: "Cell") -> float:
     from prony.model import DurationStop
 
     stop = cell.workload.stop
-    window_s = stop.duration_ns / 1e9 if isinstance(stop, DurationStop) else COUNTED_S
+    window_s = stop.duration_ns / 1e9 if isinstance(stop, DurationStop) else stop.requests / COUNTED_PER_S
     return cell.workload.warmup_ns / 1e9 + window_s + TRIAL_OVERHEAD_S
 
 
