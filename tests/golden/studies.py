@@ -23,6 +23,7 @@ from prony.model import (
     Frontend,
     Invalid,
     Needs,
+    OpenLoop,
     Original,
     Plan,
     ProcessRow,
@@ -109,7 +110,8 @@ def grid_study(path, blocks=6):
     loads = [Workload(ClosedLoop(count), DurationStop(7 * SECOND)) for count in LOADS]
     pairs = [(name, load) for name in SERVERS for load in loads]
     cells = tuple(Cell(k, build.subject(name), load) for k, (name, load) in enumerate(pairs, 1))
-    calibration = Cell(0, build.subject("reference+hello"), loads[0])
+    steady = Workload(OpenLoop(100.0), DurationStop(7 * SECOND))
+    calibration = Cell(0, build.subject("reference+hello"), steady)
     plan = Plan(
         name="wsgi-servers",
         title="Six Python WSGI servers",

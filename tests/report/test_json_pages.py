@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from golden import build
+from golden import build, generators, studies
 from prony.analysis.load_json import load_result
 from prony.archive import open_archive
 from prony.report.json_report import report_json
@@ -42,3 +42,16 @@ def test_the_page_on_reports_names_every_key(study, tmp_path):
     parts += [value for value in cell["metrics"].values() if "missing" not in value][:1]
     parts += [trial for group in found["groups"] for each in group["cells"] for trial in each["uncounted"]]
     assert {key for part in parts for key in part} - {"missing"} <= named("report-json.md")
+
+
+def test_the_page_on_reports_names_every_key_of_repeats_and_checks(tmp_path):
+    with open_archive(studies.grid_study(tmp_path / "a.prony", 4)) as archive:
+        repeat = report_json(archive)
+    with open_archive(generators.checked_study(tmp_path / "b.prony", 2)) as archive:
+        checked = report_json(archive)
+    parts = [repeat["claims"][0], repeat["originals"][0], repeat["calibration"][0], repeat["order"][0]]
+    parts += [repeat["groups"][0]["standings"][0], repeat["plan"]["design"], repeat["claims"][0]["needs"]]
+    parts += list(repeat["groups"][0]["cells"][0]["pace"].values())
+    parts += [level for pace in parts[-1:] for level in pace["levels"]]
+    parts += [checked["cross_checks"][0], checked["found_rates"][0]]
+    assert {key for part in parts for key in part} <= named("report-json.md")

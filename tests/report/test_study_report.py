@@ -86,7 +86,7 @@ def sample_of(report):
     """Without stamps, and with the first cell of each group: the others have the same keys."""
     runs = [{**run, "started_unix_ns": 0, "ended_unix_ns": 0, "prony_version": ""} for run in report["runs"]]
     groups = [{**group, "cells": group["cells"][:1]} for group in report["groups"]]
-    return {**report, "runs": runs, "groups": groups}
+    return {**report, "runs": runs, "groups": groups, "order": report["order"][:2]}
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -109,6 +109,20 @@ def test_the_json_report(archive, update_golden):
     name, opened = archive
     report = json.dumps(rounded(sample_of(report_json(opened))), indent=1, allow_nan=False)
     check(f"{name}.json", report + "\n", update_golden)
+
+
+def test_the_json_report_of_a_repeat_can_be_written_and_says_what_the_page_says(repeat):
+    name, opened = repeat
+    report = json.loads(json.dumps(report_json(opened), allow_nan=False))
+    expected = {
+        "grid_study": {"claims", "originals", "calibration"},
+        "count_study": {"originals"},
+        "generators_study": {"claims", "originals"},
+        "checked_study": {"cross_checks", "found_rates"},
+    }
+    parts = {"claims", "originals", "calibration", "cross_checks", "found_rates"}
+    assert {part for part in parts if report[part]} == expected[name]
+    assert report["groups"][0]["of_generators"] is (name == "generators_study")
 
 
 def first_recording(opened, cell_id):

@@ -1,11 +1,13 @@
 """``prony report``: an archive's answers."""
 
 import json
+import socket
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from prony.cli.floors import floors_of
 from prony.model import Json
 
 __all__ = ["EPILOG", "report", "report_data", "show_report"]
@@ -18,6 +20,8 @@ Examples:
   prony report embedded-servers.prony --json    the same as data (docs/reference/report-json.md)
 
   prony report embedded-servers.prony --markdown report.md    the same for a page or an issue
+
+  prony report embedded-servers.prony --csv figures    all tables, a file each (docs/reference/report-csv.md)
 """
 
 
@@ -30,11 +34,19 @@ def report(
             "--markdown", help="Write Markdown to a file, or to standard output for -.", metavar="OUT"
         ),
     ] = None,
+    csv_to: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Write every table as a CSV file into a new folder.", metavar="DIR"),
+    ] = None,
 ) -> None:
     """Report what an archive holds; executes nothing from it."""
+    if csv_to is not None:
+        _write_csv(file, csv_to)
     if markdown_to is not None:
         _write_markdown(file, markdown_to)
-    elif as_json:
+    if csv_to is not None or markdown_to is not None:
+        return
+    if as_json:
         typer.echo(json.dumps(report_data(file), indent=2))
     else:
         show_report(file)
@@ -44,10 +56,21 @@ def _write_markdown(file: Path, out: str) -> None:
     from prony.archive import open_archive
     from prony.cli.options import write_output
     from prony.report.markdown import markdown
+    from prony.report.page import page
     from prony.report.study import study_document
 
     with open_archive(file) as archive:
-        write_output(markdown(study_document(archive)).rstrip("\n"), out)
+        document = study_document(archive, floors_of(archive.fingerprint()))
+        write_output(markdown(page(document, socket.gethostname())).rstrip("\n"), out)
+
+
+def _write_csv(file: Path, folder: Path) -> None:
+    from prony.archive import open_archive
+    from prony.report.csv_files import write_csv
+    from prony.report.reading import read_archive
+
+    with open_archive(file) as archive:
+        write_csv(archive, read_archive(archive, floors_of(archive.fingerprint())), folder)
 
 
 def report_data(file: Path) -> Json:
@@ -56,7 +79,7 @@ def report_data(file: Path) -> Json:
     from prony.report.json_report import report_json
 
     with open_archive(file) as archive:
-        return report_json(archive)
+        return report_json(archive, floors_of(archive.fingerprint()))
 
 
 def show_report(file: Path) -> None:
@@ -66,4 +89,4 @@ def show_report(file: Path) -> None:
     from prony.report.terminal import TerminalReporter
 
     with open_archive(file) as archive:
-        TerminalReporter().write(study_document(archive))
+        TerminalReporter().write(study_document(archive, floors_of(archive.fingerprint())))

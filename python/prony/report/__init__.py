@@ -13,5 +13,6 @@ FORMATS: Mapping[str, str] = MappingProxyType(
     {
         "text": "prony.report.terminal:TerminalReporter",
         "json": "prony.report.json_report:report_json",
+        "csv": "prony.report.csv_files:write_csv",
     }
 )

@@ -6,13 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from prony.analysis.answer import Answer
-from prony.analysis.missing import Missing
+from prony.analysis.claims import ClaimResult
+from prony.analysis.displayed import cell_trimmed_mean
+from prony.analysis.drift import CALIBRATED
+from prony.analysis.missing import Missing, Value
 from prony.analysis.noise_floor import Floor
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.archive import Archive, SubjectRecord
 from prony.archive.codec import encode_engine, encode_sandbox, encode_workload
-from prony.model import Failed, Invalid, Json
+from prony.metrics import METRICS
+from prony.model import Claim, Failed, Invalid, Json, Original, TrialRole
 from prony.report.reading import Group, Reading, read_archive
+from prony.report.sections.checks import Check, cross_checks
+from prony.report.sections.originals import beside
+from prony.report.sections.rates import found_rates
 
 __all__ = ["VERSION", "reading_json", "report_json"]
 
@@ -62,7 +69,25 @@ def _cell(cell: CellSummary) -> Json:
             }
             for block, metrics in cell.by_block.items()
         },
+        "trimmed_mean": {name: _known(cell_trimmed_mean(cell, name)) for name in METRICS},
+        "pace": {str(trial.block): _pace(trial) for trial in cell.counted},
         "uncounted": [_trial(trial) for trial in cell.others],
+    }
+
+
+def _known(value: Value) -> float | None:
+    return None if isinstance(value, Missing) else value
+
+
+def _pace(trial: TrialFigures) -> Json:
+    """Return how the pace of a trial developed: its kind and its levels, or why that cannot be said."""
+    if isinstance(trial.steady, Missing):
+        return {"missing": trial.steady.reason}
+    return {
+        "kind": trial.steady.kind.value,
+        "levels": [
+            {"start_s": one.start, "end_s": one.end, "mean": one.mean} for one in trial.steady.segments
+        ],
     }
 
 
@@ -94,6 +119,9 @@ def _group(group: Group, subjects: Mapping[str, SubjectRecord]) -> Json:
         "sandbox": encode_sandbox(group.sandbox),
         "cells": [_cell(cell) for cell in group.cells],
         "noise_floor": group.noise_floor or None,
+        "primary": group.primary,
+        "of_generators": group.of_generators,
+        "standings": [{**asdict(one), "decided": one.decided} for one in group.standings],
         "answer": _answer(group.answer, subjects),
     }
 
@@ -112,6 +140,66 @@ def _subject(record: SubjectRecord) -> Json:
     }
 
 
+def _claim(claim: Claim, result: ClaimResult) -> Json:
+    return {
+        **asdict(claim),
+        "kind": claim.kind.value,
+        "verdict": result.verdict.value,
+        "n": result.n,
+        "figure": result.figure,
+        "interval": None if result.interval is None else list(result.interval),
+        "reason": result.reason or None,
+    }
+
+
+def _beside(original: Original, cell: CellSummary) -> Json:
+    """Return a published figure with the figure of the cell that repeats it."""
+    measured = _estimates({original.metric: cell.metrics[original.metric]})[original.metric]
+    return {
+        "cell_id": cell.cell.id,
+        "name": cell.name,
+        "metric": original.metric,
+        "published": original.value,
+        "measured": measured,
+        "note": original.note or None,
+    }
+
+
+def _of_role(reading: Reading, role: TrialRole) -> list[TrialFigures]:
+    return [trial for trial in reading.trials if trial.role is role]
+
+
+def _calibration(trial: TrialFigures) -> Json:
+    metrics = {name: _known(trial.metrics[name]) for name in CALIBRATED}
+    return {**_position(trial), "metrics": metrics}
+
+
+def _position(trial: TrialFigures) -> Json:
+    return {
+        "cell_id": trial.cell_id,
+        "role": trial.role.value,
+        "block": trial.block,
+        "position": trial.position,
+        "attempt": trial.attempt,
+        "started_unix_ns": trial.started_unix_ns,
+        **_outcome(trial),
+    }
+
+
+def _check(check: Check) -> Json:
+    own, other, metric, comparison = check
+    return {
+        "cell_id": own.cell.id,
+        "check_cell_id": other.cell.id,
+        "name": own.name,
+        "generator": other.cell.engine.name,
+        "metric": metric,
+        "own": _estimates({metric: own.metrics[metric]})[metric],
+        "other": _estimates({metric: other.metrics[metric]})[metric],
+        "comparison": {**asdict(comparison), "verdict": comparison.verdict.value},
+    }
+
+
 def reading_json(reading: Reading) -> Json:
     """Return the report of a study that has been read, as JSON. A missing value is null or names its
     reason.
@@ -126,11 +214,20 @@ def reading_json(reading: Reading) -> Json:
             "profile": plan.profile,
             "blocks": plan.blocks,
             "seed": plan.seed,
+            "source": plan.source,
+            "notes": list(plan.notes),
+            "design": asdict(plan.design),
         },
         "runs": [{**asdict(run), "status": run.status.value} for run in reading.runs],
         "fingerprint": reading.fingerprint,
         "subjects": {name: _subject(record) for name, record in reading.subjects.items()},
         "groups": [_group(group, reading.subjects) for group in reading.groups],
+        "claims": [_claim(claim, result) for claim, result in reading.claims],
+        "originals": [_beside(original, cell) for original, cell in beside(reading)],
+        "calibration": [_calibration(trial) for trial in _of_role(reading, TrialRole.CALIBRATION)],
+        "cross_checks": [_check(check) for check in cross_checks(reading)],
+        "found_rates": list(found_rates(reading)),
+        "order": [_position(trial) for trial in reading.trials],
         "findings": [
             {
                 "subject": found.subject,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from prony.analysis.answer import log_ratios
 from prony.analysis.compare import Comparison, Terms, Verdict, compare_family
-from prony.analysis.drift import drift
+from prony.analysis.drift import CALIBRATED, Drift, drift
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
@@ -12,12 +12,11 @@ from prony.model import Ok, TrialRole
 from prony.report.document import Cell, Column, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.reading import Reading
 from prony.report.scales import metric_scale
-from prony.report.words import load_words, signed_percent
+from prony.report.words import count_words, load_words, signed_percent
 from prony.units import format_in
 
-__all__ = ["calibration_notes", "cross_check", "cross_checks"]
+__all__ = ["Check", "calibration_notes", "cross_check", "cross_checks"]
 
-_CALIBRATED = ("response_ok_p50", "service_ok_p50", "generator_cpu_ns_per_request")
 _CHECKED = {"ok_per_s": "ok/s", "service_ok_p50": "p50", "service_ok_p99": "p99"}
 
 
@@ -28,26 +27,26 @@ def calibration_notes(reading: Reading) -> Iterator[str]:
     """Yield what the calibration cell says of the machine while the study ran."""
     trials = [trial for trial in reading.trials if trial.role is TrialRole.CALIBRATION]
     ok = [trial for trial in trials if isinstance(trial.outcome, Ok)]
-    if not trials:
-        return
     if len(ok) < len(trials):
         yield f"{len(trials) - len(ok)} of {len(trials)} calibrations did not count."
-    for metric in _CALIBRATED:
+    for metric in CALIBRATED:
         points = [
-            (float(trial.started_unix_ns), value)
+            (trial.started_unix_ns / 1e9, value)
             for trial in ok
-            if not isinstance(value := trial.metrics[metric], Missing)
+            if not isinstance(value := trial.metrics[metric], Missing) and value > 0
         ]
-        found = drift(points)
-        if isinstance(found, Missing):
-            continue
-        words = "drifted" if found.shown else "shows no drift"
-        change, low, high = map(signed_percent, (found.change, found.low, found.high))
-        yield (
-            f"Calibration (the reference server, {found.count} times): {METRICS[metric].title} {words} over "
-            f"the study ({change}, 95 % interval {low} to {high}), and varied by {100 * found.spread:.1f} %."
-        )
-        return
+        if points:
+            yield _drifted(metric, drift(points, reading.plan.design.margin))
+
+
+def _drifted(metric: str, found: Drift) -> str:
+    often = count_words(found.count, "time")
+    head = f"Calibration (the reference server, {often}): {METRICS[metric].title}"
+    if found.change is None or found.low is None or found.high is None:
+        return f"{head} was measured too few times to show a drift."
+    change, low, high = map(signed_percent, (found.change, found.low, found.high))
+    words = "drifted over the study" if found.drifts else "shows no drift over the study"
+    return f"{head} {words} ({change}, 95 % interval {low} to {high})."
 
 
 # --- other generators -------------------------------------------------------------------------------------

@@ -1,0 +1,77 @@
+"""A page that can be committed as it is: no path and no name of the machine, all that was asked of it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from golden import build, generators, studies
+from prony.archive import open_archive
+from prony.report.document import Document, Notes, Paragraph, Section
+from prony.report.markdown import markdown
+from prony.report.page import page, without_paths
+from prony.report.study import study_document
+
+
+def page_of(path, host="bench-7"):
+    with open_archive(path) as archive:
+        return markdown(page(study_document(archive), host))
+
+
+@pytest.mark.parametrize(
+    "said, shown",
+    [
+        ("/home/me/shop/app.py:3", "…/shop/app.py:3"),
+        ('File "/var/cache/prony/env/lib/a.py", line 1', 'File "…/lib/a.py", line 1'),
+        ("unix:/tmp/prony-x/run/server.sock failed", "unix:/tmp/prony-x/run/server.sock failed"),
+        ("http://127.0.0.1:80/api/v1/users", "http://127.0.0.1:80/api/v1/users"),
+        ("GET /api/items", "GET /api/items"),
+        ("raise /proc/sys/net/core/somaxconn", "raise /proc/sys/net/core/somaxconn"),
+        ("/usr/lib/python3/dist-packages/a.py", "/usr/lib/python3/dist-packages/a.py"),
+    ],
+)
+def test_paths_are_cut_to_their_last_folder(said, shown):
+    assert without_paths(said) == shown
+
+
+def test_the_name_of_the_machine_is_cut_out_of_logs_alone():
+    document = Document(
+        "t", (Section("", (Paragraph("server"), Notes((("  |", "server.example server: x"),)))),)
+    )
+    text = markdown(page(document, "server"))
+    assert "\nserver\n" in text
+    assert "HOST.example HOST: x" in text
+
+
+def test_a_log_with_paths_and_the_machines_name_gives_a_page_without(tmp_path):
+    load = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
+    cell = build.Cell(1, build.subject("a+x"), load)
+    plan = build.Plan("study", "", "", "quick", (cell,), 1, 1)
+    log = 'Traceback\n  File "/home/me/secret/place/app.py", line 1\nKeyError: bench-7 has no DNS\n'
+    with build.create(tmp_path / "a.prony", plan, {}) as writer:
+        writer.append(build.trial(cell, 0, 0, [], outcome=build.Failed("start", "no"), log=log))
+    text = page_of(tmp_path / "a.prony")
+    assert "secret" not in text
+    assert "bench-7" not in text
+    assert "place/app.py" in text
+
+
+@pytest.mark.parametrize("study", [studies.grid_study, studies.count_study, generators.generators_study])
+def test_a_page_tells_the_machine_the_order_and_what_held_and_no_place(study, tmp_path):
+    text = page_of(study(tmp_path / "a.prony"))
+    assert "AMD EPYC 7B13, 2 CPUs, 8.00 GiB" in text
+    assert "in random order (seed" in text
+    assert "Repeats " in text
+    assert not re.search(r"(?<![\w.:/…])/(home|root|tmp|var|work|run)/", text)
+    assert str(tmp_path) not in text
+
+
+def test_the_page_of_a_repeat(tmp_path, update_golden):
+    text = page_of(studies.grid_study(tmp_path / "a.prony"))
+    text = re.sub(
+        r"Measured on \S+ with Prony [^,\s]+?([.,])", r"Measured on DATE with Prony VERSION\1", text
+    )
+    golden = Path(__file__).parents[1] / "golden" / "grid_study.md"
+    if update_golden:
+        golden.write_text(text, "utf-8")
+    assert text == golden.read_text("utf-8")
