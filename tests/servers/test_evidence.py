@@ -1,0 +1,253 @@
+"""What the monitor says of real servers, against what others than Prony see of them."""
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from prony.analysis.environment_faults import environment_fault, other_load
+from prony.analysis.trial_metrics import role_metrics, trial_metrics
+from prony.model import Ok, Phase
+from servers.world import processes_of
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+ANSWER = """
+def app(environ, start_response):
+    {work}
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+    return [b"hi"]
+"""
+# The hundredth request of the load stops the only thread that there is.
+STOP = """
+import itertools, time
+
+count = itertools.count()
+"""
+STOPS = "if environ['PATH_INFO'] == '/load' and next(count) == 100: time.sleep(1.5)"
+BURN = "import time\n"
+BURNS = "end = time.thread_time_ns() + 2_000_000\n    while time.thread_time_ns() < end: pass"
+
+
+@pytest.fixture
+def measure(prony, folder, trials):
+    """Return a function that measures an app and returns its trials, and the report as one line.
+
+    There is one trial, and more if the machine did something else meanwhile: the last one counts.
+    """
+
+    def run(script, *arguments):
+        (folder / "looked_at.py").write_text(script)
+        out = folder / "out.prony"
+        app = ("run", "--app", "looked_at:app", "--dir", folder, "--repeats", "1", "--out", out)
+        done = prony(*app, "--no-calibration", *arguments, timeout_s=240)
+        assert out.exists(), done.err
+        return trials(out), " ".join(done.out.split())
+
+    return run
+
+
+def needs_an_onlooker():
+    if os.geteuid() != 0:
+        pytest.skip("needs root: a network namespace of its own")
+    missing = [program for program in ("nsenter", "nstat", "ss") if shutil.which(program) is None]
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)} (Debian: apt install iproute2 util-linux)")
+
+
+# --- the accept queue -------------------------------------------------------------------------------------
+
+
+class Beside:
+    """Does something again and again in a thread of its own, until it is stopped."""
+
+    def __init__(self, look):
+        self._look, self._over = look, threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join(60)
+
+    def _run(self):
+        while not self._over.wait(0.01):
+            self._look()
+
+
+class Onlooker:
+    """Reads overflows and the accept queue in a server's network, by the programs that people use."""
+
+    def __init__(self, cache):
+        self._cache = cache
+        self.overflows, self.queue, self.limit = 0, 0, 0
+
+    def __call__(self):
+        # One server after the other: Prony starts it more than once, and loads it the last time.
+        if (pid := self._server()) is None:
+            return
+        count = seen_in(pid, "nstat", "-asz", "TcpExtListenOverflows")
+        self.overflows = self.overflows if count is None else int(count.split()[-2])
+        for line in (seen_in(pid, "ss", "-Hltn") or "").splitlines():
+            queue, self.limit = map(int, line.split()[1:3])
+            self.queue = max(self.queue, queue)
+
+    def _server(self):
+        own = network(os.getpid())
+        found = [pid for pid, command in processes_of(self._cache) if "looked_at" in command]
+        return next((pid for pid in found if network(pid) not in (None, own)), None)
+
+
+def network(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net")  # noqa: PTH115
+    except OSError:
+        return None
+
+
+def seen_in(pid, *command):
+    """Return what a program prints in a process's network; null when that is gone."""
+    enter = ("nsenter", f"--net=/proc/{pid}/ns/net")
+    done = subprocess.run([*enter, *command], check=False, capture_output=True, text=True)
+    return None if done.returncode else done.stdout
+
+
+def test_a_short_queue_before_a_server_that_stops_overflows_as_often_as_the_kernel_counts(prony, measure):
+    needs_an_onlooker()
+    onlooker = Onlooker(prony.cache)
+    with Beside(onlooker):
+        trials, said = measure(
+            STOP + ANSWER.format(work=STOPS),
+            *("--servers", "wsgiref", "--net", "isolated", "--path", "/load"),
+            *("--rate", "200", "--duration", "6s", "--warmup", "0s", "--timeout", "5s"),
+        )
+    trial = trials[-1]
+    assert trial.outcome == Ok()
+    # 200 connects a second for 1.5 s, of which a queue of 5 holds 6.
+    assert trial.counters["ListenOverflows"] == onlooker.overflows > 100
+    assert trial.counters["TCPSynRetrans"] > 100
+    metrics = trial_metrics(trial)
+    assert (metrics["accept_queue_longest"], metrics["accept_queue_limit"]) == (6, 5)
+    assert (onlooker.queue, onlooker.limit) == (6, 5)
+    assert "connections arrived when the listen queue of 5 was full" in said
+
+
+# --- workers ----------------------------------------------------------------------------------------------
+
+
+def workers(cache):
+    """Return the processes of Gunicorn whose parent is one too."""
+    pids = {pid for pid, command in processes_of(cache) if "looked_at:app" in command}
+    return sorted(pid for pid in pids if parent(pid) in pids)
+
+
+def parent(pid):
+    return int((stat(pid) or "? 0").split()[1])
+
+
+def cpu_s(pid):
+    fields = stat(pid).split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
+def stat(pid):
+    """Return the fields behind a process's name; nothing when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+    except OSError:
+        return ""
+
+
+class Killer:
+    """Kills one worker of each server, once it has used more CPU than a start takes: it is under load."""
+
+    def __init__(self, cache):
+        self._cache = cache
+        self._masters, self.killed_ns = set(), []
+
+    def __call__(self):
+        for pid in workers(self._cache):
+            if cpu_s(pid) > 0.7 and (master := parent(pid)) not in self._masters:
+                self._masters.add(master)
+                os.kill(pid, signal.SIGKILL)
+                self.killed_ns.append(time.monotonic_ns())
+                return
+
+
+def test_a_worker_that_is_killed_in_the_window_is_a_restart(prony, measure):
+    killer = Killer(prony.cache)
+    with Beside(killer):
+        (*_, trial), said = measure(
+            ANSWER.format(work="pass"),
+            *("--servers", "gunicorn", "--set", "gunicorn.workers=2"),
+            *("-c", "4", "--duration", "10s", "--warmup", "200ms", "--timeout", "2s"),
+        )
+    opened, closed = (event["monotonic_ns"] for event in trial.events)
+    assert opened < killer.killed_ns[-1] < closed
+    assert trial.outcome == Ok()
+    assert trial_metrics(trial)["restarts"] == 1
+    by_role = {role: found["restarts"] for role, found in role_metrics(trial).items()}
+    assert by_role == {"master": 0, "worker": 1}
+    assert "a worker was restarted once within the window" in said
+
+
+def test_fifty_workers_are_told_from_their_master_with_the_memory_of_each_role(measure):
+    (*_, trial), _ = measure(
+        ANSWER.format(work="pass"),
+        *("--servers", "gunicorn", "--set", "gunicorn.workers=50"),
+        # Gunicorn takes its time between one worker's start and the next's.
+        *("-c", "10", "--duration", "2s", "--warmup", "8s"),
+    )
+    for sample in (sample for sample in trial.samples if sample.phase is Phase.WINDOW):
+        assert Counter(process.role for process in sample.processes) == {"master": 1, "worker": 50}
+    roles, whole = role_metrics(trial), trial_metrics(trial)
+    for name in ("pss_end", "uss_end", "rss_high_water", "descriptors_end"):
+        assert roles["master"][name] + roles["worker"][name] == whole[name] > 0
+    assert roles["worker"]["pss_end"] > roles["master"]["pss_end"]
+    assert roles["worker"]["voluntary_switches_per_s"] > roles["master"]["voluntary_switches_per_s"] > 0
+    assert whole["restarts"] == whole["processes_started"] == 0
+
+
+# --- threads ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("server", "least", "most"), [("wsgiref", 0.9, 1.01), ("waitress", 0.2, 0.6)])
+def test_a_server_of_one_thread_is_told_from_one_of_several(measure, server, least, most):
+    (*_, trial), _ = measure(
+        BURN + ANSWER.format(work=BURNS),
+        *("--servers", server, "-c", "4", "--duration", "3s", "--warmup", "200ms"),
+    )
+    metrics = trial_metrics(trial)
+    assert metrics["cpu_percent"] > 20
+    assert least < metrics["busiest_thread_percent"] / metrics["cpu_percent"] < most
+
+
+# --- the machine ------------------------------------------------------------------------------------------
+
+
+def test_other_programs_on_the_cpus_are_told_and_make_a_trial_invalid(measure):
+    burn = "while :; do :; done"
+    others = [
+        subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", burn]) for cpu in os.sched_getaffinity(0)
+    ]
+    try:
+        (*_, trial), said = measure(
+            ANSWER.format(work="pass"),
+            *("--servers", "waitress", "--rate", "50", "--duration", "2s", "--warmup", "200ms"),
+        )
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    assert other_load(trial.counters) > 0.5
+    assert "other programs used" in environment_fault(trial)
+    assert "other programs ran on the CPUs of server and generator" in said
