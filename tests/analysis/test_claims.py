@@ -19,6 +19,7 @@ from prony.model import (
     Failed,
     Invalid,
     Needs,
+    OpenLoop,
     Placement,
     SandboxChoice,
     Workload,
@@ -200,6 +201,18 @@ def test_a_value_needs_the_blocks_that_the_claim_names():
     assert verdict(replace(asked, needs=Needs(blocks=3)), cell("a", around(300, 4))) is HOLDS
 
 
+def test_a_speed_of_which_requests_fail_has_no_value_that_counts():
+    lost = cell("a", around(300), errors={"reset": 200})
+    found = evaluate(claim(ClaimKind.VALUE, low=200, high=400), [lost])
+    assert (found.verdict, found.reason.endswith("its requests fail")) == (OPEN, True)
+
+
+def test_a_value_that_was_not_measured_says_why():
+    asked = claim(ClaimKind.VALUE, metric="response_ok_p99", low=0, high=1)
+    found = evaluate(asked, [cell("a", around(300))])
+    assert (found.verdict, found.reason.endswith("a closed loop has no intended times")) == (OPEN, True)
+
+
 def test_a_value_of_zero_in_every_trial_is_within_bounds_that_hold_it():
     asked = claim(ClaimKind.VALUE, metric="error_ratio", high=0.001)
     assert verdict(asked, cell("a", [0.0] * 5, metric="error_ratio")) is HOLDS
@@ -229,6 +242,12 @@ def test_growth_within_the_noise_cannot_be_told():
         for at, values in ((100, [20e6, 22e6, 19e6, 21e6, 20e6]), (1000, [21e6, 20e6, 22e6, 19e6, 24e6]))
     ]
     assert verdict(claim(ClaimKind.GROWS, metric="rss_peak"), *cells) is OPEN
+
+
+def test_growth_is_over_what_varies_and_loads_of_another_kind_are_left_out():
+    cells = [cell("a", around(2e7 * k), at=100 * k, metric="rss_peak") for k in (1, 2)]
+    opened = replace(cells[0], cell=replace(cells[0].cell, workload=Workload(OpenLoop(5), DurationStop(1))))
+    assert verdict(claim(ClaimKind.GROWS, metric="rss_peak"), *cells, opened) is HOLDS
 
 
 def test_one_load_shows_no_growth():

@@ -8,6 +8,7 @@ of a claim that is the conjunction of its parts, each may be tested at the full 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import fsum, log
 from types import MappingProxyType
 
@@ -31,6 +32,7 @@ from prony.analysis.claim_parts import (
 )
 from prony.analysis.compare import LEAST_BLOCKS, Terms
 from prony.analysis.failure_rates import Failures, clopper_pearson, compare_failures
+from prony.analysis.missing import Missing
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.summary import CellSummary, TrialFigures
 from prony.model import Claim, ClaimKind, Failed
@@ -151,7 +153,15 @@ def _single_core(
 
 
 def _means(claim: Claim, own: Sequence[CellSummary]) -> list[Part]:
-    return [of_values(list(by_block(cell, claim).values()), where(cell)) for cell in own]
+    found = (of_values(list(by_block(cell, claim).values()), where(cell)) for cell in own)
+    return [replace(part, lost=_lost(claim, cell)) for part, cell in zip(found, own, strict=True)]
+
+
+def _lost(claim: Claim, cell: CellSummary) -> str | None:
+    """Return why a cell has no value that counts; null where it has, or its trials are only too few."""
+    value = cell.metrics[claim.metric]
+    missing = value.reason if isinstance(value, Missing) and cell.ok and not claim.role else None
+    return _unqualified(claim, cell) or missing
 
 
 # --- growth -----------------------------------------------------------------------------------------------
@@ -167,9 +177,10 @@ def _grows(
     if name is None:
         return [ClaimResult(ClaimVerdict.NOT_TESTABLE, reason="needs two loads or more")]
     alike: dict[tuple[str, str], list[CellSummary]] = {}
-    for cell in own:
+    for cell in (one for one in own if name in one.cell.load):
         alike.setdefault((cell.cell.subject.name, cell.cell.engine.name), []).append(cell)
-    parts = [_growth(claim, found, name) for found in alike.values() if len(found) > 1]
+    curves = [found for found in alike.values() if len({cell.cell.load[name] for cell in found}) > 1]
+    parts = [_growth(claim, found, name) for found in curves]
     return judged(parts, Bounds(1 + terms.margin, None), terms, max(LEAST_BLOCKS, claim.needs.blocks))
 
 
