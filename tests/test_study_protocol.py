@@ -51,6 +51,15 @@ def test_the_reference_server_is_measured_first_last_and_once_inside_each_block(
     assert world.listener.of("planned") == [21]
 
 
+def test_calibration_has_none_of_the_subjects_limits(world):
+    plan = world.study().plan
+    limited = replace(plan.cells[0].sandbox, cpu_quota=0.5, memory_bytes=10**8, pids=50)
+    plan = replace(plan, cells=tuple(replace(cell, sandbox=limited) for cell in plan.cells))
+    sandbox = calibrated(plan, load_catalog(), CalibrationDocument()).calibration.sandbox
+    assert (sandbox.cpu_quota, sandbox.memory_bytes, sandbox.pids) == (None, None, None)
+    assert replace(sandbox, cpu_quota=0.5, memory_bytes=10**8, pids=50) == limited
+
+
 def test_a_study_goes_on_without_its_calibration_when_that_cannot_be_had(world):
     world.unavailable = {"reference": "no compiled engine"}
     world.measure(with_calibration(world.study()))

@@ -189,3 +189,53 @@ def test_a_server_of_ones_own_runs_built_in_apps_with_what_they_need(prony, fold
     done = prony("run", "study.toml", "--catalog", "mine.toml", "--out", "out.prony", timeout_s=120)
     assert done.status == 0, done.err
     assert [trial.outcome for trial in trials(folder / "out.prony")] == [Ok()]
+
+
+# --- going on ---------------------------------------------------------------------------------------------
+
+
+def planned_trials(path):
+    """Return what was run, but for when and how it went: a busy machine may have trials repeated."""
+    with open_archive(path) as archive:
+        return [
+            (trial.block, trial.position, trial.cell_id, trial.role, dict(trial.nuisances), trial.placement)
+            for trial in (record.trial for record in archive.trials())
+            if trial.attempt == 0
+        ]
+
+
+def test_a_study_that_was_killed_goes_on_as_if_nothing_had_happened(prony, folder, short):
+    study = ("run", "short.toml", "--only", "wsgiref*", "--seed", "5", "--repeats", "2")
+    whole = prony(*study, "--out", "whole.prony", timeout_s=240)
+    assert whole.status == 0, whole.err
+    with ended(prony.start(*study, "--out", "out.prony")) as process:
+        line = ""
+        while "[3/10]" not in line:
+            line = process.stderr.readline()
+            assert line, process.communicate()
+        process.kill()
+        process.communicate(timeout=10)
+    done = prony("run", "--resume", "out.prony", timeout_s=240)
+    assert done.status == 0, done.err
+    assert planned_trials(folder / "out.prony") == planned_trials(folder / "whole.prony")
+    with open_archive(folder / "out.prony") as archive:
+        assert [run.status for run in archive.runs()] == [RunStatus.INTERRUPTED, RunStatus.FINISHED]
+    again = prony("run", "--resume", "out.prony")
+    assert "is complete: there is nothing left to run" in again.err
+
+
+def test_the_highest_rate_of_a_server_is_found_and_confirmed(prony, folder):
+    from prony.model import TrialRole
+
+    done = prony(
+        *("run", "--app", "hello", "--servers", "reference", "--find-rate", "p90 < 20ms, errors < 1%"),
+        *("--rate", "100000", "--duration", "300ms", "--warmup", "50ms", "--repeats", "2"),
+        *("--no-calibration", "--out", "out.prony"),
+        timeout_s=280,
+    )
+    assert done.status == 0, done.err
+    with open_archive(folder / "out.prony") as archive:
+        (found,) = archive.runs()[-1].facts["found_rates"]
+        assert {record.trial.role for record in archive.trials()} == {TrialRole.FIND_RATE}
+    assert found["rate_per_s"] is None or found["rate_per_s"] > 100
+    assert (found["of"], bool(found["stopped"])) == (2 if found["rate_per_s"] else 0, True)

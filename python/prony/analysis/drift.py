@@ -47,8 +47,8 @@ class Drift:
 def drift(points: Sequence[tuple[float, float]], margin: float) -> Drift:
     """Return the trend of (time, value), times in any unit, values above 0.
 
-    *Definition*: the change is exp(s T) - 1, with s the median of the slopes of ln(value) between all pairs of
-    points, and T the time between the first and the last; its interval is that of Sen, from the ranks
+    *Definition*: the change is exp(s T) - 1, with s the median of the slopes of ln(value) between all pairs
+    of points, and T the time between the first and the last; its interval is that of Sen, from the ranks
     (N - z sqrt(V)) / 2 and (N + z sqrt(V)) / 2 + 1 of the N slopes, with V = n (n - 1) (2 n + 5) / 18.
     *Assumptions*: errors are independent; what goes up and comes back is no trend.
     *Source*: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", J. Am. Stat.

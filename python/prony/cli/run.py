@@ -247,6 +247,10 @@ def run(
             force=force,
         )
         return _go_on(wish, Ending(json_to, strict), show_only)
+    if trust_plan:
+        raise UsageError(
+            "`--trust-plan`: is for a study that goes on", hint="prony run --resume FILE --trust-plan"
+        )
     refuse_options_of_another_run(typed, study, app, commands or ())
     user = resolve_user(run_as)
     if app in known.apps and not commands:
@@ -293,7 +297,7 @@ def run(
         plan, ProtocolOptions(precision, max_repeats, budget, find_rate, cross_check, repeats)
     )
     _check_settings(plan, options, known)
-    _check_threads(plan)
+    _check_threads(plan, engine_threads)
     for option, file in (("--requirements", requirements), ("--python", python)):
         if file is not None and not file.exists():
             raise UsageError(f"`{option} {file}`: there is no such file")
@@ -363,8 +367,9 @@ def _check_readable(python: Path, user: "RunAs") -> None:
         )
 
 
-def _check_threads(plan: "Plan") -> None:
-    threads, cpus = plan.cells[0].engine.threads, len(placement_of(plan).generator_cpus)
+def _check_threads(plan: "Plan", threads: int) -> None:
+    """Refuse more threads than CPUs where they were asked for; a study's own may be what it is about."""
+    cpus = len(placement_of(plan).generator_cpus)
     if threads > cpus:
         raise UsageError(
             f"`--engine-threads {threads}`: the generator has {cpus} CPU{'s' if cpus != 1 else ''} here; "

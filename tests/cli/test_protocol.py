@@ -1,0 +1,215 @@
+"""The options of a study's protocol, and a study that goes on: what is refused, and what the rest means."""
+
+from dataclasses import replace
+
+import pytest
+
+from golden.build import study_two
+from prony.archive import create, open_archive
+from prony.model import Invalid, Trial, TrialRole
+
+APP = ("--app", "shop:app", "--servers", "wsgiref,waitress")
+OUT = ("--out", "out.prony")
+
+
+@pytest.fixture
+def run(said, folder, monkeypatch):
+    """Run a command whose study only writes its archive with one trial, and return how it ended; its last
+    study is `run.task`.
+    """
+    (folder / "shop.py").write_text("app = None\n")
+
+    def study(task, listener):
+        command.task = task
+        if not task.resumes:
+            with create(task.out, task.plan, {}, task.cross_checks) as writer:
+                trial = Trial(task.plan.cells[0].id, 0, 0, 0, TrialRole.SUBJECT, Invalid("none"), 0, 1)
+                writer.append(trial)
+        raise KeyboardInterrupt
+
+    def command(*arguments):
+        monkeypatch.setattr("prony.study.run_study", study)
+        return said("run", *arguments)
+
+    command.task = None
+    return command
+
+
+# --- protocol ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "looks", "budget_ns"),
+    [
+        ((), (10, 15, 20), None),
+        (("--max-repeats", "15"), (10, 15), None),
+        (("--max-repeats", "10", "--budget", "30m"), (10,), 1_800_000_000_000),
+    ],
+)
+def test_a_precision_is_planned_looks(run, arguments, looks, budget_ns):
+    assert run(*APP, "--precision", "2%", *arguments, *OUT).status == 130
+    precision = run.task.plan.design.precision
+    assert (precision.target, precision.looks, precision.budget_ns) == (0.02, looks, budget_ns)
+    assert run.task.plan.blocks == looks[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--max-repeats", "15"), "`--max-repeats 15`: bounds looks, and there are none"),
+        (("--budget", "30m"), "`--budget 30m`: bounds looks, and there are none"),
+        (("--precision", "2%", "--max-repeats", "12"), "only after 10, 15 and 20 blocks"),
+        (("--precision", "2%", "--repeats", "5"), "the figures decide how many blocks there are"),
+        (("--precision", "0%"), "expected more than 0 %"),
+        (("--precision", "fine"), "`--precision fine`"),
+        (("--precision", "2%", "--budget", "soon"), "`--budget`"),
+        (("--find-rate", "p99"), "`--find-rate`: `p99` is not a condition"),
+        (("--find-rate", "speed < 3"), "`speed` is not a metric"),
+        (("--find-rate", "p99 < 5ms", "--precision", "2%"), "expected one of them"),
+        (("--cross-check", "nothing"), "there is no engine `nothing`"),
+        (("--cross-check", "prony"), "checks nothing"),
+        (("--trust-plan",), "`--trust-plan`"),
+    ],
+)
+def test_a_protocol_that_means_nothing_is_refused(run, arguments, words):
+    done = run(*APP, *arguments, *OUT)
+    assert (done.status, run.task) == (2, None), done.err
+    assert words in done.err
+
+
+def test_a_search_has_one_cell_for_each_subject(run):
+    run(*APP, "-c", "1,2", "--find-rate", "p99 < 50ms, errors < 0.1%", *OUT)
+    plan = run.task.plan
+    assert [cell.subject.name for cell in plan.cells] == ["wsgiref+shop", "waitress+shop"]
+    assert plan.design.find_rate == "p99 < 50ms, errors < 0.1%"
+
+
+@pytest.mark.parametrize(("option", "calibrated"), [((), True), (("--no-calibration",), False)])
+def test_calibration_is_there_unless_it_is_left_out(run, option, calibrated):
+    run(*APP, *option, *OUT)
+    assert (run.task.plan.calibration is not None) is calibrated
+
+
+def test_calibration_is_of_the_built_in_app_even_if_a_users_app_has_its_name(run, folder):
+    (folder / "hello.py").write_text("app = None\n")
+    run("--app", "hello:app", "--servers", "wsgiref", *OUT)
+    assert run.task.plan.cells[0].subject.app.folder == str(folder)
+    assert run.task.plan.calibration.subject.app.contract.checks
+
+
+def test_a_dry_run_tells_looks_and_budget(run):
+    done = run(*APP, "--precision", "2%", "--budget", "30m", "--dry-run")
+    assert "2 cells x 10 to 20 blocks" in done.out
+    assert (
+        "looks after 10, 15, 20 blocks: until intervals of ±2 % or verdicts, or 30 min are over" in done.out
+    )
+    assert "50 to 100 trials, about " in done.out
+
+
+def test_a_dry_run_tells_a_search(run):
+    done = run(*APP, "--find-rate", "p99 < 50ms", "--dry-run")
+    assert "for each subject a search for the highest rate at which p99 < 50ms" in done.out
+    assert "and 3 fresh trials at the rate that is found" in done.out
+
+
+# --- going on ---------------------------------------------------------------------------------------------
+
+
+def test_a_study_goes_on_with_the_plan_seed_and_order_of_its_archive(run):
+    run(*APP, "--seed", "7", "--cross-check", "ab", *OUT)
+    begun = run.task
+    assert run("--resume", "out.prony").status == 130
+    assert run.task.resumes
+    # What the command line said of the environment's words only: all that is measured is the same.
+    assert run.task.plan == begun.plan
+    assert run.task.cross_checks == begun.cross_checks
+    assert len(begun.cross_checks) == 2
+
+
+def test_a_built_in_study_goes_on_by_its_names(run):
+    run("embedded-servers", "--only", "*flask*", *OUT)
+    begun = run.task
+    run("--resume", "out.prony")
+    assert run.task.plan == begun.plan
+
+
+@pytest.mark.parametrize(
+    "arguments", [("embedded-servers",), APP, ("--seed", "3"), ("--repeats", "2"), ("--out", "x.prony")]
+)
+def test_beside_resume_nothing_changes_the_plan(run, arguments):
+    run(*APP, *OUT)
+    run.task = None
+    done = run("--resume", "out.prony", *arguments)
+    assert (done.status, run.task) == (2, None)
+    assert "does not apply with `--resume`" in done.err
+
+
+def test_an_app_that_changed_is_refused(run, folder):
+    run(*APP, *OUT)
+    (folder / "shop.py").write_text("app = 1\n")
+    done = run("--resume", "out.prony")
+    assert done.status == 2
+    assert "the app `shop` is another one now" in done.err
+
+
+def test_an_app_that_has_gone_is_refused(run, folder):
+    own = folder / "own"
+    own.mkdir()
+    (own / "shop.py").write_text("app = None\n")
+    run(*APP, "--dir", "own", *OUT)
+    own.rename(folder / "elsewhere")
+    done = run("--resume", "out.prony")
+    assert done.status == 2
+    assert f"the app `shop` is not at `{own}` any more" in done.err
+
+
+def test_what_no_archive_keeps_is_to_be_said_again(run):
+    run(*APP, "--env", "TOKEN=x", "-H", "Authorization: Bearer y", *OUT)
+    begun = run.task
+    first = run("--resume", "out.prony")
+    assert "the app has the variable `TOKEN`" in first.err
+    second = run("--resume", "out.prony", "--env", "TOKEN=x")
+    assert "the requests have the header `Authorization`" in second.err
+    run("--resume", "out.prony", "--env", "TOKEN=x", "-H", "Authorization: Bearer y")
+    assert run.task.plan.cells == begun.plan.cells
+
+
+def test_commands_of_an_archive_run_only_when_they_are_trusted(run, folder):
+    program = folder / "serve"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    run("--command", "mine=./serve {port}", *OUT)
+    begun = run.task
+    refused = run("--resume", "out.prony")
+    assert refused.status == 2
+    assert "holds commands, which would be run on this machine:\n  mine=./serve {port}" in refused.err
+    assert "--trust-plan" in refused.err
+    trusted = run("--resume", "out.prony", "--trust-plan")
+    assert "mine=./serve {port}" in trusted.err
+    assert run.task.catalog.servers["mine"] == begun.catalog.servers["mine"]
+
+
+def test_a_complete_study_is_reported_and_not_run(run, folder):
+    study_two(folder / "out.prony")
+    done = run("--resume", "out.prony")
+    assert (done.status, run.task) == (0, None)
+    assert "is complete: there is nothing left to run" in done.err
+    assert "Archive: out.prony" in done.out
+
+
+def test_an_archive_without_trials_that_is_resumed_is_never_removed(run, folder):
+    run(*APP, *OUT)
+    with open_archive(folder / "out.prony") as archive:
+        plan = archive.plan()
+    (folder / "out.prony").unlink()
+    create(folder / "out.prony", replace(plan), {}).close()
+    assert run("--resume", "out.prony").status == 130
+    assert (folder / "out.prony").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"not an archive"])
+def test_what_is_no_archive_cannot_go_on(run, folder, content):
+    (folder / "out.prony").write_bytes(content)
+    done = run("--resume", "out.prony")
+    assert (done.status, run.task) == (2, None) or done.status == 3
+    assert "out.prony" in done.err
