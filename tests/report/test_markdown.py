@@ -11,6 +11,8 @@ from prony.report.document import (
     Column,
     Command,
     Document,
+    Judgement,
+    Judgements,
     Notes,
     Paragraph,
     Section,
@@ -45,6 +47,15 @@ def test_notes_commands_and_bars():
     assert "```text\nprony run `x` | cat\n```" in page(Command("prony run `x` | cat"))
     assert "````text\na ``` b\n````" in page(Command("a ``` b"))
     assert "1 ms ####" in page(Bars((("1 ms", 10, ""), ("2 ms", 5, "half"))))
+
+
+def test_lines_of_a_log_are_a_block_of_code():
+    assert page(Notes((("  |", "*one*"), ("  |", "  two")))) == "# Title\n\n```text\n*one*\n  two\n```\n"
+
+
+def test_a_judgement_is_a_line_with_its_verdict_first():
+    item = Judgement("does not hold", Tone.BAD, "a is *fast*", "measured 2")
+    assert "- **does not hold**: a is \\*fast\\*. *measured 2*\n" in page(Judgements((item,)))
 
 
 def test_what_a_server_said_is_no_markup():

@@ -14,6 +14,8 @@ from prony.report.document import (
     Column,
     Command,
     Document,
+    Judgement,
+    Judgements,
     Notes,
     Paragraph,
     Section,
@@ -47,6 +49,7 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\x08\r\u202e[bold red]x[/bold red] :smi
         Paragraph(HOSTILE),
         Notes((("  |", HOSTILE),)),
         Command(HOSTILE),
+        Judgements((Judgement(HOSTILE, Tone.BAD, HOSTILE, HOSTILE),)),
         Bars(((HOSTILE, 1, HOSTILE),)),
         Table((Column(HOSTILE),), ((Cell(HOSTILE),),)),
     ],
@@ -60,6 +63,18 @@ def test_no_control_character_and_no_markup_reaches_the_terminal(block):
 @given(st.text())
 def test_plain_text_holds_no_control_character(text):
     assert all(c == "\n" or not (ord(c) < 32 or 127 <= ord(c) < 160) for c in plain(text))
+
+
+def test_verdicts_stand_in_a_column_of_their_own():
+    items = (
+        Judgement("holds", Tone.GOOD, "a is fast", "measured 2"),
+        Judgement("cannot tell", Tone.WARNING, "b " * 60),
+    )
+    lines = shown(document(Judgements(items)), 60).splitlines()
+    assert "holds        a is fast" in lines
+    assert "             measured 2" in lines
+    assert all(len(line) <= 60 for line in lines)
+    assert sum(line.startswith("cannot tell") for line in lines) == 1
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])

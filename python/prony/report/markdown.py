@@ -50,8 +50,8 @@ def _block(block: Block) -> str:
         case Paragraph(text, tone):
             words = _line(text)
             return f"**{words}**" if tone in (Tone.STRONG, Tone.BAD) else words
-        case Notes(items):
-            return "\n".join(f"- {f'{mark} ' if mark else ''}{_text(text)}" for mark, text in items)
+        case Notes():
+            return _notes(block)
         case Command(text):
             return _code(text)
         case Bars(rows):
@@ -65,6 +65,13 @@ def _block(block: Block) -> str:
             return "\n".join(map(_judgement, items))
         case Table():
             return "\n".join(_table(block))
+
+
+def _notes(notes: Notes) -> str:
+    if notes.items and all(mark.strip() == "|" for mark, _ in notes.items):
+        # The lines of a log.
+        return _code("\n".join(text for _, text in notes.items))
+    return "\n".join(f"- {f'{mark} ' if mark else ''}{_text(text)}" for mark, text in notes.items)
 
 
 def _judgement(item: Judgement) -> str:

@@ -8,6 +8,7 @@ from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, format_metric
 from prony.report.document import Block, Command, Notes, Paragraph, Section, Tone
 from prony.report.reading import Group, Reading
+from prony.report.sections.claims import claim_counts
 from prony.report.sections.figures import group_heading
 from prony.report.words import signed_percent
 
@@ -60,7 +61,8 @@ def _comparison_lines(found: Answer) -> Iterator[str]:
 
 def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
     found = group.answer
-    where = f"{group_heading(group)}: " if len(reading.groups) > 1 else ""
+    screening = "" if group.primary else " (screening)"
+    where = f"{group_heading(group)}{screening}: " if len(reading.groups) > 1 else ""
     if found.leader is None or found.metric is None:
         yield Paragraph(f"{where}no answer: {found.reason}.", Tone.WARNING)
         return
@@ -75,12 +77,13 @@ def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
     else:
         claim = f"leads; too few repeats for a verdict (n = {found.blocks})"
     yield Paragraph(f"{where}{found.leader} {claim}: {title}, {_figure(cell, found.metric)}.", Tone.STRONG)
-    yield Notes(tuple(("", line) for line in _comparison_lines(found)))
+    if group.primary:
+        yield Notes(tuple(("", line) for line in _comparison_lines(found)))
 
 
 def _commands(reading: Reading) -> Iterator[Block]:
     """Give the command of each leader once."""
-    leaders = dict.fromkeys(group.answer.leader for group in reading.groups)
+    leaders = dict.fromkeys(group.answer.leader for group in reading.groups if group.primary)
     for leader in leaders:
         record = reading.subjects.get(leader or "")
         if record is None or not record.command_line:
@@ -91,6 +94,10 @@ def _commands(reading: Reading) -> Iterator[Block]:
 
 
 def answer_section(reading: Reading) -> Section:
-    """Return the answer to each load, and the commands that start the best."""
-    answers = [block for group in reading.groups for block in _answer_blocks(reading, group)]
-    return Section("Answer", (*answers, *_commands(reading)))
+    """Return the claims' counts, the answer to each load (those that verdicts were planned for last), and the
+    commands that start the best.
+    """
+    groups = sorted(reading.groups, key=lambda group: group.primary)
+    answers = [block for group in groups for block in _answer_blocks(reading, group)]
+    counted = (Paragraph(f"{claim_counts(reading)}."),) if reading.claims else ()
+    return Section("Answer", (*counted, *answers, *_commands(reading)))
