@@ -40,6 +40,7 @@ from prony.monitor.listeners import ListenerGauges
 from prony.monitor.processes import ProcessMonitor
 from prony.monitor.sock_diag import SockDiag
 from prony.sandbox import RunningSubject, Sandbox
+from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.linux import in_network
 from prony.schedule import Position
 from prony.units import format_bytes
@@ -138,6 +139,9 @@ def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) 
 def _on_running(
     task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]
 ) -> Outcome:
+    if subject.seat.network_namespace is None:
+        # Before its own sockets come: what earlier trials have left.
+        evidence.counters = carried_over(subject.address.port, read_sockets()).as_counters()
     try:
         subject.wait_until_ready(task.cell.workload.request)
         broken = subject.verify(task.contract)
@@ -197,7 +201,8 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
             processes.stop()
             evidence.samples = processes.samples()
             evidence.threads = processes.threads()
-            evidence.counters, evidence.missing = _deltas(counters)
+            deltas, evidence.missing = _deltas(counters)
+            evidence.counters = {**evidence.counters, **deltas}
             for each in gauges:
                 evidence.missing |= each.missing()
                 each.close()

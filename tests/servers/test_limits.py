@@ -1,7 +1,6 @@
 """Control groups and containers on real servers: limits hold, what they do is told, and nothing is left."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -11,6 +10,7 @@ from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.tree import open_cgroups
 from prony.sandbox.choice import Absent
 from prony.sandbox.containers.found import find_engine
+from servers.world import groups_of
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -105,9 +105,9 @@ def run(prony, folder, kind, script, *more):
     with open_archive(out) as archive:
         records = list(archive.trials())
     assert records, f"{done.out}\n{done.err}"
-    (record,) = records
-    assert not [one for one in Path("/sys/fs/cgroup").glob("*/**/prony-*") if one.is_dir()]
-    return done, record.trial
+    assert groups_of() == set()
+    # On a busy machine a trial is repeated, and the last counts.
+    return done, records[-1].trial
 
 
 def test_a_server_that_eats_beyond_its_memory_has_failed_with_the_kernels_count(prony, folder, kind):

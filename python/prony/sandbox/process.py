@@ -21,6 +21,7 @@ from prony.model import Json, Launch, Placement, SandboxChoice
 from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.base import RunningSubject, SandboxFacts
+from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.cgroup.base import LimitName, LimitState
 from prony.sandbox.groups import Groups, TrialGroups, states_by_affinity
 from prony.sandbox.identity import identify
@@ -138,7 +139,8 @@ def _is_free(port: int) -> bool:
             attempt.bind(("127.0.0.1", port))
         except OSError:
             return False
-        return True
+    # One that an earlier trial used could be met by this one's connections.
+    return carried_over(port, read_sockets()).is_clean
 
 
 @cache
