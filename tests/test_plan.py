@@ -378,6 +378,12 @@ def test_each_generator_of_a_load_is_a_cell_of_its_own():
     assert len({cell.id for cell in plan.cells}) == 4
 
 
+def test_a_load_is_told_with_its_generator_unless_that_is_pronys_own():
+    plan = plan_of(workloads=[load(engines=["prony", "wrk"], threads=2)], profiles=profile())
+    told = [cell.describe_load() for cell in plan.cells[:2]]
+    assert told == ["closed loop, 1 connection, 1 s", "closed loop, 1 connection, 1 s, by wrk with 2 threads"]
+
+
 def test_without_generators_the_command_lines_is_taken():
     plan = plan_of(PlanOptions(engine=EngineChoice("ab", threads=3)))
     assert {(cell.engine.name, cell.engine.threads) for cell in plan.cells} == {("ab", 3)}

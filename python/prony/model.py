@@ -436,6 +436,12 @@ class Cell:
             load["requests"] = self.workload.stop.requests
         return load
 
+    def describe_load(self) -> str:
+        """Return the load in a few words, with its generator where that is not Prony's own."""
+        threads = f" with {self.engine.threads} threads" if self.engine.threads > 1 else ""
+        by = "" if self.engine.name == EngineChoice().name else f", by {self.engine.name}{threads}"
+        return f"{self.workload.describe()}{by}"
+
     def is_under(self, load: Mapping[str, float]) -> bool:
         """Return whether the cell has all that ``load`` says; an empty one fits every cell."""
         own = self.load

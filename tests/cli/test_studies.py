@@ -71,3 +71,10 @@ def test_what_is_no_study_is_refused(said, name, told):
     done = said("studies", name)
     assert (done.status, done.out) == (2, "")
     assert told in done.err
+
+
+def test_a_study_is_narrowed_by_its_generators_whatever_their_threads(said):
+    done = said("run", "load-scripts", "--only", "python-asyncio-processes", "--dry-run")
+    assert done.status == 0, done.err
+    assert "by python-asyncio-processes with 8 threads" in done.out
+    assert "2 cells x 5 blocks" in done.out

@@ -166,7 +166,7 @@ def dry_run(task: "Study") -> None:
     for cell in plan.cells:
         command = command_line(task.catalog, cell.subject, len(placement.server_cpus))
         request = cell.workload.request
-        typer.echo(f"{cell.subject.name}: {cell.workload.describe()}, {request.method} {request.path}")
+        typer.echo(f"{cell.subject.name}: {cell.describe_load()}, {request.method} {request.path}")
         typer.echo(textwrap.indent(command, "    "))
     typer.echo("")
     for line in _protocol(task):

@@ -145,7 +145,7 @@ class StudyProgress(StudyListener):
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
         """Show which trial runs."""
         self._began = time.monotonic()
-        self._running = f"block {block + 1}/{blocks}  {cell.subject.name}  {cell.workload.describe()}"
+        self._running = f"block {block + 1}/{blocks}  {cell.subject.name}  {cell.describe_load()}"
         self._line.show(self._status(""))
 
     def trial_event(self, cell: Cell, event: Json) -> None:
@@ -161,7 +161,7 @@ class StudyProgress(StudyListener):
         """Count the trial; where nothing is live, print a line for it."""
         self._done += 1
         self._lengths.append(time.monotonic() - self._began)
-        what = f"{cell.subject.name}  {cell.workload.describe()}: {_outcome(trial)}"
+        what = f"{cell.subject.name}  {cell.describe_load()}: {_outcome(trial)}"
         line = f"  [{self._done}/{self._trials}] {what}"
         if not self._console.is_terminal or not isinstance(trial.outcome, Ok):
             self.notice(f"{line}  ({_clock(self._left_s())} to go)")
