@@ -100,3 +100,9 @@ def test_a_tool_that_is_not_there_is_named_with_how_to_get_it(seat, monkeypatch)
     with pytest.raises(EngineError, match="`wrk` is not installed") as error:
         find_tool(TOOLS["wrk"])
     assert error.value.hint == "install it: apt-get install wrk"
+
+
+def test_cpu_too_little_for_clock_ticks_is_counted_exactly(seat):
+    recording, _, _ = run("wrk", seat)
+    # A few hundred requests take some milliseconds, and never none.
+    assert 0 < recording["generator"]["processes"]["cpu_percent"] < 100

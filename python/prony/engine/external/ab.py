@@ -78,7 +78,7 @@ def _latency(csv: str, text: str, done: int, broken: int) -> Reported | None:
 
 TOOL = Tool(
     name="ab",
-    title="ab: closed loop, one thread, HTTP/1.0",
+    title="closed loop, one thread, HTTP/1.0",
     get="apt-get install apache2-utils",
     ask_version=("-V",),
     abilities=Abilities(whole_seconds=True, tells_status=False),

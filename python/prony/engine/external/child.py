@@ -11,6 +11,7 @@ run wrote, as a recording. The tool dies with it, and it dies with Prony. Must n
 import contextlib
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -54,13 +55,14 @@ def _run(run: Json) -> Json:
             (Path(folder) / name).write_bytes(b64decode(content))
         told = [_tool(command, run, folder, first=not at) for at, command in enumerate(run["commands"])]
         files = {name: _read(Path(folder) / name) for name in run["reads"]}
-    opened, closed = told[0]["open_ns"], told[0]["close_ns"]
+    first = {name: told[0][name] for name in ("open_ns", "close_ns", "cpu_ns")}
     status = next((one["status"] for one in told if one["status"]), 0)
     streams = {name: "".join(one[name] for one in told) for name in ("stdout", "stderr")}
-    return {"open_ns": opened, "close_ns": closed, "status": status, "files": files, **streams}
+    return {**first, "status": status, "files": files, **streams}
 
 
 def _tool(command: list[str], run: Json, folder: str, first: bool) -> Json:
+    before_ns = _children_ns()
     environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": folder}
     with (Path(folder) / ".stdout").open("wb") as stdout, (Path(folder) / ".stderr").open("wb") as stderr:
         process = subprocess.Popen(
@@ -74,7 +76,14 @@ def _tool(command: list[str], run: Json, folder: str, first: bool) -> Json:
             preexec_fn=linux.die_with_parent,  # noqa: PLW1509
         )
         told = _listened(process, stdout) if run["speaks"] else _followed(process, run, first)
-    return {**told, **{name: _read(Path(folder) / f".{name}") for name in ("stdout", "stderr")}}
+    said = {name: _read(Path(folder) / f".{name}") for name in ("stdout", "stderr")}
+    return {**told, **said, "cpu_ns": _children_ns() - before_ns}
+
+
+def _children_ns() -> int:
+    """Return the CPU time of all children that have ended and theirs, to the microsecond."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round((used.ru_utime + used.ru_stime) * 1e9)
 
 
 def _followed(process: "subprocess.Popen[bytes]", run: Json, first: bool) -> Json:

@@ -77,7 +77,7 @@ def _ns(seconds: object) -> int:
 
 TOOL = Tool(
     name="fortio",
-    title="fortio: closed loop of goroutines",
+    title="closed loop of goroutines",
     get="GOBIN=/usr/local/bin go install fortio.org/fortio@v1.63.7",
     ask_version=("version",),
     abilities=Abilities(),

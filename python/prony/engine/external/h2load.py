@@ -65,7 +65,7 @@ def _latency(text: str, done: int) -> Reported | None:
 
 TOOL = Tool(
     name="h2load",
-    title="h2load: closed loop, threads, over HTTP/1.1",
+    title="closed loop, threads, over HTTP/1.1",
     get="apt-get install nghttp2-client",
     ask_version=("--version",),
     abilities=Abilities(without_keep_alive=False, whole_seconds=True, tells_status=False),

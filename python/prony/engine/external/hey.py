@@ -85,7 +85,7 @@ def _latency(text: str, replies: int) -> Reported | None:
 
 TOOL = Tool(
     name="hey",
-    title="hey: closed loop of goroutines",
+    title="closed loop of goroutines",
     get="apt-get install hey",
     ask_version=(),
     abilities=Abilities(),

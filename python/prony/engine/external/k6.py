@@ -136,7 +136,7 @@ def _latency(values: Json, ok: int) -> Reported | None:
 
 TOOL = Tool(
     name="k6",
-    title="k6: closed loop or constant rate, scripted in JavaScript",
+    title="closed loop or constant rate, scripted in JavaScript",
     get="GOBIN=/usr/local/bin go install go.k6.io/k6@v0.57.0",
     ask_version=("version",),
     abilities=Abilities(open=True),

@@ -62,7 +62,7 @@ def _ns(seconds: object) -> int:
 
 TOOL = Tool(
     name="oha",
-    title="oha: closed loop of asynchronous tasks",
+    title="closed loop of asynchronous tasks",
     get="cargo install oha",
     ask_version=("--version",),
     abilities=Abilities(),

@@ -84,7 +84,7 @@ def _latency(values: Json, requests: int, without: int) -> Reported | None:
 
 TOOL = Tool(
     name="vegeta",
-    title="vegeta: constant rate",
+    title="constant rate",
     get="GOBIN=/usr/local/bin go install github.com/tsenart/vegeta/v12@v12.12.0",
     ask_version=("--version",),
     abilities=Abilities(open=True, count=False),

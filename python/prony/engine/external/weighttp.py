@@ -62,7 +62,7 @@ _REQUESTS = r"^requests: \d+ total, (\d+) started, (\d+) done, (\d+) succeeded, 
 
 TOOL = Tool(
     name="weighttp",
-    title="weighttp: closed loop for a number of requests, threads and epoll",
+    title="closed loop for a number of requests, threads and epoll",
     get="build it from its sources; no distribution has it",
     ask_version=("-v",),
     abilities=Abilities(duration=False, bodies=False, tells_status=False),

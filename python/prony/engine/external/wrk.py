@@ -89,7 +89,7 @@ def _latency(told: Json, count: int) -> Reported | None:
 
 TOOL = Tool(
     name="wrk",
-    title="wrk: closed loop, threads and epoll",
+    title="closed loop, threads and epoll",
     get="apt-get install wrk",
     ask_version=("-v",),
     abilities=Abilities(count=False, whole_seconds=True, tells_status=False),

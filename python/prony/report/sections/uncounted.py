@@ -136,9 +136,10 @@ def _repeated(reading: Reading) -> Iterator[str]:
 def unavailable(reading: Reading) -> Section | None:
     """Return the subjects that were not measured, with the reason; null if all were."""
     reasons = {record.name: record.unavailable for record in reading.subjects.values() if record.unavailable}
+    left_out = {number: why for run in reading.runs for number, why in run.facts.get("left_out", {}).items()}
     for group in reading.groups:
         for cell in group.cells:
             if not cell.total:
-                reasons.setdefault(cell.name, "no trial was run")
+                reasons.setdefault(cell.name, left_out.get(str(cell.cell.id), "no trial was run"))
     items = tuple(("", f"{name}: {reason}") for name, reason in reasons.items())
     return Section("Not measured", (Notes(items),)) if items else None

@@ -1,0 +1,70 @@
+"""``prony engines``: the load generators that a study can use, and how to get those that are not here."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prony.errors import EngineError
+
+if TYPE_CHECKING:
+    from prony.engine.external.tool import Tool
+
+__all__ = ["EPILOG", "engines"]
+
+EPILOG = """\
+Examples:
+
+  prony engines           which generators are here, and how to get the others
+
+  prony engines --json    the same, with what each counts or times wrongly
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    title: str
+    status: str
+    here: bool
+    get: str | None
+    caveats: tuple[str, ...] = ()
+
+
+def engines(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List the load generators that a study can use, and how to get those that are not here."""
+    rows = tuple(_rows())
+    if as_json:
+        typer.echo(json.dumps({"engines": [asdict(row) for row in rows]}, indent=2))
+        return
+    for row in rows:
+        typer.echo(f"{row.name:26}{row.status:18}{row.title}")
+    missing = [row for row in rows if not row.here]
+    if missing:
+        typer.echo("\nTo get the others:")
+    for row in missing:
+        typer.echo(f"  {row.name:24}{row.get}")
+
+
+def _rows() -> Iterator[_Row]:
+    from prony.engine.external import TOOLS
+    from prony.engine.scripts import SCRIPTS
+
+    yield _Row(
+        "prony", "Prony's own engine: closed and open loop, every latency kept", "built in", True, None
+    )
+    yield from map(_tool, TOOLS.values())
+    for one in SCRIPTS.values():
+        yield _Row(one.name, one.title, "made on first use", True, one.get, one.caveats)
+
+
+def _tool(tool: "Tool") -> _Row:
+    from prony.engine.external.engine import find_tool
+
+    try:
+        status, here = find_tool(tool).version or "version not told", True
+    except EngineError:
+        status, here = "not installed", False
+    return _Row(tool.name, tool.title, status, here, tool.get, tool.caveats)

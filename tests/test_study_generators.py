@@ -1,0 +1,40 @@
+"""Cells whose generator is not here, or cannot make the load, are left out before anything is started."""
+
+from dataclasses import replace
+
+import pytest
+
+from golden.build import subject
+from prony.model import Cell, ClosedLoop, CountStop, DurationStop, EngineChoice, Workload
+from prony.study import generators
+from prony.study.generators import left_out, left_out_words
+
+LOAD = Workload(ClosedLoop(1), DurationStop(1))
+OWN = Cell(0, subject("wsgiref+flask-hello"), LOAD)
+
+
+def under(name, number, load=LOAD):
+    return replace(OWN, id=number, engine=EngineChoice(name), workload=load)
+
+
+@pytest.fixture
+def here(monkeypatch):
+    monkeypatch.setattr(
+        generators, "not_here", lambda engine: "it is not installed" if engine.name == "oha" else None
+    )
+
+
+def test_pronys_own_engine_is_never_left_out(here):
+    assert left_out([OWN]) == {}
+
+
+def test_a_generator_that_is_not_here_is_left_out_of_all_its_cells(here):
+    cells = [OWN, under("oha", 1), under("oha", 2), under("wrk", 3)]
+    reasons = left_out(cells)
+    assert reasons == {1: "it is not installed", 2: "it is not installed"}
+    assert left_out_words(cells, reasons) == ("oha is left out: it is not installed",)
+
+
+def test_a_generator_is_left_out_of_the_loads_that_it_cannot_make(here):
+    reasons = left_out([under("wrk", 1), under("wrk", 2, replace(LOAD, stop=CountStop(5)))])
+    assert reasons == {2: "wrk cannot stop after a number of requests"}
