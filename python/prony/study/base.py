@@ -58,7 +58,7 @@ class StudyListener(Protocol):
         """Tell how many trials there will be, now that it is known which subjects are available."""
 
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
-        """Tell that a trial begins."""
+        """Tell that a trial begins; ``blocks`` 0: in a search, which has none."""
 
     def trial_event(self, cell: Cell, event: Json) -> None:
         """Pass on an event of the engine."""

@@ -55,11 +55,19 @@ def _repeats(count: int, fault: str | None) -> str:
 
 def _run_turn(bench: Bench, turn: Turn, ledger: Ledger, listener: StudyListener, judge: Judge | None) -> None:
     """Run one trial, archive it, and tell of it."""
-    listener.trial_started(turn.cell, turn.position.block, bench.study.plan.blocks)
+    listener.trial_started(turn.cell, *_shown(turn, bench.study.plan.blocks))
     trial = _with_fault(measure(bench, turn, listener))
     trial = judge(trial) if judge else trial
     ledger.append(trial)
     listener.trial_ended(turn.cell, trial)
+
+
+def _shown(turn: Turn, blocks: int) -> tuple[int, int]:
+    """Return which block this is of how many; of a search, whose length nobody knows, none."""
+    at = turn.position
+    if at.role is not TrialRole.FIND_RATE:
+        return at.block, blocks
+    return (at.block - 1, blocks) if at.block else (0, 0)
 
 
 def _with_fault(trial: Trial) -> Trial:
