@@ -145,7 +145,8 @@ class StudyProgress(StudyListener):
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
         """Show which trial runs."""
         self._began = time.monotonic()
-        self._running = f"block {block + 1}/{blocks}  {cell.subject.name}  {cell.describe_load()}"
+        where = f"block {block + 1}/{blocks}" if blocks else "search"
+        self._running = f"{where}  {cell.subject.name}  {cell.describe_load()}"
         self._line.show(self._status(""))
 
     def trial_event(self, cell: Cell, event: Json) -> None:
