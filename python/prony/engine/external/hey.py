@@ -20,16 +20,8 @@ _MOST_RESULTS = 1_000_000
 
 
 def order(job: Job) -> Order:
-    """Return what is started.
-
-    *Errors*: EngineError for a number of requests that it would cut down to a multiple of its connections.
-    """
+    """Return what is started."""
     request = job.workload.request
-    if job.requests and job.requests % job.connections:
-        raise EngineError(
-            f"hey cannot send {job.requests} requests over {job.connections} connections; "
-            f"expected a multiple of {job.connections}"
-        )
     length = ("-n", str(job.requests)) if job.requests else ("-z", f"{job.milliseconds}ms")
     options = [*length, "-c", str(job.connections), "-t", str(job.timeout_s), "-m", request.method]
     options += ["-disable-compression", "-disable-redirects", "-cpus", str(job.threads)]
@@ -88,7 +80,8 @@ TOOL = Tool(
     title="closed loop of goroutines",
     get="apt-get install hey",
     ask_version=(),
-    abilities=Abilities(),
+    # Any other number it cuts down without a word.
+    abilities=Abilities(even_counts=True),
     order=order,
     parse=parse,
     caveats=(

@@ -41,7 +41,8 @@ class Abilities:
     """What a tool can be asked for; what it cannot is refused before anything starts.
 
     ``whole_seconds``: its durations are rounded up to seconds. ``bodies``: it sends request bodies and other
-    methods than GET and HEAD. ``tells_status``: how many replies had which status.
+    methods than GET and HEAD. ``even_counts``: a number of requests must be a multiple of its connections.
+    ``tells_status``: how many replies had which status.
     """
 
     closed: bool = True
@@ -51,6 +52,7 @@ class Abilities:
     without_keep_alive: bool = True
     bodies: bool = True
     whole_seconds: bool = False
+    even_counts: bool = False
     tells_status: bool = True
 
 
@@ -204,6 +206,10 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
             ("has no Poisson arrivals", _is_poisson(workload)),
             ("cannot stop after a time", isinstance(workload.stop, DurationStop) and not can.duration),
             ("cannot stop after a number of requests", _has_count(workload) and not can.count),
+            (
+                "cannot send a number of requests that is no multiple of its connections",
+                _is_odd(tool, workload),
+            ),
             ("always keeps connections open", not request.keep_alive and not can.without_keep_alive),
             (f"cannot send {request.method} with a body", not plain and not can.bodies),
             ("needs headers without line breaks", any("\n" in value for _, value in request.headers)),
@@ -218,6 +224,14 @@ def _is_poisson(workload: Workload) -> bool:
 
 def _has_count(workload: Workload) -> bool:
     return isinstance(workload.stop, CountStop)
+
+
+def _is_odd(tool: Tool, workload: Workload) -> bool:
+    match workload.stop:
+        case CountStop(requests):
+            return tool.abilities.even_counts and requests % workload.loop.connections != 0
+        case DurationStop():
+            return False
 
 
 def number_in(value: object, what: str) -> float:
