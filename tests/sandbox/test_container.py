@@ -23,7 +23,7 @@ from prony.sandbox.containers import found
 from prony.sandbox.containers.container import inner_number
 from prony.sandbox.containers.engine import Engine
 from prony.sandbox.containers.found import limit_states
-from prony.sandbox.containers.image import IMAGE, ensure_image, image_name, render
+from prony.sandbox.containers.image import IMAGE, ensure_image, image_name, remove_images, render
 from prony.sandbox.containers.options import limit_options, mounts
 from prony.sandbox.containers.remains import clear_containers
 from prony.sandbox.journal import Run
@@ -118,6 +118,17 @@ def test_the_image_holds_places_and_no_program() -> None:
     assert {entry.name for entry in entries} >= {"usr", "etc", "proc", "tmp"}
     assert all(entry.isdir() or entry.issym() for entry in entries)
     assert (render(), image_name(render())) == (content, image_name(content))
+
+
+def test_images_are_removed_from_every_engine_that_works(
+    fake: Callable[[str], Engine], tmp_path: Path
+) -> None:
+    fake(f"""case "$1" in images) echo one two one;; rmi) echo "$3" >> {tmp_path}/removed;; esac""")
+    broken = tmp_path / "podman"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    assert remove_images() == 2
+    assert (tmp_path / "removed").read_text() == "one\ntwo\n"
 
 
 def test_an_image_of_another_content_is_another() -> None:

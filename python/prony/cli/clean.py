@@ -26,6 +26,7 @@ def clean(
     """End and remove what is left of interrupted runs; archives are never touched."""
     from prony.catalog.cache import cache_items, remove
     from prony.runas import resolve_user
+    from prony.sandbox.containers.image import remove_images
     from prony.sandbox.journal import clear_remains
     from prony.sandbox.remains import clear_groups
     from prony.units import format_bytes
@@ -40,6 +41,8 @@ def clean(
         typer.echo(f"run {remains.run}: {kept}")
     for told in clear_groups():
         typer.echo(told)
+    if everything and (images := remove_images()):
+        typer.echo(f"removed {images} image{'s' if images > 1 else ''} of containers")
     freed = 0
     for item in cache_items(user.cache) if everything else ():
         if item.kind != "run" and remove(item):

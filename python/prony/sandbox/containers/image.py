@@ -6,15 +6,17 @@ Must not know what is mounted when.
 'prony-sandbox:2d711642b726'
 """
 
+import contextlib
 import hashlib
 import io
 import os
 import tarfile
 from pathlib import Path
 
-from prony.sandbox.containers.engine import Engine
+from prony.errors import HostError
+from prony.sandbox.containers.engine import Engine, engines
 
-__all__ = ["IMAGE", "ensure_image", "image_name", "render"]
+__all__ = ["IMAGE", "ensure_image", "image_name", "remove_images", "render"]
 
 IMAGE = "prony-sandbox"
 _FOLDERS = ("dev", "etc", "proc", "run", "sys", "usr", "var", "var/lib", "var/log")
@@ -33,6 +35,18 @@ def ensure_image(engine: Engine) -> str:
     if not engine.ask("images", "--quiet", name):
         engine.ask("import", "-", name, given=content)
     return name
+
+
+def remove_images() -> int:
+    """Remove Prony's images from every engine that works, and return how many they were."""
+    removed = 0
+    for engine in engines():
+        with contextlib.suppress(HostError):
+            found = set(engine.ask("images", "--quiet", IMAGE).split())
+            for one in sorted(found):
+                engine.ask("rmi", "--force", one)
+            removed += len(found)
+    return removed
 
 
 def image_name(content: bytes) -> str:
