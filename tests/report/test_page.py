@@ -68,9 +68,7 @@ def test_a_page_tells_the_machine_the_order_and_what_held_and_no_place(study, tm
 
 def test_the_page_of_a_repeat(tmp_path, update_golden):
     text = page_of(studies.grid_study(tmp_path / "a.prony"))
-    text = re.sub(
-        r"Measured on \S+ with Prony [^,\s]+?([.,])", r"Measured on DATE with Prony VERSION\1", text
-    )
+    text = re.sub(r"Measured on [^\n]+", "Measured on DATE.", text)
     golden = Path(__file__).parents[1] / "golden" / "grid_study.md"
     if update_golden:
         golden.write_text(text, "utf-8")

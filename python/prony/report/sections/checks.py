@@ -27,6 +27,8 @@ def calibration_notes(reading: Reading) -> Iterator[str]:
     """Yield what the calibration cell says of the machine while the study ran."""
     trials = [trial for trial in reading.trials if trial.role is TrialRole.CALIBRATION]
     ok = [trial for trial in trials if isinstance(trial.outcome, Ok)]
+    if not trials:
+        return
     if len(ok) < len(trials):
         yield f"{len(trials) - len(ok)} of {len(trials)} calibrations did not count."
     for metric in CALIBRATED:
@@ -35,8 +37,11 @@ def calibration_notes(reading: Reading) -> Iterator[str]:
             for trial in ok
             if not isinstance(value := trial.metrics[metric], Missing) and value > 0
         ]
-        if points:
-            yield _drifted(metric, drift(points, reading.plan.design.margin))
+        found = drift(points, reading.plan.design.margin)
+        if found.change is None:
+            yield f"Calibrations that count: {found.count}, too few to show a drift of the machine."
+            return
+        yield _drifted(metric, found)
 
 
 def _drifted(metric: str, found: Drift) -> str:

@@ -69,7 +69,8 @@ def _measured(reading: Reading) -> str:
     first = reading.runs[0]
     day = datetime.fromtimestamp(first.started_unix_ns // 10**9, tz=UTC).date().isoformat()
     runs = f", in {len(reading.runs)} runs" if len(reading.runs) > 1 else ""
-    return f"Measured on {day} with Prony {first.prony_version}{runs}."
+    by = "" if first.prony_version == "unknown" else f" with Prony {first.prony_version}"
+    return f"Measured on {day}{by}{runs}."
 
 
 def head(reading: Reading) -> Section:

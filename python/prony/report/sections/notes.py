@@ -15,7 +15,8 @@ __all__ = ["notes"]
 
 def _versions(reading: Reading) -> Iterator[str]:
     servers = {subject.name: subject.server for subject in reading.plan.subjects()}
-    records = reading.subjects.items()
+    own = set(servers)
+    records = [(name, record) for name, record in reading.subjects.items() if name in own]
     measured = [record for _, record in records if record.server_version]
     on = {record.interpreter or "" for record in measured if record.interpreter != record.server_version}
     known: dict[str, str] = {}

@@ -15,6 +15,7 @@ from prony.report.words import count_words
 __all__ = ["unavailable", "uncounted"]
 
 _LEVEL = 0.05
+_PERCENTAGE = re.compile(r"\d+(?:\.\d+)? ?%")
 _LOG_LINES = 8
 _TRACEBACK_LINES = 6
 # How the traceback of an exception ends, perhaps in colour: `ModuleNotFoundError: No module named 'flask'`.
@@ -126,7 +127,10 @@ def _repeated(reading: Reading) -> Iterator[str]:
         and isinstance(trial.outcome, Invalid)
         and last[trial.cell_id, trial.block, trial.role] is not trial
     ]
-    reasons = Counter(trial.outcome.reason for trial in thrown if isinstance(trial.outcome, Invalid))
+    # The figure differs from trial to trial; why they were thrown away does not.
+    reasons = Counter(
+        _PERCENTAGE.sub("… %", trial.outcome.reason) for trial in thrown if isinstance(trial.outcome, Invalid)
+    )
     if thrown:
         told = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
         many = count_words(len(thrown), "trial")

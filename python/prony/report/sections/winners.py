@@ -7,7 +7,6 @@ from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, format_metric
 from prony.report.document import Block, Cell, Column, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.reading import Group, Reading
-from prony.report.words import joined
 
 __all__ = ["alike_note", "deciding", "winners"]
 
@@ -49,19 +48,29 @@ def _rows(
         under = Cell(group.load)
         if standing.metric is None or not standing.best:
             yield name, under, Cell(f"—{notes.mark(standing.reason or 'no subject qualifies')}"), Cell("")
-        else:
-            yield name, under, _best(standing, notes), Cell(_figure(group.cells, standing))
+            continue
+        first, *more = _best(standing, notes)
+        yield name, under, first, Cell(_figure(group.cells, standing))
+        yield from ((Cell(""), Cell(""), cell, Cell("")) for cell in more)
 
 
-def _best(standing: Standing, notes: Footnotes) -> Cell:
+def _best(standing: Standing, notes: Footnotes) -> list[Cell]:
+    """Return the names of the best, two to a line, so that long ones fit beside the figures."""
     mark = notes.mark(METRICS[standing.metric or ""].title)
-    if not standing.decided:
-        return Cell(f"{standing.ranked[0]} (n = {standing.blocks}: no verdict){mark}", Tone.QUIET)
     if standing.left_out:
         mark += " " + notes.mark(f"too few trials that count to be compared: {', '.join(standing.left_out)}")
-    if len(standing.best) == len(standing.ranked) > 1:
-        return Cell(f"not told apart: all {len(standing.best)}{mark}")
-    return Cell(f"{joined(standing.best)}{mark}")
+    if standing.decided and len(standing.best) == len(standing.ranked) > 1:
+        return [Cell(f"not told apart: all {len(standing.best)}{mark}")]
+    doubt = "" if standing.decided else f" (n = {standing.blocks}: no verdict)"
+    tone = Tone.PLAIN if standing.decided else Tone.QUIET
+    lines = [", ".join(pair) for pair in _pairs(standing.best)]
+    lines = [*(f"{line}," for line in lines[:-1]), f"{lines[-1]}{doubt}{mark}"]
+    return [Cell(line, tone) for line in lines]
+
+
+def _pairs(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield names two by two."""
+    yield from (names[at : at + 2] for at in range(0, len(names), 2))
 
 
 def _figure(cells: Sequence[CellSummary], standing: Standing) -> str:
