@@ -109,6 +109,28 @@ def test_the_json_report(archive, update_golden):
     check(f"{name}.json", report + "\n", update_golden)
 
 
+def test_a_search_alone_ends_in_the_highest_rate_that_was_confirmed(tmp_path):
+    plan = build_plan()
+    found = [
+        {"subject": "a+b", "rate_per_s": 250.0, "met": 5, "of": 5, "stopped": "300/s did not", "steps": [{}]},
+        {"subject": "c+b", "rate_per_s": 900.0, "met": 4, "of": 5, "stopped": "950/s did not", "steps": [{}]},
+        {"subject": "d+b", "rate_per_s": None, "met": 0, "of": 0, "stopped": "no rate met it", "steps": [{}]},
+    ]
+    cell = replace(plan.cells[0], id=9)
+    with build.create(tmp_path / "a.prony", plan, {}) as writer:
+        writer.record_subject(build.SubjectRecord("c+b", command_line="start c"))
+        writer.record_cell(cell, build.TrialRole.FIND_RATE)
+        trial = build.trial(cell, 0, 0, [1_000_000] * 100)
+        writer.append(replace(trial, role=build.TrialRole.FIND_RATE))
+        writer.record_facts({"found_rates": found})
+    text = text_of(tmp_path / "a.prony")
+    assert "1 trial of a search (seed 1)." in text
+    assert "No trial was run" not in text
+    lines = text.rstrip().splitlines()
+    assert "c+b: 900/s, met in 4 of 5 fresh trials." in lines
+    assert lines[-1].strip() == "start c"
+
+
 def test_the_json_report_of_a_repeat_can_be_written_and_says_what_the_page_says(repeat):
     name, opened = repeat
     report = json.loads(json.dumps(report_json(opened), allow_nan=False))

@@ -15,7 +15,7 @@ from prony.report.sections.head import head
 from prony.report.sections.notes import notes
 from prony.report.sections.originals import originals
 from prony.report.sections.processes import processes
-from prony.report.sections.rates import rates
+from prony.report.sections.rates import is_search, rates
 from prony.report.sections.saturation import saturations
 from prony.report.sections.uncounted import unavailable, uncounted
 from prony.report.sections.winners import winners
@@ -25,6 +25,15 @@ __all__ = ["reading_document", "study_document"]
 
 def _sections(reading: Reading) -> Iterator[Section | None]:
     yield head(reading)
+    if is_search(reading):
+        yield rates(reading)
+    else:
+        yield from _figures(reading)
+    yield notes(reading)
+    yield answer_section(reading)
+
+
+def _figures(reading: Reading) -> Iterator[Section | None]:
     yield claims(reading)
     yield from grid(reading)
     yield from saturations(reading)
@@ -39,8 +48,6 @@ def _sections(reading: Reading) -> Iterator[Section | None]:
     yield cross_check(reading)
     yield uncounted(reading)
     yield unavailable(reading)
-    yield notes(reading)
-    yield answer_section(reading)
 
 
 def reading_document(reading: Reading) -> Document:

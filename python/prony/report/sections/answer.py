@@ -1,6 +1,6 @@
 """The last lines of a report: the best subject, how far that can be said, and what starts it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from prony.analysis.answer import Answer
 from prony.analysis.compare import Comparison, Verdict
@@ -10,6 +10,7 @@ from prony.report.document import Block, Command, Notes, Paragraph, Section, Ton
 from prony.report.reading import Group, Reading
 from prony.report.sections.claims import claim_counts
 from prony.report.sections.figures import group_heading
+from prony.report.sections.rates import is_search, rate_answers
 from prony.report.words import signed_percent
 
 __all__ = ["answer_section"]
@@ -83,7 +84,11 @@ def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
 
 def _commands(reading: Reading) -> Iterator[Block]:
     """Give the command of each leader once."""
-    leaders = dict.fromkeys(group.answer.leader for group in reading.groups if group.primary)
+    yield from _commands_of(reading, [group.answer.leader for group in reading.groups if group.primary])
+
+
+def _commands_of(reading: Reading, names: Iterable[str | None]) -> Iterator[Block]:
+    leaders = dict.fromkeys(names)
     for leader in leaders:
         record = reading.subjects.get(leader or "")
         if record is None or not record.command_line:
@@ -97,6 +102,9 @@ def answer_section(reading: Reading) -> Section:
     """Return the claims' counts, the answer to each load (those that verdicts were planned for last), and the
     commands that start the best.
     """
+    if is_search(reading):
+        blocks, first = rate_answers(reading)
+        return Section("Answer", (*blocks, *_commands_of(reading, [first])))
     groups = sorted(reading.groups, key=lambda group: group.primary)
     answers = [block for group in groups for block in _answer_blocks(reading, group)]
     counted = (Paragraph(f"{claim_counts(reading)}."),) if reading.claims else ()

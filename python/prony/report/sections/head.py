@@ -7,6 +7,7 @@ from prony.archive import RunStatus
 from prony.model import TrialRole
 from prony.report.document import Block, Paragraph, Section, Tone
 from prony.report.reading import Reading
+from prony.report.sections.rates import is_search
 from prony.report.words import count_words, machine_words
 
 __all__ = ["head"]
@@ -18,7 +19,7 @@ def _blocks(count: int) -> str:
 
 def _too_few(reading: Reading) -> tuple[Block, ...]:
     count = reading.blocks
-    if count >= LEAST_BLOCKS:
+    if count >= LEAST_BLOCKS or is_search(reading):
         return ()
     be = "is" if count == 1 else "are"
     need = f"they need {LEAST_BLOCKS}, and 10 are better: the same command with --repeats 10."
@@ -55,6 +56,9 @@ def _order(reading: Reading) -> str:
     """Return in which order the trials were run."""
     cells, blocks = len(reading.plan.cells), reading.blocks
     trials = [trial for trial in reading.trials if trial.role is TrialRole.SUBJECT]
+    searched = [trial for trial in reading.trials if trial.role is TrialRole.FIND_RATE]
+    if searched and not trials:
+        return f"{count_words(len(searched), 'trial')} of a search (seed {reading.plan.seed})."
     if not trials:
         return "No trial was run."
     calibrated = any(trial.role is TrialRole.CALIBRATION for trial in reading.trials)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from prony.analysis.failure_rates import clopper_pearson
-from prony.model import Json
-from prony.report.document import Cell, Column, Footnotes, Paragraph, Section, Table, Tone
+from prony.model import Json, TrialRole
+from prony.report.document import Block, Cell, Column, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.reading import Reading
 
-__all__ = ["found_rates", "rates"]
+__all__ = ["found_rates", "is_search", "rate_answers", "rates"]
 
 
 def found_rates(reading: Reading) -> Sequence[Json]:
@@ -17,12 +17,32 @@ def found_rates(reading: Reading) -> Sequence[Json]:
     return [one for one in found if isinstance(one, dict)]
 
 
+def is_search(reading: Reading) -> bool:
+    """Return whether the study searched for rates instead of running its cells."""
+    ran = any(trial.role is TrialRole.SUBJECT for trial in reading.trials)
+    return bool(found_rates(reading)) and not ran
+
+
+def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
+    """Return what the search found, the highest rate first, and the subject that has it."""
+    found = [one for one in found_rates(reading) if isinstance(one.get("rate_per_s"), (int, float))]
+    ranked = sorted(found, key=lambda one: -one["rate_per_s"])
+    if not ranked:
+        return [Paragraph("No subject met the objective at any rate.", Tone.WARNING)], None
+    lines = [
+        f"{one['subject']}: {one['rate_per_s']:,.5g}/s, met in {one['met']} of {one['of']} fresh trials"
+        for one in ranked
+    ]
+    blocks: list[Block] = [Paragraph(f"{lines[0]}.", Tone.STRONG)]
+    return [*blocks, Notes(tuple(("", f"{line}.") for line in lines[1:]))], str(ranked[0]["subject"])
+
+
 def rates(reading: Reading) -> Section | None:
     """Return the rates that were found; null without a search."""
     found, notes = found_rates(reading), Footnotes()
     if not found:
         return None
-    objective = getattr(reading.plan.design, "find_rate", "")
+    objective = reading.plan.design.find_rate
     lead = (
         "Each rate was searched for by doubling and bisection, and then measured afresh: the share of those "
         "trials that meet the objective is what holds, with its exact 95 % interval."
