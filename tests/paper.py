@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from types import MappingProxyType
 
 from prony.archive import open_archive
 from prony.catalog.environment import Environment, Unavailable
@@ -31,7 +30,6 @@ class Sandbox:
     facts = SandboxFacts("host's loopback", False, "me")
     address, seat = Address("127.0.0.1", 8000), EngineSeat(cpus=(0,))
     tree_pid = network_pid = os.getpid()
-    pids = MappingProxyType({"server": os.getpid()})
 
     def __init__(self, folder, world):
         self.folder, self._world = folder, world
@@ -45,6 +43,7 @@ class Sandbox:
 
     def start(self, launch, placement):
         self.launch = self._world.launch = launch
+        self.pids = {process.name: os.getpid() for process in launch.processes}
         self._log.append(("start", self.folder.name, launch))
         return self
 
@@ -164,6 +163,7 @@ class World:
                     {request.key: "1.0"},
                     "d",
                 ),
+                programs={name: Path("/bin", name) for name in request.server.install.programs},
                 prony=Path("/env/prony"),
             )
             for request in requests

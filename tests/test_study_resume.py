@@ -234,6 +234,23 @@ def test_force_goes_on_and_the_archive_says_so(world, monkeypatch):
     assert "waitress+hello: server version was 1.0, is 2.0" in runs_of(world)[-1].fingerprint["forced"]
 
 
+def test_another_version_of_a_frontend_is_refused_with_the_difference(world, monkeypatch):
+    study = world.study(subjects=[{"server": "waitress@nginx", "app": "hello"}])
+    broken_off(world, study, 2)
+    prepare = world._prepare
+
+    def newer(*arguments):
+        found = prepare(*arguments)
+        return {
+            key: replace(one, version="9.9") if key.startswith("frontend") else one
+            for key, one in found.items()
+        }
+
+    monkeypatch.setattr("prony.study.preparing.prepare", newer)
+    with pytest.raises(HostError, match=r'frontend was .*"version": "1\.0".*, is .*"version": "9\.9"'):
+        world.measure(replace(study, resumes=True))
+
+
 def test_another_entry_of_the_catalogue_is_refused(world):
     study = world.study()
     broken_off(world, study, 5)

@@ -3,7 +3,7 @@
 Must not know trials.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -105,8 +105,13 @@ def _record(
         command_line=command_line(study.catalog, subject, cpus, ready.needs, environments),
         sandbox={**asdict(facts), "network": "isolated" if facts.network == "own namespace" else "host"},
         facts=_facts(study.catalog, subject, ready.needs, environments, cpus),
-        entry_digest=entry_digest(study.catalog, subject, cpus, environment.lock_digest),
+        entry_digest=entry_digest(study.catalog, subject, cpus, _built(ready.needs, environments)),
     )
+
+
+def _built(needs: Needs, environments: Mapping[str, Environment | Unavailable]) -> Iterator[Environment]:
+    found = (environments[need.key] for need in needs.all())
+    return (one for one in found if isinstance(one, Environment))
 
 
 def _facts(

@@ -4,6 +4,7 @@ A study is the same when machine and subjects are: a block half of which was mea
 another version, would compare nothing. Must not know how a study is run.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +69,10 @@ def _versions(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
         before, now = getattr(old, name), getattr(new, name)
         if before != now:
             yield f"{name.replace('_', ' ')} was {before}, is {now}"
+    for name in ("frontend", "services"):
+        before, now = old.facts.get(name), new.facts.get(name)
+        if before != now:
+            yield f"{name} was {json.dumps(before)}, is {json.dumps(now)}"
     for name in sorted(old.packages.keys() | new.packages.keys()):
         before, now = old.packages.get(name, "not installed"), new.packages.get(name, "not installed")
         if before != now:
