@@ -40,26 +40,34 @@ class World:
     containers: frozenset[str]
 
 
-def world(cache: Path) -> World:
-    """Return what there is now that could be Prony's."""
+def world(cache: Path, temporary: Path) -> World:
+    """Return what there is now that could be Prony's; ``temporary``: where it makes temporary files."""
     return World(
         processes=tuple(processes_of(cache)),
         groups=frozenset(groups_of()),
-        mounts=frozenset(line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
+        mounts=frozenset(_mounts()),
         runs=tuple(sorted((cache / "run").glob("*"))),
-        temporary=frozenset(
-            path for path in Path("/tmp").glob("prony*") if not path.name.startswith("prony-test")
-        ),
+        temporary=frozenset(temporary.iterdir()),
         namespaces=frozenset(namespaces_of(cache)),
         containers=frozenset(containers()),
     )
 
 
+def _mounts() -> Iterator[str]:
+    """Yield where something is mounted, but for what a container engine keeps for itself."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        place = line.split()[4]
+        if not place.startswith(("/run/netns", "/var/lib/containers", "/var/lib/docker")):
+            yield place
+
+
 def containers() -> Iterator[str]:
-    """Yield the containers that bear Pronys' label, of every engine that works."""
+    """Yield the containers of Pronys that these tests have started, or that are gone, of every engine."""
     for engine in engines():
         with contextlib.suppress(HostError):
-            yield from engine.containers()
+            for container, label in engine.containers().items():
+                if (mark := parse_mark(label)) and not _is_foreign(mark):
+                    yield container
 
 
 def groups_of() -> set[Path]:

@@ -6,6 +6,7 @@ Must not know what runs in a container.
 'docker'
 """
 
+import contextlib
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -59,7 +60,12 @@ class Engine:
         """
         found = self.ask("ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={LABEL}").split()
         template = f'{{{{index .Config.Labels "{LABEL}"}}}}'
-        return {one: self.ask("inspect", "--format", template, one) for one in found}
+        marks = {}
+        for one in found:
+            # It may have ended meanwhile.
+            with contextlib.suppress(HostError):
+                marks[one] = self.ask("inspect", "--format", template, one)
+        return marks
 
     def remove(self, container: str) -> str | None:
         """Kill a container and remove it; return null when it is gone, else why not."""
