@@ -113,6 +113,7 @@ _TASK = "/proc/PID/task/TID/stat (proc_pid_task(5)), at the edges of the window"
 _DESCRIPTORS = "/proc/PID/fd (proc_pid_fd(5)), at the end of the window"
 _SOCK_DIAG = "netlink (sock_diag(7)) in the network of the trial, twice a second"
 _STAT = "/proc/stat (proc_stat(5))"
+_CONNECTIONS = "engine's Recording, connections"
 _GENERATOR = "engine's Recording, generator (per-thread rusage)"
 
 _EACH = {
@@ -419,6 +420,30 @@ _ROWS = (
         "subject, the generator and Prony, as a share of all those CPUs' time in the window; "
         "100 = all of it; good to some 3",
         f"{_STAT}; {_PROC}",
+    ),
+    Metric(
+        "reconnects",
+        Unit.COUNT,
+        Better.NEITHER,
+        "connections opened again",
+        "connections that the generator opened in place of others, from the opening of the window on",
+        _CONNECTIONS,
+    ),
+    Metric(
+        "connections_without_reply",
+        Unit.COUNT,
+        Better.LOWER,
+        "connections without a reply",
+        "connections of the generator on which no request of the window was answered",
+        _CONNECTIONS,
+    ),
+    Metric(
+        "generator_run_queue_percent",
+        Unit.PERCENT,
+        Better.LOWER,
+        "generator's wait for its CPU",
+        "of the generator's thread that waited longest: time on the run queue / window and drain",
+        "engine's Recording, generator (/proc/thread-self/schedstat)",
     ),
     Metric(
         "generator_cpu_percent",

@@ -1,6 +1,7 @@
 """All metrics of one trial by name, each a value or the reason why there is none."""
 
 from prony.analysis.accept_queue import accept_queue_metrics
+from prony.analysis.connections import connection_metrics
 from prony.analysis.distribution import read_distribution
 from prony.analysis.environment_faults import environment_metrics
 from prony.analysis.generator import generator_metrics, missing_reason, reported_service
@@ -71,6 +72,7 @@ def _load_metrics(recording: Json) -> dict[str, Value]:
         found |= _latency(summary, f"{kind}_{population}", absent)
     if recording["distributions"].get("ok_service") is None:
         found |= reported_service(recording)
+    found |= connection_metrics(recording)
     return found | generator_metrics(recording) | {"send_lag_p99": _send_lag(recording)}
 
 
