@@ -2,6 +2,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 
 from prony.errors import SubjectError
 from prony.model import Address, AddressKind, Launch, Placement, Readiness, Request, SandboxChoice, StopRule
-from prony.runas import RunAs
+from prony.runas import RunAs, own_folder
 from prony.sandbox import Sandbox, describe, open_sandbox
 from prony.sandbox.exchange import Reply, exchange
+from prony.sandbox.files import write_files
 from prony.sandbox.journal import Run
 from prony.sandbox.linux import in_network
 
@@ -109,6 +111,38 @@ def test_a_server_that_ignores_sigterm_is_killed_after_its_time(
     assert report.how == "killed"
     assert 0.2 <= report.seconds < 2.0
     assert marked_processes(mark) == []
+
+
+def test_an_interruption_while_a_deaf_server_is_ended_ends_it_at_once(
+    any_sandbox: Sandbox, placement: Placement, mark: str
+) -> None:
+    launch = replace(
+        launch_script(any_sandbox, IGNORES_SIGTERM, "0", mark), stop=StopRule(timeout_ns=60_000_000_000)
+    )
+    subject = any_sandbox.start(launch, placement)
+    subject.wait_until_ready()
+    started_s = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), interrupted_after(0.3):
+        subject.stop()
+    assert time.monotonic() - started_s < 20
+    assert marked_processes(mark) == []
+    assert list(any_sandbox.folder.parent.glob("*.journal")) == []
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """Raise KeyboardInterrupt in the block, as a second Ctrl-C does."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_daemon_in_a_session_of_its_own_is_ended_too(
@@ -242,6 +276,35 @@ def test_a_planted_link_is_not_followed(sandbox: Sandbox, placement: Placement) 
     with sandbox.start(launch_script(sandbox, "pass"), placement):
         assert not (sandbox.folder / "other").exists()
         assert not (sandbox.folder / "script.py").is_symlink()
+
+
+@needs_root
+def test_folders_are_given_away_when_all_is_in_them(
+    run: Run, user: RunAs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, given = run.folder / "trial", []
+
+    def give(path: Path, to: RunAs) -> Path:
+        assert all((folder / name).is_file() for name in ("script.py", "conf/sites/one"))
+        assert path.parent.stat().st_uid == 0
+        given.append(path.relative_to(folder.parent))
+        return own_folder(path, to)
+
+    monkeypatch.setattr("prony.sandbox.files.own_folder", give)
+    before = os.umask(0o077)
+    try:
+        write_files(folder, {"script.py": "", "conf/sites/one": ""}, user)
+    finally:
+        os.umask(before)
+    assert list(map(str, given)) == ["trial/conf/sites", "trial/conf", "trial"]
+    for path in (folder, folder / "conf", folder / "conf" / "sites"):
+        assert (path.stat().st_uid, path.stat().st_mode & 0o777) == (user.uid, 0o755)
+    assert (folder / "script.py").stat().st_uid == 0
+
+
+def test_what_a_generator_keeps_goes_with_the_trial(any_sandbox: Sandbox, placement: Placement) -> None:
+    with any_sandbox.start(launch_script(any_sandbox, SERVER), placement) as subject:
+        assert subject.seat.folder == str(any_sandbox.folder)
 
 
 @needs_root

@@ -24,7 +24,8 @@ class EngineSeat:
     """Where the generator sits: beside the subject, in its network, on its own CPUs.
 
     ``network_namespace`` is a file such as ``/proc/7/ns/net``, null for the host's. ``uid``, ``gid``,
-    ``groups``: the user to change to once the namespace is entered; null: stay.
+    ``groups``: the user to change to once the namespace is entered; null: stay. ``folder``: where it may keep
+    files, which go with the trial's; null: where temporary files are.
     """
 
     cpus: tuple[int, ...]
@@ -33,6 +34,7 @@ class EngineSeat:
     gid: int | None = None
     groups: tuple[int, ...] | None = None
     nice: int = 0
+    folder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

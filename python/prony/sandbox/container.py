@@ -98,7 +98,7 @@ class ContainerSandbox:
         outside = container.as_outside(started)
         journal.record(self.folder, identities(outside))
         isolated = self._choice.network == "isolated"
-        seat = make_seat(container.pid, placement, self._user, isolated=isolated)
+        seat = make_seat(container.pid, placement, self._user, isolated=isolated, folder=self.folder)
         groups = TrialGroups({container.name: container})
         return SupervisedSubject(launch, seat, supervisor, outside, self.folder, groups)
 

@@ -17,23 +17,29 @@ __all__ = ["write_files"]
 
 
 def write_files(folder: Path, files: Mapping[str, str], user: RunAs) -> None:
-    """Write files, named relative to ``folder``, so that ``user`` can read but not change them.
+    """Make ``folder`` with these files, named relative to it: ``user``'s, who can read but not change them.
 
     *Errors*: SubjectError for a name that leads out of the folder; HostError when it cannot be written.
     """
+    folders = {folder}
     for name, text in files.items():
         path = folder / name
         if not path.resolve().is_relative_to(folder.resolve()):
             raise SubjectError(f"the file `{name}` lies outside the trial's folder")
-        own_folder(path.parent, user)
+        folders |= {one for one in path.parents if one.is_relative_to(folder)}
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             _write_anew(path, text)
         except OSError as error:
             raise HostError(f"cannot write `{path}`: {error.strerror}") from error
+    # Given away when all is there, those inside first: what lies in a folder of Prony's own, nobody else can
+    # put a link in the place of, and Prony may be root.
+    for one in sorted(folders, key=lambda one: -len(one.parts)):
+        own_folder(one, user)
 
 
 def _write_anew(path: Path, text: str) -> None:
-    # The folder is the subject's, and Prony may be root: a link that was planted there must not be followed.
+    # A folder that was there before may be the subject's: a link that was planted in it is not followed.
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     with os.fdopen(descriptor, "w") as file:

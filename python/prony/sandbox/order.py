@@ -13,7 +13,7 @@ from pathlib import Path
 
 from prony.errors import SubjectError
 from prony.model import Json, Launch, Placement
-from prony.runas import RunAs, own_folder
+from prony.runas import RunAs
 from prony.sandbox.base import EngineSeat
 from prony.sandbox.files import write_files
 from prony.sandbox.identity import Identity, identify
@@ -33,7 +33,7 @@ def write_folders(launch: Launch, folder_of: FolderOf, user: RunAs) -> None:
     """
     # The server's folder holds the others: it is given away last, and root makes nothing in it then.
     for process in sorted(launch.processes, key=lambda one: one.name == launch.name):
-        write_files(own_folder(folder_of(process.name), user), process.files, user)
+        write_files(folder_of(process.name), process.files, user)
 
 
 def make_order(
@@ -84,8 +84,11 @@ def not_started(failed: Json, user: str) -> SubjectError:
     )
 
 
-def make_seat(pid: int, placement: Placement, user: RunAs, *, isolated: bool) -> EngineSeat:
-    """Return the generator's seat; ``isolated``: in the network of the process ``pid``."""
+def make_seat(pid: int, placement: Placement, user: RunAs, *, isolated: bool, folder: Path) -> EngineSeat:
+    """Return the generator's seat; ``isolated``: in the network of the process ``pid``.
+
+    ``folder``: the trial's.
+    """
     return EngineSeat(
         cpus=placement.generator_cpus,
         network_namespace=f"/proc/{pid}/ns/net" if isolated else None,
@@ -93,6 +96,8 @@ def make_seat(pid: int, placement: Placement, user: RunAs, *, isolated: bool) ->
         gid=user.gid if user.drop else None,
         groups=user.groups() if user.drop else None,
         nice=_GENERATOR_NICE if os.geteuid() == 0 else 0,
+        # What a generator that is killed leaves goes with the trial, or with the next Prony's look.
+        folder=str(folder),
     )
 
 

@@ -116,7 +116,7 @@ class ProcessSandbox:
                 raise not_started(started, self._user.name)
             started = {**started, "network_pid": supervisor.pid}
             journal.record(self.folder, identities(started))
-            seat = make_seat(supervisor.pid, placement, self._user, isolated=isolated)
+            seat = make_seat(supervisor.pid, placement, self._user, isolated=isolated, folder=self.folder)
             return SupervisedSubject(launch, seat, supervisor, started, self.folder, groups)
         except BaseException:
             supervisor.kill()

@@ -80,11 +80,17 @@ class SupervisedSubject:
         return LogTail(str(event["text"]), bool(event["truncated"])) if event else LogTail("")
 
     def stop(self) -> StopReport:
-        """End it by its own rule, then kill what is left."""
+        """End it by its own rule, then kill what is left; interrupted meanwhile, kill all of it at once."""
         if self._report is None:
-            report = self._supervisor.stop([process.stop for process in self._launch.processes])
-            self._report = replace(report, leftovers=report.leftovers + self._groups.remove())
-            journal.forget(self._folder)
+            try:
+                report = self._supervisor.stop([process.stop for process in self._launch.processes])
+            except BaseException:
+                self._supervisor.kill()
+                raise
+            finally:
+                leftovers = self._groups.remove()
+                journal.forget(self._folder)
+            self._report = replace(report, leftovers=report.leftovers + leftovers)
         return self._report
 
     def __enter__(self) -> Self:

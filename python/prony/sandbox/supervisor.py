@@ -199,7 +199,8 @@ class _Supervisor:
             and not self._asked_to_stop
             and (left_s := deadline_s - time.monotonic()) > 0
         ):
-            self._wait(min(left_s, self._look_s), commands=False)
+            # The end of the commands cuts it short: Prony is gone, or was told to be quick.
+            self._wait(min(left_s, self._look_s), commands=True)
 
     def _kill_all(self) -> int:
         """Kill whatever is left of the subject and return how many processes that were."""

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,22 @@ def test_a_tool_dies_with_the_process_that_started_it(tmp_path):
     with pytest.raises(EngineError, match="ended without a recording"):
         engine(f"echo $$ > {tmp_path}/pid; exec sleep 600").run(LOAD, ADDRESS, SEAT, kill_the_starter)
     assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_what_is_left_of_a_starter_that_was_killed_lies_where_the_seat_says(tmp_path):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    seat = replace(SEAT, folder=str(kept))
+
+    def kill_the_starter(event):
+        if event["event"] == "window_close":
+            os.kill(int((tmp_path / "starter").read_text()), signal.SIGKILL)
+
+    with pytest.raises(EngineError, match="ended without a recording"):
+        engine(f"echo $PPID > {tmp_path}/starter; pwd > {tmp_path}/where; exec sleep 600").run(
+            LOAD, ADDRESS, seat, kill_the_starter
+        )
+    assert [str(path) for path in kept.iterdir()] == [(tmp_path / "where").read_text().strip()]
 
 
 def test_a_tool_that_fails_is_told_with_its_last_words():

@@ -40,7 +40,7 @@ def main() -> int:
         take_seat(order["seat"], parent)
         cancel_at_end_of_stdin()
         _say({"event": "started"})
-        told = [_run(run) for run in order["runs"]]
+        told = [_run(run, order["seat"]["folder"]) for run in order["runs"]]
         _say({"event": "recording", "recording": told[-1]})
     except KeyboardInterrupt:
         return fail("cancelled", "the run was cancelled")
@@ -49,8 +49,8 @@ def main() -> int:
     return 0
 
 
-def _run(run: Json) -> Json:
-    with TemporaryDirectory(prefix="prony-engine-") as folder:
+def _run(run: Json, below: str | None) -> Json:
+    with TemporaryDirectory(prefix="prony-engine-", dir=below) as folder:
         for name, content in run["files"].items():
             (Path(folder) / name).write_bytes(b64decode(content))
         told = [_tool(command, run, folder, first=not at) for at, command in enumerate(run["commands"])]
