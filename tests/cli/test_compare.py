@@ -1,6 +1,7 @@
 """`prony compare`: what changed, how sure that is, and the exit status that CI goes by."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -158,6 +159,13 @@ def test_the_noise_floor_of_the_machine_raises_the_bar(said, pair, tmp_path, mon
         (load,) = json.loads(said("compare", *files, "--json").out)["loads"]
         verdicts.append(load["metrics"]["ok_per_s"]["comparison"]["verdict"])
     assert verdicts == ["higher", "different, perhaps trivial"]
+
+
+def test_keeping_noise_floors_leaves_the_cache_to_its_owner(tmp_path, monkeypatch):
+    # What servers run as must not be able to move away what Prony trusts.
+    monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
+    keep_floors(resolve_user(), build.FINGERPRINT, [Floor("ok_per_s", "closed", 5, 0.01)])
+    assert (tmp_path / "cache").stat().st_uid == os.geteuid()
 
 
 def keys(value):

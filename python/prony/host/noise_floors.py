@@ -11,7 +11,7 @@ from prony.analysis.fingerprints import machine_key
 from prony.analysis.noise_floor import Floor
 from prony.errors import HostError
 from prony.model import Json
-from prony.runas import RunAs, own_folder
+from prony.runas import RunAs
 
 __all__ = ["keep_floors", "kept_floors"]
 
@@ -41,7 +41,6 @@ def keep_floors(user: RunAs, fingerprint: Json, floors: Iterable[Floor]) -> Path
         {"metric": one.metric, "load": one.load, "blocks": one.blocks, "effect": one.effect}
         for one in kept.values()
     ]
-    own_folder(user.cache, user)
     file = _folder(user.cache, fingerprint) / _FILE
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
