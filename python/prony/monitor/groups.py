@@ -13,6 +13,8 @@ from prony.sandbox.cgroup.base import Counters
 
 __all__ = ["GroupCounters", "oom_kills"]
 
+_NEVER_READ = Counters(missing=dict.fromkeys(Counters.names(), "the window did not open and close"))
+
 
 class GroupCounters:
     """Reads ``source`` at both edges of the window.
@@ -38,8 +40,8 @@ class GroupCounters:
         """Return what was counted, and of what is missing the reasons."""
         found: dict[str, int] = {}
         missing: dict[str, str] = {}
-        for name, closed in self._closed.items():
-            counted = closed - self._opened.get(name, Counters())
+        for name in {**self._opened, **self._closed}:
+            counted = self._closed.get(name, _NEVER_READ) - self._opened.get(name, _NEVER_READ)
             for counter in Counters.names():
                 value = getattr(counted, counter)
                 if value is not None:
