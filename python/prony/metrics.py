@@ -206,7 +206,8 @@ _ROWS = (
         "CPU",
         "user + system time of all the subject's processes between the first and the last "
         "sample of the window / "
-        "time between them; 100 = one core. CPU of a process after its last sample is lost",
+        "time between them, or what the control groups counted in the window if that is more; "
+        "100 = one core. Without control groups, CPU of a process after its last sample is lost",
         _PROC,
     ),
     Metric(

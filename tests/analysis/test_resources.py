@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, machine_metrics, memory_metrics, process_metrics
-from prony.model import Phase, ProcessRow, Sample
+from prony.analysis.trial_metrics import trial_metrics
+from prony.model import Ok, Phase, ProcessRow, Sample, Trial, TrialRole
 
 SECOND = 1_000_000_000
 
@@ -34,6 +35,19 @@ def test_a_process_born_in_the_window_counts_whole():
 def test_a_process_that_died_counts_up_to_its_last_sample():
     samples = [sample(0, process(1, 2)), sample(5, process(1, 4)), sample(10)]
     assert cpu_share(samples) == 0.2
+
+
+def test_what_lived_between_two_samples_counts_where_control_groups_count_it():
+    samples = (sample(0, process(1, 0)), sample(10, process(1, 1)))
+    trial = Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, samples=samples)
+    assert trial_metrics(trial)["cpu_percent"] == 10.0
+    parts = {"cgroup.server.cpu_ns": 4 * SECOND, "cgroup.frontend.cpu_ns": 2 * SECOND}
+    assert trial_metrics(replace(trial, counters=parts))["cpu_percent"] == 60.0
+    # A reading that is a moment shorter than the samples' takes nothing away.
+    assert (
+        trial_metrics(replace(trial, counters={"cgroup.server.cpu_ns": 9 * SECOND // 10}))["cpu_percent"]
+        == 10.0
+    )
 
 
 def test_a_pid_that_is_used_again_is_another_process():

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from prony.analysis.missing import Missing, Value
 from prony.model import Trial
 
-__all__ = ["environment_fault", "environment_metrics", "other_load", "steal_share"]
+__all__ = ["environment_fault", "environment_metrics", "groups_cpu_ns", "other_load", "steal_share"]
 
 # A trial is thrown away and repeated only for what no pairing mends. The margin of interest is some per
 # cent, and a study's blocks average over smaller disturbances: those are told, not repeated.
@@ -47,11 +47,19 @@ def other_load(counters: Mapping[str, int]) -> float | Missing:
     needed = ("cpus.busy_ns", "subject.cpu_ns", "prony.cpu_ns")
     if not total_ns or any(name not in counters for name in needed):
         return Missing("the CPUs' time in the window is not known")
-    groups_ns = sum(
+    ours_ns = max(counters["subject.cpu_ns"], groups_cpu_ns(counters)) + counters["prony.cpu_ns"]
+    return max(0.0, (counters["cpus.busy_ns"] - ours_ns) / total_ns)
+
+
+def groups_cpu_ns(counters: Mapping[str, int]) -> int:
+    """Return what the subject's control groups used of CPUs in the window; 0 without control groups.
+
+    >>> groups_cpu_ns({"cgroup.server.cpu_ns": 2, "cgroup.frontend.cpu_ns": 3, "subject.cpu_ns": 4})
+    5
+    """
+    return sum(
         value for name, value in counters.items() if name.startswith("cgroup.") and name.endswith(".cpu_ns")
     )
-    ours_ns = max(counters["subject.cpu_ns"], groups_ns) + counters["prony.cpu_ns"]
-    return max(0.0, (counters["cpus.busy_ns"] - ours_ns) / total_ns)
 
 
 def environment_fault(trial: Trial) -> str | None:

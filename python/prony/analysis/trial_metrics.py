@@ -3,7 +3,7 @@
 from prony.analysis.accept_queue import accept_queue_metrics
 from prony.analysis.connections import connection_metrics
 from prony.analysis.distribution import read_distribution
-from prony.analysis.environment_faults import environment_metrics
+from prony.analysis.environment_faults import environment_metrics, groups_cpu_ns
 from prony.analysis.generator import generator_metrics, missing_reason, reported_service
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.missing import Missing, Value
@@ -11,7 +11,7 @@ from prony.analysis.rates import answered, rates, window_s
 from prony.analysis.resources import cpu_share, machine_metrics, process_metrics, roles, window_samples
 from prony.analysis.threads import thread_metrics
 from prony.metrics import METRICS, PERCENTILES
-from prony.model import Json, Sample, Trial
+from prony.model import Json, Trial
 
 __all__ = ["role_metrics", "trial_metrics"]
 
@@ -49,12 +49,20 @@ def _send_lag(recording: Json) -> Value:
     return _absent(recording, "response") if lag is None else _percentile(summarise(lag), "99")
 
 
-def _cpu_per_request(recording: Json, samples: tuple[Sample, ...]) -> Value:
-    cores, length_s, replies = (
-        cpu_share(window_samples(samples)),
-        window_s(recording),
-        answered(recording["account"]),
-    )
+def _cores(trial: Trial) -> float | Missing:
+    """Return the subject's CPU in cores: of its sampled processes, or as its control groups count it, the
+    larger. Samples miss what a process used after its last one, and all of one that lived between two.
+    """
+    window = window_samples(trial.samples)
+    sampled = cpu_share(window)
+    if isinstance(sampled, Missing):
+        return sampled
+    counted = groups_cpu_ns(trial.counters) / (window[-1].monotonic_ns - window[0].monotonic_ns)
+    return max(sampled, counted)
+
+
+def _cpu_per_request(recording: Json, cores: float | Missing) -> Value:
+    length_s, replies = window_s(recording), answered(recording["account"])
     if isinstance(cores, Missing):
         return cores
     if not replies or length_s is None:
@@ -91,9 +99,11 @@ def trial_metrics(trial: Trial) -> dict[str, Value]:
         **accept_queue_metrics(window_samples(trial.samples)),
         **thread_metrics(trial),
     }
+    cores = _cores(trial)
+    found["cpu_percent"] = cores if isinstance(cores, Missing) else 100 * cores
     if trial.recording is not None:
         found |= _load_metrics(trial.recording)
-        found["cpu_ns_per_request"] = _cpu_per_request(trial.recording, trial.samples)
+        found["cpu_ns_per_request"] = _cpu_per_request(trial.recording, cores)
     return {name: found.get(name, _NO_LOAD) for name in METRICS}
 
 
