@@ -36,6 +36,7 @@ def assembled(catalog, subject):
             bin=Path("/env/bin"),
             programs={name: Path("/usr/bin") / name for name in one.server.install.programs},
             build=Path("/builds") / one.server.name,
+            prony=Path("/parts"),
         )
         for one in needs.all()
     }

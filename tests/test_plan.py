@@ -434,3 +434,11 @@ def test_design_claims_and_notes_become_the_plans():
         low=1,
         needs=Needs(blocks=7),
     )
+
+
+def test_cpus_are_shared_out_by_the_threads_of_the_built_in_generator_alone():
+    plan = plan_of()
+    scripts = replace(plan.cells[0], engine=EngineChoice("python-asyncio-processes", 4))
+    ours = replace(plan.cells[0], engine=EngineChoice(threads=2))
+    assert replace(plan, cells=(scripts,)).engine_threads == 1
+    assert replace(plan, cells=(scripts, ours)).engine_threads == 2

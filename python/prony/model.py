@@ -567,6 +567,11 @@ class Plan:
         """Return the plan's subjects, each once, in the order in which they first appear."""
         return tuple({cell.subject.name: cell.subject for cell in self.cells}.values())
 
+    @property
+    def engine_threads(self) -> int:
+        """Return how many threads of the built-in generator there are at most; what others have is theirs."""
+        return max((cell.engine.threads for cell in self.cells if cell.engine.name == "prony"), default=1)
+
     def only(self, pattern: str) -> tuple[Cell, ...]:
         """Return the cells whose subject's name fits the glob ``pattern``.
 

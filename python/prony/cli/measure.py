@@ -44,7 +44,7 @@ def placement_of(plan: "Plan") -> "Placement":
     from prony.sandbox.placement import place_in
 
     first = plan.cells[0]
-    return place_in(first.sandbox, available_cpus(), first.engine.threads)
+    return place_in(first.sandbox, available_cpus(), plan.engine_threads)
 
 
 def measure(task: "Study", ending: Ending) -> int:

@@ -112,7 +112,7 @@ def limits_asked(choice: SandboxChoice) -> tuple[LimitName, ...]:
 def states_by_affinity(choice: SandboxChoice) -> Mapping[LimitName, LimitState]:
     """Return how far the limits of ``choice`` hold without control groups: CPUs in whole ones at most.
 
-    >>> states_by_affinity(SandboxChoice(cpu_quota=2, pids=9))["cpu_quota"].holding
+    >>> states_by_affinity(SandboxChoice(cpu_quota=2.0, pids=9))["cpu_quota"].holding
     'by affinity only'
     """
     reason = "the sandbox `process` has no control groups"

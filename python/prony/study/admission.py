@@ -66,7 +66,7 @@ def demand_of(plan: Plan, catalog: Catalog, placement: Placement) -> Demand:
     first, subjects, cpus = plan.cells[0], plan.subjects(), len(placement.server_cpus)
     return Demand(
         connections=max(cell.workload.loop.connections for cell in plan.cells),
-        engine_threads=first.engine.threads,
+        engine_threads=plan.engine_threads,
         share_cpus=first.sandbox.share_cpus,
         connections_per_process=_held(plan, catalog, cpus),
         new_per_s=_new_per_s(plan),

@@ -51,10 +51,9 @@ def run_study(study: Study, listener: StudyListener) -> None:
 
 
 def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> None:
-    engine = study.plan.cells[0].engine
     sandbox = study.plan.cells[0].sandbox
     cpus = available_cpus()
-    placement = place_in(sandbox, cpus, engine.threads)
+    placement = place_in(sandbox, cpus, study.plan.engine_threads)
     facts = replace(describe(sandbox, study.user, groups), reasons=study.sandbox.reasons)
     forced = admit(study, placement, facts, listener)
     earlier = read_earlier(study.out) if study.resumes else None

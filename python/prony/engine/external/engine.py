@@ -2,6 +2,7 @@
 
 Must not know trials.
 
+>>> from prony.engine.external import TOOLS
 >>> ExternalEngine(EngineChoice("wrk"), TOOLS["wrk"]).cancel()
 """
 
