@@ -312,8 +312,8 @@ _ROWS = (
         Unit.COUNT,
         Better.LOWER,
         "processes replaced",
-        "sum over the roles of the smaller of two numbers: the subject's processes that began, and "
-        "those that ended, between the first and the last sample of the window",
+        "sum over the roles of the subject's processes that ended within the window while another of the "
+        "role began, one of both seen in more than one sample: a process for each request is none",
         _PROC,
     ),
     Metric(

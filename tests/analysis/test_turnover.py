@@ -14,14 +14,30 @@ def window(*moments):
 
 
 def test_a_worker_that_was_replaced_is_a_restart_and_one_that_was_added_is_not():
-    samples = window((process(1), process(2)), (process(1), process(3)), (process(1), process(4), process(5)))
-    assert turnover(samples) == {"worker": Turnover(started=3, ended=2)}
-    assert turnover(samples)["worker"].restarts == 2
+    samples = window(
+        (process(1), process(2)),
+        (process(1), process(2)),
+        (process(1), process(3)),
+        (process(1), process(3)),
+        (process(1), process(4), process(5)),
+    )
+    assert turnover(samples) == {"worker": Turnover(started=3, ended=2, restarts=2)}
     assert turnover(window((process(1),), (process(1), process(2))))["worker"].restarts == 0
 
 
 def test_a_number_that_is_used_again_is_another_process():
-    assert turnover(window((process(1),), (process(1, born=9),))) == {"worker": Turnover(1, 1)}
+    again = process(1, born=9)
+    assert turnover(window((process(1),), (again,), (again,))) == {"worker": Turnover(1, 1, restarts=1)}
+
+
+def test_a_worker_that_ended_and_was_not_replaced_is_lost():
+    samples = window((process(1), process(2)), (process(1), process(2)), (process(1),))
+    assert turnover(samples) == {"worker": Turnover(0, 1, lost=1)}
+
+
+def test_a_process_for_each_request_is_no_restart():
+    samples = window(*((process(1), process(10 + at)) for at in range(5)))
+    assert turnover(samples) == {"worker": Turnover(started=4, ended=4)}
 
 
 def test_processes_of_different_roles_do_not_replace_each_other():

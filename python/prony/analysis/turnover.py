@@ -3,6 +3,7 @@
 *Source*: the sampler: a process is its number and the clock tick in which it was started.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,39 +12,50 @@ from prony.model import Sample
 
 __all__ = ["Turnover", "turnover", "turnover_metrics"]
 
+_Identity = tuple[int, int]
 _NAMES = ("processes_started", "processes_ended", "restarts")
 
 
 @dataclass(frozen=True, slots=True)
 class Turnover:
-    """How many processes of a role were started, and how many ended. One of each is a restart."""
+    """How many processes of a role were started, how many ended, and how many of these were replaced.
+
+    ``lost``: ended without being replaced. A process that lives for one request is neither.
+    """
 
     started: int
     ended: int
-
-    @property
-    def restarts(self) -> int:
-        """How many ended and were replaced."""
-        return min(self.started, self.ended)
+    restarts: int = 0
+    lost: int = 0
 
 
 def turnover(window: Sequence[Sample]) -> dict[str, Turnover]:
     """Return by role what came and went between the window's first sample and its last.
 
-    *Definition*: started: seen, but not in the first sample; ended: seen, but not in the last.
+    *Definition*: started: seen, but not in the first sample; ended: seen, but not in the last. A process is
+    lasting when it was seen more than once. A restart is one that ended and one that was started, of which at
+    least one is lasting: servers that fork for each request restart nothing.
     *Assumptions*: what lives for less than the time between two samples may not be seen at all.
     """
     if len(window) < 2:
         return {}
-    seen = {identity: role for sample in window for identity, role in _roles(sample).items()}
+    seen = Counter(one for sample in window for one in _roles(sample))
+    roles = {one: role for sample in window for one, role in _roles(sample).items()}
     first, last = _roles(window[0]), _roles(window[-1])
-    return {
-        role: Turnover(
-            started=sum(its == role and one not in first for one, its in seen.items()),
-            ended=sum(its == role and one not in last for one, its in seen.items()),
-        )
-        for role in sorted(set(seen.values()))
-    }
+    found = {}
+    for role in sorted(set(roles.values())):
+        own = [one for one in seen if roles[one] == role]
+        started = [one for one in own if one not in first]
+        ended = [one for one in own if one not in last]
+        found[role] = _turnover(started, ended, seen)
+    return found
+
+
+def _turnover(started: Sequence[_Identity], ended: Sequence[_Identity], seen: Counter[_Identity]) -> Turnover:
+    lasting_started = sum(seen[one] > 1 for one in started)
+    lasting_ended = sum(seen[one] > 1 for one in ended)
+    restarts = max(min(lasting_started, len(ended)), min(len(started), lasting_ended))
+    return Turnover(len(started), len(ended), restarts, max(0, lasting_ended - restarts))
 
 
 def turnover_metrics(window: Sequence[Sample], role: str | None = None) -> dict[str, Value]:
@@ -59,5 +71,5 @@ def turnover_metrics(window: Sequence[Sample], role: str | None = None) -> dict[
     return {name: float(value) for name, value in zip(_NAMES, sums, strict=True)}
 
 
-def _roles(sample: Sample) -> dict[tuple[int, int], str]:
+def _roles(sample: Sample) -> dict[_Identity, str]:
     return {(one.pid, one.start_time_ticks): one.role for one in sample.processes}

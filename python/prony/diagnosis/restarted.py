@@ -21,9 +21,9 @@ def restarted(evidence: Evidence) -> list[Finding]:
         return []
     found = turnover(window_samples(evidence.trial.samples))
     return [
-        _replaced(role, one.restarts) if one.restarts else _ended(role, one.ended)
+        _replaced(role, one.restarts) if one.restarts else _ended(role, one.lost)
         for role, one in found.items()
-        if role in _SERVING and one.ended
+        if role in _SERVING and (one.restarts or one.lost)
     ]
 
 
