@@ -79,6 +79,7 @@ class _Evidence:
     threads: tuple[ThreadUsage, ...] = ()
     log: LogTail = LogTail("")
     events: list[Json] = field(default_factory=list)
+    facts: Json = field(default_factory=dict)
     fault: str | None = None
 
 
@@ -110,6 +111,7 @@ def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
         log=evidence.log,
         events=tuple(evidence.events),
         threads=evidence.threads,
+        facts=evidence.facts,
     )
     # What went wrong in the subject is data, whatever else went on.
     fault = None if isinstance(outcome, Failed) else evidence.fault or environment_fault(trial)
@@ -188,6 +190,7 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
                 for each in counters:
                     each.close_window()
                 processes.close_window()
+                evidence.facts["strays"] = len(subject.strays(task.placement))
                 evidence.events.append(event)
         on_event(event)
 

@@ -70,17 +70,31 @@ def test_drops_beyond_the_overflows_have_another_cause(counters, rules):
     assert ids(replace(HEALTHY, counters={"ListenOverflows": 0, **counters})) == rules
 
 
+def test_processes_that_chose_the_generators_cpus_are_told_unless_they_were_to_be_shared():
+    apart, shared = Placement((0,), (1,)), Placement((0, 1), (0, 1), shared=True)
+    (found,) = findings(replace(HEALTHY, placement=apart, facts={"strays": 2}))
+    assert (found.rule, found.numbers) == ("D24", {"strays": 2})
+    assert ids(replace(HEALTHY, placement=apart, facts={"strays": 0})) == []
+    assert ids(replace(HEALTHY, placement=shared, facts={"strays": 2})) == []
+
+
 # --- processes and threads --------------------------------------------------------------------------------
 
 
 def test_a_worker_that_was_replaced_is_a_restart():
-    (found,) = findings(observed(sample(0, row(1), row(2)), sample(10, row(1), row(3))))
+    (found,) = findings(
+        observed(sample(0, row(1), row(2)), sample(5, row(1), row(2)), sample(10, row(1), row(3)))
+    )
     assert found.sentence.startswith("a worker was restarted once within the window")
 
 
 def test_a_worker_that_was_not_replaced_has_ended():
-    (found,) = findings(observed(sample(0, row(1), row(2)), sample(10, row(1))))
+    (found,) = findings(observed(sample(0, row(1), row(2)), sample(5, row(1), row(2)), sample(10, row(1))))
     assert found.sentence == "a worker ended within the window, and nothing took the place"
+
+
+def test_a_process_for_each_request_restarts_nothing():
+    assert ids(observed(*(sample(at, row(1), row(10 + at), row(20 + at)) for at in range(4)))) == []
 
 
 def test_a_databases_processes_come_and_go_with_their_connections():
@@ -200,10 +214,12 @@ def sick():
     limited = build.trial(CELL, 0, 0, [1] * 9, limited="worker CPU 95 %").recording
     return observed(
         sample(0, row(1), row(2, "master"), gauges=FULL),
+        sample(5, row(1, cpu_s=5), row(2, "master")),
         sample(10, row(1, cpu_s=10), row(3, "master"), row(4)),
         counters=machine(other_s=4, steal_s=1, **counters),
         threads=(ThreadUsage(1, 1, "loop", 10 * SECOND),),
         placement=Placement((0, 1), (9,)),
+        facts={"strays": 1},
         recording=answered(without_reply=9, most=200, limited=limited),
     )
 

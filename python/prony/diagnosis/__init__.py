@@ -19,6 +19,7 @@ from prony.diagnosis.network_limit import network_limit
 from prony.diagnosis.one_core import one_core
 from prony.diagnosis.other_programs import other_programs
 from prony.diagnosis.restarted import restarted
+from prony.diagnosis.shared_cpus import shared_cpus
 from prony.diagnosis.starvation import starved
 from prony.diagnosis.stolen_time import stolen_time
 from prony.diagnosis.throttled import throttled
@@ -28,6 +29,7 @@ __all__ = ["RULES", "Confidence", "Evidence", "Finding", "Rule", "diagnose"]
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         "D23": generator_limited,
+        "D24": shared_cpus,
         "D19": killed,
         "D22": restarted,
         "D14": throttled,

@@ -1,0 +1,29 @@
+"""D24: processes of the server may run where the generator does.
+
+*Source*: sched_getaffinity(2) of each of them when the window closed. A server can set its own CPUs, and only
+a control group holds it to those that it was given. CPUs shared on request are told by the report itself.
+"""
+
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+
+__all__ = ["shared_cpus"]
+
+
+def shared_cpus(evidence: Evidence) -> list[Finding]:
+    """Return a finding when a process of the server was allowed on other CPUs than its own."""
+    strays = evidence.trial.facts.get("strays") or 0
+    placement = evidence.trial.placement
+    if not strays or placement is None or placement.shared:
+        return []
+    return [
+        Finding(
+            rule="D24",
+            confidence=Confidence.CERTAIN,
+            sentence=f"{strays} of its processes chose other CPUs than the server's, and may have taken the "
+            "generator's: speed and latency are of both",
+            numbers={"strays": strays},
+            advice="turn its own choice of CPUs off, or hold it with --sandbox cgroup",
+            shared="processes of it chose other CPUs than the server's, and may have taken the generator's: "
+            "speed and latency are of both",
+        )
+    ]
