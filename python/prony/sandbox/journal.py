@@ -95,7 +95,8 @@ def open_run(user: RunAs) -> Run:
     try:
         _make_passable(folder)
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # It waits: another Prony that looks for remains may hold it for a moment.
+        fcntl.flock(lock, fcntl.LOCK_EX)
         _write(folder / _OWNER, {"owner": list(identify(os.getpid())), "pid_namespace": pid_namespace()})
     except OSError as error:
         raise HostError(
