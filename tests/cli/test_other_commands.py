@@ -11,6 +11,7 @@ import pytest
 import prony
 from commands import ended
 from golden.build import study_two
+from prony.host import claim_machine
 
 
 def test_prony_alone_shows_its_commands_and_is_a_misuse(said):
@@ -147,6 +148,13 @@ def test_clean_alone_keeps_environments(prony, folder, own_cache):
 def test_clean_all_frees_environments_and_apps(prony, folder, own_cache):
     assert "freed 16.0 KiB" in prony("clean", "--all", **own_cache).out
     assert not list((folder / "cache").glob("*/*"))
+
+
+def test_nothing_is_freed_while_another_prony_measures_with_it(prony, folder, own_cache):
+    with claim_machine():
+        done = prony("clean", "--all", **own_cache)
+    assert (done.status, "another Prony measures on this machine" in done.err) == (3, True)
+    assert (folder / "cache/environments/waitress-1").exists()
 
 
 # --- report -----------------------------------------------------------------------------------------------

@@ -1,8 +1,11 @@
 """``prony clean``: frees what Prony keeps on disk, and ends what a killed one left."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from prony.runas import RunAs
 
 __all__ = ["EPILOG", "clean"]
 
@@ -24,12 +27,9 @@ def clean(
     ] = None,
 ) -> None:
     """End and remove what is left of interrupted runs; archives are never touched."""
-    from prony.catalog.cache import cache_items, remove
     from prony.runas import resolve_user
-    from prony.sandbox.containers.image import remove_images
     from prony.sandbox.journal import clear_remains
     from prony.sandbox.remains import clear_groups
-    from prony.units import format_bytes
 
     user = resolve_user(run_as)
     for remains in clear_remains(user):
@@ -41,12 +41,25 @@ def clean(
         typer.echo(f"run {remains.run}: {kept}")
     for told in clear_groups():
         typer.echo(told)
-    if everything and (images := remove_images()):
-        typer.echo(f"removed {images} image{'s' if images > 1 else ''} of containers")
-    freed = 0
-    for item in cache_items(user.cache) if everything else ():
-        if item.kind != "run" and remove(item):
-            freed += item.size_bytes
-    typer.echo(
-        f"freed {format_bytes(freed)}" if everything else "nothing else to clean; --all removes environments"
-    )
+    if everything:
+        _free(user)
+    else:
+        typer.echo("nothing else to clean; --all removes environments")
+
+
+def _free(user: "RunAs") -> None:
+    """Remove what can be had again.
+
+    *Errors*: HostError while another Prony measures with it.
+    """
+    from prony.catalog.cache import cache_items, remove
+    from prony.host import claim_machine
+    from prony.sandbox.containers.image import remove_images
+    from prony.units import format_bytes
+
+    with claim_machine():
+        if images := remove_images():
+            typer.echo(f"removed {images} image{'s' if images > 1 else ''} of containers")
+        items = [item for item in cache_items(user.cache) if item.kind != "run"]
+        freed = sum(item.size_bytes for item in items if remove(item))
+    typer.echo(f"freed {format_bytes(freed)}")
