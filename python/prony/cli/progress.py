@@ -161,6 +161,8 @@ class StudyProgress(StudyListener):
     def trial_ended(self, cell: Cell, trial: Trial) -> None:
         """Count the trial; where nothing is live, print a line for it."""
         self._done += 1
+        # What the machine spoilt is repeated, and was not counted on.
+        self._trials += trial.attempt > 0
         self._lengths.append(time.monotonic() - self._began)
         what = f"{cell.subject.name}  {cell.describe_load()}: {_outcome(trial)}"
         line = f"  [{self._done}/{self._trials}] {what}"

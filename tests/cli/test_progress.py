@@ -1,0 +1,23 @@
+"""What is shown while a study runs."""
+
+import pytest
+
+from golden import build
+from prony.cli.progress import StudyProgress
+from prony.model import Cell, Invalid
+
+
+@pytest.fixture
+def cell():
+    workload = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
+    return Cell(1, build.subject("gunicorn+falcon-hello"), workload)
+
+
+def test_trials_that_are_repeated_are_counted_as_they_come(cell, capsys):
+    with StudyProgress(1, 1.0) as progress:
+        for attempt in range(3):
+            progress.trial_started(cell, 0, 1)
+            outcome = Invalid("the machine slept")
+            progress.trial_ended(cell, build.trial(cell, 0, 0, [5], outcome=outcome, attempt=attempt))
+    shown = [line.split()[0] for line in capsys.readouterr().err.splitlines() if "[" in line]
+    assert shown == ["[1/1]", "[2/2]", "[3/3]"]
