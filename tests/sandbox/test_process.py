@@ -267,6 +267,22 @@ time.sleep(60)
         assert subject.strays(Placement(placement.generator_cpus, ())) == ()
 
 
+def test_shared_memory_of_a_server_that_is_killed_goes_with_it(
+    sandbox: Sandbox, placement: Placement, mark: str
+) -> None:
+    if not sandbox.facts.pid_namespace:
+        pytest.skip("needs the rights to make namespaces")
+    script = f"""
+import time
+open("/dev/shm/{mark}", "w").write("left")
+print("made", flush=True)
+time.sleep(60)
+"""
+    with sandbox.start(launch_script(sandbox, script), placement) as subject:
+        assert eventually(lambda: "made" in subject.log().text)
+        assert not Path(f"/dev/shm/{mark}").exists()
+
+
 def test_a_planted_link_is_not_followed(sandbox: Sandbox, placement: Placement) -> None:
     sandbox.folder.mkdir(exist_ok=True)
 

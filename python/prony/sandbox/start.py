@@ -139,6 +139,9 @@ def _run_init(order: Order, log: int, failures: int, report: int, there: socket.
         # Killed with the supervisor; and with this process the kernel kills the whole namespace.
         linux.die_with_parent()
         linux.mount_own_proc()
+        if order.network_namespace:
+            # An app that was left the host's network may share memory with what runs there, too.
+            linux.mount_own_shared_memory()
         for place, process in enumerate(order.processes):
             pid = os.fork()
             if pid == 0:
