@@ -47,7 +47,9 @@ def calibrate(
     from prony.report.calibration import calibration_document
     from prony.report.terminal import TerminalReporter
     from prony.runas import resolve_user
+    from prony.sandbox.namespaces import gain_namespaces
 
+    gain_namespaces()
     user = resolve_user(run_as)
     effort = QUICK if quick else USUAL
     found = _measured(Order(user, effort, seed, share_cpus), effort)

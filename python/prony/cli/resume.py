@@ -55,10 +55,13 @@ def resumed_study(wish: Resumption) -> "Study":
     from prony.model import TrialRole
     from prony.runas import resolve_user
     from prony.sandbox.choice import Chosen
+    from prony.sandbox.namespaces import gain_namespaces
     from prony.study import Study
 
     with open_archive(wish.file) as archive:
         plan, checks = archive.plan(), archive.cells(TrialRole.CROSS_CHECK)
+    if plan.cells[0].sandbox.network == "isolated":
+        gain_namespaces()
     known = _with_commands(plan, wish)
     user = resolve_user(plan.cells[0].sandbox.run_as)
     here = replace(
