@@ -76,19 +76,20 @@ def test_a_spoilt_trial_is_repeated_at_the_end_of_its_block(world):
     spoilt, again = (trial for trial in trials_of(world) if (trial.block, trial.cell_id) == (1, 2))
     assert (spoilt.attempt, spoilt.outcome) == (0, Invalid("the machine slept"))
     assert (again.attempt, again.position, again.outcome) == (1, 4, Ok())
-    assert spoilt.facts == {"environment_fault": "the machine slept"}
+    assert spoilt.facts["environment_fault"] == "the machine slept"
     assert "a trial is repeated at the block's end: the machine slept" in world.listener.notices
     assert [trial.block for trial in trials_of(world)] == [0] * 4 + [1] * 5 + [2] * 4
 
 
-def test_a_trial_is_repeated_at_most_twice_and_what_comes_again_counts(world):
+@pytest.mark.parametrize(("force", "last"), [(False, Invalid), (True, Ok)])
+def test_a_trial_is_repeated_at_most_twice_and_what_comes_again_counts_by_force_alone(world, force, last):
     world.faults = {(0, cell, attempt): "other load" for cell in (0, 3) for attempt in range(9)}
-    world.run()
+    world.measure(replace(world.study(), force=force))
     own = [trial for trial in trials_of(world) if trial.block == 0 and trial.cell_id in (0, 3)]
     assert [(trial.attempt, type(trial.outcome)) for trial in own] == [
         *[(0, Invalid)] * 2,
         *[(1, Invalid)] * 2,
-        *[(2, Ok)] * 2,
+        *[(2, last)] * 2,
     ]
     assert [trial.position for trial in own][2:] == [4, 5, 6, 7]
     assert all(trial.facts["environment_fault"] == "other load" for trial in own)

@@ -65,8 +65,6 @@ def groups_cpu_ns(counters: Mapping[str, int]) -> int:
 def environment_fault(trial: Trial) -> str | None:
     """Return what of the environment makes a trial invalid, in words; null: nothing that is known.
 
-    A fault that comes again when the trial is repeated is this machine's usual state.
-
     >>> from prony.model import Ok, TrialRole
     >>> asleep = {"machine.suspended_ns": 3_000_000_000}
     >>> environment_fault(Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, counters=asleep))

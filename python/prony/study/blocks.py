@@ -56,7 +56,7 @@ def _repeats(count: int, fault: str | None) -> str:
 def _run_turn(bench: Bench, turn: Turn, ledger: Ledger, listener: StudyListener, judge: Judge | None) -> None:
     """Run one trial, archive it, and tell of it."""
     listener.trial_started(turn.cell, *_shown(turn, bench.study.plan.blocks))
-    trial = _with_fault(measure(bench, turn, listener))
+    trial = _with_fault(measure(bench, turn, listener), bench.study.force)
     trial = judge(trial) if judge else trial
     ledger.append(trial)
     listener.trial_ended(turn.cell, trial)
@@ -70,13 +70,14 @@ def _shown(turn: Turn, blocks: int) -> tuple[int, int]:
     return (at.block - 1, blocks) if at.block else (0, 0)
 
 
-def _with_fault(trial: Trial) -> Trial:
-    """Return a trial that will be repeated as invalid, with what spoilt it.
+def _with_fault(trial: Trial, force: bool) -> Trial:
+    """Return a trial that the environment spoilt as invalid.
 
-    What comes again in the last attempt too is this machine's usual state: that one counts, and is flagged.
+    ``force``: what comes again in the last attempt too is taken as this machine's usual state: that one
+    counts, and is flagged.
     """
     fault = trial.facts.get("environment_fault")
-    repeated = trial.attempt < MOST_RETRIES and trial.role is not TrialRole.CALIBRATION
-    if fault and repeated and isinstance(trial.outcome, Ok):
+    counts = trial.role is TrialRole.CALIBRATION or (force and trial.attempt >= MOST_RETRIES)
+    if fault and not counts and isinstance(trial.outcome, Ok):
         return replace(trial, outcome=Invalid(fault))
     return trial
