@@ -4,7 +4,7 @@ import os
 import random
 import signal
 import time
-from contextlib import suppress
+import traceback
 from dataclasses import replace
 
 import pytest
@@ -97,9 +97,11 @@ def in_a_child(world, study):
     child = os.fork()
     if child:
         return child
-    with suppress(BaseException):
+    try:
         run_study(study, world.listener)
         os._exit(0)
+    except BaseException:  # this is a copy of the test: nothing of it may go on
+        archive_of(world).with_suffix(".error").write_text(traceback.format_exc())
     os._exit(1)
 
 
@@ -114,7 +116,7 @@ def killed_at_random(world, study, length_s, rng):
         while time.monotonic() < deadline_s:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
-                assert status == 0
+                assert status == 0, archive_of(world).with_suffix(".error").read_text()
                 return kills
             time.sleep(0.002)
         os.kill(child, signal.SIGKILL)
