@@ -11,6 +11,8 @@ pub struct Usage {
     pub system_ns: u64,
     /// On the run queue.
     pub run_queue_ns: u64,
+    /// How often it was given the CPU.
+    pub turns: u64,
 }
 
 impl Usage {
@@ -23,10 +25,12 @@ impl Usage {
         let ns = |time: libc::timeval| {
             time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000
         };
+        let (run_queue_ns, turns) = waits();
         Self {
             user_ns: ns(usage.ru_utime),
             system_ns: ns(usage.ru_stime),
-            run_queue_ns: run_queue_ns(),
+            run_queue_ns,
+            turns,
         }
     }
 
@@ -36,17 +40,20 @@ impl Usage {
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
             system_ns: self.system_ns.saturating_sub(earlier.system_ns),
             run_queue_ns: self.run_queue_ns.saturating_sub(earlier.run_queue_ns),
+            turns: self.turns.saturating_sub(earlier.turns),
         }
     }
 }
 
-/// The second field of schedstat (kernel documentation, scheduler/sched-stats.rst); 0 where the kernel keeps none.
-fn run_queue_ns() -> u64 {
+/// Time on the run queue and turns on the CPU: the second and third field of schedstat (kernel documentation,
+/// scheduler/sched-stats.rst); 0 where the kernel keeps none.
+fn waits() -> (u64, u64) {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split_ascii_whitespace()
-        .nth(1)
-        .and_then(|field| field.parse().ok())
-        .unwrap_or(0)
+    let mut fields = text
+        .split_ascii_whitespace()
+        .skip(1)
+        .map(|field| field.parse().unwrap_or(0));
+    (fields.next().unwrap_or(0), fields.next().unwrap_or(0))
 }
 
 /// Binds the calling thread to one CPU.

@@ -245,6 +245,7 @@ fn report<P: Protocol, D: Driver>(
         system_ns: used.system_ns,
         spin_ns: worker.spin_ns,
         run_queue_ns: used.run_queue_ns,
+        turns: used.turns,
     };
     let open_ns = recorder.first_sent_ns.unwrap_or(u64::MAX);
     Recording {
