@@ -155,6 +155,12 @@ def test_a_star_in_both_stands_for_the_same():
     ]
 
 
+def test_a_star_at_the_end_stands_for_whatever_there_is():
+    cells = [cell(name, around(1)) for name in ("starman-five@nginx", "uwsgi-psgi@nginx")]
+    asked = claim(ClaimKind.RATIO, "uwsgi*", against="starman*", low=2)
+    assert [name for name, _ in names(asked, cells[1], *cells)] == [cells[0].cell.subject.name]
+
+
 def test_a_group_is_not_held_against_itself():
     cells = [cell(name, around(1)) for name in ("bjoern", "meinheld", "uwsgi")]
     asked = claim(ClaimKind.LOWEST, "[bm]*")

@@ -2,15 +2,17 @@
 
 from collections import Counter
 from fnmatch import fnmatchcase
+from types import SimpleNamespace
 
 import pytest
 
+from prony.analysis.claim_cells import claimed, rivals
 from prony.catalog.loader import load_catalog
 from prony.catalog.studies import built_in_studies, read_study
 from prony.cli.extent import extent_of
 from prony.engine import ENGINES
 from prony.metrics import METRICS
-from prony.model import CountStop, DurationStop, SandboxChoice
+from prony.model import ClaimKind, CountStop, DurationStop, SandboxChoice
 from prony.plan import PlanOptions, make_plan
 from prony.study_document import GENERATORS
 
@@ -79,6 +81,15 @@ class TestEachStudy:
                 and cell.is_under(claim.load)
                 for cell in plan.cells
             ), claim.name
+
+    @pytest.mark.parametrize("profile", PROFILES)
+    def test_every_claim_that_compares_has_something_to_be_held_against(self, name, profile, plan_of):
+        plan = plan_of(name, profile)
+        cells = [SimpleNamespace(cell=cell) for cell in plan.cells]
+        for claim in plan.claims:
+            if claim.kind in (ClaimKind.HIGHEST, ClaimKind.LOWEST, ClaimKind.RATIO):
+                own = claimed(claim, cells)
+                assert any(rivals(claim, cell, cells) for cell in own), claim.name
 
     def test_some_published_figure_stands_beside_every_profile(self, name, plan_of):
         for profile in PROFILES:

@@ -3,7 +3,6 @@
 Must not know verdicts.
 """
 
-import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
@@ -30,8 +29,8 @@ def rivals(claim: Claim, cell: CellSummary, cells: Sequence[CellSummary]) -> lis
     """Return the cells that ``cell``, one of those that the claim is made for, is held against.
 
     *Definition*: those of other cells that fit ``against``, with the same generator (else
-    ``against_engine``) and the same load (else ``against_load``). Where ``subject`` and ``against`` each hold
-    one ``*``, as in `*+falcon` against `*+flask`, it stands for the same text in both.
+    ``against_engine``) and the same load (else ``against_load``). Where ``subject`` and ``against`` each
+    begin with their only ``*``, as in `*+falcon` against `*+flask`, it stands for the same text in both.
     """
     own = claimed(claim, cells)
     return [
@@ -46,12 +45,11 @@ def rivals(claim: Claim, cell: CellSummary, cells: Sequence[CellSummary]) -> lis
 
 
 def _star(glob: str, name: str) -> str | None:
-    """Return what the only ``*`` of a glob stands for in ``name``; null without just one."""
-    if glob.count("*") != 1 or glob == "*":
+    """Return what the ``*`` that a glob begins with stands for in ``name``; null where there are others."""
+    end = glob.removeprefix("*")
+    if end in ("", glob) or "*" in end:
         return None
-    before, after = (re.escape(part) for part in glob.split("*"))
-    match = re.fullmatch(f"{before}(.*){after}", name)
-    return match.group(1) if match else None
+    return name.removesuffix(end) if name.endswith(end) else None
 
 
 def _alike(claim: Claim, name: str, other: str) -> bool:
