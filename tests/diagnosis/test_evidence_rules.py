@@ -58,6 +58,14 @@ def test_a_kernel_that_gives_less_than_was_asked_for_is_told(asked, rules):
     assert ids(trial, subject=record) == rules
 
 
+def test_behind_a_frontend_the_servers_own_backlog_is_what_the_kernel_may_have_cut():
+    trial = observed(sample(0), sample(10, gauges=FULL))
+    facts = {"backlog": 4096, "frontend": "nginx", "behind_it": {"backlog": 5}}
+    assert ids(trial, subject=SubjectRecord("a+b", facts=facts)) == ["D01"]
+    facts |= {"behind_it": {"backlog": 1024}}
+    assert ids(trial, subject=SubjectRecord("a+b", facts=facts)) == ["D01", "D03"]
+
+
 @pytest.mark.parametrize(
     ("counters", "rules"),
     [
