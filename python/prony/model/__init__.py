@@ -1,0 +1,86 @@
+"""The central types: what is measured, how, and what came of it.
+
+Frozen values without I/O. A measuring side fills them and writes one Archive; a reading side reads them
+from it. Times are integer nanoseconds; monotonic stamps are CLOCK_MONOTONIC. Must not know catalogue,
+archive or engine.
+
+>>> Workload(loop=OpenLoop(rate_per_s=550.0), stop=DurationStop(10_000_000_000)).describe()
+'open loop, 550/s constant, 10 s'
+"""
+
+from prony.model.address import Address, AddressKind, Wire
+from prony.model.claims import Claim, ClaimKind, Needs, Original
+from prony.model.exchange import Check, Contract, Request
+from prony.model.launch import Launch, Readiness, RoleRule, StopRule
+from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
+from prony.model.plan import Cell, Design, Plan, Precision
+from prony.model.sandbox import Placement, SandboxChoice
+from prony.model.subject import App, Frontend, Interface, Subject
+from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
+from prony.model.workload import (
+    MAX_CONNECTIONS,
+    MAX_RATE_PER_S,
+    Arrivals,
+    ClosedLoop,
+    CountStop,
+    DurationStop,
+    EngineChoice,
+    Loop,
+    OpenLoop,
+    Pacing,
+    Stage,
+    Stop,
+    Workload,
+)
+
+__all__ = [
+    "MAX_CONNECTIONS",
+    "MAX_RATE_PER_S",
+    "Address",
+    "AddressKind",
+    "App",
+    "Arrivals",
+    "Cell",
+    "Check",
+    "Claim",
+    "ClaimKind",
+    "ClosedLoop",
+    "Contract",
+    "CountStop",
+    "Design",
+    "DurationStop",
+    "EngineChoice",
+    "Failed",
+    "Frontend",
+    "Interface",
+    "Invalid",
+    "Json",
+    "Launch",
+    "LogTail",
+    "Loop",
+    "Needs",
+    "Ok",
+    "OpenLoop",
+    "Original",
+    "Outcome",
+    "Pacing",
+    "Phase",
+    "Placement",
+    "Plan",
+    "Precision",
+    "ProcessRow",
+    "Readiness",
+    "Request",
+    "RoleRule",
+    "Sample",
+    "SandboxChoice",
+    "Stage",
+    "Stop",
+    "StopRule",
+    "Subject",
+    "ThreadUsage",
+    "Trial",
+    "TrialRole",
+    "Wire",
+    "Workload",
+]

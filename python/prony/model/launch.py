@@ -1,0 +1,78 @@
+"""What is to be started: the exact processes, their order, their readiness, roles and end.
+
+Must not know the catalogue that they come from, or the sandbox that starts them.
+
+>>> frontend = Launch(("proxy",), Address("127.0.0.1", 8000), name="frontend")
+>>> Launch(("server",), Address("127.0.0.1", 8001), frontend=frontend).entrance.port
+8000
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from prony.model.address import Address
+
+__all__ = ["Launch", "Readiness", "RoleRule", "StopRule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """When a subject is ready: it accepts a connection and, with ``http``, answers the first request."""
+
+    timeout_ns: int = 15_000_000_000
+    http: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """How a subject is ended: the signal to its main process, and the time before all of it is killed."""
+
+    signal: str = "SIGTERM"
+    timeout_ns: int = 5_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRule:
+    """Gives a process its role: the first rule that fits wins.
+
+    ``where`` is ``main`` (the process that was started), ``child`` (any other) or ``command`` (the command
+    line contains ``pattern``).
+    """
+
+    role: str
+    where: Literal["main", "child", "command"] = "main"
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One process to start: the exact command, nothing left to fill in; and what must run beside it.
+
+    ``files`` are written into the process's own folder, which is its working directory, before the start.
+    ``services`` are started before it, the ``frontend`` after it: the load then goes to the frontend.
+    ``name`` tells them apart: ``server``, ``frontend``, or the service's. ``folder``: another working
+    directory than its own folder.
+    """
+
+    command: tuple[str, ...]
+    address: Address
+    environment: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    readiness: Readiness = Readiness()
+    stop: StopRule = StopRule()
+    roles: tuple[RoleRule, ...] = (RoleRule("server"),)
+    name: str = "server"
+    folder: str | None = None
+    services: tuple["Launch", ...] = ()
+    frontend: "Launch | None" = None
+
+    @property
+    def processes(self) -> tuple["Launch", ...]:
+        """All that is to be started, itself among them, in the order of the start."""
+        return (*self.services, self, *((self.frontend,) if self.frontend else ()))
+
+    @property
+    def entrance(self) -> Address:
+        """Where the load goes."""
+        return self.frontend.address if self.frontend else self.address

@@ -1,0 +1,84 @@
+"""What is seen of a subject and its machine while it runs. Must not know trials or who looks.
+
+CPU times are cumulative nanoseconds; monotonic stamps are CLOCK_MONOTONIC.
+
+>>> ThreadUsage(pid=7, tid=8, name="worker", cpu_ns=1_000_000).name
+'worker'
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = ["LogTail", "Phase", "ProcessRow", "Sample", "ThreadUsage"]
+
+
+class Phase(StrEnum):
+    """The part of a trial that a sample belongs to."""
+
+    IDLE = "idle"
+    WARMUP = "warmup"
+    WINDOW = "window"
+    DRAIN = "drain"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRow:
+    """One process of the subject at one moment. CPU times and switches are cumulative since its start.
+
+    ``pss_bytes``, ``uss_bytes`` and ``descriptors`` are null except at the mark at the end of the load: they
+    are dear to read. ``rss_peak_bytes`` is the kernel's own high-water mark.
+    """
+
+    pid: int
+    start_time_ticks: int
+    role: str
+    command: str
+    user_ns: int
+    system_ns: int
+    rss_bytes: int
+    vsz_bytes: int
+    threads: int
+    pss_bytes: int | None = None
+    uss_bytes: int | None = None
+    rss_peak_bytes: int | None = None
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    descriptors: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadUsage:
+    """What one thread of the subject used in the window; ``cpu_ns`` of its own, ``name`` as the kernel has
+    it.
+    """
+
+    pid: int
+    tid: int
+    name: str
+    cpu_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The subject's processes and the machine at one moment. Machine CPU times are cumulative, all CPUs.
+
+    ``gauges``: what else was read then, by name: the length and the limit of accept queues, connections,
+    pressure, frequency (docs/archive-format.md lists them).
+    """
+
+    monotonic_ns: int
+    phase: Phase
+    processes: tuple[ProcessRow, ...]
+    machine_busy_ns: int
+    machine_idle_ns: int
+    machine_steal_ns: int
+    gauges: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LogTail:
+    """The last lines that a subject wrote. ``truncated``: there were more."""
+
+    text: str
+    truncated: bool = False

@@ -1,0 +1,132 @@
+"""What is to be measured: cells, their repeats, and what is settled beforehand about reading them.
+
+Must not know the order of the trials, or how a plan is written.
+
+>>> Precision(0.02).looks
+(10, 15, 20)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from prony.model.claims import Claim, Original
+from prony.model.sandbox import SandboxChoice
+from prony.model.subject import Subject
+from prony.model.workload import ClosedLoop, CountStop, EngineChoice, OpenLoop, Workload
+
+__all__ = ["Cell", "Design", "Plan", "Precision"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One point of the grid: what, under which load, with which generator, in which sandbox.
+
+    ``id`` is unique in its plan.
+    """
+
+    id: int
+    subject: Subject
+    workload: Workload
+    engine: EngineChoice = EngineChoice()
+    sandbox: SandboxChoice = SandboxChoice()
+
+    @property
+    def load(self) -> Mapping[str, float]:
+        """What tells the loads of a study apart: ``connections`` or ``rate``, ``requests``, ``threads``."""
+        load: dict[str, float] = {"threads": self.engine.threads}
+        match self.workload.loop:
+            case ClosedLoop(connections):
+                load["connections"] = connections
+            case OpenLoop(rate_per_s):
+                load["rate"] = rate_per_s
+        if isinstance(self.workload.stop, CountStop):
+            load["requests"] = self.workload.stop.requests
+        return load
+
+    def describe_load(self) -> str:
+        """Return the load in a few words, with its generator where that is not Prony's own."""
+        threads = f" with {self.engine.threads} threads" if self.engine.threads > 1 else ""
+        by = "" if self.engine.name == EngineChoice().name else f", by {self.engine.name}{threads}"
+        return f"{self.workload.describe()}{by}"
+
+    def is_under(self, load: Mapping[str, float]) -> bool:
+        """Return whether the cell has all that ``load`` says; an empty one fits every cell."""
+        own = self.load
+        return all(own.get(name) == value for name, value in load.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Blocks are added, look by look, until it is known well enough.
+
+    ``target``: half of the relative interval's width, such as 0.02. ``looks``: after so many blocks.
+    ``budget_ns``: no look begins that would end after so long; null: no limit.
+    """
+
+    target: float
+    looks: tuple[int, ...] = (10, 15, 20)
+    budget_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What is settled before the run about how its figures are read.
+
+    ``margin``: a difference of less is of no interest. ``primary``: the load at which subjects are compared
+    for a verdict (``connections``, ``rate``, ``requests``; empty: every load); other loads are a screening.
+    ``trimmed_mean``: show, beside the mean, the mean without the highest and the lowest trial. ``find_rate``:
+    instead of measuring cells, search for each subject's highest rate that meets this objective.
+    """
+
+    margin: float = 0.02
+    primary: Mapping[str, float] = field(default_factory=dict)
+    trimmed_mean: bool = False
+    precision: Precision | None = None
+    find_rate: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Cells x blocks in random order from a stored seed. ``text`` is what the user wrote, verbatim.
+
+    ``calibration``: the reference server at a fixed rate, measured first, last and once inside each block,
+    so that a drift of the machine shows; its id is of no other cell. ``source``: the experiment that is
+    repeated, in words; ``notes``: in what this repeat differs from it, which every report says.
+    """
+
+    name: str
+    title: str
+    text: str
+    profile: str
+    cells: tuple[Cell, ...]
+    blocks: int
+    seed: int
+    question: str = ""
+    source: str = ""
+    calibration: Cell | None = None
+    design: Design = Design()
+    claims: tuple[Claim, ...] = ()
+    originals: tuple[Original, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def subjects(self) -> tuple[Subject, ...]:
+        """Return the plan's subjects, each once, in the order in which they first appear."""
+        return tuple({cell.subject.name: cell.subject for cell in self.cells}.values())
+
+    @property
+    def engine_threads(self) -> int:
+        """Return how many threads of the built-in generator there are at most; what others have is theirs."""
+        return max((cell.engine.threads for cell in self.cells if cell.engine.name == "prony"), default=1)
+
+    def only(self, pattern: str) -> tuple[Cell, ...]:
+        """Return the cells whose subject's name fits the glob ``pattern``.
+
+        Where the plan has several generators, those whose generator's name fits it too.
+        """
+        several = len({cell.engine.name for cell in self.cells}) > 1
+        return tuple(
+            cell
+            for cell in self.cells
+            if fnmatchcase(cell.subject.name, pattern) or (several and fnmatchcase(cell.engine.name, pattern))
+        )

@@ -1,0 +1,77 @@
+"""What is measured: an app, the server around it, perhaps a frontend before it. Must not know any load.
+
+>>> Frontend("nginx", "keepalive").name
+'nginx-keepalive'
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from prony.model.exchange import Contract
+
+__all__ = ["App", "Frontend", "Interface", "Subject"]
+
+
+class Interface(StrEnum):
+    """How a server calls the application."""
+
+    WSGI = "wsgi"
+    ASGI = "asgi"
+    PSGI = "psgi"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """What is served: a folder, and the callable in it.
+
+    ``targets`` maps each interface that the app offers to its ``module:attribute``. ``requirements`` are
+    requirement strings, resolved together with the server's. ``digest`` identifies the folder's content
+    (SHA-256). ``services``: the catalogue's services that it needs beside it.
+    """
+
+    name: str
+    title: str
+    folder: str
+    targets: Mapping[Interface, str]
+    requirements: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+    contract: Contract = Contract()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Frontend:
+    """What stands in front of a server: an entry of the catalogue's frontends, as a subject names a server.
+
+    ``settings`` holds only what differs from the entry's defaults.
+    """
+
+    entry: str
+    variant: str = ""
+    settings: Mapping[str, int | str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Entry and variant: ``nginx-keepalive``."""
+        return f"{self.entry}-{self.variant}" if self.variant else self.entry
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A server with settings around an app, perhaps behind a frontend: one thing to be measured.
+
+    ``name`` is unique in a plan (``gunicorn-gthread@nginx+flask-hello``). ``server`` names the catalogue
+    entry, ``variant`` one of its presets or is empty. ``settings`` holds only what differs from the entry's
+    defaults.
+    """
+
+    name: str
+    server: str
+    app: App
+    interface: Interface
+    variant: str = ""
+    settings: Mapping[str, int | str] = field(default_factory=dict)
+    frontend: Frontend | None = None

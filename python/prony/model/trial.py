@@ -1,0 +1,83 @@
+"""What came of one measurement of one cell. Must not know how it was made or where it is kept.
+
+>>> Failed("start", "the port is taken").stage
+'start'
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from prony.model.observation import LogTail, Sample, ThreadUsage
+from prony.model.sandbox import Placement
+
+__all__ = ["Failed", "Invalid", "Json", "Ok", "Outcome", "Trial", "TrialRole"]
+
+
+Json = dict[str, Any]
+
+
+class TrialRole(StrEnum):
+    """Why a trial was run."""
+
+    SUBJECT = "subject"
+    CALIBRATION = "calibration"
+    CROSS_CHECK = "cross-check"
+    FIND_RATE = "find-rate"
+    PILOT = "pilot"
+
+
+@dataclass(frozen=True, slots=True)
+class Ok:
+    """The trial ran its window, whatever the server answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The subject's fault: ``stage`` is ``install``, ``start``, ``contract``, ``load`` or ``stop``."""
+
+    stage: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Invalid:
+    """The generator's or the environment's fault: nothing is known of the subject."""
+
+    reason: str
+
+
+Outcome = Ok | Failed | Invalid
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One measurement of one cell, as it is archived.
+
+    ``recording`` is the engine's Recording as it came (see docs/reference/engine-wire.md), null when there
+    was no load. ``nuisances`` holds what was randomised that nobody means to test. ``command`` is the exact
+    command line. ``*_unix_ns`` are wall-clock stamps. ``counters`` are kernel counters of the trial's
+    namespace, as deltas over the window; a counter that could not be read is absent and named in
+    ``missing``, with its reason. ``facts``: what was learnt of its sandbox and surroundings, free.
+    """
+
+    cell_id: int
+    block: int
+    position: int
+    attempt: int
+    role: TrialRole
+    outcome: Outcome
+    started_unix_ns: int
+    ended_unix_ns: int
+    command: tuple[str, ...] = ()
+    placement: Placement | None = None
+    nuisances: Mapping[str, str] = field(default_factory=dict)
+    recording: Json | None = None
+    samples: tuple[Sample, ...] = ()
+    counters: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    log: LogTail = LogTail("")
+    events: tuple[Json, ...] = ()
+    threads: tuple[ThreadUsage, ...] = ()
+    facts: Json = field(default_factory=dict)

@@ -1,0 +1,135 @@
+"""The load of a trial, and the generator that makes it. Must not know what it meets.
+
+>>> Workload(ClosedLoop(100), CountStop(5000)).describe()
+'closed loop, 100 connections, 5000 requests'
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from prony.model.exchange import Request
+
+__all__ = [
+    "MAX_CONNECTIONS",
+    "MAX_RATE_PER_S",
+    "Arrivals",
+    "ClosedLoop",
+    "CountStop",
+    "DurationStop",
+    "EngineChoice",
+    "Loop",
+    "OpenLoop",
+    "Pacing",
+    "Stage",
+    "Stop",
+    "Workload",
+]
+
+
+class Arrivals(StrEnum):
+    """When the requests of an open loop are due."""
+
+    CONSTANT = "constant"
+    POISSON = "poisson"
+
+
+class Pacing(StrEnum):
+    """How the generator waits for a due time: see the engine's documentation."""
+
+    AUTO = "auto"
+    PRECISE = "precise"
+    ECONOMICAL = "economical"
+
+
+MAX_CONNECTIONS = 65_535
+"""From one address to another port of one server: a port number has 16 bits."""
+MAX_RATE_PER_S = 1e9
+"""One request a nanosecond, the unit of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedLoop:
+    """Each of ``connections`` sends again when it has its answer: the load depends on the server."""
+
+    connections: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLoop:
+    """Requests are due at ``rate_per_s`` whatever the server does.
+
+    They go over at most ``connections``, opened on demand.
+    """
+
+    rate_per_s: float
+    arrivals: Arrivals = Arrivals.CONSTANT
+    seed: int = 1
+    connections: int = 1024
+
+
+Loop = ClosedLoop | OpenLoop
+
+
+@dataclass(frozen=True, slots=True)
+class DurationStop:
+    """The window lasts so long."""
+
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CountStop:
+    """The window holds exactly so many requests."""
+
+    requests: int
+
+
+Stop = DurationStop | CountStop
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stretch of load under one loop. A workload has one now; ramps and steps will have several."""
+
+    loop: Loop
+    stop: Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The load of a trial: who sends what, when, for how long.
+
+    *Units*: all ``_ns`` are nanoseconds. ``timeout_ns`` counts from the intended time (open) or from
+    sending (closed).
+    """
+
+    loop: Loop
+    stop: Stop
+    request: Request = Request()
+    warmup_ns: int = 0
+    timeout_ns: int = 10_000_000_000
+    grace_ns: int = 10_000_000_000
+    expect_status: int | None = None
+    expect_body: bytes | None = None
+
+    def describe(self) -> str:
+        """Return the load in a few words, such as ``closed loop, 100 connections, 30 s``."""
+        match self.loop:
+            case ClosedLoop(connections):
+                load = f"closed loop, {connections} connection{'s' if connections != 1 else ''}"
+            case OpenLoop(rate_per_s, arrivals):
+                load = f"open loop, {rate_per_s:g}/s {arrivals}"
+        match self.stop:
+            case DurationStop(duration_ns):
+                return f"{load}, {duration_ns / 1e9:g} s"
+            case CountStop(requests):
+                return f"{load}, {requests} requests"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """Which generator, with how many threads. ``prony`` is the built-in one."""
+
+    name: str = "prony"
+    threads: int = 1
+    pacing: Pacing = Pacing.AUTO
