@@ -210,6 +210,7 @@ class NeedsDocument(_Document):
     """``needs``: without which a claim is not testable, as `prony.model.Needs`."""
 
     server_cpus: PositiveInt = 1
+    generator_cpus: PositiveInt = 1
     connections: Annotated[int, Field(ge=0)] = 0
     blocks: PositiveInt = 5
 

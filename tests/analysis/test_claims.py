@@ -308,6 +308,16 @@ def test_a_single_core_is_at_most_100_per_cent_where_there_are_more():
     assert (found.verdict, found.reason) == (UNTESTABLE, "needs 2 CPUs for the server; it had 1")
 
 
+def test_a_generators_single_core_needs_cpus_of_the_generator_and_not_of_the_server():
+    asked = claim(ClaimKind.SINGLE_CORE, metric="generator_cpu_percent")
+    own = Placement((0,), (1, 2))
+    assert verdict(asked, cell("a", around(99), metric="generator_cpu_percent", cpus=own)) is HOLDS
+    found = evaluate(
+        asked, [cell("a", around(99), metric="generator_cpu_percent", cpus=Placement((0, 1), (2,)))]
+    )
+    assert (found.verdict, found.reason) == (UNTESTABLE, "needs 2 CPUs for the generator; it had 1")
+
+
 def test_a_quota_is_as_few_cpus():
     one = cell("a", around(99), metric="cpu_percent")
     limited = replace(one, cell=replace(one.cell, sandbox=SandboxChoice(cpu_quota=1.5)))
@@ -326,6 +336,7 @@ def test_a_quota_is_as_few_cpus():
             "needs 5,000 connections; the most here are 100",
         ),
         (claim(ClaimKind.VALUE, needs=Needs(server_cpus=4)), "needs 4 CPUs for the server; it had 2"),
+        (claim(ClaimKind.VALUE, needs=Needs(generator_cpus=4)), "needs 4 CPUs for the generator; it had 2"),
     ],
 )
 def test_what_it_needs_and_does_not_have_makes_a_claim_untestable(asked, reason):

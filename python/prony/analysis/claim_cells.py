@@ -11,7 +11,7 @@ from prony.analysis.summary import CellSummary
 from prony.metrics import METRICS, Unit
 from prony.model import Claim
 
-__all__ = ["by_block", "claimed", "is_speed", "most_connections", "rivals", "server_cpus", "where"]
+__all__ = ["by_block", "claimed", "is_speed", "rivals", "where"]
 
 
 def claimed(claim: Claim, cells: Sequence[CellSummary]) -> list[CellSummary]:
@@ -85,21 +85,6 @@ def by_block(cell: CellSummary, claim: Claim) -> dict[int, float]:
 def is_speed(metric: str) -> bool:
     """Return whether a metric tells how fast a server is: of one that loses requests it is not compared."""
     return METRICS[metric].unit in (Unit.RATE, Unit.DURATION) and metric != "error_per_s"
-
-
-def server_cpus(cell: CellSummary) -> float | None:
-    """Return how many CPUs the server had, at least over the cell's trials; null when no trial tells."""
-    placements = [trial.placement for trial in (*cell.counted, *cell.others) if trial.placement]
-    if not placements:
-        return None
-    fewest = min(len(placement.server_cpus) for placement in placements)
-    quota = cell.cell.sandbox.cpu_quota
-    return fewest if quota is None else min(float(fewest), quota)
-
-
-def most_connections(cells: Sequence[CellSummary]) -> float:
-    """Return the most connections of any cell."""
-    return max((cell.cell.load.get("connections", 0.0) for cell in cells), default=0.0)
 
 
 def where(cell: CellSummary) -> str:

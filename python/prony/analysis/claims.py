@@ -12,15 +12,8 @@ from dataclasses import replace
 from math import fsum, log
 from types import MappingProxyType
 
-from prony.analysis.claim_cells import (
-    by_block,
-    claimed,
-    is_speed,
-    most_connections,
-    rivals,
-    server_cpus,
-    where,
-)
+from prony.analysis.claim_cells import by_block, claimed, is_speed, rivals, where
+from prony.analysis.claim_needs import unmet
 from prony.analysis.claim_parts import (
     Bounds,
     ClaimResult,
@@ -51,26 +44,10 @@ def evaluate(claim: Claim, cells: Sequence[CellSummary], terms: Terms | None = N
     needs (at least 5 for an order, a ratio and growth). ``terms``: margin and noise floor, as for the metric.
     """
     own = claimed(claim, cells)
-    unmet = _unmet(claim, own)
-    if unmet is not None:
-        return ClaimResult(ClaimVerdict.NOT_TESTABLE, reason=f"needs {unmet}")
+    lacking = unmet(claim, own)
+    if lacking is not None:
+        return ClaimResult(ClaimVerdict.NOT_TESTABLE, reason=f"needs {lacking}")
     return _combined(_KINDS[claim.kind](claim, own, cells, (terms or Terms()).of(claim.metric)))
-
-
-def _unmet(claim: Claim, own: Sequence[CellSummary]) -> str | None:
-    if not own:
-        load = ", ".join(f"{size:g} {name}" for name, size in claim.load.items())
-        return f"{claim.subject} measured" + (f" at {load}" if load else "")
-    if not any(cell.total for cell in own):
-        return f"{own[0].cell.subject.name}, of which no trial was run"
-    if most_connections(own) < claim.needs.connections:
-        return f"{claim.needs.connections:,} connections; the most here are {most_connections(own):,.0f}"
-    wanted = max(claim.needs.server_cpus, 2 if claim.kind is ClaimKind.SINGLE_CORE else 1)
-    known = [count for cell in own if (count := server_cpus(cell)) is not None]
-    if wanted > min(known, default=1):
-        has = f"it had {min(known):g}" if known else "it is not known how many it had"
-        return f"{wanted} CPUs for the server; {has}"
-    return None
 
 
 def _combined(parts: Sequence[ClaimResult]) -> ClaimResult:

@@ -27,9 +27,10 @@ class ClaimKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a claim needs to be tested at all: CPUs of the server, a load, repeats."""
+    """What a claim needs to be tested at all: CPUs of the server and of the generator, a load, repeats."""
 
     server_cpus: int = 1
+    generator_cpus: int = 1
     connections: int = 0
     blocks: int = 5
 

@@ -145,7 +145,14 @@ def claim_words(claim: Claim) -> str:
         f"{claim.kind} {claim.metric}{f' of the role {claim.role}' if claim.role else ''}",
         *bounds,
         f"at {load_words(claim.load)}" if claim.load else "",
-        f"needs {claim.needs.server_cpus} CPUs" if claim.needs.server_cpus > 1 else "",
+        *(
+            f"needs {cpus} CPUs for the {what}"
+            for what, cpus in (
+                ("server", claim.needs.server_cpus),
+                ("generator", claim.needs.generator_cpus),
+            )
+            if cpus > 1
+        ),
     ]
     return ", ".join(part for part in parts if part)
 
