@@ -235,6 +235,18 @@ def test_every_diagnosis_is_in_the_list_of_rules():
     assert modules == files_of("diagnosis") - {"evidence"}
 
 
+def test_every_row_of_the_tables_of_metrics_is_listed_once():
+    from prony.metrics import METRICS
+
+    tables = files_of("metrics") - {"metric", "sources"}
+    rows = [
+        row
+        for name in tables
+        for row in getattr(importlib.import_module(f"prony.metrics.{name}"), name.upper())
+    ]
+    assert sorted(row.name for row in rows) == sorted(METRICS)
+
+
 def test_every_monitor_is_listed():
     from prony.monitor import MONITORS
 

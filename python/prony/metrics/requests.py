@@ -1,0 +1,64 @@
+"""What became of the requests: how many a second, and which share of them. Must not know how long they took.
+
+>>> [metric.name for metric in REQUESTS][:2]
+['ok_per_s', 'attempted_per_s']
+"""
+
+from prony.metrics.metric import Better, Metric, Unit
+from prony.metrics.sources import ACCOUNT
+
+__all__ = ["REQUESTS"]
+
+REQUESTS = (
+    Metric(
+        "ok_per_s",
+        Unit.RATE,
+        Better.HIGHER,
+        "valid replies per second",
+        "requests that were answered as expected within the window, whenever begun / length of the window",
+        ACCOUNT,
+    ),
+    Metric(
+        "attempted_per_s",
+        Unit.RATE,
+        Better.NEITHER,
+        "requests per second",
+        "requests scheduled in the window / length of the window",
+        ACCOUNT,
+    ),
+    Metric(
+        "error_per_s",
+        Unit.RATE,
+        Better.LOWER,
+        "errors per second",
+        "requests that ended otherwise within the window, whenever begun / length of the window",
+        ACCOUNT,
+    ),
+    Metric(
+        "duration_ns_per_request",
+        Unit.DURATION,
+        Better.LOWER,
+        "time per request",
+        "length of the window / requests that ended within it, failed ones too; with a fixed number of "
+        "requests, "
+        "first send to last completion / requests. Of the whole load, not of one connection (closed loop "
+        "only)",
+        ACCOUNT,
+    ),
+    Metric(
+        "success_ratio",
+        Unit.RATIO,
+        Better.HIGHER,
+        "success",
+        "requests answered as expected / requests scheduled in the window",
+        ACCOUNT,
+    ),
+    Metric(
+        "error_ratio",
+        Unit.RATIO,
+        Better.LOWER,
+        "errors",
+        "1 - success ratio: failed, unsent and unanswered requests / requests scheduled in the window",
+        ACCOUNT,
+    ),
+)
