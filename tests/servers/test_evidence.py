@@ -56,7 +56,7 @@ def measure(prony, folder, trials):
 def needs_an_onlooker():
     if os.geteuid() != 0:
         pytest.skip("needs root: a network namespace of its own")
-    missing = [program for program in ("nsenter", "nstat", "ss") if shutil.which(program) is None]
+    missing = [program for program in ("nsenter", "ss") if shutil.which(program) is None]
     if missing:
         pytest.skip(f"needs {', '.join(missing)} (Debian: apt install iproute2 util-linux)")
 
@@ -65,7 +65,10 @@ def needs_an_onlooker():
 
 
 class Beside:
-    """Does something again and again in a thread of its own, until it is stopped."""
+    """Does something again and again in a thread of its own, until it is stopped.
+
+    Ten times a second: to Prony it is another program, which may take little of the CPUs.
+    """
 
     def __init__(self, look):
         self._look, self._over = look, threading.Event()
@@ -80,12 +83,12 @@ class Beside:
         self._thread.join(60)
 
     def _run(self):
-        while not self._over.wait(0.01):
+        while not self._over.wait(0.1):
             self._look()
 
 
 class Onlooker:
-    """Reads overflows and the accept queue in a server's network, by the programs that people use."""
+    """Reads overflows in a server's network as the kernel counts them, and while they grow its queue."""
 
     def __init__(self, cache):
         self._cache = cache
@@ -93,32 +96,42 @@ class Onlooker:
 
     def __call__(self):
         # One server after the other: Prony starts it more than once, and loads it the last time.
-        if (pid := self._server()) is None:
+        if (pid := self._server()) is None or (overflows := listen_overflows(pid)) is None:
             return
-        count = seen_in(pid, "nstat", "-asz", "TcpExtListenOverflows")
-        self.overflows = self.overflows if count is None else int(count.split()[-2])
-        for line in (seen_in(pid, "ss", "-Hltn") or "").splitlines():
-            queue, self.limit = map(int, line.split()[1:3])
-            self.queue = max(self.queue, queue)
+        if overflows > self.overflows:
+            self._look_at_the_queue(pid)
+        self.overflows = overflows
 
     def _server(self):
         own = network(os.getpid())
         found = [pid for pid, command in processes_of(self._cache) if "looked_at" in command]
         return next((pid for pid in found if network(pid) not in (None, own)), None)
 
+    def _look_at_the_queue(self, pid):
+        """Ask the program that people use: two processes each time, so only while the queue is full."""
+        enter = ("nsenter", f"--net=/proc/{pid}/ns/net")
+        said = subprocess.run([*enter, "ss", "-Hltn"], check=False, capture_output=True, text=True).stdout
+        for line in said.splitlines():
+            queue, self.limit = map(int, line.split()[1:3])
+            self.queue = max(self.queue, queue)
+
 
 def network(pid):
+    """Return the network that a process is in; null when it is gone."""
     try:
         return os.readlink(f"/proc/{pid}/ns/net")  # noqa: PTH115
     except OSError:
         return None
 
 
-def seen_in(pid, *command):
-    """Return what a program prints in a process's network; null when that is gone."""
-    enter = ("nsenter", f"--net=/proc/{pid}/ns/net")
-    done = subprocess.run([*enter, *command], check=False, capture_output=True, text=True)
-    return None if done.returncode else done.stdout
+def listen_overflows(pid):
+    """Return the kernel's count in a process's network; null when that is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/net/netstat").read_text().splitlines()
+    except OSError:
+        return None
+    names, values = (line.split() for line in lines if line.startswith("TcpExt:"))
+    return int(values[names.index("ListenOverflows")])
 
 
 def test_a_short_queue_before_a_server_that_stops_overflows_as_often_as_the_kernel_counts(prony, measure):
