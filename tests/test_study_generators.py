@@ -7,7 +7,7 @@ import pytest
 from golden.build import subject
 from prony.model import Cell, ClosedLoop, CountStop, DurationStop, EngineChoice, Workload
 from prony.study import generators
-from prony.study.generators import left_out, left_out_words
+from prony.study.generators import foreseen, left_out, left_out_words
 
 LOAD = Workload(ClosedLoop(1), DurationStop(1))
 OWN = Cell(0, subject("wsgiref+flask-hello"), LOAD)
@@ -33,6 +33,18 @@ def test_a_generator_that_is_not_here_is_left_out_of_all_its_cells(here):
     reasons = left_out(cells)
     assert reasons == {1: "it is not installed", 2: "it is not installed"}
     assert left_out_words(cells, reasons) == ("oha is left out: it is not installed",)
+
+
+def test_what_will_be_left_out_is_foreseen_without_building_anything(monkeypatch):
+    def never(tool):
+        raise AssertionError(f"{tool} was built")
+
+    monkeypatch.setattr("prony.engine.scripts.found.find_script", never)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("prony.engine.external.engine.SUBJECT_PATH", "/nowhere")
+    found = foreseen([OWN, under("python-threads", 1), under("oha", 2)])
+    assert list(found) == [2]
+    assert "`oha` is not installed; " in found[2]
 
 
 def test_a_generator_is_left_out_of_the_loads_that_it_cannot_make(here):

@@ -45,10 +45,16 @@ class Extent:
 
 
 def extent_of(plan: "Plan", cross_checks: "Sequence[Cell]" = ()) -> Extent:
-    """Return how much a plan is, calibration and cross-checks among it; repeats of spoilt trials are not."""
+    """Return how much a plan is, calibration and cross-checks among it; repeats of spoilt trials are not, nor
+    is what no generator here can measure.
+    """
+    from prony.study.generators import foreseen
+
     if plan.design.find_rate:
         return _search_extent(plan)
-    block = [*plan.cells, *cross_checks, *_calibrations(plan, len(plan.cells) + len(cross_checks))]
+    cells = [*plan.cells, *cross_checks]
+    absent = foreseen(cells)
+    block = [cell for cell in cells if cell.id not in absent] + _calibrations(plan, len(cells))
     precision = plan.design.precision
     least = precision.looks[0] if precision else plan.blocks
     length_s = sum(map(_length_s, block))

@@ -3,6 +3,7 @@
 import json
 import shlex
 import textwrap
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -187,12 +188,17 @@ def _blocks(plan: "Plan") -> str:
 
 def _protocol(task: "Study") -> "Iterator[str]":
     """Yield what is done besides measuring each cell once in each block."""
+    from prony.study.generators import foreseen, left_out_words
+
     plan, precision = task.plan, task.plan.design.precision
     if plan.calibration is not None:
         load = plan.calibration.workload.describe()
         yield f"calibration, first, last and once inside each block: the reference server, {load}"
-    for name in dict.fromkeys(cell.engine.name for cell in task.cross_checks):
-        yield f"cross-check: each cell once more in each block, by {name}"
+    absent = foreseen((*plan.cells, *task.cross_checks))
+    checks = [cell.engine.name for cell in task.cross_checks if cell.id not in absent]
+    for name, count in Counter(checks).items():
+        yield f"cross-check: {counted(count, 'cell')} once more in each block, by {name}"
+    yield from left_out_words((*plan.cells, *task.cross_checks), absent)
     if plan.design.find_rate:
         yield f"for each subject a search for the highest rate at which {plan.design.find_rate}"
         yield f"and {counted(plan.blocks, 'fresh trial')} at the rate that is found"

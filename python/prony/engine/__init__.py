@@ -15,7 +15,7 @@ from prony.engine.scripts import SCRIPTS
 from prony.errors import EngineError, UsageError
 from prony.model import Address, EngineChoice, Workload
 
-__all__ = ["ENGINES", "Engine", "cannot_make", "not_here", "open_engine"]
+__all__ = ["ENGINES", "Engine", "cannot_make", "not_here", "not_installed", "open_engine"]
 
 
 def _prony(choice: EngineChoice) -> Engine:
@@ -77,14 +77,26 @@ def not_here(choice: EngineChoice) -> str | None:
     The environment of the Python scripts is built when it is not there. *Errors*: HostError as
     `prony.catalog.environment.prepare`.
     """
-    from prony.engine.external.engine import find_tool
     from prony.engine.scripts.found import find_script
 
+    if choice.name in SCRIPTS:
+        return _lacking(lambda: find_script(SCRIPTS[choice.name]))
+    return not_installed(choice)
+
+
+def not_installed(choice: EngineChoice) -> str | None:
+    """Return why a tool is not on this machine, and how to get it; null: it is, or Prony brings it.
+
+    Builds nothing: what is missing of the Python scripts is got when they are first used.
+    """
+    from prony.engine.external.engine import find_tool
+
+    return _lacking(lambda: find_tool(TOOLS[choice.name])) if choice.name in TOOLS else None
+
+
+def _lacking(find: Callable[[], object]) -> str | None:
     try:
-        if choice.name in TOOLS:
-            find_tool(TOOLS[choice.name])
-        elif choice.name in SCRIPTS:
-            find_script(SCRIPTS[choice.name])
+        find()
     except EngineError as error:
         return f"{error.message}; {error.hint}" if error.hint else error.message
     return None

@@ -6,25 +6,37 @@ Must not know how a generator works.
 {}
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from prony.engine import cannot_make, not_here
-from prony.model import Address, Cell
+from prony.engine import cannot_make, not_here, not_installed
+from prony.model import Address, Cell, EngineChoice
 
-__all__ = ["left_out", "left_out_words"]
+__all__ = ["foreseen", "left_out", "left_out_words"]
 
 # Which server it is does not matter here, and what it speaks is known when it is started.
 _ANY = Address("127.0.0.1", 0)
 
 
 def left_out(cells: Iterable[Cell]) -> dict[int, str]:
-    """Return, by a cell's id, why its generator is not on this machine, or cannot make its load."""
+    """Return, by a cell's id, why its generator is not on this machine, or cannot make its load.
+
+    *Errors*: as `prony.engine.not_here`, which may build an environment.
+    """
+    return _left_out(cells, not_here)
+
+
+def foreseen(cells: Iterable[Cell]) -> dict[int, str]:
+    """Return what `left_out` would, as far as it can be told without building anything."""
+    return _left_out(cells, not_installed)
+
+
+def _left_out(cells: Iterable[Cell], lacking: Callable[[EngineChoice], str | None]) -> dict[int, str]:
     missing: dict[str, str | None] = {}
     found: dict[int, str] = {}
     for cell in cells:
         name = cell.engine.name
         if name not in missing:
-            missing[name] = not_here(cell.engine)
+            missing[name] = lacking(cell.engine)
         reason = missing[name] or cannot_make(cell.engine, cell.workload, _ANY)
         if reason:
             found[cell.id] = reason
