@@ -88,7 +88,10 @@ def test_what_has_no_pair_is_a_misuse(said, tmp_path):
 
 
 def test_too_few_blocks_measure_nothing(said, tmp_path):
-    assert said("selftest", "aa", archive(tmp_path / "s.prony", twins(), 4)).status == 3
+    done = said("selftest", "aa", archive(tmp_path / "s.prony", twins(), 4))
+    assert done.status == 3
+    assert "fewer than 5 blocks in which both count" in " ".join(done.out.split())
+    assert "noise floor" not in done.out and "not kept" not in done.out
 
 
 def test_floors_that_cannot_be_read_are_none(said, tmp_path, own_cache):

@@ -16,6 +16,8 @@ _COLUMNS = ("metric", "loop", "blocks", "false", "at most", "permuted, false", "
 
 def selftest_document(title: str, tests: Sequence[SelfTest], kept: str | None) -> Document:
     """Return what self-tests show; ``kept``: where the floors are, null when they are not kept."""
+    if not tests:
+        return Document(title, (Section("", (_verdict(tests),)),))
     rows = tuple(_row(one) for one in tests)
     columns = tuple(Column(name, text=name in ("metric", "loop")) for name in _COLUMNS)
     head: list[Block] = [_verdict(tests), Table(columns, rows)]
