@@ -7,12 +7,17 @@ from dataclasses import replace
 import pytest
 
 from golden.build import recording
+from prony.analysis.compare import Verdict
 from prony.analysis.found_rates import found_rates_of
+from prony.analysis.noise_floor import Floor
 from prony.archive import RunStatus, open_archive
 from prony.catalog.loader import load_catalog
 from prony.errors import EngineError, HostError
+from prony.host import fingerprint
+from prony.host.noise_floors import keep_floors, kept_floors
 from prony.model import Design, Failed, Invalid, Ok, OpenLoop, Precision, TrialRole
 from prony.plan import calibrated
+from prony.report.reading import read_archive
 from prony.schedule import block_turns
 from prony.study.rates import searching
 from prony.study_document import CalibrationDocument
@@ -175,6 +180,24 @@ def test_a_study_stops_at_the_first_look_when_its_verdict_is_reached(world):
     assert world.archive()[2].status is RunStatus.FINISHED
 
 
+def test_a_look_is_held_to_the_noise_floors_of_the_machine_as_the_report_is(world):
+    world.replies = answers(noise=0.002, ratio=1.05)
+    study = looking(world.study(**ONE_LOAD))
+    keep_floors(study.user, fingerprint(), [Floor("ok_per_s", "closed", 10, 0.08)])
+    world.measure(study)
+    assert facts_of(world)["stopped"]["rule"] == "precise enough"
+    with open_archive(study.out) as archive:
+        floors = kept_floors(study.user.cache, archive.fingerprint())
+        (found,) = read_archive(archive, floors).groups[0].answer.comparisons.values()
+    assert found.verdict is Verdict.TRIVIAL
+
+
+def test_without_noise_floors_the_same_figures_reach_a_verdict(world):
+    world.replies = answers(noise=0.002, ratio=1.05)
+    world.measure(looking(world.study(**ONE_LOAD)))
+    assert facts_of(world)["stopped"]["rule"] == "verdicts reached"
+
+
 def test_a_study_that_more_blocks_would_not_help_stops_and_says_so(world):
     world.replies = answers(noise=0.5, ratio=1.0)
     world.measure(looking(world.study(**ONE_LOAD)))
@@ -188,6 +211,14 @@ def test_a_study_has_at_most_as_many_blocks_as_its_last_look(world):
     world.measure(looking(world.study(**ONE_LOAD), target=0.005))
     assert blocks_of(world) == facts_of(world)["stopped"]["blocks"]
     assert blocks_of(world) in (10, 15, 20)
+
+
+def test_a_study_none_of_whose_subjects_starts_reaches_no_verdict(world):
+    world.fail = lambda launch: "it ended"
+    world.measure(looking(world.study(**ONE_LOAD)))
+    stopped = facts_of(world)["stopped"]
+    assert (blocks_of(world), stopped["rule"]) == (10, "futile")
+    assert "no subject has figures" in stopped["words"]
 
 
 def test_a_single_subject_is_measured_until_its_own_figures_are_precise(world):

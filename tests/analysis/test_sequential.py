@@ -58,6 +58,13 @@ def test_a_comparison_without_blocks_is_open():
     assert decide(family, 10, TWO_PERCENT).projected is None
 
 
+def test_without_a_subject_that_has_figures_a_look_ends_it_and_no_verdict_is_said_to_be_reached():
+    assert decision({}, 9) is Decision.CONTINUE
+    found = decide({}, 10, TWO_PERCENT)
+    assert found.decision is Decision.FUTILE
+    assert found.rule == "futile: no subject has figures that could be compared"
+
+
 def test_the_rule_is_told_in_words():
     found = decide({"b": ratios(0.3, 0.01, 10), "c": ratios(0.3, 0.01, 10)}, 10, TWO_PERCENT)
     assert found.rule == (
@@ -71,6 +78,28 @@ def test_the_noise_floor_holds_at_every_look():
     assert compare_at(family, 10, TWO_PERCENT)["b"].verdict is Verdict.HIGHER
     terms = Terms(noise_floor=0.08)
     assert compare_at(family, 10, TWO_PERCENT, terms)["b"].verdict is Verdict.TRIVIAL
+
+
+def test_a_difference_within_the_noise_floor_reaches_no_verdict():
+    family = {"b": ratios(0.05, 0.005, 10), "c": ratios(0.3, 0.005, 10, 2)}
+    assert decision(family, 10) is Decision.REACHED
+    # What is known precisely ends the study all the same, but not as a verdict.
+    assert decision(family, 10, terms=Terms(noise_floor=0.08)) is Decision.PRECISE
+
+
+def test_each_comparison_is_held_to_the_noise_floor_of_its_own_metric():
+    family = {"b": ratios(0.05, 0.005, 10), "c": ratios(0.3, 0.005, 10, 2)}
+    found = compare_at(family, 10, TWO_PERCENT, floors={"b": 0.08})
+    assert (found["b"].verdict, found["c"].verdict) == (Verdict.TRIVIAL, Verdict.HIGHER)
+    assert decide(family, 10, TWO_PERCENT, floors={"b": 0.08}).decision is Decision.PRECISE
+    assert decide(family, 10, TWO_PERCENT, floors={"c": 0.08}).decision is Decision.REACHED
+
+
+def test_what_lies_below_the_noise_floor_is_not_projected_to_be_settled_by_its_distance_from_it():
+    # Few blocks would place it below the floor, which is no verdict: equivalence is ruled out by then.
+    family = {"b": ratios(0.0, 0.12, 10)}
+    without, floored = (decide(family, 10, TWO_PERCENT, Terms(noise_floor=floor)) for floor in (0.0, 0.5))
+    assert (floored.decision, floored.projected) == (Decision.FUTILE, without.projected)
 
 
 def test_other_looks_than_the_usual_may_be_planned():

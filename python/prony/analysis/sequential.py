@@ -87,10 +87,13 @@ def decide(
 
     *Definition*: REACHED when every comparison is higher, lower or equivalent; PRECISE when every one is that
     or has a half-width of at most the target; AT_MAXIMUM after the last look; FUTILE when none that is open
-    is projected to be either within the maximum; otherwise, and between looks, CONTINUE.
+    is projected to be either within the maximum, or at a look there is nothing to compare; otherwise, and
+    between looks, CONTINUE.
     *Assumptions*: blocks are added whole.
     *Source*: C. Jennison and B. W. Turnbull, "Group Sequential Methods" (2000), chapters 9 and 10.
     """
+    if not family:
+        return _without_figures(blocks, precision)
     agreed = terms or Terms()
     found = compare_at(family, blocks, precision, agreed)
     undecided = {key: one for key, one in found.items() if one.verdict not in _DECIDED}
@@ -100,6 +103,13 @@ def decide(
     projected = min(needs, default=None)
     decision = _decision(len(undecided), len(wide), projected, blocks, precision)
     return Stop(decision, blocks, _rule(decision, precision, len(family)), projected)
+
+
+def _without_figures(blocks: int, precision: Precision) -> Stop:
+    """More blocks of subjects that all fail would show nothing: that is not a verdict."""
+    ends = blocks in precision.looks or blocks > precision.looks[-1]
+    decision = Decision.FUTILE if ends else Decision.CONTINUE
+    return Stop(decision, blocks, f"{decision}: no subject has figures that could be compared")
 
 
 def _decision(
