@@ -77,7 +77,16 @@ class Terms:
 
     def of(self, metric: str) -> "Terms":
         """Return the terms with the noise floor of a metric; as they stand where none was measured."""
-        return replace(self, noise_floor=self.floors.get(metric, self.noise_floor))
+        return self.above(self.floors.get(metric))
+
+    def above(self, noise_floor: float | None) -> "Terms":
+        """Return the terms with this noise floor; as they stand for null."""
+        return self if noise_floor is None else replace(self, noise_floor=noise_floor)
+
+    @property
+    def bar(self) -> float:
+        """What an effect must exceed to be higher or lower: the margin, or a noise floor above it."""
+        return max(self.margin, self.noise_floor)
 
     def nominal(self, level: float) -> float:
         """Return the two-sided level to test at now, for one over all looks."""
@@ -114,7 +123,7 @@ class _Levels:
 
 def _verdict(effect: Effect, levels: _Levels, terms: Terms) -> Verdict:
     low, high = effect.interval(levels.difference)
-    bar, same = log1p(max(terms.margin, terms.noise_floor)), log1p(terms.margin)
+    bar, same = log1p(terms.bar), log1p(terms.margin)
     if low > bar:
         return Verdict.HIGHER
     if high < -bar:
@@ -172,7 +181,9 @@ def paired_effects(family: Mapping[Key, Sequence[float]]) -> dict[Key, Effect]:
 
 
 def compare_family(
-    family: Mapping[Key, Sequence[float]], terms: Terms | None = None
+    family: Mapping[Key, Sequence[float]],
+    terms: Terms | None = None,
+    floors: Mapping[Key, float] | None = None,
 ) -> dict[Key, Comparison]:
     """Return the comparison of each member of a family that was chosen before the run, from log ratios by
     block.
@@ -181,12 +192,15 @@ def compare_family(
     *Errors*: none; fewer than 5 blocks give TOO_FEW.
     """
     agreed = terms or Terms()
-    compared = compare_effects(paired_effects(family), agreed)
+    compared = compare_effects(paired_effects(family), agreed, floors)
     return {key: compared.get(key) or _alone(ratios, agreed.level) for key, ratios in family.items()}
 
 
-def compare_effects(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, Comparison]:
-    """Return the comparison of each effect, at the levels that it has in its family.
+def compare_effects(
+    effects: Mapping[Key, Effect], terms: Terms, floors: Mapping[Key, float] | None = None
+) -> dict[Key, Comparison]:
+    """Return the comparison of each effect, at the levels that it has in its family. ``floors``: noise floors
+    of members that have one of their own, as those of another metric or kind of load; else that of ``terms``.
 
     *Definition*: the effect is exp(centre) - 1. HIGHER and LOWER: its interval lies beyond the larger of
     margin and noise floor; EQUIVALENT: two one-sided tests place it within the margin, and the floor does not
@@ -201,7 +215,8 @@ def compare_effects(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, Co
     tested = {key: effect for key, effect in effects.items() if effect.count >= LEAST_BLOCKS}
     levels = _levels(tested, terms)
     alone = _Levels(terms.nominal(terms.level), 0.0)
-    return {key: _judged(effect, levels.get(key, alone), terms) for key, effect in effects.items()}
+    own = {key: terms.above((floors or {}).get(key)) for key in effects}
+    return {key: _judged(effect, levels.get(key, alone), own[key]) for key, effect in effects.items()}
 
 
 def _levels(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, _Levels]:

@@ -50,17 +50,21 @@ class Stop:
 
 
 def compare_at(
-    family: Mapping[Key, Sequence[float]], blocks: int, precision: Precision, terms: Terms | None = None
+    family: Mapping[Key, Sequence[float]],
+    blocks: int,
+    precision: Precision,
+    terms: Terms | None = None,
+    floors: Mapping[Key, float] | None = None,
 ) -> dict[Key, Comparison]:
     """Return interval and verdict of each member at the look after ``blocks``: Holm's levels over the family,
-    each spent over the looks.
+    each spent over the looks. ``floors``: as for ``compare_effects``.
 
     *Definition*: the intervals of all looks hold together at their level (repeated confidence intervals), so
     that the time to stop may depend on them. Before the first planned look: the plain procedure.
     *Source*: C. Jennison and B. W. Turnbull, "Interim analyses: the repeated confidence interval approach",
     J. R. Statist. Soc. B 51 (1989).
     """
-    return compare_family(family, replace(terms or Terms(), look=Look(blocks, precision.looks)))
+    return compare_family(family, replace(terms or Terms(), look=Look(blocks, precision.looks)), floors)
 
 
 def _half_width(found: Comparison) -> float:
@@ -70,20 +74,28 @@ def _half_width(found: Comparison) -> float:
 
 
 def _projected(effect: Effect, terms: Terms, precision: Precision) -> int:
-    """Return about how many blocks make the interval narrow enough, or settle on which side of the margin
-    the effect lies: (t s / d)^2 with d the target, or the distance to the margin, whichever is more.
+    """Return about how many blocks make the interval narrow enough, or settle on which side of the bar the
+    effect lies: (t s / d)^2 with d the target, or the distance to the bar, whichever is more.
+
+    The bar is the margin, or a noise floor above it: then what lies below it is never settled.
     """
     most = precision.looks[-1]
     level = replace(terms, look=Look(most, precision.looks)).nominal(terms.level)
     quantile = student_t(1 - level / 2, effect.freedom * most / effect.count)
-    distance = abs(abs(effect.centre) - log1p(terms.margin))
+    beyond = abs(effect.centre) - log1p(terms.bar)
+    distance = abs(beyond) if terms.bar <= terms.margin else max(0.0, beyond)
     return ceil((quantile * effect.spread / max(distance, log1p(precision.target))) ** 2)
 
 
 def decide(
-    family: Mapping[Key, Sequence[float]], blocks: int, precision: Precision, terms: Terms | None = None
+    family: Mapping[Key, Sequence[float]],
+    blocks: int,
+    precision: Precision,
+    terms: Terms | None = None,
+    floors: Mapping[Key, float] | None = None,
 ) -> Stop:
     """Return whether to stop after ``blocks``, from the log ratios by block of each primary comparison.
+    ``floors``: as for ``compare_effects``.
 
     *Definition*: REACHED when every comparison is higher, lower or equivalent; PRECISE when every one is that
     or has a half-width of at most the target; AT_MAXIMUM after the last look; FUTILE when none that is open
@@ -95,11 +107,12 @@ def decide(
     if not family:
         return _without_figures(blocks, precision)
     agreed = terms or Terms()
-    found = compare_at(family, blocks, precision, agreed)
+    found = compare_at(family, blocks, precision, agreed, floors)
     undecided = {key: one for key, one in found.items() if one.verdict not in _DECIDED}
     wide = {key for key, one in undecided.items() if _half_width(one) > log1p(precision.target)}
     effects = paired_effects(family)
-    needs = [_projected(effects[key], agreed, precision) for key in wide if key in effects]
+    own = {key: agreed.above((floors or {}).get(key)) for key in wide}
+    needs = [_projected(effects[key], own[key], precision) for key in wide if key in effects]
     projected = min(needs, default=None)
     decision = _decision(len(undecided), len(wide), projected, blocks, precision)
     return Stop(decision, blocks, _rule(decision, precision, len(family)), projected)

@@ -4,18 +4,19 @@ Looks and budgets are between blocks only. Must not know how a block is run.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from pathlib import Path
 
 from prony.analysis.answer import log_ratios
 from prony.analysis.compare import Terms
 from prony.analysis.missing import Missing
 from prony.analysis.sequential import Decision, decide
 from prony.archive import open_archive
+from prony.host.noise_floors import kept_floors
 from prony.model import Plan, Precision
 from prony.report.reading import Group, Reading, read_archive, terms
+from prony.study.base import Study
 from prony.study.ledger import Ledger
 from prony.units import format_duration
 
@@ -35,31 +36,31 @@ class Stopped:
     words: str
 
 
-def run_until_known(
-    plan: Plan, archive: Path, ledger: Ledger, run_block: Callable[[int], None]
-) -> Stopped | None:
+def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], None]) -> Stopped | None:
     """Run blocks until a rule stops them, and return it; null where their number was fixed beforehand.
 
-    In a study that goes on, a block that others came after was not the last one: it is not asked again.
+    A look says what a report would say then, with the noise floors that are kept for this machine. In a study
+    that goes on, a block that others came after was not the last one: it is not asked again.
     """
-    precision = plan.design.precision
+    precision = study.plan.design.precision
     if precision is None:
-        for block in range(plan.blocks):
+        for block in range(study.plan.blocks):
             run_block(block)
         return None
     for block in range(precision.looks[-1]):
         run_block(block)
-        stopped = None if ledger.has_after(block) else _after(plan, precision, block + 1, archive, ledger)
+        stopped = None if ledger.has_after(block) else _after(study, precision, block + 1, ledger)
         if stopped:
             return stopped
     raise AssertionError("the last look always stops")
 
 
-def _after(plan: Plan, precision: Precision, blocks: int, archive: Path, ledger: Ledger) -> Stopped | None:
+def _after(study: Study, precision: Precision, blocks: int, ledger: Ledger) -> Stopped | None:
     """Return what stops the study after so many blocks, or null."""
     if blocks in precision.looks:
-        with open_archive(archive) as opened:
-            found = _decided(plan, precision, blocks, read_archive(opened))
+        with open_archive(study.out) as opened:
+            floors = kept_floors(study.user.cache, opened.fingerprint())
+            found = _decided(study.plan, precision, blocks, read_archive(opened, floors))
         if found:
             return found
     return _over_budget(precision, blocks, ledger.measured_ns)
@@ -69,38 +70,41 @@ def _decided(plan: Plan, precision: Precision, blocks: int, reading: Reading) ->
     family, agreed = primary_family(reading), terms(plan, blocks)
     if not family:
         family, agreed = _alone(reading), Terms(margin=_NO_MARGIN, look=agreed.look)
-    found = decide(family, blocks, precision, agreed)
+    found = decide(family, blocks, precision, agreed, _floors(reading, family))
     if found.decision is Decision.CONTINUE:
         return None
     more = f"; about {found.projected} blocks would be needed" if found.projected else ""
     return Stopped(found.decision.value, blocks, f"{found.rule}{more}")
 
 
-Member = tuple[str, str, str]
+# The load, counted among the primary ones, and the names of those that are compared.
+Member = tuple[int, str, str]
 
 
 def primary_family(reading: Reading) -> dict[Member, Sequence[float]]:
-    """Return the log ratios by block of all pairs of subjects that qualify, under each primary load.
+    """Return the log ratios by block of all pairs that qualify, under each primary load.
 
     The metric is the one that decides under that load; what has none in common is not compared.
     """
     return {
-        (group.workload.describe(), one.cell.subject.name, other.cell.subject.name): log_ratios(
-            one, other, group.answer.metric
-        )
-        for group in _primary(reading)
+        (number, one.name, other.name): log_ratios(one, other, group.answer.metric)
+        for number, group in enumerate(_primary(reading))
         if group.answer.metric is not None
         for one, other in combinations([cell for cell in group.cells if cell.unqualified is None], 2)
     }
 
 
+def _floors(reading: Reading, family: Iterable[Member]) -> dict[Member, float]:
+    """Return the noise floor of each pair: that of its load's metric, as the report has it."""
+    groups = _primary(reading)
+    return {member: groups[member[0]].noise_floor for member in family}
+
+
 def _alone(reading: Reading) -> dict[Member, Sequence[float]]:
-    """Return each subject's own log figures by block, about their mean."""
+    """Return each one's own log figures by block, about their mean."""
     return {
-        (group.workload.describe(), cell.cell.subject.name, ""): _centred(
-            [found[metric] for found in cell.by_block.values()]
-        )
-        for group in _primary(reading)
+        (number, cell.name, ""): _centred([found[metric] for found in cell.by_block.values()])
+        for number, group in enumerate(_primary(reading))
         if (metric := group.answer.metric) is not None
         for cell in group.cells
         if cell.unqualified is None

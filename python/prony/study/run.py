@@ -131,7 +131,7 @@ def _measured(bench: Bench, ledger: Ledger, earlier: Earlier | None, listener: S
         return {"found_rates": [asdict(one) for one in found]}
     listener.planned(_left(bench, ledger))
     each = partial(run_block, bench, ledger=ledger, listener=listener)
-    stopped = run_until_known(plan, bench.study.out, ledger, each)
+    stopped = run_until_known(bench.study, ledger, each)
     if stopped is None:
         return {}
     listener.notice(f"stopped after {stopped.blocks} blocks: {stopped.words}")
