@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, machine_metrics, memory_metrics, process_metrics
-from prony.analysis.trial_metrics import trial_metrics
+from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.model import Ok, Phase, ProcessRow, Sample, Trial, TrialRole
 
 SECOND = 1_000_000_000
@@ -48,6 +48,37 @@ def test_what_lived_between_two_samples_counts_where_control_groups_count_it():
         trial_metrics(replace(trial, counters={"cgroup.server.cpu_ns": 9 * SECOND // 10}))["cpu_percent"]
         == 10.0
     )
+
+
+def test_roles_and_what_no_sample_shows_add_up_to_the_cpu_in_all():
+    master = replace(process(1, 1), role="master")
+    samples = (
+        sample(0, replace(master, user_ns=0), process(2, 0)),
+        sample(10, master, process(3, 2, born=5)),
+    )
+    trial = Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, samples=samples)
+    for counters in (
+        {"cgroup.server.cpu_ns": 5 * SECOND, "cgroup.frontend.cpu_ns": 2 * SECOND},
+        # Without control groups: what parents say of the children that they waited for.
+        {"subject.cpu_ns": 7 * SECOND},
+    ):
+        counted = replace(trial, counters=counters)
+        found, roles = trial_metrics(counted), role_metrics(counted)
+        assert {role: one["cpu_percent"] for role, one in roles.items()} == {"master": 10.0, "worker": 20.0}
+        assert (found["cpu_unsampled_percent"], found["cpu_percent"]) == (40.0, 70.0)
+
+
+def test_samples_that_show_all_leave_nothing():
+    samples = (sample(0, process(1, 0)), sample(10, process(1, 7)))
+    trial = Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, samples=samples)
+    assert trial_metrics(trial)["cpu_unsampled_percent"] == 0.0
+    fewer = replace(trial, counters={"subject.cpu_ns": 6 * SECOND})
+    assert trial_metrics(fewer)["cpu_unsampled_percent"] == 0.0
+
+
+def test_what_no_sample_shows_is_not_known_without_samples():
+    trial = Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, counters={"subject.cpu_ns": SECOND})
+    assert isinstance(trial_metrics(trial)["cpu_unsampled_percent"], Missing)
 
 
 def test_a_pid_that_is_used_again_is_another_process():

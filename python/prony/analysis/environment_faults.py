@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from prony.analysis.missing import Missing, Value
 from prony.model import Trial
 
-__all__ = ["environment_fault", "environment_metrics", "groups_cpu_ns", "other_load", "steal_share"]
+__all__ = ["environment_fault", "environment_metrics", "other_load", "steal_share", "subject_cpu_ns"]
 
 # A trial is thrown away and repeated only for what no pairing mends. The margin of interest is some per
 # cent, and a study's blocks average over smaller disturbances: those are told, not repeated.
@@ -47,16 +47,25 @@ def other_load(counters: Mapping[str, int]) -> float | Missing:
     needed = ("cpus.busy_ns", "subject.cpu_ns", "prony.cpu_ns")
     if not total_ns or any(name not in counters for name in needed):
         return Missing("the CPUs' time in the window is not known")
-    ours_ns = max(counters["subject.cpu_ns"], groups_cpu_ns(counters)) + counters["prony.cpu_ns"]
+    ours_ns = max(counters["subject.cpu_ns"], _groups_cpu_ns(counters)) + counters["prony.cpu_ns"]
     return max(0.0, (counters["cpus.busy_ns"] - ours_ns) / total_ns)
 
 
-def groups_cpu_ns(counters: Mapping[str, int]) -> int:
-    """Return what the subject's control groups used of CPUs in the window; 0 without control groups.
+def subject_cpu_ns(counters: Mapping[str, int]) -> int:
+    """Return what the subject used of CPUs in the window, processes that ended among it; 0: not known.
 
-    >>> groups_cpu_ns({"cgroup.server.cpu_ns": 2, "cgroup.frontend.cpu_ns": 3, "subject.cpu_ns": 4})
+    *Definition*: as its control groups count it; without them that of its processes and of the children that
+    they waited for.
+
+    >>> subject_cpu_ns({"cgroup.server.cpu_ns": 2, "cgroup.frontend.cpu_ns": 3, "subject.cpu_ns": 4})
     5
+    >>> subject_cpu_ns({"subject.cpu_ns": 4})
+    4
     """
+    return _groups_cpu_ns(counters) or counters.get("subject.cpu_ns", 0)
+
+
+def _groups_cpu_ns(counters: Mapping[str, int]) -> int:
     return sum(
         value for name, value in counters.items() if name.startswith("cgroup.") and name.endswith(".cpu_ns")
     )

@@ -3,7 +3,7 @@
 from prony.analysis.accept_queue import accept_queue_metrics
 from prony.analysis.connections import connection_metrics
 from prony.analysis.distribution import read_distribution
-from prony.analysis.environment_faults import environment_metrics, groups_cpu_ns
+from prony.analysis.environment_faults import environment_metrics, subject_cpu_ns
 from prony.analysis.generator import generator_metrics, missing_reason, reported_service
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.missing import Missing, Value
@@ -49,16 +49,22 @@ def _send_lag(recording: Json) -> Value:
     return _absent(recording, "response") if lag is None else _percentile(summarise(lag), "99")
 
 
-def _cores(trial: Trial) -> float | Missing:
-    """Return the subject's CPU in cores: of its sampled processes, or as its control groups count it, the
-    larger. Samples miss what a process used after its last one, and all of one that lived between two.
+def _cores(trial: Trial) -> tuple[float | Missing, float | Missing]:
+    """Return the subject's CPU in cores, and what of it no sample shows.
+
+    It is that of its sampled processes, or what was counted in the window, the larger: samples miss what a
+    process used after its last one, and all of one that lived between two.
     """
     window = window_samples(trial.samples)
     sampled = cpu_share(window)
     if isinstance(sampled, Missing):
-        return sampled
-    counted = groups_cpu_ns(trial.counters) / (window[-1].monotonic_ns - window[0].monotonic_ns)
-    return max(sampled, counted)
+        return sampled, sampled
+    counted = subject_cpu_ns(trial.counters) / (window[-1].monotonic_ns - window[0].monotonic_ns)
+    return max(sampled, counted), max(0.0, counted - sampled)
+
+
+def _in_percent(cores: float | Missing) -> Value:
+    return cores if isinstance(cores, Missing) else 100 * cores
 
 
 def _cpu_per_request(recording: Json, cores: float | Missing) -> Value:
@@ -99,8 +105,8 @@ def trial_metrics(trial: Trial) -> dict[str, Value]:
         **accept_queue_metrics(window_samples(trial.samples)),
         **thread_metrics(trial),
     }
-    cores = _cores(trial)
-    found["cpu_percent"] = cores if isinstance(cores, Missing) else 100 * cores
+    cores, unsampled = _cores(trial)
+    found |= {"cpu_percent": _in_percent(cores), "cpu_unsampled_percent": _in_percent(unsampled)}
     if trial.recording is not None:
         found |= _load_metrics(trial.recording)
         found["cpu_ns_per_request"] = _cpu_per_request(trial.recording, cores)

@@ -42,7 +42,17 @@ SUBJECT = (
         "user + system time of all the subject's processes between the first and the last "
         "sample of the window / "
         "time between them, or what the control groups counted in the window if that is more; "
-        "100 = one core. Without control groups, CPU of a process after its last sample is lost",
+        "100 = one core. Without control groups, what its processes and the children that they waited for "
+        "used. Of a role: what samples show",
+        PROC,
+    ),
+    Metric(
+        "cpu_unsampled_percent",
+        Unit.PERCENT,
+        Better.NEITHER,
+        "CPU that no sample shows",
+        "CPU less what the samples of processes show: that of processes that lived between two samples, and "
+        "of others after their last; 100 = one core. With the CPU of all roles it makes the CPU in all",
         PROC,
     ),
     Metric(
@@ -50,7 +60,8 @@ SUBJECT = (
         Unit.PERCENT,
         Better.LOWER,
         "CPU in user mode",
-        "as CPU, of the time in user mode alone; the kernel splits it by sampling",
+        "as CPU, of the time in user mode alone, as far as samples show it; the kernel splits it by "
+        "sampling",
         PROC,
     ),
     Metric(
@@ -58,7 +69,8 @@ SUBJECT = (
         Unit.PERCENT,
         Better.LOWER,
         "CPU in the kernel",
-        "as CPU, of the time in the kernel alone; the kernel splits it by sampling",
+        "as CPU, of the time in the kernel alone, as far as samples show it; the kernel splits it by "
+        "sampling",
         PROC,
     ),
     Metric(
