@@ -10,7 +10,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from prony.analysis.environment_faults import environment_fault
 from prony.engine import Engine
@@ -36,7 +36,7 @@ from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.frequency import FrequencyGauge
 from prony.monitor.groups import GroupCounters, oom_kills
 from prony.monitor.kernel import KernelCounters
-from prony.monitor.listeners import ListenerGauges
+from prony.monitor.listeners import ListenerGauges, Watched
 from prony.monitor.processes import ProcessMonitor
 from prony.monitor.sock_diag import SockDiag
 from prony.sandbox import RunningSubject, Sandbox
@@ -175,7 +175,8 @@ def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
 
 def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]) -> None:
     mains = {subject.pids[one.name]: one.roles for one in (task.launch, *task.launch.processes)}
-    gauges = _gauges(task, subject)
+    listeners = _listeners(task, subject)
+    gauges: tuple[Gauges, ...] = (listeners, FrequencyGauge(task.placement.server_cpus))
     processes = ProcessMonitor(subject.tree_pid, mains, task.placement, gauges=gauges)
     counters = _counters(task, subject)
 
@@ -206,6 +207,7 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
             evidence.threads = processes.threads()
             deltas, evidence.missing = _deltas(counters)
             evidence.counters = {**evidence.counters, **deltas}
+            evidence.facts["listeners"] = [asdict(one) for one in listeners.usage()]
             for each in gauges:
                 evidence.missing |= each.missing()
                 each.close()
@@ -220,13 +222,12 @@ def _counters(task: Task, subject: RunningSubject) -> tuple[WindowCounters, ...]
     )
 
 
-def _gauges(task: Task, subject: RunningSubject) -> tuple[Gauges, ...]:
+def _listeners(task: Task, subject: RunningSubject) -> ListenerGauges:
     addresses = {one.name: one.address for one in task.launch.processes}
     network = subject.seat.network_namespace
-    return (
-        ListenerGauges(addresses, lambda: in_network(network, SockDiag)),
-        FrequencyGauge(task.placement.server_cpus),
-    )
+    # In a network of its own all that listens is the subject's: the generator does not.
+    watched = Watched.ADDRESSES if network is None else Watched.NETWORK
+    return ListenerGauges(addresses, lambda: in_network(network, SockDiag), watched)
 
 
 def _deltas(counters: Iterable[WindowCounters]) -> tuple[dict[str, int], dict[str, str]]:

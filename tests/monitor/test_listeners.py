@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from prony.model import Address, AddressKind
-from prony.monitor.listeners import ListenerGauges, fullest
+from prony.model import Address, AddressKind, ListenerUsage
+from prony.monitor.listeners import ListenerGauges, Watched, fullest, taking
 from prony.monitor.sock_diag import Listener, SockDiag, count_messages
+
+QUEUE = ("listen.server.queued", "listen.server.limit", "listen.server.sockets")
 
 
 @pytest.fixture
@@ -25,8 +27,10 @@ def connect(stack: ExitStack, family: socket.AddressFamily, address: object, tim
         client.connect_ex(address)  # type: ignore[arg-type]
 
 
-def gauges_of(stack: ExitStack, addresses: dict[str, Address]) -> ListenerGauges:
-    gauges = ListenerGauges(addresses, SockDiag)
+def gauges_of(
+    stack: ExitStack, addresses: dict[str, Address], watched: Watched = Watched.ADDRESSES
+) -> ListenerGauges:
+    gauges = ListenerGauges(addresses, SockDiag, watched)
     stack.callback(gauges.close)
     return gauges
 
@@ -43,7 +47,7 @@ def test_what_waits_to_be_accepted_is_counted_with_its_limit(stack: ExitStack) -
     assert gauges.read() == {**listen, "established.server": 5}
     stack.enter_context(listener.accept()[0])
     # Four wait, and the one that was accepted is established still.
-    assert gauges.read_at_mark() == {**listen, "listen.server.queued": 4, "established.server": 5}
+    assert gauges.read_at_open() == {**listen, "listen.server.queued": 4, "established.server": 5}
     assert gauges.missing() == {}
 
 
@@ -78,7 +82,7 @@ def test_a_unix_listener_is_found_by_its_path(stack: ExitStack, tmp_path: Path) 
         "established.server": 3,
     }
     stack.enter_context(listener.accept()[0])
-    found = gauges.read()
+    found = gauges.read_at_close()
     assert (found["listen.server.queued"], found["established.server"]) == (2, 3)
 
 
@@ -87,7 +91,7 @@ def test_of_listeners_that_share_a_port_the_fullest_is_told(stack: ExitStack) ->
     stack.enter_context(socket.create_server(first.getsockname(), backlog=5, reuse_port=True))
     found = gauges_of(stack, {"server": tcp(first)}).read()
     assert found["listen.server.sockets"] == 2
-    assert fullest([Listener(5, 9), Listener(4, 5)]) == Listener(4, 5)
+    assert fullest([listener(queued=5, limit=9), listener(queued=4, limit=5)]).limit == 5
 
 
 def test_each_process_of_a_subject_has_its_own_queue(stack: ExitStack) -> None:
@@ -111,7 +115,7 @@ def test_a_great_many_connections_are_counted_exactly(stack: ExitStack) -> None:
     listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1000))
     connect(stack, socket.AF_INET, listener.getsockname(), 400)
     with SockDiag() as diag:
-        assert diag.tcp_established(listener.getsockname()[1]) == 400
+        assert diag.tcp_established(*listener.getsockname()) == 400
 
 
 def test_an_address_where_nobody_listens_has_its_reason(stack: ExitStack) -> None:
@@ -128,7 +132,7 @@ def test_a_kernel_that_does_not_tell_is_asked_once() -> None:
         raise PermissionError(1, "Operation not permitted")
 
     gauges = ListenerGauges({"server": Address("127.0.0.1", 1)}, refuse)
-    assert (gauges.read(), gauges.read_at_mark(), len(asked)) == ({}, {}, 1)
+    assert (gauges.read(), gauges.read_at_open(), gauges.read_at_close(), len(asked)) == ({}, {}, {}, 1)
     reason = "the kernel does not tell about sockets: Operation not permitted"
     assert gauges.missing() == {"listen.server": reason}
 
@@ -139,6 +143,154 @@ def test_a_kernel_that_stops_to_answer_ends_the_reading() -> None:
     diag.close()
     assert gauges.read() == {}
     assert "Bad file descriptor" in gauges.missing()["listen.server"]
+
+
+# --- which of several ------------------------------------------------------------------------------------
+
+
+def listener(
+    host: str = "127.0.0.1", port: int = 80, kind: AddressKind = AddressKind.TCP4, **changes: int
+) -> Listener:
+    return Listener(kind, host, port, **{"inode": 1, "queued": 0, "limit": 9, **changes})
+
+
+ANY = listener("0.0.0.0")
+ANY6 = listener("::", kind=AddressKind.TCP6)
+ONLY6 = listener("::", kind=AddressKind.TCP6, takes_ipv4=False)
+OWN, OWN_TOO, OTHER = listener(inode=2), listener(inode=3), listener("127.0.0.2")
+MAPPED = listener("::ffff:127.0.0.1", kind=AddressKind.TCP6)
+OWN6 = listener("::1", kind=AddressKind.TCP6)
+UNIX = listener("/run/a.sock", 0, AddressKind.UNIX)
+
+
+@pytest.mark.parametrize(
+    ("there", "took"),
+    [
+        ([OTHER, listener(port=81), OWN6, UNIX, ONLY6], []),
+        ([ANY, OTHER], [ANY]),
+        ([ANY6, ANY], [ANY]),
+        ([ANY6, ONLY6], [ANY6]),
+        ([ANY, OWN, OTHER, OWN_TOO], [OWN, OWN_TOO]),
+        ([ANY, MAPPED], [MAPPED]),
+    ],
+)
+def test_connections_go_to_the_listener_of_just_their_address_else_to_one_of_any(
+    there: list[Listener], took: list[Listener]
+) -> None:
+    assert taking(Address("127.0.0.1", 80), there) == took
+
+
+def test_an_address_of_ipv6_is_not_served_by_listeners_of_ipv4() -> None:
+    address = Address("::1", 80, AddressKind.TCP6)
+    assert taking(address, [ANY, OWN, ANY6]) == [ANY6]
+    assert taking(address, [ONLY6, OWN6]) == [OWN6]
+    assert taking(Address("/run/a.sock", 0, AddressKind.UNIX), [OWN, UNIX]) == [UNIX]
+
+
+def test_the_kernel_chooses_between_listeners_as_it_is_said_to(stack: ExitStack) -> None:
+    any_address = stack.enter_context(socket.create_server(("0.0.0.0", 0), reuse_port=True))
+    port = any_address.getsockname()[1]
+    own = stack.enter_context(socket.create_server(("127.0.0.1", port), reuse_port=True))
+    connect(stack, socket.AF_INET, ("127.0.0.1", port), 3)
+    connect(stack, socket.AF_INET, ("127.0.0.2", port), 2)
+    with SockDiag() as diag:
+        found = diag.tcp_listeners({port})
+        assert {one.host: one.queued for one in found} == {"0.0.0.0": 2, "127.0.0.1": 3}
+        assert {one.inode for one in found} == {os.fstat(one.fileno()).st_ino for one in (any_address, own)}
+        assert [one.host for one in taking(Address("127.0.0.1", port), found)] == ["127.0.0.1"]
+        assert [one.host for one in taking(Address("127.0.0.2", port), found)] == ["0.0.0.0"]
+        assert diag.tcp_established("127.0.0.1", port) == 3
+
+
+def test_a_listener_that_takes_both_families_is_told_from_one_of_ipv6_alone(stack: ExitStack) -> None:
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    both = stack.enter_context(socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True))
+    only = stack.enter_context(socket.create_server(("::", 0), family=socket.AF_INET6))
+    ports = [one.getsockname()[1] for one in (both, only)]
+    connect(stack, socket.AF_INET, ("127.0.0.1", ports[0]), 2)
+    with SockDiag() as diag:
+        takes = {one.port: one.takes_ipv4 for one in diag.tcp_listeners(set(ports))}
+        assert takes == {ports[0]: True, ports[1]: False}
+        assert diag.tcp_established("127.0.0.1", ports[0]) == 2
+        assert diag.tcp_established("127.0.0.2", ports[0]) == 0
+
+
+def test_a_listener_on_another_address_of_the_same_port_is_not_the_subjects(stack: ExitStack) -> None:
+    own = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=5))
+    other = stack.enter_context(socket.create_server(("127.0.0.2", own.getsockname()[1]), backlog=1))
+    connect(stack, socket.AF_INET, other.getsockname(), 2)
+    connect(stack, socket.AF_INET, own.getsockname(), 1)
+    found = gauges_of(stack, {"server": tcp(own)}).read()
+    assert found == {
+        "listen.server.queued": 1,
+        "listen.server.limit": 5,
+        "listen.server.sockets": 1,
+        "established.server": 1,
+    }
+
+
+# --- over a window ---------------------------------------------------------------------------------------
+
+
+def test_each_listener_that_shares_an_address_keeps_its_fullest_state_of_the_window(stack: ExitStack) -> None:
+    first = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=9, reuse_port=True))
+    address = first.getsockname()
+    gauges = gauges_of(stack, {"server": tcp(first)})
+    connect(stack, socket.AF_INET, address, 4)
+    gauges.read_at_open()
+    stack.enter_context(first.accept()[0])
+    # Whoever comes now is given to either by a hash of the addresses.
+    second = stack.enter_context(socket.create_server(address, backlog=3, reuse_port=True))
+    gauges.read()
+    gauges.read_at_close()
+    connect(stack, socket.AF_INET, address, 9)
+    gauges.read()
+    where = f"127.0.0.1:{address[1]}"
+    inodes = [os.fstat(one.fileno()).st_ino for one in (first, second)]
+    assert gauges.usage() == (
+        ListenerUsage("server", AddressKind.TCP4, where, inodes[0], queued_max=4, limit=9, samples=3),
+        ListenerUsage("server", AddressKind.TCP4, where, inodes[1], queued_max=0, limit=3, samples=2),
+    )
+
+
+def test_in_a_network_of_its_own_every_listener_is_the_subjects(stack: ExitStack, tmp_path: Path) -> None:
+    own = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=5))
+    other = stack.enter_context(socket.create_server(("127.0.0.2", 0), backlog=6))
+    path = str(tmp_path / "control.sock")
+    control = stack.enter_context(socket.socket(socket.AF_UNIX))
+    control.bind(path)
+    control.listen(7)
+    connect(stack, socket.AF_UNIX, path, 2)
+    all_of_them = gauges_of(stack, {"server": tcp(own)}, Watched.NETWORK)
+    declared = gauges_of(stack, {"server": tcp(own)})
+    for gauges in (all_of_them, declared):
+        assert set(gauges.read_at_open()) == {*QUEUE, "established.server"}
+    found = {one.address: (one.process, one.queued_max, one.limit) for one in all_of_them.usage()}
+    assert found[f"127.0.0.1:{own.getsockname()[1]}"] == ("server", 0, 5)
+    assert found[f"127.0.0.2:{other.getsockname()[1]}"] == (None, 0, 6)
+    assert found[path] == (None, 2, 7)
+    assert all_of_them.usage()[0].process == "server"
+    assert [one.process for one in declared.usage()] == ["server"]
+
+
+def test_an_abstract_unix_socket_is_named_as_people_write_it(stack: ExitStack) -> None:
+    listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+    name = f"prony-test-{os.getpid()}"
+    listening.bind(f"\0{name}")
+    listening.listen(1)
+    with SockDiag() as diag:
+        assert f"@{name}" in [one.host for one in diag.unix_listeners()]
+
+
+def test_nothing_is_kept_of_a_listener_outside_of_the_window(stack: ExitStack) -> None:
+    own = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+    gauges = gauges_of(stack, {"server": tcp(own)})
+    gauges.read()
+    assert gauges.usage() == ()
+
+
+# --- many messages ---------------------------------------------------------------------------------------
 
 
 def message(length: int, kind: int = 20) -> bytes:

@@ -138,8 +138,11 @@ class FakeGauges:
     def read(self) -> dict[str, int]:
         return {"queued": 1}
 
-    def read_at_mark(self) -> dict[str, int]:
+    def read_at_open(self) -> dict[str, int]:
         return {"queued": 2, "established": 3}
+
+    def read_at_close(self) -> dict[str, int]:
+        return {"queued": 4, "established": 5}
 
     def missing(self) -> dict[str, str]:
         return {}
@@ -155,8 +158,8 @@ def test_gauges_are_read_with_each_sample_and_in_full_at_the_marks() -> None:
     watch.sample()
     watch.close_window()
     window = [sample.gauges for sample in watch.samples() if sample.phase is Phase.WINDOW]
-    full = {"queued": 2, "established": 3}
-    assert window == [full, {"queued": 1}, full]
+    opened, closed = {"queued": 2, "established": 3}, {"queued": 4, "established": 5}
+    assert window == [opened, {"queued": 1}, closed]
 
 
 def test_a_row_names_the_command_and_the_machine_is_read() -> None:

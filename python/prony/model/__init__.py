@@ -12,7 +12,7 @@ from prony.model.address import Address, AddressKind, Wire
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
-from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
+from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.subject import App, Frontend, Interface, Subject
@@ -56,6 +56,7 @@ __all__ = [
     "Invalid",
     "Json",
     "Launch",
+    "ListenerUsage",
     "LogTail",
     "Loop",
     "Needs",

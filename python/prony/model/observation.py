@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ["LogTail", "Phase", "ProcessRow", "Sample", "ThreadUsage"]
+from prony.model.address import AddressKind
+
+__all__ = ["ListenerUsage", "LogTail", "Phase", "ProcessRow", "Sample", "ThreadUsage"]
 
 
 class Phase(StrEnum):
@@ -57,6 +59,24 @@ class ThreadUsage:
     tid: int
     name: str
     cpu_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerUsage:
+    """How full the accept queue of one listening socket was in the window: the fullest of ``samples``.
+
+    ``process``: whose declared address it takes connections to (``server``, ``frontend``, a service's name);
+    null: it listens elsewhere. ``address``: host and port, or a Unix socket's path, as the kernel has it. The
+    socket's ``inode`` tells those that share one.
+    """
+
+    process: str | None
+    kind: AddressKind
+    address: str
+    inode: int
+    queued_max: int
+    limit: int
+    samples: int
 
 
 @dataclass(frozen=True, slots=True)

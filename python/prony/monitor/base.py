@@ -50,8 +50,12 @@ class Gauges(Protocol):
         """Return what can be had cheaply, at any sample."""
         ...
 
-    def read_at_mark(self) -> dict[str, int]:
-        """Return what more there is, or again, at the edges of the window."""
+    def read_at_open(self) -> dict[str, int]:
+        """Return what more there is, or again, when the window opens."""
+        ...
+
+    def read_at_close(self) -> dict[str, int]:
+        """Return what more there is, or again, when the window closes."""
         ...
 
     def missing(self) -> dict[str, str]:

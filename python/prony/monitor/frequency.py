@@ -37,8 +37,12 @@ class FrequencyGauge:
             return {}
         return {"frequency_khz": sum(each) // len(each)}
 
-    def read_at_mark(self) -> dict[str, int]:
-        """Return the gauge of now."""
+    def read_at_open(self) -> dict[str, int]:
+        """Return nothing more."""
+        return {}
+
+    def read_at_close(self) -> dict[str, int]:
+        """Return nothing more."""
         return {}
 
     def close(self) -> None:

@@ -99,13 +99,13 @@ class ProcessMonitor:
             self._look()
             self._phase = Phase.WINDOW
             self._look()
-            self._mark(self._threads.open_window)
+            self._mark(self._threads.open_window, [one.read_at_open() for one in self._gauges])
 
     def close_window(self) -> None:
         """End the window; its last sample is a mark, with PSS and USS."""
         with self._lock:
             self._look()
-            self._mark(self._threads.close_window)
+            self._mark(self._threads.close_window, [one.read_at_close() for one in self._gauges])
             self._samples[-1] = self._with_memory(self._samples[-1])
             self._phase = Phase.DRAIN
             self._look()
@@ -169,15 +169,17 @@ class ProcessMonitor:
         times = (machine.busy_ns, machine.idle_ns, machine.steal_ns)
         self._samples.append(Sample(now_ns, self._phase, rows, *times, gauges))
 
-    def _mark(self, keep: Callable[[Identity, NativeDetail], None]) -> None:
-        """Add what is dear to the last sample; ``keep`` gets each process's detail."""
+    def _mark(
+        self, keep: Callable[[Identity, NativeDetail], None], more: Sequence[Mapping[str, int]]
+    ) -> None:
+        """Add what is dear to the last sample: ``keep`` gets each process's detail, ``more`` are gauges."""
         sample, rows = self._samples[-1], []
         for row in sample.processes:
             detail = self._source.detail(row.pid)
             if detail is not None:
                 keep((row.pid, row.start_time_ticks), detail)
             rows.append(row if detail is None else _detailed(row, detail))
-        gauges = {name: value for one in self._gauges for name, value in one.read_at_mark().items()}
+        gauges = {name: value for found in more for name, value in found.items()}
         self._samples[-1] = replace(sample, processes=tuple(rows), gauges={**sample.gauges, **gauges})
 
     def _row(self, process: NativeProcess) -> ProcessRow:

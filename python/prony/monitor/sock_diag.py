@@ -13,10 +13,11 @@ is used. Must not know subjects.
 import os
 import socket
 import struct
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
+
+from prony.model import AddressKind
 
 __all__ = ["Listener", "SockDiag", "count_messages"]
 
@@ -25,37 +26,49 @@ _BY_FAMILY, _DUMP_REQUEST = 20, 0x301
 _ERROR, _DONE = 2, 3
 _HEADER = struct.Struct("=IHHII")
 
+_FAMILIES = {AddressKind.TCP4: socket.AF_INET, AddressKind.TCP6: socket.AF_INET6}
 # include/net/tcp_states.h
 _ESTABLISHED, _LISTEN = 1, 10
 
 # Of struct inet_diag_req_v2: nothing is asked for by address; a cookie of all ones is any socket.
 _ANY_ADDRESS = struct.pack("!HH32xI8s", 0, 0, 0, b"\xff" * 8)
 _INET_REQUEST = struct.Struct("=BBBxI")
-# Of struct inet_diag_msg: family, state, source port; then, behind addresses, queues.
-_INET_ANSWER = struct.Struct("=BBxx")
-_SOURCE_PORT, _QUEUES = struct.Struct("!H"), struct.Struct("=II")
-_SOURCE_PORT_AT, _QUEUES_AT = 4, 56
+# Of struct inet_diag_msg: the source's port, in the network's order, and its address; then, behind what does
+# not matter of a listener, queues and inode.
+_SOURCE_PORT, _SOURCE_PORT_AT = struct.Struct("!H"), 4
+_INET_ANSWER = struct.Struct("=8x16s32xII4xI")
+_ONLY_IPV6 = 11
 
-# Of a filter: the source port is at least, and at most (INET_DIAG_BC_S_GE, _LE); then 4 more bytes is "no".
-_AT_LEAST, _AT_MOST = 2, 3
-_FILTER = struct.Struct("=BBHxxH")
+# Of a filter: source address and port are (INET_DIAG_BC_S_COND, struct inet_diag_hostcond); 4 bytes behind
+# the end of all conditions is "no". An IPv4 address may also be that of an IPv6 socket that takes both.
+_IS_AT = 7
+_CONDITION, _HOST = struct.Struct("=BBH"), struct.Struct("=BBxxi")
 
 _UNIX_REQUEST = struct.Struct("=BBHIIIII")
 _UNIX_ANSWER = struct.Struct("=BBBxI8x")
-_SHOW_NAME_AND_QUEUE = 0x01 | 0x10
+_SHOW_NAME, _SHOW_QUEUE = 0x01, 0x10
 _NAME, _QUEUE = 0, 4
+_QUEUES = struct.Struct("=II")
 
 _BUFFER_BYTES = 1 << 16
 # What is asked is answered by the kernel at once; this is for a kernel that does not.
 _TIMEOUT_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
-    """A listening socket: how many connections wait to be accepted, and how many may."""
+class Listener(NamedTuple):
+    """A listening socket: where, its inode, how many connections wait to be accepted, and how many may.
 
+    ``host`` is a literal, or the path of a Unix socket, whose ``port`` is 0; an abstract one's begins with
+    ``@``. ``takes_ipv4``: false for a socket of IPv6 that takes nothing else.
+    """
+
+    kind: AddressKind
+    host: str
+    port: int
+    inode: int
     queued: int
     limit: int
+    takes_ipv4: bool = True
 
 
 class SockDiag:
@@ -82,41 +95,45 @@ class SockDiag:
         """Close."""
         self.close()
 
-    def tcp_listeners(self, ports: Collection[int]) -> list[tuple[int, Listener]]:
-        """Return the listeners on ``ports``, each with its port; several may share one (SO_REUSEPORT)."""
-        found = []
-        for family in (socket.AF_INET, socket.AF_INET6):
-            for data in self._ask(_inet_request(family, _LISTEN)):
-                for message in _messages(data):
-                    (port,) = _SOURCE_PORT.unpack_from(message, _SOURCE_PORT_AT)
-                    if port in ports:
-                        queued, limit = _QUEUES.unpack_from(message, _QUEUES_AT)
-                        found.append((port, Listener(queued, limit)))
-        return found
+    def tcp_listeners(self, ports: Collection[int] | None = None) -> list[Listener]:
+        """Return the listeners on ``ports``, null: on any; several may share an address (SO_REUSEPORT)."""
+        return [
+            _tcp_listener(kind, message)
+            for kind, family in _FAMILIES.items()
+            for data in self._ask(_inet_request(family, _LISTEN))
+            for message in _messages(data)
+            if ports is None or _port(message) in ports
+        ]
 
-    def tcp_established(self, port: int) -> int:
-        """Return how many connections are established at a local port, accepted or not.
+    def tcp_established(self, host: str, port: int) -> int:
+        """Return how many connections are established at a local address, accepted or not.
 
         The kernel looks at every connection of the network for it: some 0.4 ms for a thousand.
         """
-        families = (socket.AF_INET, socket.AF_INET6)
-        requests = (_inet_request(family, _ESTABLISHED, port) for family in families)
+        at = _at_address(host, port)
+        requests = (_inet_request(family, _ESTABLISHED) + at for family in _FAMILIES.values())
         return sum(count_messages(data) for request in requests for data in self._ask(request))
 
-    def unix(self, paths: Collection[str]) -> list[tuple[str, Listener | None]]:
-        """Return the listeners bound to ``paths``, and null for each connection that they have accepted."""
-        states = 1 << _LISTEN | 1 << _ESTABLISHED
-        request = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, states, 0, _SHOW_NAME_AND_QUEUE, *[0xFFFFFFFF] * 2)
-        found: list[tuple[str, Listener | None]] = []
+    def unix_listeners(self) -> list[Listener]:
+        """Return the listening Unix sockets."""
+        found = []
+        for inode, attributes in self._unix(_LISTEN, _SHOW_NAME | _SHOW_QUEUE):
+            queued, limit = _QUEUES.unpack(attributes[_QUEUE])
+            path = _path(attributes)
+            found.append(Listener(AddressKind.UNIX, path, 0, inode, queued, limit, takes_ipv4=False))
+        return found
+
+    def unix_accepted(self, path: str) -> int:
+        """Return how many connections the listener at ``path`` has accepted that are still there."""
+        return sum(_path(attributes) == path for _, attributes in self._unix(_ESTABLISHED, _SHOW_NAME))
+
+    def _unix(self, state: int, shown: int) -> Iterator[tuple[int, Mapping[int, bytes]]]:
+        """Yield inode and attributes of each Unix socket in a state."""
+        request = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 0, 1 << state, 0, shown, *[0xFFFFFFFF] * 2)
         for data in self._ask(request):
             for message in _messages(data):
-                _, _, state, _ = _UNIX_ANSWER.unpack_from(message)
-                attributes = dict(_attributes(message[_UNIX_ANSWER.size :]))
-                path = attributes.get(_NAME, b"").rstrip(b"\0").decode(errors="surrogateescape")
-                if path in paths:
-                    queues = _QUEUES.unpack(attributes[_QUEUE])
-                    found.append((path, Listener(*queues) if state == _LISTEN else None))
-        return found
+                inode = _UNIX_ANSWER.unpack_from(message)[3]
+                yield inode, dict(_attributes(message[_UNIX_ANSWER.size :]))
 
     def _ask(self, request: bytes) -> Iterator[bytes]:
         """Yield what the kernel answers, a buffer of messages each time."""
@@ -153,13 +170,40 @@ def _equal_messages(data: bytes) -> int:
     return count if alike else 0
 
 
-def _inet_request(family: int, state: int, port: int | None = None) -> bytes:
-    request = _INET_REQUEST.pack(family, socket.IPPROTO_TCP, 0, 1 << state) + _ANY_ADDRESS
-    if port is None:
-        return request
-    # The first condition goes on to the second, 8 bytes each; "no" leaves the filter by 4 bytes.
-    conditions = _FILTER.pack(_AT_LEAST, 8, 20, port) + _FILTER.pack(_AT_MOST, 8, 12, port)
-    return request + struct.pack("=HH", 4 + len(conditions), 1) + conditions
+def _inet_request(family: int, state: int) -> bytes:
+    return _INET_REQUEST.pack(family, socket.IPPROTO_TCP, 0, 1 << state) + _ANY_ADDRESS
+
+
+def _at_address(host: str, port: int) -> bytes:
+    """Return the attribute of a request that lets pass what has this source address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    address = socket.inet_pton(family, host)
+    own = _HOST.pack(family, 8 * len(address), port) + address
+    length = _CONDITION.size + len(own)
+    conditions = _CONDITION.pack(_IS_AT, length, length + 4) + own
+    return struct.pack("=HH", 4 + length, 1) + conditions
+
+
+def _port(message: bytes) -> int:
+    port: int = _SOURCE_PORT.unpack_from(message, _SOURCE_PORT_AT)[0]
+    return port
+
+
+def _tcp_listener(kind: AddressKind, message: bytes) -> Listener:
+    address, queued, limit, inode = _INET_ANSWER.unpack_from(message)
+    if kind is AddressKind.TCP4:
+        host, takes_ipv4 = socket.inet_ntop(socket.AF_INET, address[:4]), True
+    else:
+        host = socket.inet_ntop(socket.AF_INET6, address)
+        # A kernel that does not say is one where nobody can tell.
+        takes_ipv4 = dict(_attributes(message[_INET_ANSWER.size :])).get(_ONLY_IPV6, b"\0") == b"\0"
+    return Listener(kind, host, _port(message), inode, queued, limit, takes_ipv4)
+
+
+def _path(attributes: Mapping[int, bytes]) -> str:
+    name = attributes.get(_NAME, b"")
+    shown = b"@" + name[1:] if name.startswith(b"\0") else name.rstrip(b"\0")
+    return shown.decode(errors="surrogateescape")
 
 
 def _messages(data: bytes) -> Iterator[bytes]:
