@@ -9,6 +9,7 @@ from scipy import stats
 
 from golden import build
 from prony.analysis.answer import answer, criterion, geometric_mean
+from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.missing import Missing
 from prony.analysis.summary import Estimate, estimate, figures, summarise_cell
 from prony.analysis.trial_metrics import trial_metrics
@@ -78,12 +79,22 @@ def test_cpu_per_request_is_cpu_over_complete_replies():
 
 
 def test_trials_that_failed_are_counted_and_not_averaged():
+    bad = figures(build.trial(cell(), 4, 0, [], outcome=Failed("load", "died")))
+    found = summarise_cell(cell(), [*trials(cell(), 4), bad])
+    assert (found.ok, found.total) == (4, 5)
+    assert found.metrics["ok_per_s"].count == 4
+    assert found.unqualified is None
+    assert found.others[0].outcome == Failed("load", "died")
+
+
+def test_where_more_than_one_trial_in_five_fails_there_is_no_figure_of_speed():
     bad = figures(build.trial(cell(), 3, 0, [], outcome=Failed("load", "died")))
     found = summarise_cell(cell(), [*trials(cell(), 3), bad])
-    assert (found.ok, found.total) == (3, 4)
-    assert found.metrics["ok_per_s"].count == 3
     assert found.unqualified == "1 of 4 trials did not count"
-    assert found.others[0].outcome == Failed("load", "died")
+    for name in ("ok_per_s", "response_ok_p99", "response_all_mean", "cpu_ns_per_request"):
+        assert found.metrics[name] == cell_trimmed_mean(found, name) == Missing(found.unqualified)
+    # What the others took from the machine, and lost, is known.
+    assert {found.metrics[name].count for name in ("cpu_percent", "rss_peak", "error_ratio")} == {3}
 
 
 def test_an_invalid_trial_is_replaced_by_its_repeat():

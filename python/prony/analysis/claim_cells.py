@@ -8,10 +8,9 @@ from fnmatch import fnmatchcase
 
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary
-from prony.metrics import METRICS, Unit
 from prony.model import Claim
 
-__all__ = ["by_block", "claimed", "is_speed", "rivals", "where"]
+__all__ = ["by_block", "claimed", "rivals", "where"]
 
 
 def claimed(claim: Claim, cells: Sequence[CellSummary]) -> list[CellSummary]:
@@ -80,11 +79,6 @@ def by_block(cell: CellSummary, claim: Claim) -> dict[int, float]:
         if value is not None and not isinstance(value, Missing):
             found[trial.block] = float(value)
     return found
-
-
-def is_speed(metric: str) -> bool:
-    """Return whether a metric tells how fast a server is: of one that loses requests it is not compared."""
-    return METRICS[metric].unit in (Unit.RATE, Unit.DURATION) and metric != "error_per_s"
 
 
 def where(cell: CellSummary) -> str:

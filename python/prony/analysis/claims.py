@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import fsum, log
 from types import MappingProxyType
 
-from prony.analysis.claim_cells import by_block, claimed, is_speed, rivals, where
+from prony.analysis.claim_cells import by_block, claimed, rivals, where
 from prony.analysis.claim_needs import unmet
 from prony.analysis.claim_parts import (
     Bounds,
@@ -26,7 +26,7 @@ from prony.analysis.claim_parts import (
 from prony.analysis.compare import LEAST_BLOCKS, Terms
 from prony.analysis.failure_rates import Failures, clopper_pearson, compare_failures
 from prony.analysis.missing import Missing
-from prony.analysis.rates import QUALIFIED_ERROR_RATIO
+from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.summary import CellSummary, TrialFigures
 from prony.model import Claim, ClaimKind, Failed
 

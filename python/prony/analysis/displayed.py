@@ -26,6 +26,9 @@ def trimmed_mean(values: Sequence[float]) -> Value:
 
 
 def cell_trimmed_mean(cell: CellSummary, metric: str) -> Value:
-    """Return the trimmed mean of a metric over the cell's trials that count."""
+    """Return the trimmed mean of a metric over the cell's trials that count; missing where the mean is."""
+    mean = cell.metrics[metric]
+    if isinstance(mean, Missing):
+        return mean
     found = [metrics[metric] for metrics in cell.by_block.values()]
     return trimmed_mean([value for value in found if not isinstance(value, Missing)])

@@ -1,15 +1,23 @@
 """Rates and ratios of a Recording. The denominator of every rate is the window."""
 
 from prony.analysis.latency import class_count
+from prony.metrics import METRICS, Unit
 from prony.model import Json
 from prony.units import seconds
 
-__all__ = ["QUALIFIED_ERROR_RATIO", "answered", "rates", "window_s"]
+__all__ = ["QUALIFIED_ERROR_RATIO", "answered", "is_speed", "rates", "window_s"]
 
 QUALIFIED_ERROR_RATIO = 0.001
 """The largest error ratio with which a speed figure may be compared: beyond it, speed is that of the
 successes only.
 """
+
+
+def is_speed(metric: str) -> bool:
+    """Return whether a metric tells how fast a server is: of one that loses requests it is not compared, and
+    of one whose trials fail it is not given.
+    """
+    return METRICS[metric].unit in (Unit.RATE, Unit.DURATION) and metric != "error_per_s"
 
 
 def window_s(recording: Json) -> float | None:

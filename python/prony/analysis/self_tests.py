@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import combinations
 
 from prony.analysis.answer import log_ratios
-from prony.analysis.claim_cells import is_speed
 from prony.analysis.noise_floor import BLOCKS, SelfTest, centred, load_class, self_test
+from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary
 from prony.analysis.versus import METRICS_COMPARED, Match
 

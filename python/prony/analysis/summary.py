@@ -13,7 +13,7 @@ from statistics import median
 from prony.analysis.effects import student_t
 from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES, class_count, latency_summaries
 from prony.analysis.missing import Missing, Value
-from prony.analysis.rates import QUALIFIED_ERROR_RATIO
+from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.starvation import starvation
 from prony.analysis.steady_state import SteadyState, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
@@ -31,7 +31,7 @@ __all__ = [
     "summarise_cell",
 ]
 
-# Beyond this share of failed trials no speed is given: what survived is not a sample of what would have run.
+# Beyond this share of trials that do not count no speed is given.
 _MOST_FAILED = 0.2
 
 
@@ -212,12 +212,19 @@ def _over_trials(values: Sequence[Value], name: str, none: str = "no trial count
     return estimate(known)
 
 
+def _lost(ok: int, total: int) -> str | None:
+    """Return how many trials did not count where these are too many for a figure of speed; null: they are
+    not.
+    """
+    return f"{total - ok} of {total} trials did not count" if total - ok > _MOST_FAILED * total else None
+
+
 def _unqualified(counted: Sequence[TrialFigures], total: int, error_ratio: float | None) -> str | None:
     ok = len(counted)
     if not ok:
         return "no trial counts" if total else "no trial ran"
-    if total - ok > _MOST_FAILED * total:
-        return f"{total - ok} of {total} trials did not count"
+    if lost := _lost(ok, total):
+        return lost
     if error_ratio is None:
         return "nothing was sent"
     if error_ratio > QUALIFIED_ERROR_RATIO:
@@ -231,7 +238,8 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
 
     *Definition*: only trials that ran their window count. Speed is qualified when at most 0.1 % of all
     their requests failed, at most 20 % of the trials did not count, and no closed loop starved its
-    connections.
+    connections. Where more did not count there is no figure of speed: what survived is not a sample of what
+    would have run.
     """
     own = [trial for trial in latest_attempts(trials) if trial.cell_id == cell.id]
     counted = [trial for trial in own if isinstance(trial.outcome, Ok)]
@@ -240,7 +248,7 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
         account.update(trial.account)
     scheduled = account["scheduled"]
     error_ratio = (scheduled - account["ok"]) / scheduled if scheduled else None
-    none = "no trial counts" if own else "no trial ran"
+    lost = _lost(len(counted), len(own)) if counted else None
     roles = sorted({role for trial in counted for role in trial.roles})
     return CellSummary(
         cell=cell,
@@ -248,7 +256,8 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
         ok=len(counted),
         total=len(own),
         metrics={
-            name: _over_trials([trial.metrics[name] for trial in counted], name, none) for name in METRICS
+            name: Missing(lost) if lost and is_speed(name) else _metric(counted, name, bool(own))
+            for name in METRICS
         },
         roles={role: _role([trial.roles.get(role, {}) for trial in counted]) for role in roles},
         account=dict(account),
@@ -260,6 +269,11 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
         counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},
     )
+
+
+def _metric(counted: Sequence[TrialFigures], name: str, ran: bool) -> Estimated:
+    values = [trial.metrics[name] for trial in counted]
+    return _over_trials(values, name, "no trial counts" if ran else "no trial ran")
 
 
 def _role(trials: Sequence[Mapping[str, Value]]) -> dict[str, Estimated]:

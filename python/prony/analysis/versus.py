@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from math import log
 
 from prony.analysis.answer import criterion, log_ratios
-from prony.analysis.claim_cells import is_speed
 from prony.analysis.compare import Comparison, Terms, compare_effects
 from prony.analysis.effects import Effect, paired, unpaired
 from prony.analysis.failure_rates import FailureComparison, Failures, compare_failures
 from prony.analysis.missing import Missing
+from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary
 from prony.model import Failed
 
