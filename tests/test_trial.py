@@ -61,6 +61,7 @@ class Bench:
 
     def __init__(self, fail=None, *, broken=None, died=None, result=None):
         self.steps = []
+        self.left = 0
         self._fail = fail or {}
         self._broken, self._died = broken, died
         self._result = recording() if result is None else result
@@ -114,8 +115,10 @@ class Bench:
         return LogTail("last words")
 
     def stop(self):
-        self.step("stop")
-        return StopReport("ended", 0.0)
+        # A second call returns the first one's report.
+        if "stop" not in self.steps:
+            self.step("stop")
+        return StopReport("ended", 0.0, left=self.left)
 
     # --- an Engine
     def run(self, workload, address, seat, on_event):
@@ -239,6 +242,27 @@ def test_a_server_that_died_under_load_has_failed_with_its_recording():
     trial = trial_of(Bench(died="the server exited with status 3"))
     assert trial.outcome == Failed("load", "the server exited with status 3 under load")
     assert trial.recording is not None
+
+
+@pytest.mark.parametrize(
+    ("bench", "outcome"),
+    [
+        (Bench(), Failed("stop", "it left 2 processes that could not be killed and may still run")),
+        (
+            Bench(broken="no reply"),
+            Failed("contract", "no reply; it left 2 processes that could not be killed and may still run"),
+        ),
+        (
+            Bench({"load": EngineError("lost")}),
+            Invalid(
+                "the generator: lost; it left 2 processes that could not be killed and may still run",
+            ),
+        ),
+    ],
+)
+def test_a_trial_that_leaves_processes_says_so_whatever_else_came_of_it(bench, outcome):
+    bench.left = 2
+    assert trial_of(bench).outcome == outcome
 
 
 def test_a_generator_that_breaks_off_leaves_what_was_gathered():

@@ -81,6 +81,7 @@ class _Evidence:
     events: list[Json] = field(default_factory=list)
     facts: Json = field(default_factory=dict)
     fault: str | None = None
+    left: int = 0
 
 
 def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
@@ -91,7 +92,7 @@ def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
     """
     started = time.time_ns()
     evidence = _Evidence()
-    outcome = _measure(task, evidence, on_event)
+    outcome = _with_left(_measure(task, evidence, on_event), evidence.left)
     trial = Trial(
         cell_id=task.cell.id,
         block=task.position.block,
@@ -125,6 +126,7 @@ def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) 
                 return _on_running(task, subject, evidence, on_event)
             finally:
                 evidence.log = subject.log()
+                evidence.left = subject.stop().left
     except SubjectError as error:
         evidence.log = evidence.log if evidence.log.text else LogTail(error.log)
         return Failed(error.stage, error.message)
@@ -136,6 +138,21 @@ def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) 
     except Exception as error:
         evidence.log = LogTail(f"{evidence.log.text}\n{traceback.format_exc()}")
         return Invalid(f"a fault in Prony: {type(error).__name__}: {error}")
+
+
+def _with_left(outcome: Outcome, left: int) -> Outcome:
+    """Return ``outcome`` with what could not be killed, which spoils what is measured after it."""
+    if not left:
+        return outcome
+    processes = "process that" if left == 1 else "processes that"
+    told = f"it left {left} {processes} could not be killed and may still run"
+    match outcome:
+        case Ok():
+            return Failed("stop", told)
+        case Failed(stage, reason):
+            return Failed(stage, f"{reason}; {told}")
+        case Invalid(reason):
+            return Invalid(f"{reason}; {told}")
 
 
 def _on_running(

@@ -41,12 +41,14 @@ class EngineSeat:
 class StopReport:
     """How a subject came to its end.
 
-    ``ended``: its main process left by itself; ``leftovers``: processes that had to be killed.
+    ``ended``: its main process left by itself; ``leftovers``: processes that had to be killed; ``left``:
+    those that were still there when all of them had been killed for some time.
     """
 
     how: Literal["ended", "killed"]
     seconds: float
     leftovers: int = 0
+    left: int = 0
 
 
 @dataclass(frozen=True, slots=True)

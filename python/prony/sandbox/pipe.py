@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import prony
 from prony.errors import HostError
@@ -147,9 +148,8 @@ class Supervisor:
             self.kill()
             return StopReport("killed", time.monotonic() - started_s)
         self._close()
-        return StopReport(
-            "ended" if ended["how"] == "ended" else "killed", float(ended["seconds"]), int(ended["killed"])
-        )
+        how: Literal["ended", "killed"] = "ended" if ended["how"] == "ended" else "killed"
+        return StopReport(how, float(ended["seconds"]), int(ended["killed"]), int(ended["left"]))
 
     def kill(self) -> None:
         """End the supervisor and all below it, by force if need be."""

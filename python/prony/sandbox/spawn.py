@@ -44,7 +44,8 @@ class Process(NamedTuple):
 class Order(NamedTuple):
     """What the supervisor is to start, as one line of JSON with these names. ``uid`` null: as the caller.
 
-    ``processes`` are started in their order and together are the subject.
+    ``processes`` are started in their order and together are the subject. ``kill_timeout_s``: for how long
+    what is left of it at its end is killed again and again, before what still runs is told.
     """
 
     processes: list[Process]
@@ -57,6 +58,7 @@ class Order(NamedTuple):
     pid_namespace: bool
     census: str | None = None
     no_new_privileges: bool = True
+    kill_timeout_s: float = 10.0
 
     @classmethod
     def parse(cls, line: bytes) -> "Order":

@@ -41,7 +41,6 @@ EVENTS = ("started", "exited", "failed", "log", "ended")
 _PIPE_BYTES = 1024 * 1024
 _LOOK_S = 0.1
 _LOOK_SOON_S = 0.01
-_KILL_TIMEOUT_S = 10.0
 
 
 def main() -> int:
@@ -139,7 +138,7 @@ class _Supervisor:
             for line in self._pending_commands:
                 if self._obey(json.loads(line)):
                     return
-        self._end(killed=self._kill_all(), how="killed", started_s=time.monotonic())
+        self._end(how="killed", started_s=time.monotonic())
 
     def _wait(self, timeout_s: float, commands: bool) -> None:
         """Wait for a command, the end of a child or the time, then collect what came."""
@@ -187,7 +186,7 @@ class _Supervisor:
         for place in reversed(range(len(rules))):
             self._stop_one(place, str(rules[place]["signal"]), float(rules[place]["timeout_s"]))
         how = "ended" if len(self._statuses) == len(rules) else "killed"
-        self._end(killed=self._kill_all(), how=how, started_s=started_s)
+        self._end(how, started_s)
 
     def _stop_one(self, place: int, signal_name: str, timeout_s: float) -> None:
         if place not in self._statuses:
@@ -202,20 +201,32 @@ class _Supervisor:
             # The end of the commands cuts it short: Prony is gone, or was told to be quick.
             self._wait(min(left_s, self._look_s), commands=True)
 
-    def _kill_all(self) -> int:
-        """Kill whatever is left of the subject and return how many processes that were."""
+    def _kill_all(self) -> tuple[int, int]:
+        """Kill whatever is left of the subject; return how many processes that were, and are still there."""
         if self._subject.init_pid is not None:
-            return self._kill_namespace(self._subject.init_pid)
+            return self._kill_namespace(self._subject.init_pid), 0
         killed: set[int] = set()
-        deadline_s = time.monotonic() + _KILL_TIMEOUT_S
-        while (left := descendants(os.getpid())) and time.monotonic() < deadline_s:
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        deadline_s = time.monotonic() + self._order.kill_timeout_s
+        # Whoever starts processes faster than they are found, each in a group of its own, outlasts this.
+        while (left := self._left()) is not None and time.monotonic() < deadline_s:
+            _kill(left)
             killed.update(left)
             self._wait(0.005, commands=False)
+        return len(killed), 0 if left is None else max(1, len(left))
+
+    def _left(self) -> list[int] | None:
+        """Return whom to kill: what runs below, and what ended there just now; null: nothing is left.
+
+        A process that starts the next one and ends is in no listing of /proc; but its dead are there to be
+        reaped, in its group, and the kernel knows whether there is any child at all.
+        """
         self._subject.collect(self._statuses)
-        return len(killed)
+        running = descendants(os.getpid())
+        try:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return None
+        return [*running, ended.si_pid] if ended and ended.si_pid not in running else running
 
     def _kill_namespace(self, init_pid: int) -> int:
         left = len(descendants(init_pid))
@@ -226,11 +237,27 @@ class _Supervisor:
             os.waitpid(init_pid, 0)
         return left
 
-    def _end(self, killed: int, how: str, started_s: float) -> None:
+    def _end(self, how: str, started_s: float) -> None:
+        killed, left = self._kill_all()
         self._collect_log()
         text, truncated = self._ring.text()
         _say({"event": "log", "text": text, "truncated": truncated})
-        _say({"event": "ended", "how": how, "killed": killed, "seconds": time.monotonic() - started_s})
+        seconds = time.monotonic() - started_s
+        _say({"event": "ended", "how": how, "killed": killed, "left": left, "seconds": seconds})
+
+
+def _kill(pids: list[int]) -> None:
+    """Kill these processes with their process groups, of which no fork gets away."""
+    groups = set()
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            groups.add(os.getpgid(pid))
+    # 0 is a group from outside of this PID namespace, and 1 would mean every process.
+    of_groups = (-group for group in groups - {0, 1, os.getpgrp()})
+    for target in (*of_groups, *pids):
+        # What may not be killed is still there at the end, which is said.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(target, signal.SIGKILL)
 
 
 def _open_log(order: Order) -> tuple[int, int, float]:

@@ -1,0 +1,77 @@
+"""What a supervisor ends where neither a PID namespace nor control groups do, and when it cannot."""
+
+import os
+import signal
+
+import pytest
+
+from prony.model import Placement, StopRule
+from prony.runas import RunAs
+from prony.sandbox import Sandbox
+from prony.sandbox.order import make_order, write_folders
+from prony.sandbox.pipe import Supervisor
+
+from .subjects import eventually, launch_script, marked_processes
+
+AT_ONCE = StopRule("SIGKILL", timeout_ns=0)
+
+# A process that is gone, with its number, before whoever saw it can kill it: each starts the next and ends.
+# The first stays. It ends by itself, should it not be ended.
+FLEES = """
+import os, sys, time
+if os.fork() == 0:
+    print("fled", flush=True)
+    until = time.monotonic() + 30
+    while time.monotonic() < until and os.path.exists(sys.argv[0]):
+        if os.fork():
+            os._exit(0)
+    os._exit(0)
+time.sleep(600)
+"""
+HAS_A_CHILD = """
+import os, time
+os.setsid() if os.fork() == 0 else None
+print("there", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def ordinary(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
+    """Return a sandbox without privileges for namespaces."""
+    denied = {"network": "denied by the test", "pids": "denied by the test"}
+    monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
+    return sandbox
+
+
+def test_processes_that_follow_one_another_in_their_group_are_ended(
+    ordinary: Sandbox, placement: Placement, mark: str
+) -> None:
+    launch = launch_script(ordinary, FLEES, mark)
+    with ordinary.start(launch, placement) as subject:
+        assert eventually(lambda: "fled" in subject.log().text)
+        report = subject.stop()
+    assert report.left == 0
+    with pytest.raises(ProcessLookupError):
+        os.killpg(subject.pids["server"], 0)
+
+
+def test_what_could_not_be_killed_in_time_is_told(
+    ordinary: Sandbox, placement: Placement, user: RunAs, mark: str
+) -> None:
+    launch = launch_script(ordinary, HAS_A_CHILD, mark)
+    write_folders(launch, ordinary.folder_for, user)
+    order = make_order(launch, placement, user, ordinary.folder_for, lambda _: ())
+    # No time at all, in which nothing can be killed.
+    supervisor = Supervisor.start({**order, "kill_timeout_s": 0.0})
+    supervisor.wait_for("started", timeout_s=10)
+    assert eventually(lambda: str((supervisor.ask_for_log() or {})["text"]).count("there") == 2)
+    report = supervisor.stop([AT_ONCE])
+    try:
+        assert report.left >= 1
+        assert report.leftovers == 0
+        assert len(marked_processes(mark)) >= 1
+    finally:
+        for pid in marked_processes(mark):
+            os.kill(pid, signal.SIGKILL)
+    assert eventually(lambda: marked_processes(mark) == [])
