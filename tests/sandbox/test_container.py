@@ -147,9 +147,14 @@ def test_limits_are_options_of_both_engines() -> None:
 def test_what_is_shown_is_read_only_and_the_trials_folder_is_not(tmp_path: Path) -> None:
     inside = tmp_path / "run" / "trial"
     options = mounts([tmp_path, Path("/usr/lib")], [inside])
-    assert options[-2:] == ["--volume", f"{inside}:{inside}:rw"]
-    assert f"{tmp_path}:{tmp_path}:ro" in options
-    assert not any(option.startswith("/usr/lib:") for option in options)
+    assert options[-2:] == ["--mount", f"type=bind,source={inside},target={inside}"]
+    assert f"type=bind,source={tmp_path},target={tmp_path},readonly" in options
+    assert not any("source=/usr/lib," in option for option in options)
+
+
+def test_no_name_of_a_folder_is_read_as_part_of_an_option() -> None:
+    options = mounts([], [Path('/a:b,c "d"')])
+    assert options[-1] == 'type=bind,"source=/a:b,c ""d""","target=/a:b,c ""d"""'
 
 
 def test_a_process_that_is_in_no_other_namespace_has_its_own_number() -> None:
@@ -235,6 +240,13 @@ time.sleep(60)
             lines = subject.log().text.splitlines()
     assert lines == ["wrote mine", "not /usr/mine", "not /etc/mine", "end"]
     assert stat.S_ISREG((container.folder / "mine").stat().st_mode)
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_folder_of_any_name_is_seen_in_a_container(user: RunAs, run: Run, placement: Placement) -> None:
+    sandbox = open_sandbox(SandboxChoice("container"), user, run.trial_folder('of: one, "two"'))
+    with sandbox.start(launch_script(sandbox, SERVER), placement) as subject:
+        subject.wait_until_ready()
 
 
 def test_a_container_with_limits_has_them(

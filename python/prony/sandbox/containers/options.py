@@ -6,10 +6,12 @@ Must not know how the engine is called.
 ['--cpus', '1.5', '--pids-limit', '9']
 """
 
+import csv
 import os
 import resource
 import sys
 from collections.abc import Iterable, Sequence
+from io import StringIO
 from pathlib import Path
 
 import prony
@@ -53,8 +55,18 @@ def mounts(read_only: Iterable[Path], writable: Iterable[Path] = ()) -> list[str
     own = [Path(prony.__file__).parent.parent, *map(Path, (sys.prefix, sys.base_prefix))]
     system = [Path(name) for name in _SYSTEM if Path(name).is_dir() and not Path(name).is_symlink()]
     shown = without_nested([*system, *own, *read_only])
-    options = [part for path in shown for part in ("--volume", f"{path}:{path}:ro")]
-    return [*options, *(part for path in writable for part in ("--volume", f"{path}:{path}:rw"))]
+    ways: list[tuple[Path, list[str]]] = [
+        *((path, ["readonly"]) for path in shown),
+        *((path, []) for path in writable),
+    ]
+    return [part for path, way in ways for part in ("--mount", _mount(path, way))]
+
+
+def _mount(path: Path, way: Sequence[str]) -> str:
+    """Return the value that shows a folder at its own place, as the line of CSV that engines read."""
+    line = StringIO()
+    csv.writer(line, lineterminator="").writerow(("type=bind", f"source={path}", f"target={path}", *way))
+    return line.getvalue()
 
 
 def without_nested(paths: Iterable[Path]) -> Sequence[Path]:
