@@ -126,6 +126,23 @@ def test_a_killed_study_leaves_its_trials_and_no_server_and_the_next_start_clear
     assert not list((prony.cache / "run").glob("*"))
 
 
+def test_a_second_study_is_refused_with_the_first_ones_command_and_disturbs_nothing(
+    prony, folder, short, trials
+):
+    with ended(in_a_later_trial(prony, folder)) as first:
+        second = prony("run", "short.toml", "--only", "wsgiref*", "--out", "second.prony")
+        assert second.status == 3
+        assert f"another Prony measures on this machine: process {first.pid}, `" in second.err
+        assert "short.toml --only wsgiref*" in second.err
+        assert "hint: two at once would disturb each other" in second.err
+        assert not (folder / "second.prony").exists()
+        assert first.poll() is None
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=30)
+    assert first.returncode == 130
+    assert trials(folder / "out.prony")
+
+
 # --- subjects that cannot ---------------------------------------------------------------------------------
 
 
@@ -237,5 +254,6 @@ def test_the_highest_rate_of_a_server_is_found_and_confirmed(prony, folder):
     with open_archive(folder / "out.prony") as archive:
         (found,) = archive.runs()[-1].facts["found_rates"]
         assert {record.trial.role for record in archive.trials()} == {TrialRole.FIND_RATE}
-    assert found["rate_per_s"] is None or found["rate_per_s"] > 100
+    # Other programs may spoil a trial three times: then the search ends there, and says so.
+    assert (found["rate_per_s"] or 0) > 100 or "nothing could be told" in found["stopped"], found["stopped"]
     assert (found["of"], bool(found["stopped"])) == (2 if found["rate_per_s"] else 0, True)
