@@ -24,13 +24,12 @@ def noisy(*levels, spread=0.005, seed=1):
 
 def test_a_flat_series_is_flat():
     found = classify(noisy((30, 1000)))
-    assert (found.kind, found.steady_from, found.sentence) == (Kind.FLAT, 0, None)
+    assert (found.kind, found.steady_from) == (Kind.FLAT, 0)
 
 
 def test_a_slow_start_is_a_warm_up_that_spills_over():
     found = classify(noisy((5, 700), (25, 1000)))
     assert (found.kind, found.steady_from) == (Kind.WARM_UP, 5)
-    assert found.sentence == "the warm-up spills over into the window: it is steady only from 5 s on"
 
 
 def test_a_dip_that_is_made_good_is_a_warm_up():
@@ -40,12 +39,11 @@ def test_a_dip_that_is_made_good_is_a_warm_up():
 def test_a_last_level_below_an_earlier_one_is_a_slowdown():
     found = classify(noisy((10, 1000), (20, 800)))
     assert (found.kind, found.steady_from) == (Kind.SLOWDOWN, 10)
-    assert "20% slower from 10 s on" in found.sentence
 
 
 def test_a_change_in_the_second_half_leaves_no_steady_state():
     assert classify(noisy((20, 1000), (10, 1200))).kind is Kind.NONE
-    assert "2 levels" in classify(noisy((20, 1000), (10, 1200))).sentence
+    assert len(classify(noisy((20, 1000), (10, 1200))).segments) == 2
 
 
 def test_levels_within_one_per_cent_are_one():
@@ -89,9 +87,35 @@ def test_no_other_partition_is_better(pace):
     assert cost(pace, marks, variance) == pytest.approx(best)
 
 
-def test_noise_alone_is_seldom_taken_for_a_change():
-    found = [classify(noisy((30, 1000), spread=0.03, seed=seed)).kind for seed in range(400)]
-    assert sum(kind is not Kind.FLAT for kind in found) / 400 <= 0.08
+def persistent(seconds, correlation, rng, normal=True):
+    """Return a stationary series whose neighbours are so correlated, with a spread of 5 %."""
+    shocks = rng.normal(size=seconds) if normal else rng.standard_t(3, size=seconds) / 3**0.5
+    values = [shocks[0]]
+    for shock in shocks[1:]:
+        values.append(correlation * values[-1] + (1 - correlation**2) ** 0.5 * shock)
+    return [float(1000 * np.exp(0.05 * value)) for value in values]
+
+
+@pytest.mark.parametrize("normal", [True, False], ids=["normal", "heavy tails"])
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.5])
+@pytest.mark.parametrize("seconds", [6, 10, 30])
+def test_noise_alone_is_seldom_taken_for_a_change(seconds, correlation, normal):
+    rng = np.random.default_rng(1)
+    found = [classify(persistent(seconds, correlation, rng, normal)).kind for _ in range(400)]
+    assert sum(kind is not Kind.FLAT for kind in found) / 400 <= 0.05
+
+
+def test_one_stalled_second_is_no_change_of_level():
+    rng = np.random.default_rng(1)
+    for stalled in range(6):
+        pace = persistent(6, 0.3, rng)
+        pace[stalled] *= 0.05
+        assert classify(pace).kind is Kind.FLAT
+
+
+def test_half_the_pace_in_the_first_half_of_a_short_window_is_found():
+    found = [classify(noisy((3, 500), (3, 1000), spread=0.05, seed=seed)).kind for seed in range(200)]
+    assert sum(kind is Kind.WARM_UP for kind in found) / 200 >= 0.9
 
 
 def test_a_change_of_five_times_the_noise_is_nearly_always_found():

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from math import fsum, log
+from math import fsum, log, sqrt
 from statistics import median
 from typing import TYPE_CHECKING
 
 from prony.analysis.distribution import read_distribution
+from prony.analysis.effects import student_t
 from prony.analysis.missing import Missing
 from prony.analysis.rates import window_s
 from prony.model import Json
@@ -30,6 +31,11 @@ _LEAST_SEGMENT = 3
 # Two segments of the least length: with fewer seconds no change can be found.
 _LEAST_SECONDS = 2 * _LEAST_SEGMENT
 _ALIKE = 0.01
+# The chance that noise alone is taken for a change.
+_LEVEL = 0.05
+# Seconds that follow each other are alike: at a correlation of 0.6 their means vary sqrt(1.6 / 0.4) times as
+# much as those of as many independent ones.
+_PERSISTENCE = 2.0
 _LONG_ENOUGH = 0.5
 # Standard deviation over median absolute deviation of a normal, and of the difference of two.
 _DEVIATION = 1.4826 / 2**0.5
@@ -67,21 +73,6 @@ class SteadyState:
         """The second in which the last segment begins."""
         return self.segments[-1].start
 
-    @property
-    def sentence(self) -> str | None:
-        """What to say of it; null when it is flat."""
-        first, last = self.segments[0], self.segments[-1]
-        match self.kind:
-            case Kind.FLAT:
-                return None
-            case Kind.WARM_UP:
-                return f"the warm-up spills over into the window: it is steady only from {last.start} s on"
-            case Kind.SLOWDOWN:
-                best = max(self.segments, key=lambda one: one.mean)
-                return f"it slows down: {1 - last.mean / best.mean:.0%} slower from {last.start} s on"
-            case Kind.NONE:
-                return f"no steady state: {len(self.segments)} levels from {first.start} s to {last.end} s"
-
 
 def steady_state(recording: Json | None) -> SteadyState | Missing:
     """Return how a trial's pace developed over its window, or why that cannot be said.
@@ -113,9 +104,13 @@ def _median_latency(value: Json | None) -> int | None:
 def classify(pace: Sequence[float]) -> SteadyState:
     """Return the kind of a series of at least 6 paces (more is better), one for each second.
 
-    *Definition*: segments whose means differ by at most 1 % of the larger are merged. Flat: one segment is
+    *Definition*: neighbours are joined whose means differ by at most 1 % of the larger, or by no more than
+    persistent noise may set them apart: 2 t s sqrt(1/a + 1/b), where a and b are their lengths, s is the
+    standard deviation about the means of the k segments, and t the two-sided quantile of Student's t with
+    n - k degrees of freedom at 5 %, divided by the n - 5 places that a change may have. Flat: one segment is
     left. No steady state: the last one is shorter than half of the window. Warm-up: its mean is the highest,
     or within 1 % of that. Slowdown: it is not.
+    *Assumptions*: the correlation of neighbouring seconds is at most 0.6.
     *Source*: E. Barrett, C. F. Bolz-Tereick, R. Killick, S. Mount and L. Tratt, "Virtual machine warmup blows
     hot and cold", Proc. ACM Program. Lang. 1, OOPSLA (2017), section 4.
     """
@@ -123,7 +118,7 @@ def classify(pace: Sequence[float]) -> SteadyState:
     last, best = found[-1], max(one.mean for one in found)
     if len(found) == 1:
         return SteadyState(Kind.FLAT, found)
-    if last.end - last.start < _LONG_ENOUGH * len(pace):
+    if _length(last) < _LONG_ENOUGH * len(pace):
         return SteadyState(Kind.NONE, found)
     return SteadyState(Kind.WARM_UP if _alike(last.mean, best) else Kind.SLOWDOWN, found)
 
@@ -137,10 +132,13 @@ def _segment(pace: Sequence[float], start: int, end: int) -> Segment:
 
 
 def _merged(found: Sequence[Segment], pace: Sequence[float]) -> tuple[Segment, ...]:
-    """Return the segments with neighbours joined that are alike, the most alike first."""
+    """Return the segments with neighbours joined that cannot be told apart, the least distinct first."""
     while len(found) > 1:
+        reach = _reach(len(pace), len(found)) * _spread(found, pace)
         pairs = [
-            (abs(a.mean - b.mean), k) for k, (a, b) in enumerate(pairwise(found)) if _alike(a.mean, b.mean)
+            (_distance(a, b), k)
+            for k, (a, b) in enumerate(pairwise(found))
+            if _alike(a.mean, b.mean) or _distance(a, b) <= reach
         ]
         if not pairs:
             break
@@ -148,6 +146,28 @@ def _merged(found: Sequence[Segment], pace: Sequence[float]) -> tuple[Segment, .
         joined = _segment(pace, found[at].start, found[at + 1].end)
         found = (*found[:at], joined, *found[at + 2 :])
     return tuple(found)
+
+
+def _distance(first: Segment, second: Segment) -> float:
+    """Return how far apart two means are, as if each were of one second and the other of very many."""
+    return abs(first.mean - second.mean) / sqrt(1 / _length(first) + 1 / _length(second))
+
+
+def _length(segment: Segment) -> int:
+    return segment.end - segment.start
+
+
+def _spread(found: Sequence[Segment], pace: Sequence[float]) -> float:
+    """Return the standard deviation of the seconds about the means of their segments."""
+    squares = fsum((value - one.mean) ** 2 for one in found for value in pace[one.start : one.end])
+    deviation = sqrt(squares / (len(pace) - len(found)))
+    return max(deviation, _LEAST_DEVIATION * abs(fsum(pace)) / len(pace)) or 1.0
+
+
+def _reach(seconds: int, count: int) -> float:
+    """Return how many deviations apart persistent noise may set two of so many segments."""
+    places = seconds - _LEAST_SECONDS + 1
+    return _PERSISTENCE * student_t(1 - _LEVEL / 2 / places, seconds - count)
 
 
 def _variance(pace: Sequence[float]) -> float:

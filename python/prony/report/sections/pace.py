@@ -10,18 +10,18 @@ from prony.report.words import joined, load_words
 __all__ = ["evidence_notes", "pace_notes"]
 
 _SAID = {
-    Kind.WARM_UP: "the warm-up spills over into the window, whose figures are too low",
-    Kind.SLOWDOWN: "it slows down within the window: a longer one would show less",
-    Kind.NONE: "no steady state within the window",
+    Kind.WARM_UP: "the warm-up spills over into the window: a longer one would show better figures",
+    Kind.SLOWDOWN: "slower from some second of the window on: a longer window would show worse figures",
+    Kind.NONE: "no steady state within the window: a longer one may show other figures",
 }
 # From here on a burst of connections no longer fits.
 _NEARLY_FULL = 0.9
 
 
 def pace_notes(reading: Reading) -> Iterator[str]:
-    """Yield who was not steady, kind by kind, in how many of its trials."""
+    """Yield who was not steady in most of its trials, kind by kind: one trial alone may be chance."""
     for kind, said in _SAID.items():
-        found = [(cell, often) for cell in reading.cells if (often := _often(cell, kind))]
+        found = [(cell, often) for cell in reading.cells if 2 * (often := _often(cell, kind)) > cell.ok]
         if found:
             named = [f"{_where(reading, cell)} ({often} of {cell.ok} trials)" for cell, often in found]
             yield f"{joined(named, most=6)}: {said}."
