@@ -91,7 +91,9 @@ def test_a_plan_reads_as_it_was_written(path):
         claims=(
             Claim("c", "one core", ClaimKind.SINGLE_CORE, "cpu_percent", load={"rate": 5.0}, needs=Needs(2)),
         ),
-        originals=(Original("a*", "ok_per_s", 61476.4, {"connections": 100.0}, note="two dead runs"),),
+        originals=(
+            Original("a*", "ok_per_s", 61476.4, {"connections": 100.0}, note="two dead runs", role="worker"),
+        ),
         notes=("another machine", "newer servers"),
     )
     create(path, plan, {"kernel": "6"}).close()

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from prony.analysis.claim_cells import claimed, rivals
+from prony.analysis.trial_metrics import is_told_by_role
 from prony.catalog.loader import load_catalog
 from prony.catalog.studies import built_in_studies, read_study
 from prony.cli.extent import extent_of
@@ -238,9 +239,23 @@ def test_the_figures_of_embedded_servers_are_the_published_ones():
 def test_the_figures_of_psgi_servers_are_the_published_ones():
     assert figure("psgi-servers", "starman-as-found+hello", "ok_per_s") == 6849.16
     assert figure("psgi-servers", "poe+hello", "ok_per_s") == 503.59
-    starman = figure("psgi-servers", "starman-five-workers@nginx-many-clients+hello", "rss_peak")
-    uwsgi = figure("psgi-servers", "uwsgi-psgi-as-found@nginx-many-clients+hello", "rss_peak")
-    assert (round(starman / 2**20, 1), round(uwsgi / 2**20, 1)) == (52.7, 17.9)
+
+
+def test_the_memory_of_psgi_servers_is_that_of_a_master_and_of_each_of_five_workers():
+    memory = {}
+    for one in read_study("psgi-servers").originals:
+        if one.metric == "rss_per_process":
+            memory[one.subject.partition("-")[0], one.role] = one.value
+    assert memory["starman", "worker"] == 8916 * 1024
+    in_all = [memory[name, "master"] + 5 * memory[name, "worker"] for name in ("starman", "uwsgi")]
+    assert [round(bytes_ / 2**20, 1) for bytes_ in in_all] == [52.7, 17.9]
+
+
+def test_every_published_figure_of_processes_is_of_a_role_where_others_run_beside_them():
+    for name in ("psgi-servers", "django-fastcgi"):
+        of_processes = [one for one in read_study(name).originals if is_told_by_role(one.metric)]
+        assert of_processes
+        assert all(one.role in ("master", "worker") for one in of_processes)
 
 
 def test_the_figures_of_load_scripts_are_the_published_ones():

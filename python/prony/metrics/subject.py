@@ -60,8 +60,7 @@ SUBJECT = (
         Unit.PERCENT,
         Better.LOWER,
         "CPU in user mode",
-        "as CPU, of the time in user mode alone, as far as samples show it; the kernel splits it by "
-        "sampling",
+        "as CPU, of the time in user mode alone, as far as samples show it; the kernel splits it by sampling",
         PROC,
     ),
     Metric(

@@ -65,7 +65,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """One published figure: context beside a new one, never a claim. ``value`` is in the metric's unit."""
+    """One published figure: context beside a new one, never a claim. ``value`` is in the metric's unit, of the
+    processes of ``role`` where one is named.
+    """
 
     subject: str
     metric: str
@@ -73,3 +75,4 @@ class Original:
     load: Mapping[str, float] = field(default_factory=dict)
     engine: str = "*"
     note: str = ""
+    role: str = ""

@@ -18,7 +18,7 @@ from prony.metrics import METRICS
 from prony.model import Claim, Failed, Invalid, Json, Original, TrialRole
 from prony.report.reading import Group, Reading, read_archive
 from prony.report.sections.checks import Check, cross_checks
-from prony.report.sections.originals import beside
+from prony.report.sections.originals import beside, measured
 from prony.report.sections.rates import found_rates
 
 __all__ = ["VERSION", "reading_json", "report_json"]
@@ -154,13 +154,14 @@ def _claim(claim: Claim, result: ClaimResult) -> Json:
 
 def _beside(original: Original, cell: CellSummary) -> Json:
     """Return a published figure with the figure of the cell that repeats it."""
-    measured = _estimates({original.metric: cell.metrics[original.metric]})[original.metric]
+    found = _estimates({original.metric: measured(original, cell)})[original.metric]
     return {
         "cell_id": cell.cell.id,
         "name": cell.name,
         "metric": original.metric,
+        "role": original.role or None,
         "published": original.value,
-        "measured": measured,
+        "measured": found,
         "note": original.note or None,
     }
 

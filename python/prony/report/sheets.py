@@ -19,7 +19,7 @@ from prony.archive import TrialRecord
 from prony.metrics import METRICS, Unit
 from prony.model import Cell, Failed, Invalid, Json, Outcome, Trial
 from prony.report.reading import Group, Reading
-from prony.report.sections.originals import beside
+from prony.report.sections.originals import beside, measured
 
 __all__ = ["UNITS", "Row", "Sheet", "header", "sheets"]
 
@@ -257,13 +257,14 @@ def _claim_rows(reading: Reading) -> Iterator[Row]:
         )
 
 
-_ORIGINAL_COLUMNS = ("metric", "unit", "published", *_ESTIMATE[:4], "reason", "note")
+_ORIGINAL_COLUMNS = ("role", "metric", "unit", "published", *_ESTIMATE[:4], "reason", "note")
 
 
 def _original_rows(reading: Reading) -> Iterator[Row]:
     for original, cell in beside(reading):
-        value = cell.metrics[original.metric]
+        value = measured(original, cell)
         yield (
-            *(*_cell(cell.cell), original.metric, UNITS[METRICS[original.metric].unit], original.value),
+            *(*_cell(cell.cell), original.role or None),
+            *(original.metric, UNITS[METRICS[original.metric].unit], original.value),
             *(*_estimate(value)[:4], _reason(value), original.note or None),
         )

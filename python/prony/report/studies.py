@@ -174,13 +174,14 @@ def load_words(load: Mapping[str, float]) -> str:
 
 
 def _figures(originals: Sequence[Original]) -> Iterator[Section]:
-    for metric in dict.fromkeys(one.metric for one in originals):
-        own = [one for one in originals if one.metric == metric]
+    for metric, role in dict.fromkeys((one.metric, one.role) for one in originals):
+        own = [one for one in originals if (one.metric, one.role) == (metric, role)]
         blocks: list[Block] = [_figure_table(own)]
         notes = tuple(dict.fromkeys(f"{_told(one)}: {one.note}" for one in own if one.note))
         if notes and len(originals) <= _MOST_NOTES:
             blocks.append(_lines(notes))
-        yield Section(f"Published: {METRICS[metric].title}", tuple(blocks))
+        title = f"Published: {METRICS[metric].title}{f', role {role}' if role else ''}"
+        yield Section(title, tuple(blocks))
 
 
 def _who(one: Original) -> str:

@@ -5,6 +5,7 @@ Pure. Finds all problems, each with the place it belongs to; `toml_source` turns
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from prony.analysis.trial_metrics import is_told_by_role
 from prony.catalog.studies.grid import Grid
 from prony.catalog.toml_source import Place, Problem
 from prony.metrics import METRICS
@@ -85,6 +86,8 @@ def _claim(place: Place, claim: ClaimDocument, grid: Grid) -> Iterator[Problem]:
     if claim.metric not in METRICS:
         expected = "one of METRICS (docs/reference/metrics.md)"
         yield Problem((*place, "metric"), claim.metric, expected)
+    elif claim.role and not is_told_by_role(claim.metric):
+        yield Problem((*place, "role"), claim.role, f"none: `{claim.metric}` is not told by role")
     yield from _cells(place, claim, grid)
     yield from _bounds(place, claim)
     yield from _failure(place, claim)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from prony.analysis.trial_metrics import is_told_by_role
 from prony.catalog.studies.grid import Grid
 from prony.catalog.toml_source import SourceError
 from prony.metrics import METRICS
@@ -23,6 +24,7 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "subject": "the name of one of the study's subjects",
         "engine": "the generator that put the load on it; empty: any",
         "metric": "one of METRICS",
+        "role": "the role of the processes that the figure is of; empty: all",
         **dict.fromkeys(LOADS, "a number by which the load is known; empty: it is not"),
         "value": "the figure, in the metric's unit: nanoseconds, bytes, 1 for all, 100 for one core",
         "note": "what a reader has to know of it",
@@ -82,6 +84,7 @@ def _problems(row: Mapping[str, str], where: str, grid: Grid) -> Iterator[str]:
         yield f"{where} subject: found `{row['subject']}`; expected one of {', '.join(grid.subjects)}"
     if row["metric"] not in METRICS:
         yield f"{where} metric: found `{row['metric']}`; expected one of METRICS (docs/reference/metrics.md)"
+    yield from _role_problems(row, where)
     engine = row.get("engine") or "*"
     if engine != "*" and engine not in grid.engines:
         yield f"{where} engine: found `{engine}`; expected one of {', '.join(grid.engines)}"
@@ -94,6 +97,11 @@ def _problems(row: Mapping[str, str], where: str, grid: Grid) -> Iterator[str]:
         yield f"{where} found {told} of {engine}; expected a load that some profile has for this subject"
 
 
+def _role_problems(row: Mapping[str, str], where: str) -> Iterator[str]:
+    if row.get("role") and row["metric"] in METRICS and not is_told_by_role(row["metric"]):
+        yield f"{where} role: found `{row['role']}`; expected none: `{row['metric']}` is not told by role"
+
+
 def _original(row: Mapping[str, str]) -> Original:
     return Original(
         subject=row["subject"],
@@ -102,6 +110,7 @@ def _original(row: Mapping[str, str]) -> Original:
         load=_load(row),
         engine=row.get("engine") or "*",
         note=row.get("note") or "",
+        role=row.get("role") or "",
     )
 
 

@@ -13,7 +13,7 @@ from prony.report.scales import metric_scale
 from prony.report.words import joined
 from prony.units import Scale, format_in
 
-__all__ = ["Beside", "beside", "originals"]
+__all__ = ["Beside", "beside", "measured", "originals"]
 
 _CONTEXT = (
     "Published figures come from another machine and older versions. They are context: no claim is held "
@@ -34,6 +34,17 @@ def beside(reading: Reading) -> tuple[Beside, ...]:
     )
 
 
+def measured(original: Original, cell: CellSummary) -> Estimate | Missing:
+    """Return the new figure of what a published one is of: all processes, or those of its role.
+
+    What has no processes of that role has no such figure: that of all would be of something else.
+    """
+    if not original.role:
+        return cell.metrics[original.metric]
+    found = cell.roles.get(original.role, {})
+    return found.get(original.metric, Missing(f"no process here has the role {original.role}"))
+
+
 def _repeats(cell: CellSummary, original: Original) -> bool:
     return (
         fnmatchcase(cell.cell.subject.name, original.subject)
@@ -45,19 +56,20 @@ def _repeats(cell: CellSummary, original: Original) -> bool:
 def originals(reading: Reading) -> Iterator[Section]:
     """Yield a table for each metric that was published, with the loads that were measured here."""
     pairs = beside(reading)
-    metrics = dict.fromkeys(original.metric for original, _ in pairs)
-    for number, metric in enumerate(metrics):
+    kinds = dict.fromkeys((original.metric, original.role) for original, _ in pairs)
+    for number, (metric, role) in enumerate(kinds):
         lead = (Paragraph(_CONTEXT, Tone.QUIET),) if not number else ()
         notes = Footnotes()
-        table = _table(reading, metric, [pair for pair in pairs if pair[0].metric == metric], notes)
-        yield Section(f"As published, and here: {METRICS[metric].title}", (*lead, table, notes.notes()))
+        own = [pair for pair in pairs if (pair[0].metric, pair[0].role) == (metric, role)]
+        title = f"As published, and here: {METRICS[metric].title}{f', role {role}' if role else ''}"
+        yield Section(title, (*lead, _table(reading, own, notes), notes.notes()))
     if (left_out := _not_repeated(reading, pairs)) is not None:
         yield left_out
 
 
-def _table(reading: Reading, metric: str, pairs: Sequence[Beside], notes: Footnotes) -> Table:
+def _table(reading: Reading, pairs: Sequence[Beside], notes: Footnotes) -> Table:
     groups = [group for group in reading.groups if any(cell in group.cells for _, cell in pairs)]
-    scale = _scale(metric, pairs)
+    scale = _scale(pairs)
     names = dict.fromkeys(cell.name for _, cell in pairs)
     columns = [Column("generator" if groups[0].of_generators else "subject", text=True)]
     for group in groups:
@@ -88,18 +100,18 @@ def _span(values: Sequence[float], scale: Scale) -> str:
 
 def _here(pair: Beside, scale: Scale, notes: Footnotes) -> Cell:
     original, cell = pair
-    value = cell.metrics[original.metric]
+    value = measured(original, cell)
     if isinstance(value, Missing):
         return Cell(f"—{notes.mark(value.reason)}", Tone.QUIET)
     doubt = notes.mark(f"not qualified, {cell.unqualified}") if cell.unqualified else ""
     return Cell(format_in(value.mean, scale, value.half_width) + doubt, Tone.STRONG)
 
 
-def _scale(metric: str, pairs: Sequence[Beside]) -> Scale:
-    """Return one unit for published figures and new ones."""
-    found = [cell.metrics[metric] for _, cell in pairs]
+def _scale(pairs: Sequence[Beside]) -> Scale:
+    """Return one unit for published figures and new ones, all in one metric."""
+    found = [measured(original, cell) for original, cell in pairs]
     values = [value.mean for value in found if isinstance(value, Estimate)]
-    return metric_scale(metric, values + [original.value for original, _ in pairs])
+    return metric_scale(pairs[0][0].metric, values + [original.value for original, _ in pairs])
 
 
 def _not_repeated(reading: Reading, pairs: Sequence[Beside]) -> Section | None:
