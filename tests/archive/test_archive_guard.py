@@ -11,7 +11,7 @@ from test_archive import WORKLOAD, closed_trial, plan_of
 from histograms import Histogram
 from prony.archive import create, open_archive
 from prony.archive.guard import check_histogram
-from prony.errors import ArchiveError
+from prony.errors import ArchiveError, UsageError
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def read_all(path):
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(ArchiveError, match="cannot be read: No such file"):
+    with pytest.raises(UsageError, match="there is no such file"):
         open_archive(tmp_path / "none.prony")
 
 

@@ -170,19 +170,20 @@ def test_a_report_is_made_from_an_archive_alone(said, folder):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "status", "told"),
     [
-        (b"", "is not a Prony archive"),
-        (b"x" * 5000, "is not a Prony archive"),
-        (None, "cannot be read: No such file"),
+        (b"", 3, "`x.prony` is not a Prony archive"),
+        (b"x" * 5000, 3, "`x.prony` is not a Prony archive"),
+        (None, 2, "`x.prony`: there is no such file"),
     ],
 )
-def test_a_file_that_is_no_archive_is_told(said, folder, content, told):
+def test_a_file_that_is_no_archive_is_told(said, folder, content, status, told):
     if content is not None:
         (folder / "x.prony").write_bytes(content)
     done = said("report", "x.prony")
-    assert (done.status, done.out) == (3, "")
-    assert f"error: `x.prony` {told}" in done.err
+    assert (done.status, done.out) == (status, "")
+    assert f"error: {told}" in done.err
+    assert "hint: an archive is the file `*.prony` that `prony run` names" in done.err
 
 
 def test_a_database_of_another_program_is_told(said, folder):

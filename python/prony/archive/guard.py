@@ -11,7 +11,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from prony.errors import ArchiveError
+from prony.errors import ArchiveError, UsageError
 
 __all__ = [
     "APPLICATION_ID",
@@ -42,6 +42,7 @@ _HIGHEST_TRACKABLE_NS = 2 * 3_600_000_000_000
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
+_WHICH = "an archive is the file `*.prony` that `prony run` names in its last line"
 
 
 def limit(database: sqlite3.Connection) -> None:
@@ -62,19 +63,21 @@ def table_columns(database: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
 def check_header(path: Path) -> None:
     """Refuse what does not exist or does not call itself an archive, before SQLite sees it.
 
-    *Errors*: ArchiveError.
+    *Errors*: UsageError for a file that there is not, ArchiveError for one that is no archive.
     *Source*: SQLite, "Database File Format", sqlite.org/fileformat2.html, section 1.3: the application id
     is at byte 68.
     """
     try:
         with path.open("rb") as file:
             head = file.read(_HEADER_BYTES)
+    except FileNotFoundError:
+        raise UsageError(f"`{path}`: there is no such file", hint=_WHICH) from None
     except OSError as error:
-        raise ArchiveError(f"`{path}` cannot be read: {error.strerror}") from error
+        raise ArchiveError(f"`{path}` cannot be read: {error.strerror}", hint=_WHICH) from error
     if not head.startswith(_MAGIC):
-        raise ArchiveError(f"`{path}` is not a Prony archive")
+        raise ArchiveError(f"`{path}` is not a Prony archive", hint=_WHICH)
     if head[68:72] != APPLICATION_ID.to_bytes(4, "big"):
-        raise ArchiveError(f"`{path}` is a SQLite file, but not a Prony archive")
+        raise ArchiveError(f"`{path}` is a SQLite file, but not a Prony archive", hint=_WHICH)
 
 
 def check_version(database: sqlite3.Connection, path: Path) -> int:
