@@ -11,14 +11,28 @@ from golden import build
 from prony.analysis.noise_floor import Floor
 from prony.host.noise_floors import keep_floors
 from prony.metrics import METRICS
-from prony.model import Cell, ClosedLoop, DurationStop, Plan, Workload
+from prony.model import Cell, ClosedLoop, DurationStop, Failed, Plan, Workload
 from prony.runas import resolve_user
 
 STEPS = (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)
 
 
-def archive(path, replies, blocks=6, *, fingerprint=build.FINGERPRINT, loads=(10,), duration_s=2, **kwargs):
-    """An archive of subjects by name with so many replies a trial, within a fifth of a per cent."""
+def archive(
+    path,
+    replies,
+    blocks=6,
+    *,
+    fingerprint=build.FINGERPRINT,
+    loads=(10,),
+    duration_s=2,
+    failing=("", 0),
+    **kwargs,
+):
+    """An archive of subjects by name with so many replies a trial, within a fifth of a per cent.
+
+    `failing`: a subject that dies in so many of the blocks.
+    """
+    fails = {(failing[0], block) for block in range(failing[1])}
     cells = [
         Cell(
             number,
@@ -32,6 +46,9 @@ def archive(path, replies, blocks=6, *, fingerprint=build.FINGERPRINT, loads=(10
         for block in range(blocks):
             for place, cell in enumerate(cells):
                 count = replies[cell.subject.name] + STEPS[(block + place) % 10]
+                if (cell.subject.name, block) in fails:
+                    writer.append(build.trial(cell, block, place, [], outcome=Failed("load", "it died")))
+                    continue
                 writer.append(build.trial(cell, block, place, [1_000_000] * count, **kwargs))
         writer.finish(build.RunStatus.FINISHED)
     return path
@@ -104,6 +121,15 @@ def test_a_change_that_must_not_be_decides_the_status(said, pair, after, blocks,
 def test_one_limit_that_is_passed_is_enough(said, pair):
     files = pair(2000, 1800)
     assert said("compare", *files, "--fail-if", "memory > 5%", "--fail-if", "rps < -5%").status == 1
+
+
+def test_a_speed_that_one_does_not_have_is_told_among_what_was_asked(said, tmp_path):
+    file = archive(tmp_path / "study.prony", {"a+hello": 2000, "b+hello": 3000}, failing=("b+hello", 2))
+    (load,) = json.loads(said("compare", file, "a+hello", "b+hello", "--json").out)["loads"]
+    speed, memory = load["metrics"]["ok_per_s"], load["metrics"]["pss_end"]
+    assert (speed["family"], memory["family"]) == ("primary", "screening")
+    assert (speed["comparison"], memory["comparison"]["blocks"]) == (None, 4)
+    assert "2 of 6 trials did not count" in speed["reason"]
 
 
 def test_what_both_do_not_have_is_not_shown(said, pair):

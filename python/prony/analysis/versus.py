@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
 
-from prony.analysis.answer import criterion, log_ratios
+from prony.analysis.answer import criterion, deciding, log_ratios
 from prony.analysis.compare import Comparison, Terms, compare_effects
 from prony.analysis.effects import Effect, paired, unpaired
 from prony.analysis.failure_rates import FailureComparison, Failures, compare_failures
@@ -96,7 +96,7 @@ def versus(
     *Assumptions*: of two archives nothing but the subject changed. It did: the effect includes the machine's
     drift.
     """
-    wanted = {k: set(primary) or {criterion([one.first, one.second]) or ""} for k, one in enumerate(found)}
+    wanted = {k: set(primary) or {_criterion(one)} for k, one in enumerate(found)}
     effects = {
         (k, metric): _effect(match, metric, is_paired)
         for k, match in enumerate(found)
@@ -109,6 +109,11 @@ def versus(
         for (k, metric), effect in effects.items()
     )
     return Versus(tuple(found), rows, tuple(_failures(match) for match in found), is_paired)
+
+
+def _criterion(match: Match) -> str:
+    """Return the metric that decides, or would if both had it: that they have not is what is told first."""
+    return criterion([match.first, match.second]) or deciding(match.first)[0]
 
 
 Key = tuple[int, str]
