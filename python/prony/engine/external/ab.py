@@ -8,8 +8,8 @@ True
 
 import re
 
-from prony.engine.external.text import count_in, find
-from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.engine.external.text import counts_in, find, number_in
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 
 __all__ = ["TOOL"]
 
@@ -23,26 +23,23 @@ def order(job: Job) -> Order:
     request = job.workload.request
     most = min(_MOST_REQUESTS, max(job.connections, job.seconds * _MOST_PER_S))
     # The time comes first: it sets a number of requests of its own.
-    length = ("-n", str(job.requests)) if job.requests else ("-t", str(job.seconds), "-n", str(most))
+    length = job.length("-t", str(job.seconds), "-n", str(most))
     options = ["-q", "-r", "-l", *(("-k",) if request.keep_alive else ()), "-s", str(job.timeout_s)]
-    for name, value in request.headers:
-        options += ["-H", f"{name}: {value}"]
-    if request.body:
-        options += ["-p", "body"]
+    options += [*job.headers("-H"), *job.body("-p")]
     options += ["-m", request.method] if request.method != "GET" else []
     command = (job.program, *options, "-c", str(job.connections), *length, "-e", "served.csv", job.url)
-    return Order((command,), {"body": request.body} if request.body else {}, ("served.csv",))
+    return Order((command,), job.files, ("served.csv",))
 
 
 def parse(output: Output, job: Job) -> Measured:
     """Return what it found."""
     text = output.stdout
     seconds = number_in(find(r"^Time taken for tests:\s+([0-9.]+) seconds", text, "its time")[1], "its time")
-    done = count_in(r"^Complete requests:\s+(\d+)", text, "how many requests were done")
+    (done,) = counts_in(r"^Complete requests:\s+(\d+)", text, "how many requests were done")
     bad = re.search(r"^Non-2xx responses:\s+(\d+)", text, re.MULTILINE)
     bad_count = int(bad[1]) if bad else 0
     connect, receive, exceptions = _broken(text)
-    received = count_in(r"^Total transferred:\s+(\d+) bytes", text, "the bytes")
+    (received,) = counts_in(r"^Total transferred:\s+(\d+) bytes", text, "the bytes")
     # Only those that broke off while their reply was read are among the complete ones; a connection that
     # could not be opened is counted there and as an exception.
     broken = connect + max(receive, exceptions)

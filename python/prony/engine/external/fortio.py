@@ -6,9 +6,9 @@
 False
 """
 
-from prony.engine.external.replies import by_status
-from prony.engine.external.text import json_in
-from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.engine.external.replies import by_status, reported
+from prony.engine.external.text import json_in, number_in
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.metrics import PERCENTILES
 from prony.model import Json
 
@@ -18,18 +18,15 @@ __all__ = ["TOOL"]
 def order(job: Job) -> Order:
     """Return what is started."""
     request = job.workload.request
-    length = ("-n", str(job.requests)) if job.requests else ("-t", f"{job.milliseconds}ms")
+    length = job.length("-t", f"{job.milliseconds}ms")
     options = ["-quiet", "-qps", "0", "-c", str(job.connections), *length, "-timeout", f"{job.timeout_ms}ms"]
     options += ["-p", ",".join(PERCENTILES.values()), "-r", "0.00001", "-json", "report.json"]
     # It stops at the first error otherwise.
     options += ["-allow-initial-errors", f"-keepalive={str(request.keep_alive).lower()}"]
     options += ["-X", request.method] if request.method != "GET" else []
-    for name, value in request.headers:
-        options += ["-H", f"{name}: {value}"]
-    options += ["-payload-file", "body"] if request.body else []
+    options += [*job.headers("-H"), *job.body("-payload-file")]
     command = (job.program, "load", *options, job.url)
-    files = {"body": request.body} if request.body else {}
-    return Order((command,), files, ("report.json",), {"GOMAXPROCS": str(job.threads)})
+    return Order((command,), job.files, ("report.json",), {"GOMAXPROCS": str(job.threads)})
 
 
 def parse(output: Output, job: Job) -> Measured:
@@ -54,25 +51,13 @@ def _latency(told: Json) -> Reported | None:
     histogram, errors = told.get("DurationHistogram") or {}, told.get("ErrorsDurationHistogram")
     count = int(number_in(histogram.get("Count") or 0, "the count"))
     failed = int(number_in((errors or {}).get("Count") or 0, "the count of errors"))
-    if not count:
-        return None
     percentiles = {
-        f"{number_in(row['Percentile'], 'a percentile'):g}": _ns(row["Value"])
+        f"{number_in(row['Percentile'], 'a percentile'):g}": row["Value"]
         for row in histogram.get("Percentiles") or ()
     }
-    return Reported(
-        # Its errors are in both: any other status than 200 is one.
-        "all" if failed else "ok",
-        count,
-        _ns(histogram.get("Min")),
-        number_in(histogram.get("Avg"), "the mean") * 1e9,
-        _ns(histogram.get("Max")),
-        percentiles,
-    )
-
-
-def _ns(seconds: object) -> int:
-    return round(number_in(seconds, "a latency") * 1e9)
+    edges = {"min": histogram.get("Min"), "mean": histogram.get("Avg"), "max": histogram.get("Max")}
+    # Its errors are in both: any other status than 200 is one.
+    return reported("all" if failed else "ok", count, {**edges, **percentiles}, unit_ns=1e9)
 
 
 TOOL = Tool(

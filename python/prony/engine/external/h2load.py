@@ -6,8 +6,9 @@
 False
 """
 
-from prony.engine.external.text import find, parse_time_ns
-from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.engine.external.replies import by_class
+from prony.engine.external.text import counts_in, find, parse_time_ns
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.errors import EngineError
 
 __all__ = ["TOOL"]
@@ -16,36 +17,31 @@ __all__ = ["TOOL"]
 def order(job: Job) -> Order:
     """Return what is started."""
     request = job.workload.request
-    length = ("-n", str(job.requests)) if job.requests else ("-D", str(job.seconds))
+    length = job.length("-D", str(job.seconds))
     options = ["--h1", "-c", str(job.connections), "-t", str(min(job.threads, job.connections)), *length]
-    options += ["-N", f"{job.timeout_s}s"]
-    for name, value in (
-        *request.headers,
-        *(((":method", request.method),) if request.method != "GET" else ()),
-    ):
-        options += ["-H", f"{name}: {value}"]
-    options += ["-d", "body"] if request.body else []
-    return Order(((job.program, *options, job.url),), {"body": request.body} if request.body else {})
+    options += ["-N", f"{job.timeout_s}s", *job.headers("-H")]
+    options += ["-H", f":method: {request.method}"] if request.method != "GET" else []
+    options += job.body("-d")
+    return Order(((job.program, *options, job.url),), job.files)
 
 
 def parse(output: Output, job: Job) -> Measured:
     """Return what it found."""
     text = output.stdout
     duration = parse_time_ns(find(r"^finished in ([0-9.]+(?:us|ms|s|m|h)),", text, "its time")[1])
-    counts = find(_REQUESTS, text, "how many requests were done")
-    started, done, succeeded, failed, errored, timed_out = (int(value) for value in counts.groups())
-    codes = find(r"^status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx", text, "the status codes")
-    bad = {f"{number}xx": int(codes[number - 1]) for number in (4, 5) if int(codes[number - 1])}
+    counts = counts_in(_REQUESTS, text, "how many requests were done")
+    started, done, succeeded, failed, errored, timed_out = counts
+    _, bad = by_class(text)
     if succeeded + sum(bad.values()) > started or failed < errored:
         raise EngineError("the figures of h2load contradict each other")
-    traffic = find(r"^traffic: .*?\((\d+)\) total", text, "the traffic")
+    (received,) = counts_in(r"^traffic: .*?\((\d+)\) total", text, "the traffic")
     return Measured(
         duration_ns=duration,
         ok=succeeded,
         bad_status=bad,
         failed={"timed_out": timed_out, "unspecified": max(0, failed - sum(bad.values()) - timed_out)},
         latency=_latency(text, done),
-        received_bytes=int(number_in(traffic[1], "the traffic")),
+        received_bytes=received,
     )
 
 

@@ -8,9 +8,9 @@ False
 
 import re
 
-from prony.engine.external.replies import by_kind, by_status
-from prony.engine.external.text import find
-from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.engine.external.replies import by_kind, by_status, reported
+from prony.engine.external.text import find, number_in
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.errors import EngineError
 
 __all__ = ["TOOL"]
@@ -22,14 +22,12 @@ _MOST_RESULTS = 1_000_000
 def order(job: Job) -> Order:
     """Return what is started."""
     request = job.workload.request
-    length = ("-n", str(job.requests)) if job.requests else ("-z", f"{job.milliseconds}ms")
+    length = job.length("-z", f"{job.milliseconds}ms")
     options = [*length, "-c", str(job.connections), "-t", str(job.timeout_s), "-m", request.method]
     options += ["-disable-compression", "-disable-redirects", "-cpus", str(job.threads)]
     options += [] if request.keep_alive else ["-disable-keepalive"]
-    for name, value in request.headers:
-        options += ["-H", f"{name}: {value}"]
-    options += ["-D", "body"] if request.body else []
-    return Order(((job.program, *options, job.url),), {"body": request.body} if request.body else {})
+    options += [*job.headers("-H"), *job.body("-D")]
+    return Order(((job.program, *options, job.url),), job.files)
 
 
 def parse(output: Output, job: Job) -> Measured:
@@ -61,18 +59,12 @@ def _latency(text: str, replies: int) -> Reported | None:
     if not replies:
         return None
 
-    def seconds(name: str) -> float:
-        return number_in(find(rf"^\s+{name}:\s+([0-9.]+) secs", text, f"its {name}")[1], name) * 1e9
-
-    shares = re.findall(r"^\s+(50|90|95|99)%+ in ([0-9.]+) secs", text, re.MULTILINE)
-    return Reported(
-        "answered",
-        replies,
-        round(seconds("Fastest")),
-        seconds("Average"),
-        round(seconds("Slowest")),
-        {share: round(number_in(value, "a percentile") * 1e9) for share, value in shares},
-    )
+    names = {"min": "Fastest", "mean": "Average", "max": "Slowest"}
+    edges = {
+        name: find(rf"^\s+{told}:\s+([0-9.]+) secs", text, f"its {told}")[1] for name, told in names.items()
+    }
+    shares = dict(re.findall(r"^\s+(50|90|95|99)%+ in ([0-9.]+) secs", text, re.MULTILINE))
+    return reported("answered", replies, {**edges, **shares}, unit_ns=1e9)
 
 
 TOOL = Tool(

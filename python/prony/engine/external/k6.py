@@ -9,8 +9,9 @@ True
 import json
 from base64 import b64encode
 
-from prony.engine.external.text import json_in
-from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.engine.external.replies import is_good, reported
+from prony.engine.external.text import json_in, number_in
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.metrics import PERCENTILES
 from prony.model import Json, OpenLoop
 
@@ -101,9 +102,10 @@ def parse(output: Output, job: Job) -> Measured:
     def count(name: str) -> int:
         return int(number_in(metrics.get(name, {}).get("count") or 0, name))
 
+    wanted = job.workload.expect_status
     good = "http_req_duration{expected_response:true}"
     ok, requests, dropped = count(good), count("http_reqs"), count("dropped_iterations")
-    bad = {str(code): count(f"code_{code}") for code in _CODES if not _is_good(code, job)}
+    bad = {str(code): count(f"code_{code}") for code in _CODES if not is_good(code, wanted)}
     failed = {kind: count(f"code_error_{code}") for code, kind in _ERRORS.items()}
     rest = requests - ok - sum(bad.values()) - sum(failed.values())
     state = told.get("state") or {}
@@ -118,20 +120,10 @@ def parse(output: Output, job: Job) -> Measured:
     )
 
 
-def _is_good(code: int, job: Job) -> bool:
-    wanted = job.workload.expect_status
-    return code == wanted if wanted else 200 <= code < 400
-
-
 def _latency(values: Json, ok: int) -> Reported | None:
-    if not ok:
-        return None
-
-    def ns(name: str) -> float:
-        return number_in(values.get(name), name) * 1e6
-
-    percentiles = {p: round(ns(f"p({p})")) for p in PERCENTILES.values() if f"p({p})" in values}
-    return Reported("ok", ok, round(ns("min")), ns("avg"), round(ns("max")), percentiles)
+    edges = {"min": values.get("min"), "mean": values.get("avg"), "max": values.get("max")}
+    percentiles = {p: values[f"p({p})"] for p in PERCENTILES.values() if f"p({p})" in values}
+    return reported("ok", ok, {**edges, **percentiles}, unit_ns=1e6)
 
 
 TOOL = Tool(

@@ -6,9 +6,9 @@
 False
 """
 
-from prony.engine.external.replies import by_kind, by_status
-from prony.engine.external.text import json_in
-from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.engine.external.replies import by_kind, by_status, reported
+from prony.engine.external.text import json_in, number_in
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.metrics import PERCENTILES
 from prony.model import Json
 
@@ -18,16 +18,13 @@ __all__ = ["TOOL"]
 def order(job: Job) -> Order:
     """Return what is started."""
     request = job.workload.request
-    length = ("-n", str(job.requests)) if job.requests else ("-z", f"{job.milliseconds}ms")
+    length = job.length("-z", f"{job.milliseconds}ms")
     options = ["--no-tui", "--output-format", "json", "-c", str(job.connections), *length]
     options += ["-t", f"{job.timeout_ms}ms", "--redirect", "0", "-m", request.method]
     options += [] if request.keep_alive else ["--disable-keepalive"]
-    for name, value in request.headers:
-        options += ["-H", f"{name}: {value}"]
-    options += ["-D", "body"] if request.body else []
-    files = {"body": request.body} if request.body else {}
+    options += [*job.headers("-H"), *job.body("-D")]
     environment = {"TOKIO_WORKER_THREADS": str(job.threads)}
-    return Order(((job.program, *options, job.url),), files, environment=environment)
+    return Order(((job.program, *options, job.url),), job.files, environment=environment)
 
 
 def parse(output: Output, job: Job) -> Measured:
@@ -37,7 +34,7 @@ def parse(output: Output, job: Job) -> Measured:
     summary = told.get("summary") or {}
     body = number_in(summary.get("totalData") or 0, "the bytes")
     return Measured(
-        duration_ns=_ns(summary.get("total")),
+        duration_ns=round(number_in(summary.get("total"), "its time") * 1e9),
         ok=ok,
         bad_status=bad,
         failed=by_kind(told.get("errorDistribution") or {}),
@@ -47,17 +44,10 @@ def parse(output: Output, job: Job) -> Measured:
 
 
 def _latency(told: Json, summary: Json, replies: int) -> Reported | None:
-    if not replies:
-        return None
     values = told.get("latencyPercentiles") or {}
-    percentiles = {p: _ns(values[f"p{p}"]) for p in PERCENTILES.values() if values.get(f"p{p}") is not None}
-    low, high = _ns(summary.get("fastest")), _ns(summary.get("slowest"))
-    mean = number_in(summary.get("average"), "the mean") * 1e9
-    return Reported("answered", replies, low, mean, high, percentiles)
-
-
-def _ns(seconds: object) -> int:
-    return round(number_in(seconds, "a time") * 1e9)
+    percentiles = {p: values[f"p{p}"] for p in PERCENTILES.values() if values.get(f"p{p}") is not None}
+    edges = {"min": summary.get("fastest"), "mean": summary.get("average"), "max": summary.get("slowest")}
+    return reported("answered", replies, {**edges, **percentiles}, unit_ns=1e9)
 
 
 TOOL = Tool(

@@ -1,4 +1,4 @@
-"""Replies by status, and failures by what a tool says of them, in the terms of a Recording. Pure.
+"""Replies by status, failures by what a tool says of them, and latencies, in the terms of a Recording. Pure.
 
 >>> by_status({"200": 3, "503": 1}, None)
 (3, {'503': 1})
@@ -9,9 +9,10 @@
 import re
 from collections.abc import Mapping
 
-from prony.engine.external.tool import number_in
+from prony.engine.external.text import counts_in, number_in
+from prony.engine.external.tool import Reported
 
-__all__ = ["by_kind", "by_status"]
+__all__ = ["by_class", "by_kind", "by_status", "is_good", "reported"]
 
 _KINDS = (
     ("in_flight_at_end", r"aborted due to deadline"),
@@ -30,9 +31,24 @@ def by_status(codes: Mapping[str, object], wanted: int | None) -> tuple[int, dic
     *Errors*: EngineError for what is no status or no number.
     """
     counts = {int(number_in(code, "a status")): int(number_in(n, "a count")) for code, n in codes.items()}
-    good = {code for code in counts if (code == wanted if wanted else 200 <= code < 400)}
+    good = {code for code in counts if is_good(code, wanted)}
     bad = {str(code): count for code, count in counts.items() if code not in good and count}
     return sum(counts[code] for code in good), bad
+
+
+def is_good(code: int, wanted: int | None) -> bool:
+    """Return whether a status is the one that is ``wanted``; null: whether it is 200 to 399."""
+    return code == wanted if wanted else 200 <= code < 400
+
+
+def by_class(text: str) -> tuple[int, dict[str, int]]:
+    """Return how many replies had a status below 400, and the others by class: of h2load and its forebear.
+
+    *Errors*: EngineError when it is not told.
+    """
+    line = r"^status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx"
+    ok, moved, refused, broken = counts_in(line, text, "the status codes")
+    return ok + moved, {name: count for name, count in (("4xx", refused), ("5xx", broken)) if count}
 
 
 def by_kind(errors: Mapping[str, object]) -> dict[str, int]:
@@ -45,3 +61,18 @@ def by_kind(errors: Mapping[str, object]) -> dict[str, int]:
         kind = next((kind for kind, pattern in _KINDS if re.search(pattern, told)), "unspecified")
         found[kind] = found.get(kind, 0) + int(number_in(count, "a count"))
     return found
+
+
+def reported(population: str, count: int, told: Mapping[str, object], unit_ns: float) -> Reported | None:
+    """Return a tool's own summary of ``count`` latencies; null when there are none.
+
+    ``told``: ``min``, ``mean``, ``max``, and percentiles by name, in a unit of so many nanoseconds.
+
+    *Errors*: EngineError for what is no number.
+    """
+    if count <= 0:
+        return None
+    ns = {name: number_in(value, f"the latency `{name}`") * unit_ns for name, value in told.items()}
+    low, mean, high = (ns.pop(name) for name in ("min", "mean", "max"))
+    percentiles = {name: round(value) for name, value in ns.items()}
+    return Reported(population, count, round(low), mean, round(high), percentiles)

@@ -1,21 +1,18 @@
 """Reading what tools print. Pure.
 
->>> parse_time_ns("1.50ms"), parse_size_bytes("2.00KB")
-(1500000, 2048)
+>>> parse_time_ns("1.50ms"), counts_in(r"(\\d+) of (\\d+)", "3 of 4", "what it did")
+(1500000, (3, 4))
 """
 
 import json
 import re
-from collections.abc import Mapping
 
-from prony.engine.external.tool import number_in
 from prony.errors import EngineError
 from prony.model import Json
 
-__all__ = ["count_in", "find", "json_in", "parse_size_bytes", "parse_time_ns"]
+__all__ = ["counts_in", "find", "json_in", "number_in", "parse_time_ns"]
 
 _TIMES_NS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}
-_SIZES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 # Longer output is no summary any more: a tool that repeats an error for each request.
 _MOST = 4_000_000
 
@@ -32,12 +29,27 @@ def find(pattern: str, text: str, what: str) -> re.Match[str]:
     return found
 
 
-def count_in(pattern: str, text: str, what: str) -> int:
-    """Return the first group of ``pattern`` as a whole number.
+def number_in(value: object, what: str) -> float:
+    """Return a number of a tool's output.
 
-    *Errors*: EngineError when it is not there or is no number.
+    *Errors*: EngineError when it is none, or negative, or not finite: the output is not what it should be.
     """
-    return int(number_in(find(pattern, text, what)[1], what))
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = -1.0
+    # NaN fails every comparison.
+    if not 0 <= number < 1e18:
+        raise EngineError(f"cannot read {what} in the output of the generator: `{str(value)[:60]}`")
+    return number
+
+
+def counts_in(pattern: str, text: str, what: str) -> tuple[int, ...]:
+    """Return the groups of ``pattern`` as whole numbers.
+
+    *Errors*: EngineError when it is not there or one is no number.
+    """
+    return tuple(int(number_in(group, what)) for group in find(pattern, text, what).groups())
 
 
 def parse_time_ns(text: str) -> int:
@@ -45,22 +57,10 @@ def parse_time_ns(text: str) -> int:
 
     *Errors*: EngineError when it is none.
     """
-    return round(_scaled(text, _TIMES_NS, "a time"))
-
-
-def parse_size_bytes(text: str) -> int:
-    """Return a size such as ``1.02KB`` in bytes.
-
-    *Errors*: EngineError when it is none.
-    """
-    return round(_scaled(text, _SIZES, "a size"))
-
-
-def _scaled(text: str, units: Mapping[str, float], what: str) -> float:
     found = re.fullmatch(r"([0-9.]+)\s*([A-Za-zµ]+)", text.strip())
-    if found is None or found[2] not in units:
-        raise EngineError(f"cannot read {what} in the output of the generator: `{text[:60]}`")
-    return number_in(found[1], what) * units[found[2]]
+    if found is None or found[2] not in _TIMES_NS:
+        raise EngineError(f"cannot read a time in the output of the generator: `{text[:60]}`")
+    return round(number_in(found[1], "a time") * _TIMES_NS[found[2]])
 
 
 def json_in(text: str, what: str) -> Json:

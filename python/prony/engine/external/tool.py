@@ -9,7 +9,6 @@ Pure. Must not know how a process is started.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from prony.errors import EngineError
 from prony.model import (
     Address,
     AddressKind,
@@ -31,7 +30,6 @@ __all__ = [
     "Output",
     "Reported",
     "Tool",
-    "number_in",
     "refusal",
 ]
 
@@ -74,6 +72,25 @@ class Job:
     def connections(self) -> int:
         """How many connections it has at most."""
         return self.workload.loop.connections
+
+    def length(self, *by_time: str) -> tuple[str, ...]:
+        """Return ``-n`` and how many requests it has, else the options that make it last its time."""
+        return ("-n", str(self.requests)) if self.requests else by_time
+
+    def headers(self, option: str) -> list[str]:
+        """Return the request's headers, each behind ``option``."""
+        headers = self.workload.request.headers
+        return [part for name, value in headers for part in (option, f"{name}: {value}")]
+
+    def body(self, option: str) -> list[str]:
+        """Return ``option`` and the name of the file that has the body; nothing without one."""
+        return [option, *self.files] if self.files else []
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The file that has the body of the request, if there is one."""
+        body = self.workload.request.body
+        return {"body": body} if body else {}
 
     @property
     def duration_ns(self) -> int | None:
@@ -232,18 +249,3 @@ def _is_odd(tool: Tool, workload: Workload) -> bool:
             return tool.abilities.even_counts and requests % workload.loop.connections != 0
         case DurationStop():
             return False
-
-
-def number_in(value: object, what: str) -> float:
-    """Return a number of a tool's output.
-
-    *Errors*: EngineError when it is none, or negative, or not finite: the output is not what it should be.
-    """
-    try:
-        number = float(str(value))
-    except ValueError:
-        number = -1.0
-    # NaN fails every comparison.
-    if not 0 <= number < 1e18:
-        raise EngineError(f"cannot read {what} in the output of the generator: `{str(value)[:60]}`")
-    return number

@@ -6,9 +6,9 @@
 False
 """
 
-from prony.engine.external.replies import by_kind, by_status
-from prony.engine.external.text import json_in
-from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.engine.external.replies import by_kind, by_status, reported
+from prony.engine.external.text import json_in, number_in
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.model import Json, OpenLoop
 
 __all__ = ["TOOL"]
@@ -18,20 +18,11 @@ def order(job: Job) -> Order:
     """Return what is started: the attack, then the report on it."""
     request = job.workload.request
     options = [*_pace(job), "-duration", f"{job.milliseconds}ms", "-timeout", f"{job.timeout_ms}ms"]
-    options += [
-        "-max-workers",
-        str(job.connections),
-        "-connections",
-        str(job.connections),
-        "-redirects",
-        "-1",
-    ]
+    most = str(job.connections)
+    options += ["-max-workers", most, "-connections", most, "-redirects", "-1"]
     options += ["-targets", "targets", "-output", "results", f"-keepalive={str(request.keep_alive).lower()}"]
-    options += ["-body", "body"] if request.body else []
-    for name, value in request.headers:
-        options += ["-header", f"{name}: {value}"]
-    files = {"targets": f"{request.method} {job.url}\n".encode()}
-    files |= {"body": request.body} if request.body else {}
+    options += [*job.body("-body"), *job.headers("-header")]
+    files = {"targets": f"{request.method} {job.url}\n".encode(), **job.files}
     attack = (job.program, "attack", *options)
     report = (job.program, "report", "-type=json", "results")
     return Order((attack, report), files, environment={"GOMAXPROCS": str(job.threads)})
@@ -71,15 +62,9 @@ def _errors(told: Json, bad: dict[str, int]) -> list[str]:
 
 
 def _latency(values: Json, requests: int, without: int) -> Reported | None:
-    if not requests:
-        return None
-
-    def ns(name: str) -> int:
-        return round(number_in(values.get(name), name))
-
-    percentiles = {p: ns(f"{p}th") for p in ("50", "90", "95", "99")}
-    population = "all" if without else "answered"
-    return Reported(population, requests, ns("min"), float(ns("mean")), ns("max"), percentiles)
+    edges = {name: values.get(name) for name in ("min", "mean", "max")}
+    percentiles = {p: values.get(f"{p}th") for p in ("50", "90", "95", "99")}
+    return reported("all" if without else "answered", requests, {**edges, **percentiles}, unit_ns=1)
 
 
 TOOL = Tool(

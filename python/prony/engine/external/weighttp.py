@@ -8,7 +8,8 @@ False
 
 import re
 
-from prony.engine.external.text import find
+from prony.engine.external.replies import by_class
+from prony.engine.external.text import counts_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Tool
 from prony.errors import EngineError
 
@@ -17,33 +18,20 @@ __all__ = ["TOOL"]
 
 def order(job: Job) -> Order:
     """Return what is started."""
-    request = job.workload.request
-    options = [
-        "-n",
-        str(job.requests),
-        "-c",
-        str(job.connections),
-        "-t",
-        str(min(job.threads, job.connections)),
-    ]
-    options += ["-k"] if request.keep_alive else []
-    for name, value in request.headers:
-        options += ["-H", f"{name}: {value}"]
-    return Order(((job.program, *options, job.url),))
+    threads = str(min(job.threads, job.connections))
+    options = ["-n", str(job.requests), "-c", str(job.connections), "-t", threads]
+    options += ["-k"] if job.workload.request.keep_alive else []
+    return Order(((job.program, *options, *job.headers("-H"), job.url),))
 
 
 def parse(output: Output, job: Job) -> Measured:
     """Return what it found."""
     text = output.stdout
-    parts = find(r"^finished in (\d+) sec, (\d+) millisec and (\d+) microsec,", text, "its time")
-    seconds, milliseconds, microseconds = (int(value) for value in parts.groups())
-    counts = find(_REQUESTS, text, "how many requests were done")
-    started, done, succeeded, failed, errored = (int(value) for value in counts.groups())
-    codes = find(r"^status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx", text, "the status codes")
-    good, bad = (
-        int(codes[1]) + int(codes[2]),
-        {f"{n}xx": int(codes[n - 1]) for n in (4, 5) if int(codes[n - 1])},
-    )
+    parts = r"^finished in (\d+) sec, (\d+) millisec and (\d+) microsec,"
+    seconds, milliseconds, microseconds = counts_in(parts, text, "its time")
+    counts = counts_in(_REQUESTS, text, "how many requests were done")
+    started, done, succeeded, failed, errored = counts
+    good, bad = by_class(text)
     if done > started or succeeded + failed != done:
         raise EngineError("the figures of weighttp contradict each other")
     ok = min(succeeded, good)

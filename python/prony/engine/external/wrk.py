@@ -6,8 +6,9 @@
 False
 """
 
-from prony.engine.external.text import find, json_in
-from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool, number_in
+from prony.engine.external.replies import reported
+from prony.engine.external.text import find, json_in, number_in
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.model import Json
 
 __all__ = ["TOOL"]
@@ -74,17 +75,8 @@ _COUNTS = ("requests", "duration_us", "bytes", "status", "timeout", *_SOCKET)
 
 
 def _latency(told: Json, count: int) -> Reported | None:
-    if count <= 0:
-        return None
-    percentiles = told.get("percentiles_us") or {}
-    return Reported(
-        "answered",
-        count,
-        round(number_in(told.get("min_us"), "the minimum") * 1000),
-        number_in(told.get("mean_us"), "the mean") * 1000,
-        round(number_in(told.get("max_us"), "the maximum") * 1000),
-        {str(name): round(number_in(value, "a percentile") * 1000) for name, value in percentiles.items()},
-    )
+    edges = {name: told.get(f"{name}_us") for name in ("min", "mean", "max")}
+    return reported("answered", count, {**edges, **(told.get("percentiles_us") or {})}, unit_ns=1000)
 
 
 TOOL = Tool(

@@ -12,8 +12,8 @@ from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 
-from prony.engine.external.text import find, json_in
-from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Tool, number_in
+from prony.engine.external.text import find, json_in, number_in
+from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Tool
 from prony.model import Json
 
 __all__ = ["SCRIPTS"]
@@ -101,7 +101,6 @@ def _script(name: str, title: str, file: str, packages: str, *caveats: str) -> T
     )
 
 
-_TIMED = "times a request in Python: waiting for the interpreter is in its latencies"
 _GIL = "the threads share one interpreter: one of them runs at a time"
 SCRIPTS: Mapping[str, Tool] = {
     tool.name: tool
