@@ -5,6 +5,7 @@ available, one that was killed once and one that is slow.
 """
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 from histograms import distribution
@@ -187,6 +188,14 @@ def samples(duration, cores, rss_mib, workers):
     return (*window, at(seconds, Phase.DRAIN, True))
 
 
+def listeners(*queues, limit=128):
+    """Return what is kept of listeners at one address, each with so many who waited: facts, and gauges."""
+    common = {"process": "server", "kind": "tcp4", "address": "127.0.0.1:8000", "limit": limit, "samples": 3}
+    facts = [{**common, "inode": 70 + at, "queued_max": queued} for at, queued in enumerate(queues)]
+    most = {"queued": max(queues), "limit": limit, "sockets": len(queues)}
+    return {"listeners": facts}, {f"listen.server.{name}": value for name, value in most.items()}
+
+
 def trial(cell, block, position, ok_values, *, cores=0.4, rss_mib=50, workers=1, outcome=None, **kwargs):
     started = STARTED + (block * 10 + position) * 15 * SECOND
     ran = outcome is None
@@ -194,6 +203,8 @@ def trial(cell, block, position, ok_values, *, cores=0.4, rss_mib=50, workers=1,
     counters = kwargs.pop("counters", {"ListenOverflows": 0})
     missing = kwargs.pop("missing", {"nr_throttled": "no cpu controller"})
     attempt = kwargs.pop("attempt", 1)
+    facts, gauges = kwargs.pop("listeners", ({}, {}))
+    taken = samples(cell.workload.stop.duration_ns, cores, rss_mib, workers) if ran else ()
     return Trial(
         cell_id=cell.id,
         block=block,
@@ -207,11 +218,12 @@ def trial(cell, block, position, ok_values, *, cores=0.4, rss_mib=50, workers=1,
         placement=Placement((0,), (1,)),
         nuisances={"PYTHONHASHSEED": str(block), "padding_bytes": "128"},
         recording=recording(cell.workload, ok_values, **kwargs) if ran else None,
-        samples=samples(cell.workload.stop.duration_ns, cores, rss_mib, workers) if ran else (),
+        samples=tuple(replace(sample, gauges=gauges) for sample in taken),
         counters=counters,
         missing=missing,
         log=LogTail(log),
         events=({"event": "started"},),
+        facts=facts,
     )
 
 
@@ -319,7 +331,7 @@ def study_two(path: Path, blocks=3):
 
 
 def closed_study(path: Path, blocks=6):
-    """Two servers that are alike and one that is slower, closed loop."""
+    """Two servers that are alike and a slower one of two listeners, of which one has the longer queue."""
     workload = Workload(ClosedLoop(10), DurationStop(2 * SECOND))
     speeds = {"bjoern+hello": 5000, "meinheld+hello": 4990, "gunicorn+hello": 2500}
     cells = tuple(Cell(index + 1, subject(name), workload) for index, name in enumerate(speeds))
@@ -337,6 +349,9 @@ def closed_study(path: Path, blocks=6):
                 count = int(speeds[cell.subject.name] * drift * (1 + 0.004 * rng.gauss(0, 1)))
                 values = latencies(rng, count, 20000 / count)
                 limited = "run-queue wait 3 % of the window" if position == 0 and block == 0 else None
-                writer.append(trial(cell, block, position, values, cores=0.95, limited=limited))
+                seen = listeners(8 + block % 2, 1) if cell.subject.name.startswith("gunicorn") else ({}, {})
+                writer.append(
+                    trial(cell, block, position, values, cores=0.95, limited=limited, listeners=seen)
+                )
         writer.finish()
     return path

@@ -12,13 +12,15 @@ from statistics import median
 
 from prony.analysis.effects import student_t
 from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES, class_count, latency_summaries
+from prony.analysis.listeners import SharedAddress, listener_usage, shared_addresses
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
+from prony.analysis.resources import window_samples
 from prony.analysis.starvation import starvation
 from prony.analysis.steady_state import SteadyState, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.metrics import METRICS
-from prony.model import Cell, Json, LogTail, Ok, Outcome, Placement, Trial, TrialRole
+from prony.model import Cell, Json, ListenerUsage, LogTail, Ok, Outcome, Placement, Trial, TrialRole
 
 __all__ = [
     "CellSummary",
@@ -39,8 +41,8 @@ _MOST_FAILED = 0.2
 class TrialFigures:
     """What is kept of a trial once its samples and histograms have been read.
 
-    ``steady``: how its pace developed over the window, or why that cannot be said. ``engine``: what the
-    generator says of itself (version, command, caveats).
+    ``steady``: how its pace developed over the window, or why that cannot be said. ``listeners``: each in its
+    fullest state of the window. ``engine``: what the generator says of itself (version, command, caveats).
     """
 
     cell_id: int
@@ -57,6 +59,8 @@ class TrialFigures:
     limited: str | None
     starved: str | None
     steady: SteadyState | Missing
+    listeners: tuple[ListenerUsage, ...]
+    shared_addresses: tuple[SharedAddress, ...]
     log: LogTail
     command: tuple[str, ...]
     placement: Placement | None
@@ -150,6 +154,7 @@ def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
     account = flat_account(trial.recording)
     generator = (trial.recording or {}).get("generator") or {}
+    listeners = listener_usage(trial)
     return TrialFigures(
         cell_id=trial.cell_id,
         role=trial.role,
@@ -165,6 +170,8 @@ def figures(trial: Trial) -> TrialFigures:
         limited=generator.get("limited"),
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
+        listeners=listeners,
+        shared_addresses=shared_addresses(listeners, window_samples(trial.samples)),
         log=trial.log,
         command=trial.command,
         placement=trial.placement,

@@ -71,6 +71,7 @@ def _cell(cell: CellSummary) -> Json:
         },
         "trimmed_mean": {name: _known(cell_trimmed_mean(cell, name)) for name in METRICS},
         "pace": {str(trial.block): _pace(trial) for trial in cell.counted},
+        "listeners": {str(trial.block): [asdict(one) for one in trial.listeners] for trial in cell.counted},
         "uncounted": [_trial(trial) for trial in cell.others],
     }
 

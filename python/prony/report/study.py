@@ -12,6 +12,7 @@ from prony.report.sections.claims import claims
 from prony.report.sections.figures import failed_requests, group_section, populations
 from prony.report.sections.grid import detailed, grid
 from prony.report.sections.head import head
+from prony.report.sections.listeners import listeners
 from prony.report.sections.notes import notes
 from prony.report.sections.originals import originals
 from prony.report.sections.processes import processes
@@ -43,6 +44,7 @@ def _figures(reading: Reading) -> Iterator[Section | None]:
     yield from populations(detailed(reading))
     yield winners(reading)
     yield from processes(reading)
+    yield from listeners(reading)
     yield from originals(reading)
     yield rates(reading)
     yield cross_check(reading)

@@ -1,0 +1,74 @@
+"""How full each listener of a trial was, and how unevenly those that share an address were.
+
+*Source*: docs/reference/evidence.md, Each listener.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from prony.model import AddressKind, ListenerUsage, Sample, Trial
+
+__all__ = ["SharedAddress", "listener_usage", "shared_addresses"]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedAddress:
+    """The listeners that shared a process's address in the window: ``count`` of them at the same time.
+
+    ``longest`` of ``limit``: the fullest queue that one of them had; ``others``: the longest of the others.
+    """
+
+    process: str
+    count: int
+    longest: int
+    limit: int
+    others: int
+
+    @property
+    def filled(self) -> float:
+        """The share of its limit that the fullest queue had."""
+        return self.longest / max(self.limit, 1)
+
+
+def listener_usage(trial: Trial) -> tuple[ListenerUsage, ...]:
+    """Return each listener in its fullest state of the window; none where that was not kept.
+
+    *Errors*: KeyError, TypeError, ValueError or AttributeError for what is not of the documented shape.
+    """
+    return tuple(
+        ListenerUsage(
+            process=None if one["process"] is None else str(one["process"]),
+            kind=AddressKind(one["kind"]),
+            address=str(one["address"]),
+            inode=int(one["inode"]),
+            queued_max=int(one["queued_max"]),
+            limit=int(one["limit"]),
+            samples=int(one["samples"]),
+        )
+        for one in trial.facts.get("listeners") or ()
+    )
+
+
+def shared_addresses(
+    listeners: Sequence[ListenerUsage], window: Sequence[Sample]
+) -> tuple[SharedAddress, ...]:
+    """Return, of each process with several listeners at once, how unevenly they were filled.
+
+    Those that merely followed each other, of a server that was restarted, share nothing.
+    """
+    counts = {
+        process: max(sample.gauges.get(f"listen.{process}.sockets", 0) for sample in window)
+        for process in dict.fromkeys(one.process for one in listeners if one.process)
+        if window
+    }
+    return tuple(
+        _shared(process, count, [one for one in listeners if one.process == process])
+        for process, count in counts.items()
+        if count > 1
+    )
+
+
+def _shared(process: str, count: int, listeners: Sequence[ListenerUsage]) -> SharedAddress:
+    fullest = max(listeners, key=lambda one: (one.queued_max / max(one.limit, 1), one.queued_max))
+    others = max((one.queued_max for one in listeners if one is not fullest), default=0)
+    return SharedAddress(process, count, fullest.queued_max, fullest.limit, others)
