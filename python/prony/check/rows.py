@@ -1,0 +1,96 @@
+"""The rows of a check: which servers, by all that they speak, alone and behind which frontends. Pure.
+
+Must not know how a row is checked.
+
+>>> names_to_check(Catalog({}, {}, {}, {}), [])
+()
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from prony.catalog.entry import FrontendEntry, ServerEntry
+from prony.catalog.loader import Catalog
+from prony.errors import UsageError
+from prony.model import App, Interface, Subject, Wire
+
+__all__ = ["names_to_check", "subjects_to_check"]
+
+
+def subjects_to_check(catalog: Catalog, names: Sequence[str], app: App) -> Iterator[Subject]:
+    """Yield the rows of a check: each of ``names`` (see `names_to_check`) by all that it speaks.
+
+    *Errors*: UsageError for an app that a server cannot serve.
+    """
+    for name in names:
+        yield from _subjects(catalog, name, app)
+
+
+def names_to_check(catalog: Catalog, names: Sequence[str]) -> tuple[str, ...]:
+    """Return what ``names`` mean, as names of single servers: all that came with Prony, or those given.
+
+    An entry's name stands for its variants too, a frontend's for each server that it is checked with:
+    ``uwsgi-socket@nginx``.
+
+    *Errors*: UsageError for an unknown name.
+    """
+    built_in = [name for name in catalog.servers if name not in catalog.own]
+    found = [
+        single for name in names or [*built_in, *catalog.frontends] for single in _singles(catalog, name)
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _singles(catalog: Catalog, name: str) -> Iterator[str]:
+    if "@" in name:
+        catalog.processes(name)
+        yield name
+    elif name in catalog.frontends:
+        frontend = catalog.frontends[name]
+        yield from (f"{example}@{name}" for example in frontend.examples)
+        for variant in frontend.variants:
+            yield from (f"{example}@{name}-{variant}" for example in _one_a_wire(catalog, frontend))
+    elif (front := _frontend_of(catalog, name)) is not None:
+        yield from (f"{example}@{name}" for example in _one_a_wire(catalog, front))
+    else:
+        entry, variant = catalog.find(name)
+        yield name
+        if not variant:
+            yield from (f"{entry.name}-{other}" for other in entry.variants)
+
+
+def _frontend_of(catalog: Catalog, name: str) -> FrontendEntry | None:
+    """Return the frontend of which ``name`` is a variant, unless it is a server's name too."""
+    entry = catalog.entry(name) if "@" not in name else None
+    return entry if isinstance(entry, FrontendEntry) else None
+
+
+def _one_a_wire(catalog: Catalog, frontend: FrontendEntry) -> Iterable[str]:
+    """Return the first of the frontend's examples for each wire: its variants need no more."""
+    first: dict[Wire, str] = {}
+    for name in frontend.examples:
+        entry, variant = catalog.find(name)
+        preset = entry.variants[variant].settings if variant else {}
+        first.setdefault(Wire(str(preset.get("wire", entry.wires[0]))), name)
+    return first.values()
+
+
+def _subjects(catalog: Catalog, name: str, app: App) -> Iterator[Subject]:
+    server, at, front = name.partition("@")
+    frontend = catalog.frontend(front) if at else None
+    entry, variant = catalog.find(server)
+    offered = [*app.targets, *([Interface.NONE] if app.name in entry.serves else [])]
+    spoken = [interface for interface in entry.interfaces if interface in offered]
+    if not spoken:
+        raise UsageError(f"`{name}` speaks {', '.join(entry.interfaces)}, which `{app.name}` does not offer")
+    for interface in spoken:
+        subject = Subject(name, entry.name, app, interface, variant, frontend=frontend)
+        yield subject
+        for wire in () if variant or frontend else _other_wires(entry):
+            yield replace(subject, settings={"wire": wire})
+
+
+def _other_wires(entry: ServerEntry) -> list[Wire]:
+    """Return the wires besides the first for which no variant stands."""
+    shown = {variant.settings.get("wire") for variant in entry.variants.values()}
+    return [wire for wire in entry.wires[1:] if wire not in shown]

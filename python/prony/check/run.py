@@ -1,0 +1,160 @@
+"""The rows of a check, one short trial after the other. Must not know the command line or reports.
+
+>>> CheckListener is StudyListener
+True
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from prony.assembly import Needs, Site, assemble, needs_of, unavailable
+from prony.catalog.environment import Environment, Unavailable, prepare
+from prony.catalog.launch import materialise_app, spoken_wire
+from prony.catalog.loader import Catalog
+from prony.check.left import still_running
+from prony.check.rows import subjects_to_check
+from prony.check.verdict import CONNECTIONS, ServerCheck, judge, tail
+from prony.check.watched import WatchedSandbox
+from prony.engine import open_engine
+from prony.host import available_cpus, claim_machine
+from prony.model import (
+    App,
+    Cell,
+    Check,
+    ClosedLoop,
+    DurationStop,
+    EngineChoice,
+    Placement,
+    SandboxChoice,
+    Workload,
+)
+from prony.runas import RunAs
+from prony.sandbox import Sandbox, open_sandbox
+from prony.sandbox.available import look
+from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
+from prony.sandbox.groups import Groups, open_groups
+from prony.sandbox.journal import Run, open_run
+from prony.sandbox.placement import place
+from prony.sandbox.remains import clear_and_tell
+from prony.schedule import Position
+from prony.study import StudyListener
+from prony.trial import Task, run_trial
+
+__all__ = ["CheckListener", "check_servers"]
+
+CheckListener = StudyListener
+
+APP = "hello"
+DURATION_NS = 2_000_000_000
+TIMEOUT_NS = 5_000_000_000
+
+
+def check_servers(  # noqa: PLR0913 - what a user may say of a check
+    catalog: Catalog,
+    names: Sequence[str],
+    user: RunAs,
+    listener: CheckListener,
+    *,
+    app: str = APP,
+    share_cpus: bool = False,
+) -> Iterator[ServerCheck]:
+    """Yield what became of each of ``names`` (see `names_to_check`) around ``app``, in their order.
+
+    Environments are built in parallel first; then one server runs at a time. Closing the iterator, or an
+    interruption, ends what runs.
+
+    *Errors*: HostError when there is no uv, no interpreter, no writable cache, only one CPU, or when another
+    Prony measures here; UsageError for an app that a server cannot serve.
+    """
+    with claim_machine():
+        clear_and_tell(user, listener.notice)
+        sandbox = choose(Wish(choice=SandboxChoice(share_cpus=share_cpus)), look(STRONGEST_FIRST)).choice
+        with open_groups(sandbox) as groups:
+            yield from _check_servers(catalog, names, user, listener, app, sandbox, groups)
+
+
+def _check_servers(  # noqa: PLR0913, PLR0917 - as check_servers
+    catalog: Catalog,
+    names: Sequence[str],
+    user: RunAs,
+    listener: CheckListener,
+    app: str,
+    sandbox: SandboxChoice,
+    groups: Groups | None,
+) -> Iterator[ServerCheck]:
+    served = catalog.app(app)
+    cells = tuple(_cells(catalog, names, served, sandbox))
+    placement = place(available_cpus(), sandbox.share_cpus, EngineChoice().threads)
+    needs = {cell.id: needs_of(catalog, cell.subject, user) for cell in cells}
+    requests = {one.key: one for need in needs.values() for one in need.all()}
+    found = prepare(tuple(requests.values()), user, listener.environment, jobs=max(2, len(available_cpus())))
+    listener.planned(sum(unavailable(need, found) is None for need in needs.values()))
+    with open_run(user) as run:
+        app_folder = materialise_app(served, user)
+        bench = _Bench(catalog, user, run, app_folder, found, placement, listener, groups)
+        for cell in cells:
+            yield bench.check(cell, needs[cell.id])
+
+
+def _cells(catalog: Catalog, names: Sequence[str], app: App, sandbox: SandboxChoice) -> Iterator[Cell]:
+    check = app.contract.checks[0] if app.contract.checks else Check()
+    workload = Workload(
+        ClosedLoop(CONNECTIONS),
+        DurationStop(DURATION_NS),
+        request=check.request,
+        timeout_ns=TIMEOUT_NS,
+        grace_ns=TIMEOUT_NS,
+        expect_status=check.status,
+        expect_body=check.body,
+    )
+    for number, subject in enumerate(subjects_to_check(catalog, names, app)):
+        yield Cell(number, subject, workload, sandbox=sandbox)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What all checks share."""
+
+    catalog: Catalog
+    user: RunAs
+    run: Run
+    app_folder: Path
+    environments: Mapping[str, Environment | Unavailable]
+    placement: Placement
+    listener: CheckListener
+    groups: Groups | None
+
+    def check(self, cell: Cell, needs: Needs) -> ServerCheck:
+        subject = cell.subject
+        wire = spoken_wire(self.catalog.server(subject.server), subject)
+        found = ServerCheck(subject.name, subject.interface, wire)
+        lacking = unavailable(needs, self.environments)
+        if lacking:
+            self.listener.notice(f"{subject.name} is unavailable: {lacking.reason}")
+            return replace(found, stage="install", reason=lacking.reason, log=tail(lacking.log))
+        environment = self.environments[needs.server.key]
+        if isinstance(environment, Environment):
+            found = replace(found, version=environment.version, interpreter=environment.interpreter)
+        folder = self.run.folder / f"check-{cell.id}"
+        sandbox = WatchedSandbox(open_sandbox(cell.sandbox, self.user, folder, self.groups))
+        self.listener.trial_started(cell, 0, 1)
+        try:
+            task = self._task(cell, needs, sandbox)
+            trial = run_trial(task, partial(self.listener.trial_event, cell))
+            self.listener.trial_ended(cell, trial)
+            return judge(
+                found, trial, sandbox.ready_ns, sandbox.stopped, still_running(trial.samples, sandbox.folder)
+            )
+        finally:
+            self.run.remove_trial_folder(sandbox.folder.name)
+
+    def _task(self, cell: Cell, needs: Needs, sandbox: Sandbox) -> Task:
+        cpus = len(self.placement.server_cpus)
+        site = Site(sandbox.free_port, sandbox.folder_for, self.app_folder, cpus)
+        launch = assemble(self.catalog, cell.subject, needs, self.environments, site)
+        engine = open_engine(cell.engine)
+        position = Position(0, cell.id)
+        contract = cell.subject.app.contract
+        return Task(cell, position, launch, contract, sandbox, engine, self.placement, nuisances={})

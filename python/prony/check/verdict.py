@@ -1,0 +1,124 @@
+"""What became of one row of a check, and why it did not pass. Pure.
+
+Must not know how servers are started.
+
+>>> ServerCheck("wsgiref", Interface.WSGI, reason="not one request was answered").passed
+False
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from prony.analysis.summary import flat_account
+from prony.model import Failed, Interface, Invalid, Ok, Trial, Wire
+from prony.sandbox import StopReport
+
+__all__ = ["CONNECTIONS", "ServerCheck", "judge", "tail"]
+
+CONNECTIONS = 4
+"""How many a check loads with."""
+
+# Above this share of failures a trial's speed is not worth showing: the same bound as a report's.
+MAX_ERROR_RATIO = 0.001
+# What no load makes right: another reply than the app's.
+_WRONG = ("bad_status", "failed_validation", "short_body", "parse")
+# Failures that nobody could put a name to.
+_UNNAMED = "client_other"
+
+_LOG_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCheck:
+    """What became of one server, variant, interface and wire, perhaps behind a frontend.
+
+    ``ready_s`` null: it did not become ready. ``failures``: requests by class. ``stage`` and ``reason`` are
+    empty when it passed; ``log`` has the last lines that it, or its installation, wrote.
+    """
+
+    server: str
+    interface: Interface
+    wire: Wire = Wire.HTTP
+    version: str | None = None
+    interpreter: str | None = None
+    ready_s: float | None = None
+    ok: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+    stopped: StopReport | None = None
+    stage: str = ""
+    reason: str = ""
+    log: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was wrong."""
+        return not self.reason
+
+    @property
+    def failed(self) -> int:
+        """Requests without a right reply."""
+        return sum(self.failures.values())
+
+
+def judge(
+    found: ServerCheck,
+    trial: Trial,
+    ready_ns: int | None,
+    stopped: StopReport | None,
+    left: Sequence[str] = (),
+) -> ServerCheck:
+    """Return ``found`` with what the trial says: whether it passed, else at which stage it failed and why.
+
+    ``left``: what still ran when it had been stopped.
+    """
+    account = flat_account(trial.recording)
+    failures = {name: count for name, count in account.items() if name not in ("scheduled", "ok")}
+    unnamed = account.get("scheduled", 0) - account.get("ok", 0) - sum(failures.values())
+    if unnamed:
+        failures[_UNNAMED] = failures.get(_UNNAMED, 0) + unnamed
+    stage, reason = _fault(trial, account.get("ok", 0), failures, left)
+    return replace(
+        found,
+        ready_s=None if ready_ns is None else ready_ns / 1e9,
+        ok=account.get("ok", 0),
+        failures=failures,
+        stopped=stopped,
+        stage=stage,
+        reason=reason,
+        log=tail(trial.log.text) if reason else "",
+    )
+
+
+def _fault(trial: Trial, ok: int, failures: Mapping[str, int], left: Sequence[str]) -> tuple[str, str]:
+    match trial.outcome:
+        case Failed(stage, reason):
+            return stage, reason
+        case Invalid(reason):
+            return "load", f"not measured: {reason}"
+        case Ok():
+            pass
+    reason = _fault_under_load(ok, failures)
+    if reason:
+        return "load", reason
+    return ("stop", f"still there when it had been stopped: {'; '.join(left)}") if left else ("", "")
+
+
+def _fault_under_load(ok: int, failures: Mapping[str, int]) -> str:
+    wrong = sum(count for name, count in failures.items() if name.partition(" ")[0] in _WRONG)
+    failed = sum(failures.values())
+    if wrong:
+        return f"{wrong} of {ok + failed} replies were wrong"
+    if failures.get(_UNNAMED):
+        return f"{failures[_UNNAMED]} requests failed for a reason without a name"
+    if not ok:
+        return "not one request was answered"
+    if failed > ok:
+        return f"{failed} of {ok + failed} requests failed"
+    # One on each connection may: a server that serves connections one after the other starves the rest.
+    many = failed > max(CONNECTIONS, MAX_ERROR_RATIO * (ok + failed))
+    return f"{failed} of {ok + failed} requests failed" if many else ""
+
+
+def tail(log: str) -> str:
+    """Return the last lines of a log."""
+    return "\n".join(log.rstrip().splitlines()[-_LOG_LINES:])
