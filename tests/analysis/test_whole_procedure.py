@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from prony.analysis.compare import Terms, Verdict, compare, compare_family
+from prony.analysis.effects import paired
 from prony.analysis.sequential import Decision, compare_at, decide
 from prony.model import Precision
 
@@ -125,6 +126,19 @@ def test_planted_differences_beside_none_do_not_make_false_ones(study, blocks):
 def test_an_interval_of_a_fixed_number_of_blocks_covers_92_to_98_of_100_truths(effect, blocks):
     found = tally(fixed, (effect,), 2000, blocks=blocks)
     assert 0.92 <= found.covered <= 0.98
+
+
+@pytest.mark.parametrize(
+    ("blocks", "least", "most"),
+    # The trimmed t of ten blocks misses 5.8 % (docs/concepts/verdicts.md); three standard errors are 0.35 %.
+    [(5, 0.0465, 0.0535), (7, 0.0465, 0.0535), (10, 0.0549, 0.0619)],
+)
+def test_an_interval_misses_its_nominal_5_of_100_truths_or_what_the_page_on_verdicts_says(
+    blocks, least, most
+):
+    rng, runs = np.random.default_rng(10 + blocks), 40_000
+    missed = sum(paired(row).p_value < 0.05 for row in rng.normal(size=(runs, blocks)).tolist())
+    assert least <= missed / runs <= most
 
 
 @pytest.mark.parametrize("effect", [0.0, MARGIN, 0.05])
