@@ -207,10 +207,11 @@ def test_a_study_that_more_blocks_would_not_help_stops_and_says_so(world):
 
 
 def test_a_study_has_at_most_as_many_blocks_as_its_last_look(world):
-    world.replies = answers(noise=0.04, ratio=1.0)
-    world.measure(looking(world.study(**ONE_LOAD), target=0.005))
-    assert blocks_of(world) == facts_of(world)["stopped"]["blocks"]
-    assert blocks_of(world) in (10, 15, 20)
+    # Too noisy for a verdict: with one look more it would go on, or be futile.
+    world.replies = answers(noise=0.04, ratio=1.02)
+    world.measure(looking(world.study(**ONE_LOAD), looks=(10,)))
+    stopped = facts_of(world)["stopped"]
+    assert (blocks_of(world), stopped["blocks"], stopped["rule"]) == (10, 10, "at maximum")
 
 
 def test_a_study_none_of_whose_subjects_starts_reaches_no_verdict(world):
