@@ -25,6 +25,14 @@ def test_what_is_missing_here_is_named_with_the_reason(said):
     assert all(f"{name} needs: {name}" in out for name in absent)
 
 
+def test_of_generators_those_are_counted_and_not_the_one_server(said):
+    (listed,) = json.loads(said("studies", "load-scripts", "--json").out)
+    ready = [name for name, here in listed["generators"].items() if not here.startswith("needs")]
+    row = next(line.split() for line in said("studies").out.splitlines() if line.startswith("load-scripts "))
+    # Prony's own is always there.
+    assert row[1:3] == [str(1 + len(listed["generators"])), str(1 + len(ready))]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_one_is_shown_with_its_notes_loads_claims_and_figures(said, name):
     data = json.loads(said("studies", name, "--json").out)[0]

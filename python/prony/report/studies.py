@@ -51,6 +51,12 @@ class StudyView:
         return tuple(dict.fromkeys(one.name for plan in self.plans.values() for one in plan.subjects()))
 
     @property
+    def compared(self) -> tuple[str, ...]:
+        """What the study compares: its subjects, or of a single one the generators that load it."""
+        engines = (cell.engine.name for plan in self.plans.values() for cell in plan.cells)
+        return self.subjects if len(self.subjects) > 1 else tuple(dict.fromkeys(engines))
+
+    @property
     def missing(self) -> Mapping[str, str]:
         """What cannot be measured here, with the reason."""
         return {name: reason for name, reason in self.here.items() if reason.startswith("needs")}
@@ -74,10 +80,10 @@ def studies_document(views: Sequence[StudyView]) -> Document:
 
 
 def _row(view: StudyView, profiles: Sequence[str]) -> tuple[Cell, ...]:
-    there = sum(name not in view.missing for name in view.subjects)
-    tone = Tone.GOOD if there == len(view.subjects) else Tone.WARNING
+    there = sum(name not in view.missing for name in view.compared)
+    tone = Tone.GOOD if there == len(view.compared) else Tone.WARNING
     lengths = (Cell(view.lengths.get(name, "—")) for name in profiles)
-    return Cell(view.name), Cell(str(len(view.subjects))), Cell(str(there), tone), *lengths
+    return Cell(view.name), Cell(str(len(view.compared))), Cell(str(there), tone), *lengths
 
 
 def _summary(view: StudyView) -> Section:
