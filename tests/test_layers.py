@@ -250,7 +250,8 @@ def test_every_row_of_the_tables_of_metrics_is_listed_once():
 def test_every_monitor_is_listed():
     from prony.monitor import MONITORS
 
-    assert set(MONITORS) == files_of("monitor") - {"base", "machine", "native", "sock_diag", "threads"}
+    parts = {"base", "machine", "native", "parts", "sock_diag", "threads"}
+    assert set(MONITORS) == files_of("monitor") - parts
     assert {kind.__module__.rpartition(".")[2] for kind in MONITORS.values()} == set(MONITORS)
 
 

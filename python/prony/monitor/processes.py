@@ -20,6 +20,7 @@ from prony.model import Phase, Placement, ProcessRow, RoleRule, Sample, ThreadUs
 from prony.monitor.base import Gauges
 from prony.monitor.machine import read_machine_cpu
 from prony.monitor.native import CompiledSource, NativeDetail, NativeProcess, ProcessSource
+from prony.monitor.parts import main_of
 from prony.monitor.threads import Identity, ThreadTimes
 
 __all__ = ["ProcessMonitor", "role_of"]
@@ -47,8 +48,8 @@ def role_of(rules: Sequence[RoleRule], is_main: bool, command: str) -> str:
 class ProcessMonitor:
     """Samples the processes below ``tree_pid`` in a thread of the lowest priority on the generator's CPUs.
 
-    ``mains`` has the roles that each process which was started gives to itself and those it starts; one
-    whose ancestors have gone belongs to the first.
+    ``mains`` has the roles that each process which was started gives to itself and those it starts: see
+    `main_of`.
 
     As a context manager it starts and stops. ``enter``, ``open_window`` and ``close_window`` mark the phases;
     they sample at once, so that the first and the last sample of the window lie at its edges. At these two,
@@ -201,7 +202,7 @@ class ProcessMonitor:
             return next(iter(self._mains.values()))
         key = (process.pid, process.start_time_ticks)
         if key not in self._roots:
-            self._roots[key] = _main_above(process.pid, self._mains)
+            self._roots[key] = main_of(process.pid, list(self._mains))
         return self._mains[self._roots[key]]
 
     def _command(self, process: NativeProcess) -> str:
@@ -229,18 +230,6 @@ def _detailed(row: ProcessRow, detail: NativeDetail) -> ProcessRow:
         involuntary_switches=sum(thread.involuntary_switches for thread in detail.threads),
         descriptors=detail.descriptors,
     )
-
-
-def _main_above(pid: int, mains: Mapping[int, object]) -> int:
-    """Return the one of ``mains`` that ``pid`` is or descends from; the first where none is left."""
-    while pid > 1 and pid not in mains:
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-        except OSError:
-            break
-        # The name may hold anything, brackets too; after the last of them: state, parent (proc(5)).
-        pid = int(stat.rpartition(")")[2].split()[1])
-    return pid if pid in mains else next(iter(mains))
 
 
 def _read_command(pid: int) -> str:
