@@ -8,7 +8,7 @@ from golden import build
 from prony.analysis.claim_cells import rivals
 from prony.analysis.claims import ClaimVerdict, evaluate
 from prony.analysis.compare import Terms
-from prony.analysis.summary import figures, summarise_cell
+from prony.analysis.summary import estimate, figures, summarise_cell
 from prony.model import (
     Cell,
     Claim,
@@ -316,6 +316,19 @@ def test_a_generators_single_core_needs_cpus_of_the_generator_and_not_of_the_ser
         asked, [cell("a", around(99), metric="generator_cpu_percent", cpus=Placement((0, 1), (2,)))]
     )
     assert (found.verdict, found.reason) == (UNTESTABLE, "needs 2 CPUs for the generator; it had 1")
+
+
+def test_a_roles_cpu_cannot_be_told_where_no_sample_shows_whose_some_of_it_was():
+    asked = claim(ClaimKind.SINGLE_CORE, metric="cpu_percent", role="master")
+    one = cell("a", around(99), metric="cpu_percent", role="master")
+    assert verdict(asked, one) is HOLDS
+    short_lived = replace(one, metrics={**one.metrics, "cpu_unsampled_percent": estimate([40.0, 42.0])})
+    found = evaluate(asked, [short_lived])
+    assert (found.verdict, "41 % of a core" in found.reason) == (OPEN, True)
+    # That of all processes is known all the same.
+    whole = cell("a", around(150), metric="cpu_percent")
+    counted = replace(whole, metrics={**whole.metrics, "cpu_unsampled_percent": estimate([40.0, 42.0])})
+    assert verdict(replace(asked, role=""), counted) is NOT
 
 
 def test_a_quota_is_as_few_cpus():

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from prony.analysis.missing import Missing
+from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
 from prony.analysis.summary import CellSummary
 from prony.model import Claim
 
-__all__ = ["by_block", "claimed", "rivals", "where"]
+__all__ = ["by_block", "claimed", "rivals", "unsampled", "where"]
 
 
 def claimed(claim: Claim, cells: Sequence[CellSummary]) -> list[CellSummary]:
@@ -79,6 +80,18 @@ def by_block(cell: CellSummary, claim: Claim) -> dict[int, float]:
         if value is not None and not isinstance(value, Missing):
             found[trial.block] = float(value)
     return found
+
+
+def unsampled(claim: Claim, cell: CellSummary) -> str | None:
+    """Return that a role's CPU is not known, where no sample shows whose some of it was; null where it is, or
+    the claim is not about it.
+    """
+    if not claim.role or not claim.metric.startswith("cpu_"):
+        return None
+    value = cell.metrics["cpu_unsampled_percent"]
+    if isinstance(value, Missing) or value.mean < LEAST_UNSAMPLED_PERCENT:
+        return None
+    return f"{value.mean:.0f} % of a core are of processes that lived between two samples, of whichever role"
 
 
 def where(cell: CellSummary) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import fsum, log
 from types import MappingProxyType
 
-from prony.analysis.claim_cells import by_block, claimed, rivals, where
+from prony.analysis.claim_cells import by_block, claimed, rivals, unsampled, where
 from prony.analysis.claim_needs import unmet
 from prony.analysis.claim_parts import (
     Bounds,
@@ -65,7 +65,7 @@ def _combined(parts: Sequence[ClaimResult]) -> ClaimResult:
 
 
 def _unqualified(claim: Claim, cell: CellSummary) -> str | None:
-    return cell.unqualified if is_speed(claim.metric) else None
+    return (cell.unqualified if is_speed(claim.metric) else None) or unsampled(claim, cell)
 
 
 def _ratios(claim: Claim, cell: CellSummary, other: CellSummary) -> list[float]:
