@@ -1,6 +1,7 @@
 """Which kinds of sandbox this machine has, found without disturbing what others measure.
 
-Only looks: whether limits really hold is tried when the machine is claimed. Must not know what is wanted.
+Only looks, but may move this process into a scope of systemd's (``gain_cgroups``): whether limits really
+hold is tried when the machine is claimed. Must not know what is wanted.
 
 >>> sorted(look(()).absent)
 []
@@ -9,7 +10,7 @@ Only looks: whether limits really hold is tried when the machine is claimed. Mus
 from collections.abc import Collection
 
 from prony.sandbox.cgroup.base import NoCgroups
-from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.cgroup.scope import gain_cgroups
 from prony.sandbox.choice import Absent, Available, Kind
 from prony.sandbox.containers.found import find_engine
 
@@ -23,7 +24,7 @@ def look(kinds: Collection[Kind]) -> Available:
         return Available({"container": engine} if isinstance(engine, Absent) else {})
     if "cgroup" not in kinds:
         return Available()
-    tree = open_cgroups()
+    tree = gain_cgroups()
     if isinstance(tree, NoCgroups):
         return Available({"cgroup": Absent(tree.reason, tree.hint)})
     try:

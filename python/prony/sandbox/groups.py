@@ -16,7 +16,7 @@ from prony.errors import HostError
 from prony.model import Launch, Placement, SandboxChoice
 from prony.sandbox.cgroup.base import CgroupTree, Counters, Group, LimitName, Limits, LimitState, NoCgroups
 from prony.sandbox.cgroup.probe import probe_limits, states_without
-from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.cgroup.scope import gain_cgroups
 from prony.sandbox.containers.found import limit_states
 
 __all__ = ["Groups", "TrialGroups", "limits_asked", "open_groups", "require", "states_by_affinity"]
@@ -89,7 +89,7 @@ def open_groups(choice: SandboxChoice, required: Collection[LimitName] = ()) -> 
     if choice.kind != "cgroup":
         yield None
         return
-    tree = open_cgroups()
+    tree = gain_cgroups()
     if isinstance(tree, NoCgroups):
         raise HostError(f"there are no control groups for `--sandbox cgroup`: {tree.reason}", hint=tree.hint)
     try:

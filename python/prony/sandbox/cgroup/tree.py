@@ -34,9 +34,7 @@ from prony.sandbox.cgroup.v2 import open_v2
 
 __all__ = ["open_cgroups"]
 
-_HINT = (
-    "run Prony as root, or on a machine with systemd: `systemd-run --user --scope -p Delegate=yes prony …`"
-)
+_HINT = "run Prony as root, or in a group of cgroup v2 that is its user's and has no other process in it"
 _PROC = Path("/proc/self")
 _KERNEL = KernelFiles()
 

@@ -1,0 +1,140 @@
+"""Control groups by a scope of systemd's, where Prony was started in a group that is not its own.
+
+A machine with cgroup v2 hands parts of its groups out through systemd alone. So this process asks systemd for
+what `systemd-run --scope -p Delegate=yes` has for a new one; arguments, terminal and exit status are not
+touched by that. Must not know what the groups are used for.
+
+>>> in_unit("0::/user.slice/user-7.slice/user@7.service/app.slice/prony-1.scope", "prony-1.scope")
+True
+"""
+
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from prony.sandbox.cgroup.base import CgroupTree, NoCgroups
+from prony.sandbox.cgroup.mark import own_mark
+from prony.sandbox.cgroup.mounts import find_hierarchies
+from prony.sandbox.cgroup.tree import open_cgroups
+
+__all__ = ["enter_scope", "gain_cgroups", "in_unit", "scope_call"]
+
+_PROC = Path("/proc")
+_TIMEOUT_S = 10.0
+_PAUSE_S = 0.01
+_MANAGER = ("org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager")
+_HINT = (
+    "run Prony as root, or where its user's systemd runs (`systemctl --user status` shows it): in a login "
+    "session, or after `loginctl enable-linger`"
+)
+
+
+def gain_cgroups(proc: Path = _PROC) -> CgroupTree | NoCgroups:
+    """Return Prony's own subtree as ``open_cgroups`` does, if need be in a scope that systemd makes for it.
+
+    To be called before children are started: they would stay behind. This process stays in the scope until
+    it ends.
+    """
+    tree = open_cgroups(proc / "self")
+    if not isinstance(tree, NoCgroups) or not _has_scopes(proc):
+        return tree
+    refused = enter_scope(proc)
+    if refused is None:
+        return open_cgroups(proc / "self")
+    return replace(tree, reason=f"{tree.reason}; nor in a scope of systemd's: {refused}", hint=_HINT)
+
+
+def enter_scope(proc: Path = _PROC, timeout_s: float = _TIMEOUT_S) -> str | None:
+    """Move this process into a scope of its own, delegated to its user; return null, or why it is not there.
+
+    *Source*: org.freedesktop.systemd1(5), "StartTransientUnit"; systemd.resource-control(5), "Delegate".
+    """
+    unit = f"{own_mark()}.scope"
+    if in_unit(_own_groups(proc), unit):
+        return "Prony is in one already"
+    return _ask(unit, timeout_s) or _wait_until_in(unit, proc, timeout_s)
+
+
+def scope_call(user: int, pid: int, unit: str) -> tuple[str, ...]:
+    """Return the arguments of ``busctl`` that order the scope: from the system's manager for root, else the
+    user's own.
+
+    >>> scope_call(0, 7, "a.scope")[:2], scope_call(1000, 7, "a.scope")[:2]
+    (('--system', 'call'), ('--user', 'call'))
+    """
+    properties = (
+        *("Description", "s", "Prony and the servers that it measures"),
+        *("Delegate", "b", "true"),
+        *("CollectMode", "s", "inactive-or-failed"),
+        *("PIDs", "au", "1", str(pid)),
+    )
+    return (
+        *("--user" if user else "--system", "call", *_MANAGER, "StartTransientUnit", "ssa(sv)a(sa(sv))"),
+        *(unit, "fail", "4", *properties, "0"),
+    )
+
+
+def in_unit(groups: str, unit: str) -> bool:
+    """Return whether the text of /proc/self/cgroup names a group of v2 that is the unit's or below it."""
+    own = next((line.removeprefix("0::") for line in groups.splitlines() if line.startswith("0::")), "")
+    return unit in own.split("/")
+
+
+def _ask(unit: str, timeout_s: float) -> str | None:
+    """Ask systemd for the scope; return null, or why it refused."""
+    tool = shutil.which("busctl")
+    if tool is None:
+        return "`busctl` is not on PATH"
+    try:
+        done = subprocess.run(
+            [tool, *scope_call(os.geteuid(), os.getpid(), unit)],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=timeout_s,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer in {timeout_s:g} s"
+    except OSError as error:
+        return f"cannot execute `{tool}`: {error.strerror}"
+    if done.returncode == 0:
+        return None
+    words = done.stderr.strip().splitlines()
+    return words[-1] if words else f"`{tool}` ended with status {done.returncode}"
+
+
+def _environment() -> dict[str, str]:
+    # The folder is not named to what `su` and cron start.
+    return {"XDG_RUNTIME_DIR": f"/run/user/{os.geteuid()}", **os.environ, "LC_ALL": "C"}
+
+
+def _wait_until_in(unit: str, proc: Path, timeout_s: float) -> str | None:
+    deadline_s = time.monotonic() + timeout_s
+    while not in_unit(_own_groups(proc), unit):
+        if time.monotonic() > deadline_s:
+            return f"systemd took the order and did not move Prony in {timeout_s:g} s"
+        time.sleep(_PAUSE_S)
+    return None
+
+
+def _has_scopes(proc: Path) -> bool:
+    """Return whether systemd runs here and has controllers of cgroup v2 to hand out."""
+    try:
+        # In another PID namespace than systemd, this process's number would be another's.
+        if (proc / "1" / "comm").read_text().strip() != "systemd":
+            return False
+        found = find_hierarchies((proc / "self" / "mountinfo").read_text(), _own_groups(proc))
+        mounts = [one.mount for one in found if one.version == "v2" and one.folder is not None]
+        return any((mount / "cgroup.controllers").read_text().split() for mount in mounts)
+    except OSError:
+        return False
+
+
+def _own_groups(proc: Path) -> str:
+    return (proc / "self" / "cgroup").read_text()
