@@ -35,6 +35,12 @@ def run(said, folder, monkeypatch):
     return command
 
 
+def test_ones_own_app_is_warmed_up_for_three_seconds_unless_the_user_says_otherwise(run):
+    for arguments, warmup_ns in (((), 3_000_000_000), (("--warmup", "200ms"), 200_000_000)):
+        run(*APP, *arguments, "--out", f"{warmup_ns}.prony")
+        assert {cell.workload.warmup_ns for cell in run.task.plan.cells} == {warmup_ns}
+
+
 # --- protocol ---------------------------------------------------------------------------------------------
 
 

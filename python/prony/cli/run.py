@@ -71,6 +71,7 @@ Examples:
 # Years of measuring, even of the shortest trials.
 MAX_BLOCKS = 100_000
 DEFAULT_SERVERS = "gunicorn,waitress,uwsgi"
+_WARMUP_NS = 3_000_000_000
 Panel = "Your own app"
 
 
@@ -159,7 +160,7 @@ def run(
         Arrivals, typer.Option(help="Open loop: evenly spaced or at random.")
     ] = Arrivals.CONSTANT,
     duration: Annotated[str | None, typer.Option(help="Length of a trial's window (10s).")] = None,
-    warmup: Annotated[str | None, typer.Option(help="The same load before the window (2s).")] = None,
+    warmup: Annotated[str | None, typer.Option(help="The same load before the window (3s).")] = None,
     timeout: Annotated[str, typer.Option(help="The longest that a request may take.")] = "10s",
     path: Annotated[str, typer.Option(help="What is requested.")] = "/",
     method: Annotated[str, typer.Option("-m", "--method", help="The request's method.")] = "GET",
@@ -282,7 +283,7 @@ def run(
             rate=optional(rate_of, "--rate", rate),
             arrivals=arrivals,
             duration_ns=optional(duration_of, "--duration", duration) or 10_000_000_000,
-            warmup_ns=2_000_000_000 if warmup is None else wait_of("--warmup", warmup),
+            warmup_ns=_WARMUP_NS if warmup is None else wait_of("--warmup", warmup),
             timeout_ns=duration_of("--timeout", timeout),
             repeats=repeats or 3,
             request=_request(
