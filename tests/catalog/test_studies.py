@@ -223,7 +223,7 @@ def test_all_figures_of_wsgi_servers_are_there_and_the_spoilt_ones_are_marked():
 
 def test_times_sizes_and_errors_of_wsgi_servers_are_in_the_metrics_units():
     assert figure("wsgi-servers", "cheroot-as-found+hello", "service_ok_mean", connections=100) == 2_440_000
-    assert figure("wsgi-servers", "bjoern-as-found+hello", "rss_peak", connections=10_000) == 9_054_500
+    assert figure("wsgi-servers", "bjoern-as-found+hello", "pss_end", connections=10_000) == 9_054_500
     errors = figure("wsgi-servers", "meinheld+hello", "error_per_s", connections=10_000)
     assert errors * 30 == pytest.approx(10_593, abs=0.01)
 
