@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from golden import generators
 from golden.build import recording
 from prony.analysis.compare import Verdict
 from prony.analysis.found_rates import found_rates_of
@@ -19,6 +20,7 @@ from prony.model import Design, Failed, Invalid, Ok, OpenLoop, Precision, TrialR
 from prony.plan import calibrated
 from prony.report.reading import read_archive
 from prony.schedule import block_turns
+from prony.study.looks import primary_family
 from prony.study.rates import searching
 from prony.study_document import CalibrationDocument
 
@@ -188,6 +190,15 @@ def test_a_look_is_held_to_the_noise_floors_of_the_machine_as_the_report_is(worl
         floors = kept_floors(study.user.cache, archive.fingerprint())
         (found,) = read_archive(archive, floors).groups[0].answer.comparisons.values()
     assert found.verdict is Verdict.TRIVIAL
+
+
+def test_a_look_at_generators_compares_each_pair_of_them(tmp_path):
+    with open_archive(generators.generators_study(tmp_path / "a.prony")) as archive:
+        reading = read_archive(archive)
+    qualified = [cell for cell in reading.cells if cell.unqualified is None]
+    family = primary_family(reading)
+    assert len(qualified) > 2
+    assert len(family) == len(qualified) * (len(qualified) - 1) // 2
 
 
 def test_without_noise_floors_the_same_figures_reach_a_verdict(world):
