@@ -143,6 +143,11 @@ def test_a_study_goes_on_with_the_plan_seed_and_order_of_its_archive(run):
     assert len(begun.cross_checks) == 2
 
 
+def test_a_study_that_is_interrupted_tells_how_to_go_on(run):
+    done = run(*APP, "--out", "my out.prony")
+    assert "interrupted; `prony run --resume 'my out.prony'` goes on" in done.err
+
+
 def test_a_built_in_study_goes_on_by_its_names(run):
     run("embedded-servers", "--only", "*flask*", *OUT)
     begun = run.task

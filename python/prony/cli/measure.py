@@ -68,7 +68,10 @@ def measure(task: "Study", ending: Ending) -> int:
     if status and _discard_without_trials(task):
         typer.echo("interrupted before the first trial ended: nothing measured, no archive written", err=True)
         return status
-    return end(task.out, ending, status)
+    ended = end(task.out, ending, status)
+    if status:
+        typer.echo(f"interrupted; `prony run --resume {shlex.quote(str(task.out))}` goes on", err=True)
+    return ended
 
 
 def end(out: Path, ending: Ending, status: int = ExitCode.DONE) -> int:
