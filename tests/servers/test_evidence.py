@@ -1,6 +1,8 @@
 """What the monitor says of real servers, against what others than Prony see of them."""
 
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from prony.analysis.environment_faults import environment_fault, other_load
+from prony.analysis.listeners import listener_usage
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.model import Ok, Phase
 from servers.world import processes_of
@@ -152,6 +155,71 @@ def test_a_short_queue_before_a_server_that_stops_overflows_as_often_as_the_kern
     assert (metrics["accept_queue_longest"], metrics["accept_queue_limit"]) == (6, 5)
     assert (onlooker.queue, onlooker.limit) == (6, 5)
     assert "connections arrived when the listen queue of 5 was full" in said
+
+
+# Each worker listens itself, and answers each connection once. The first one stops soon after the load began.
+SHARING = """
+import os, socket, sys, time
+
+ADDRESS, BACKLOG = (sys.argv[1], int(sys.argv[2])), 5
+ANSWER = b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nhi"
+
+
+def listening(number):
+    own = socket.create_server(ADDRESS, backlog=BACKLOG, reuse_port=True)
+    print(f"worker {number} listens by {os.fstat(own.fileno()).st_ino}", flush=True)
+    return own
+
+
+def work(number, own):
+    answered = 0
+    while number or answered < 20:
+        connection, _ = own.accept()
+        connection.recv(4096)
+        connection.sendall(ANSWER)
+        connection.close()
+        answered += 1
+    time.sleep(60)
+
+
+# On the same port, and nobody's business: what people ask for figures, say.
+elsewhere = socket.create_server(("127.0.0.3", ADDRESS[1]), backlog=1)
+for number in range(4):
+    if os.fork() == 0:
+        work(number, listening(number))
+os.wait()
+"""
+
+
+@pytest.mark.parametrize("net", ["host", "isolated"])
+def test_of_workers_that_share_an_address_the_one_whose_queue_is_full_is_told(prony, folder, trials, net):
+    # The tests' own Python may not be one that an unprivileged user can reach.
+    if (python := shutil.which("python3", path="/usr/local/bin:/usr/bin")) is None:
+        pytest.skip("needs the system's python3")
+    (folder / "sharing.py").write_text(SHARING)
+    done = prony(
+        *("run", "--command", f"sharing={python} sharing.py {{host}} {{port}}", "--net", net),
+        *("--dir", folder, "--path", "/load", "--rate", "200", "--timeout", "500ms", "--no-calibration"),
+        *("--duration", "4s", "--warmup", "0s", "--repeats", "1", "--out", folder / "out.prony"),
+        *("--json", folder / "out.json"),
+        timeout_s=240,
+    )
+    (trial,) = trials(folder / "out.prony")
+    assert trial.outcome == Ok(), done.err
+    inodes = dict(re.findall(r"worker (\d) listens by (\d+)", trial.log.text))
+    queues = {one.inode: one for one in listener_usage(trial) if one.process == "server"}
+    assert sorted(queues) == sorted(map(int, inodes.values()))
+    stopped = queues.pop(int(inodes["0"]))
+    assert (stopped.queued_max, stopped.limit) == (6, 5)
+    assert len({stopped.address, *(one.address for one in queues.values())}) == 1
+    assert all(one.queued_max < one.limit == 5 for one in queues.values())
+    # In a network of its own all that listens is the server's; on the host's only what is at its address.
+    elsewhere = [(one.address.split(":")[0], one.limit) for one in listener_usage(trial) if not one.process]
+    assert elsewhere == ([("127.0.0.3", 1)] if net == "isolated" else [])
+    told = "sharing+app: 4 listeners of the server, longest queue 6 of 5, of the others at most"
+    assert told in " ".join(done.out.split())
+    (cell,) = json.loads((folder / "out.json").read_text())["groups"][0]["cells"]
+    assert len(cell["listeners"]["0"]) == 4 + len(elsewhere)
 
 
 # --- workers ----------------------------------------------------------------------------------------------

@@ -1,0 +1,67 @@
+"""Two Pronys that would measure on one machine at once: the second is refused, and the first goes on."""
+
+import pytest
+
+from commands import ended, eventually
+from prony.errors import ExitCode
+from prony.model import Ok
+from servers.world import processes_of
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+APP = """
+def app(environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+    return [b"hi"]
+"""
+STUDY = (
+    "run",
+    "--app",
+    "mine:app",
+    "--servers",
+    "wsgiref",
+    "-c",
+    "2",
+    "--no-calibration",
+    "--warmup",
+    "100ms",
+)
+SECONDS = {
+    "run": (*STUDY, "--duration", "300ms", "--repeats", "1", "--out", "second.prony"),
+    "check": ("servers", "wsgiref", "--check"),
+}
+
+
+def in_the_second_trial(prony, folder):
+    """Start a study of two trials and return it when the server of the second one runs."""
+    (folder / "mine.py").write_text(APP)
+    process = prony.start(*STUDY, "--duration", "8s", "--repeats", "2", "--out", "first.prony")
+    line = ""
+    while "[1/2]" not in line:
+        line = process.stderr.readline()
+        assert line, process.communicate()
+    assert eventually(lambda: any("serve.py" in command for _, command in processes_of(prony.cache)), 10)
+    return process
+
+
+def test_whoever_comes_second_is_told_who_measures_and_the_first_ends_undisturbed(prony, folder, trials):
+    with ended(in_the_second_trial(prony, folder)) as first:
+        seconds = {name: prony(*command) for name, command in SECONDS.items()}
+        measured_on = first.poll() is None
+        out, err = first.communicate(timeout=120)
+    assert measured_on
+    for name, second in seconds.items():
+        assert second.status == ExitCode.COULD_NOT_MEASURE == 3, name
+        (message,) = [line for line in second.err.splitlines() if line.startswith("error: ")]
+        holder = f"another Prony measures on this machine: process {first.pid}, `"
+        assert message.startswith(f"error: {holder}"), name
+        assert "-m prony run --app mine:app" in message
+        assert "hint: two at once would disturb each other" in second.err
+        assert second.out == "", name
+    assert not (folder / "second.prony").exists()
+    assert first.returncode == 0, err
+    assert [trial.outcome for trial in trials(folder / "first.prony")] == [Ok(), Ok()]
+    assert "Archive: first.prony" in out
+    # It was the first that held the machine, and nothing else keeps the second from it.
+    alone = prony(*SECONDS["run"], timeout_s=120)
+    assert (alone.status, (folder / "second.prony").exists()) == (0, True), alone.err
