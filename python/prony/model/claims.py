@@ -65,8 +65,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """One published figure: context beside a new one, never a claim. ``value`` is in the metric's unit, of the
-    processes of ``role`` where one is named.
+    """One published figure: context beside a new one, never a claim.
+
+    ``value`` is in the metric's unit, of the processes of ``role`` where one is named.
     """
 
     subject: str
