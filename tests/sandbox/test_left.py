@@ -2,18 +2,21 @@
 
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
 from prony.model import Placement, StopRule
 from prony.runas import RunAs
-from prony.sandbox import Sandbox
+from prony.sandbox import EngineSeat, Sandbox
+from prony.sandbox.cgroup.base import NoCgroups
+from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.groups import TrialGroups
 from prony.sandbox.order import make_order, write_folders
 from prony.sandbox.pipe import Supervisor
+from prony.sandbox.subject import SupervisedSubject
 
 from .subjects import eventually, launch_script, marked_processes
-
-AT_ONCE = StopRule("SIGKILL", timeout_ns=0)
 
 # A process that is gone, with its number, before whoever saw it can kill it: each starts the next and ends.
 # The first stays. It ends by itself, should it not be ended.
@@ -34,6 +37,22 @@ os.setsid() if os.fork() == 0 else None
 print("there", flush=True)
 time.sleep(600)
 """
+
+
+def hurried(
+    sandbox: Sandbox, placement: Placement, user: RunAs, mark: str, groups: TrialGroups
+) -> SupervisedSubject:
+    """Start a subject of two processes whose supervisor has no time at all to kill anything."""
+    launch = replace(launch_script(sandbox, HAS_A_CHILD, mark), stop=StopRule("SIGKILL", timeout_ns=0))
+    write_folders(launch, sandbox.folder_for, user)
+    order = make_order(launch, placement, user, sandbox.folder_for, groups.join_paths)
+    supervisor = Supervisor.start({**order, "kill_timeout_s": 0.0})
+    started = supervisor.wait_for("started", timeout_s=10)
+    seat = EngineSeat(placement.generator_cpus)
+    numbers = {**started, "network_pid": supervisor.pid}
+    subject = SupervisedSubject(launch, seat, supervisor, numbers, sandbox.folder, groups)
+    assert eventually(lambda: subject.log().text.count("there") == 2)
+    return subject
 
 
 @pytest.fixture
@@ -59,14 +78,7 @@ def test_processes_that_follow_one_another_in_their_group_are_ended(
 def test_what_could_not_be_killed_in_time_is_told(
     ordinary: Sandbox, placement: Placement, user: RunAs, mark: str
 ) -> None:
-    launch = launch_script(ordinary, HAS_A_CHILD, mark)
-    write_folders(launch, ordinary.folder_for, user)
-    order = make_order(launch, placement, user, ordinary.folder_for, lambda _: ())
-    # No time at all, in which nothing can be killed.
-    supervisor = Supervisor.start({**order, "kill_timeout_s": 0.0})
-    supervisor.wait_for("started", timeout_s=10)
-    assert eventually(lambda: str((supervisor.ask_for_log() or {})["text"]).count("there") == 2)
-    report = supervisor.stop([AT_ONCE])
+    report = hurried(ordinary, placement, user, mark, TrialGroups({})).stop()
     try:
         assert report.left >= 1
         assert report.leftovers == 0
@@ -75,3 +87,17 @@ def test_what_could_not_be_killed_in_time_is_told(
         for pid in marked_processes(mark):
             os.kill(pid, signal.SIGKILL)
     assert eventually(lambda: marked_processes(mark) == [])
+
+
+def test_what_outlasts_the_supervisor_ends_with_its_control_group(
+    ordinary: Sandbox, placement: Placement, user: RunAs, mark: str
+) -> None:
+    tree = open_cgroups()
+    if isinstance(tree, NoCgroups):
+        pytest.skip(tree.reason)
+    with tree:
+        groups = TrialGroups({"server": tree.create("server")})
+        report = hurried(ordinary, placement, user, mark, groups).stop()
+    assert report.left == 0
+    assert report.leftovers >= 1
+    assert marked_processes(mark) == []

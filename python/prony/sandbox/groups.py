@@ -65,14 +65,17 @@ class TrialGroups:
         """Return what the kernel has counted for each."""
         return {name: group.counters() for name, group in self.groups.items()}
 
-    def remove(self) -> int:
-        """Kill what is left in them, remove them, and return how many processes that were."""
-        killed = 0
+    def remove(self) -> tuple[int, bool]:
+        """Kill what is left in them and remove them.
+
+        Return how many processes that were, and whether nothing can be left, since all groups are gone.
+        """
+        killed, gone = 0, bool(self.groups)
         for group in self.groups.values():
             killed += group.kill()
             # What cannot be removed now is removed with the whole tree, or by the next Prony.
-            group.remove()
-        return killed
+            gone = group.remove() is None and gone
+        return killed, gone
 
 
 @contextlib.contextmanager

@@ -88,9 +88,11 @@ class SupervisedSubject:
                 self._supervisor.kill()
                 raise
             finally:
-                leftovers = self._groups.remove()
+                killed, gone = self._groups.remove()
                 journal.forget(self._folder)
-            self._report = replace(report, leftovers=report.leftovers + leftovers)
+            # What outlasts the supervisor ends with its group.
+            left = 0 if gone else report.left
+            self._report = replace(report, leftovers=report.leftovers + killed, left=left)
         return self._report
 
     def __enter__(self) -> Self:
