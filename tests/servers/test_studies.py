@@ -126,23 +126,6 @@ def test_a_killed_study_leaves_its_trials_and_no_server_and_the_next_start_clear
     assert not list((prony.cache / "run").glob("*"))
 
 
-def test_a_second_study_is_refused_with_the_first_ones_command_and_disturbs_nothing(
-    prony, folder, short, trials
-):
-    with ended(in_a_later_trial(prony, folder)) as first:
-        second = prony("run", "short.toml", "--only", "wsgiref*", "--out", "second.prony")
-        assert second.status == 3
-        assert f"another Prony measures on this machine: process {first.pid}, `" in second.err
-        assert "short.toml --only wsgiref*" in second.err
-        assert "hint: two at once would disturb each other" in second.err
-        assert not (folder / "second.prony").exists()
-        assert first.poll() is None
-        first.send_signal(signal.SIGINT)
-        first.communicate(timeout=30)
-    assert first.returncode == 130
-    assert trials(folder / "out.prony")
-
-
 # --- subjects that cannot ---------------------------------------------------------------------------------
 
 
