@@ -213,3 +213,13 @@ def test_a_second_study_is_refused_while_another_measures(world):
     assert not (world.folder / "out.prony").exists()
     world.run()
     assert (world.folder / "out.prony").exists()
+
+
+def test_a_study_of_which_no_subject_can_be_had_measures_nothing(world):
+    world.unavailable = {"waitress": "no such version", "wsgiref": "no network"}
+    with pytest.raises(SubjectError) as refused:
+        world.run()
+    assert "wsgiref+hello: no network" in str(refused.value)
+    assert "waitress+hello: no such version" in str(refused.value)
+    assert "prony doctor" in (refused.value.hint or "")
+    assert not (world.folder / "out.prony").exists()

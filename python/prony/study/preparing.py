@@ -12,12 +12,13 @@ from prony.assembly import Needs, command_line, needs_of, unavailable
 from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable, prepare
 from prony.catalog.launch import declared_facts, materialise_app, resolved_settings
 from prony.catalog.loader import Catalog
+from prony.errors import SubjectError
 from prony.model import Json, Placement, Plan, Subject
 from prony.sandbox import SandboxFacts
 from prony.study.base import Study, StudyListener
 from prony.study.identity import entry_digest
 
-__all__ = ["Prepared", "Ready", "prepare_subjects"]
+__all__ = ["Prepared", "Ready", "prepare_subjects", "refuse_without_subjects"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,21 @@ def prepare_subjects(
         ready[subject.name] = found
         records.append(_record(study, found, environments, placement, facts))
     return Prepared(ready, tuple(records), environments)
+
+
+def refuse_without_subjects(study: Study, prepared: Prepared) -> None:
+    """Refuse a study none of whose subjects can be had: it would measure its calibration alone.
+
+    *Errors*: SubjectError, with the reason of each.
+    """
+    names = {subject.name for subject in study.plan.subjects()}
+    if names & prepared.ready.keys():
+        return
+    reasons = [f"  {one.name}: {one.unavailable}" for one in prepared.records if one.name in names]
+    raise SubjectError(
+        "\n".join(["no server can be had", *reasons]),
+        hint="prony doctor names system packages that are missing; requirements must fit the server's",
+    )
 
 
 def _record(

@@ -24,7 +24,7 @@ from prony.study.blocks import run_block
 from prony.study.generators import left_out, left_out_words
 from prony.study.ledger import Ledger
 from prony.study.looks import run_until_known
-from prony.study.preparing import Prepared, Ready, prepare_subjects
+from prony.study.preparing import Prepared, Ready, prepare_subjects, refuse_without_subjects
 from prony.study.rates import find_rates
 from prony.study.replies import compare_replies
 from prony.study.resume import Earlier, changes, read_earlier, refuse
@@ -38,7 +38,8 @@ def run_study(study: Study, listener: StudyListener) -> None:
     A study that resumes runs what its archive does not have, in the order in which it would have run.
 
     *Errors*: HostError and UsageError before the first trial, also when another Prony measures here, or the
-    study that is to go on is not the same any more; what goes wrong in a trial is its outcome.
+    study that is to go on is not the same any more; SubjectError when no subject can be had, or none starts;
+    what goes wrong in a trial is its outcome.
     KeyboardInterrupt passes through when everything is stopped; the archive then holds all trials that were
     finished.
     """
@@ -58,6 +59,8 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
     forced = admit(study, placement, facts, listener)
     earlier = read_earlier(study.out) if study.resumes else None
     prepared = prepare_subjects(study, listener, placement, facts)
+    if earlier is None:
+        refuse_without_subjects(study, prepared)
     machine = fingerprint(forced=(*forced, *_changed(study, earlier, prepared, listener)))
     with (
         _writer(study, machine) as writer,
