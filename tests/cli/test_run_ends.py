@@ -134,3 +134,17 @@ def test_a_study_of_which_no_server_starts_leaves_no_empty_archive(ended, folder
     assert (done.status, done.out) == (3, "")
     assert "error: no server starts\n\nhint: --requirements" in done.err
     assert not (folder / "out.prony").exists()
+
+
+def test_the_command_that_goes_on_names_the_requirements_again(said, folder, monkeypatch):
+    def study(task, listener):
+        study_two(task.out)
+        raise Terminated("SIGTERM")
+
+    monkeypatch.setattr("prony.study.run_study", study)
+    (folder / "shop.py").write_text("app = None\n")
+    (folder / "my needs.txt").write_text("flask\n")
+    own = ("--app", "shop:app", "--servers", "waitress", "--requirements", "my needs.txt")
+    done = said("run", *own, "--out", "out.prony")
+    assert done.status == 143
+    assert "`prony run --resume out.prony --requirements 'my needs.txt'` goes on" in done.err

@@ -70,8 +70,15 @@ def measure(task: "Study", ending: Ending) -> int:
         return status
     ended = end(task.out, ending, status)
     if status:
-        typer.echo(f"interrupted; `prony run --resume {shlex.quote(str(task.out))}` goes on", err=True)
+        typer.echo(f"interrupted; `{_go_on(task)}` goes on", err=True)
     return ended
+
+
+def _go_on(task: "Study") -> str:
+    """Return the command that goes on with a study, with the files that its archive does not name."""
+    files = {"--requirements": task.requirements_file, "--python": task.python}
+    named = [word for option, file in files.items() if file is not None for word in (option, str(file))]
+    return shlex.join(["prony", "run", "--resume", str(task.out), *named])
 
 
 def end(out: Path, ending: Ending, status: int = ExitCode.DONE) -> int:

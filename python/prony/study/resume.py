@@ -87,9 +87,10 @@ def _settings(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
 
 
 def refuse(path: Path, found: Sequence[str]) -> HostError:
-    """Return the refusal to go on with the study at ``path``."""
+    """Return the refusal to go on with the study at ``path``, in which this was ``found`` to have changed."""
     head = f"`{path}` cannot be continued: this is not the study any more that it holds:"
     return HostError(
         "\n".join([head, *(f"  {one}" for one in found)]),
-        hint="undo the changes, or begin anew with another --out; --force goes on, and the archive says so",
+        hint="undo the changes, or begin anew with another --out; --force goes on, and the archive says so; "
+        "what was begun with --requirements or --python goes on with the same",
     )
