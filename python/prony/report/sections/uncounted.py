@@ -65,8 +65,24 @@ def _block_words(blocks: Sequence[int]) -> str:
 def _failed_alike(cell: CellSummary) -> Iterable[list[TrialFigures]]:
     alike: dict[str, list[TrialFigures]] = {}
     for trial in cell.others:
-        alike.setdefault(_outcome_words(trial), []).append(trial)
+        alike.setdefault(_without_figures(_outcome_words(trial)), []).append(trial)
     return alike.values()
+
+
+def _without_figures(words: str) -> str:
+    """Return words alike for trials that differ in a figure only: why they do not count is the same."""
+    return _PERCENTAGE.sub("… %", words)
+
+
+def _words_of_all(trials: Sequence[TrialFigures]) -> str:
+    words = _outcome_words(trials[0])
+    return words if all(_outcome_words(one) == words for one in trials) else _without_figures(words)
+
+
+def _log(trial: TrialFigures) -> Iterator[Block]:
+    """Yield the end of the server's log; it does not tell why the machine spoilt a trial."""
+    if isinstance(trial.outcome, Failed):
+        yield Notes(tuple(("  |", line) for line in _telling_lines(trial.log.text)))
 
 
 def uncounted(reading: Reading) -> Section | None:
@@ -78,9 +94,8 @@ def uncounted(reading: Reading) -> Section | None:
             for trials in _failed_alike(cell):
                 where = _block_words([trial.block for trial in trials])
                 often = f"{len(trials)} of {count_words(cell.total, 'trial')}"
-                text = f"{cell.name}{under}, {often} ({where}): {_outcome_words(trials[0])}"
-                lines = _telling_lines(trials[0].log.text)
-                blocks += [Paragraph(text), Notes(tuple(("  |", line) for line in lines))]
+                text = f"{cell.name}{under}, {often} ({where}): {_words_of_all(trials)}"
+                blocks += [Paragraph(text), *_log(trials[0])]
     remarks = (*_rates(reading), *_repeated(reading))
     if remarks:
         blocks.append(Notes(tuple(("", text) for text in remarks)))
@@ -127,9 +142,8 @@ def _repeated(reading: Reading) -> Iterator[str]:
         and isinstance(trial.outcome, Invalid)
         and last[trial.cell_id, trial.block, trial.role] is not trial
     ]
-    # The figure differs from trial to trial; why they were thrown away does not.
     reasons = Counter(
-        _PERCENTAGE.sub("… %", trial.outcome.reason) for trial in thrown if isinstance(trial.outcome, Invalid)
+        _without_figures(trial.outcome.reason) for trial in thrown if isinstance(trial.outcome, Invalid)
     )
     if thrown:
         told = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
