@@ -80,7 +80,7 @@ def test_a_pattern_may_stand_for_one_subject(said, tmp_path):
     done = said("compare", file, "a*", "*")
     assert (done.status, "`*` fits a+hello, b+hello of" in done.err) == (2, True)
     done = said("compare", file, "a*", "z")
-    assert (done.status, "there is no such subject in" in done.err) == (2, True)
+    assert (done.status, "is no subject of" in done.err) == (2, True)
 
 
 def test_two_archives_are_unpaired_and_say_so(said, pair):

@@ -173,7 +173,10 @@ def test_a_mistake_in_a_study_hints_at_the_studys_format(refused, folder):
         ("waitress.threads", "expected `server.key=value`"),
         ("threads=4", "expected `server.key=value`"),
         ("waitres.threads=4", "there is no server `waitres`"),
-        ("gunicorn.workers=4", "no subject runs `gunicorn`; the servers are wsgiref, waitress"),
+        (
+            "gunicorn.workers=4",
+            "`--set gunicorn.workers=4`: no subject runs `gunicorn`; the servers are wsgiref, waitress",
+        ),
         ("waitress.colour=4", "`--set waitress.colour=4`: expected one of the settings"),
         ("waitress.threads=many", "`--set waitress.threads=many`: expected a whole number from 1 to"),
         ("waitress.threads=0", "`--set waitress.threads=0`: expected a whole number from 1 to"),
@@ -391,6 +394,10 @@ def test_a_dry_run_counts_and_names_cpus_in_words(dry):
     assert "1 cell x 1 block, seed" in shown
     assert "1 trial, about" in shown
     assert re.search(r"server on CPUs? [0-9, ]+, generator on CPUs? [0-9]", shown)
+
+
+def test_an_app_of_which_nothing_is_said_is_asgi_where_that_is_all_that_its_servers_share(dry):
+    assert "uvicorn+shop" in dry("--app", "shop:app", "--servers", "uvicorn,hypercorn,granian")
 
 
 def test_a_dry_run_shows_what_was_set(dry):

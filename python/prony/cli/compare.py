@@ -91,7 +91,7 @@ def _cells(reading: "Reading", name: str, file: Path) -> list["CellSummary"]:
     names = [subject.name for subject in reading.plan.subjects()]
     meant = [name] if name in names else [one for one in names if fnmatchcase(one, name)]
     if len(meant) != 1:
-        problem = "there is no such subject in" if not meant else f"fits {', '.join(meant)} of"
+        problem = f"fits {', '.join(meant)} of" if meant else "is no subject of"
         raise UsageError(f"`{name}` {problem} `{file}`", hint=f"its subjects are {', '.join(names)}")
     return [cell for cell in reading.cells if cell.cell.subject.name == meant[0]]
 

@@ -81,7 +81,7 @@ def _interface(wish: OwnApp, known: "Catalog") -> Interface:
         return Interface.PSGI
     spoken = {server: known.interfaces(server.partition("@")[0]) for server in wish.servers}
     other = [server for server, speaks in spoken.items() if Interface.WSGI not in speaks]
-    if other == list(spoken) and all(Interface.ASGI in speaks for speaks in spoken.values()):
+    if other and all(Interface.ASGI in speaks for speaks in spoken.values()):
         return Interface.ASGI
     if other:
         speaks = ", ".join(spoken[other[0]])

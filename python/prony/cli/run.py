@@ -141,7 +141,7 @@ def run(
     ] = None,
     interface: Annotated[
         Interface | None,
-        typer.Option(help="How servers call it (wsgi; asgi when all servers speak only that)."),
+        typer.Option(help="How servers call it (wsgi; asgi when all servers speak that, and not all wsgi)."),
     ] = None,
     directory: Annotated[Path, typer.Option("--dir", help="The folder that it is imported from.")] = Path(),
     requirements: Annotated[Path | None, typer.Option(help="Its requirements.txt or pyproject.toml.")] = None,
@@ -397,7 +397,8 @@ def _check_settings(plan: "Plan", options: "PlanOptions", known: "Catalog") -> N
         entry, variant = known.find(server)
         if not any(subject.server == entry.name and variant in ("", subject.variant) for subject in subjects):
             names = ", ".join(dict.fromkeys(subject.name.partition("+")[0] for subject in subjects))
-            raise UsageError(f"`--set {server}...`: no subject runs `{server}`; the servers are {names}")
+            typed = ", ".join(f"{server}.{key}={value}" for key, value in options.settings[server].items())
+            raise UsageError(f"`--set {typed}`: no subject runs `{server}`; the servers are {names}")
     cpus = len(placement_of(plan).server_cpus)
     for subject in subjects:
         resolved_settings(known.server(subject.server), subject, cpus)

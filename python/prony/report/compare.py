@@ -61,9 +61,10 @@ def _load(match: Match, found: Versus, place: int) -> Section:
     blocks.append(_failures(found.failures[place]))
     first, second = match.first.cell, match.second.cell
     names = {first.subject.name, second.subject.name}
-    who = f"{first.subject.name}, " if len(names) == 1 else ""
-    heading = f"{who}{first.workload.describe()}"
-    return Section(heading[0].upper() + heading[1:], tuple(blocks))
+    load = first.workload.describe()
+    # A subject's name is written as it is typed.
+    heading = f"{first.subject.name}, {load}" if len(names) == 1 else load[0].upper() + load[1:]
+    return Section(heading, tuple(blocks))
 
 
 def _table(rows: Sequence[Row]) -> Table:
