@@ -21,14 +21,14 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from prony.sandbox import linux
 from prony.sandbox.census import Census
 from prony.sandbox.identity import descendants
+from prony.sandbox.probe import probe_namespaces
 from prony.sandbox.ring import Ring
-from prony.sandbox.spawn import Order, report_failure
+from prony.sandbox.spawn import Order
 from prony.sandbox.start import Started, start
 
 __all__ = ["EVENTS", "main"]
@@ -280,44 +280,6 @@ def _say(event: dict[str, Any]) -> None:
     with contextlib.suppress(BrokenPipeError):
         while data:
             data = data[os.write(1, data) :]
-
-
-def probe_namespaces() -> dict[str, Any]:
-    """Return, for each kind of namespace, null when it can be had here, else the reason."""
-
-    def own_network() -> None:
-        linux.unshare(linux.NEW_NETWORK)
-        linux.raise_loopback()
-
-    return {"network": _try_in_child(own_network), "pids": _try_in_child(_try_pids)}
-
-
-def _try_pids() -> None:
-    linux.unshare(linux.NEW_PIDS)
-    reason = _try_in_child(linux.mount_own_proc)
-    if reason is not None:
-        raise OSError(reason)
-
-
-def _try_in_child(action: Callable[[], None]) -> str | None:
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        _run_and_exit(action, writing)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as answer:
-        said = answer.read()
-    os.waitpid(pid, 0)
-    return str(json.loads(said)["reason"]) if said else None
-
-
-def _run_and_exit(action: Callable[[], None], failures: int) -> NoReturn:
-    try:
-        action()
-    except BaseException as error:  # nothing may escape: this is a copy of the supervisor
-        report_failure(failures, "probe", error)
-        os._exit(1)
-    os._exit(0)
 
 
 if __name__ == "__main__":
