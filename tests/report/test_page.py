@@ -51,6 +51,7 @@ def test_a_log_with_paths_and_the_machines_name_gives_a_page_without(tmp_path):
     with build.create(tmp_path / "a.prony", plan, {}) as writer:
         writer.append(build.trial(cell, 0, 0, [], outcome=build.Failed("start", "no"), log=log))
     text = page_of(tmp_path / "a.prony")
+    assert "no answer: no trial counts." in text
     assert "secret" not in text
     assert "bench-7" not in text
     assert "place/app.py" in text
@@ -64,6 +65,12 @@ def test_a_page_tells_the_machine_the_order_and_what_held_and_no_place(study, tm
     assert "Repeats " in text
     assert not re.search(r"(?<![\w.:/…])/(home|root|tmp|var|work|run)/", text)
     assert str(tmp_path) not in text
+
+
+def test_a_page_begins_with_the_answer(tmp_path):
+    text = page_of(build.closed_study(tmp_path / "a.prony"))
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE)[:2] == ["Answer", "What was measured"]
+    assert text.count("## Answer") == 1
 
 
 def test_the_page_of_a_repeat(tmp_path, update_golden):

@@ -122,9 +122,15 @@ def answer(cells: Sequence[CellSummary], terms: Terms | None = None) -> Answer:
     qualified = [cell for cell in qualified if len(cell.by_block) >= LEAST_BLOCKS] or qualified
     metric = criterion(qualified)
     if metric is None:
-        reason = "no subject qualifies" if not qualified else "no latency that all qualified subjects have"
-        return Answer(None, None, reason=reason)
+        return Answer(None, None, reason=_without_answer(cells, qualified))
     return lead(qualified, metric, terms or Terms())
+
+
+def _without_answer(cells: Sequence[CellSummary], qualified: Sequence[CellSummary]) -> str:
+    if qualified:
+        return "no latency that all qualified subjects have"
+    spoilt = any(cell.total for cell in cells) and not any(cell.ok for cell in cells)
+    return "no trial counts" if spoilt else "no subject qualifies"
 
 
 def lead(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Answer:

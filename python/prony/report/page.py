@@ -7,6 +7,7 @@ Pure. System paths stay: they say what to change, and are alike on every machine
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from prony.report.document import (
@@ -43,9 +44,19 @@ def page(document: Document, host: str) -> Document:
     """Return the document as a page for others: ``host`` is the name of a machine that logs may tell."""
     sections = tuple(
         Section(without_paths(section.heading), tuple(_block(block, host) for block in section.blocks))
-        for section in document.sections
+        for section in _answer_first(document.sections)
     )
     return Document(without_paths(document.title), sections)
+
+
+def _answer_first(sections: Sequence[Section]) -> Sequence[Section]:
+    """Return the last section, which is the answer, first: a page is read from its top, a terminal from its
+    end.
+    """
+    if len(sections) < 2:
+        return sections
+    head, *others, answer = sections
+    return (answer, replace(head, heading="What was measured"), *others)
 
 
 def _block(block: Block, host: str) -> Block:

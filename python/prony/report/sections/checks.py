@@ -50,7 +50,7 @@ def _drifted(metric: str, found: Drift) -> str:
     if found.change is None or found.low is None or found.high is None:
         return f"{head} was measured too few times to show a drift."
     change, low, high = map(signed_percent, (found.change, found.low, found.high))
-    words = "drifted over the study" if found.drifts else "shows no drift over the study"
+    words = "drifted over the study" if found.drifts else "is not shown to have drifted over the study"
     return f"{head} {words} ({change}, 95 % interval {low} to {high})."
 
 

@@ -31,12 +31,11 @@ def claims(reading: Reading) -> Section | None:
     """Return the claims with their verdicts, the counts first; null for a study that repeats none."""
     if not reading.claims:
         return None
-    source = f" ({reading.plan.source})" if reading.plan.source else ""
     blocks: tuple[Block, ...] = (
         Paragraph(f"{claim_counts(reading)}."),
         Judgements(tuple(_judgement(claim, result) for claim, result in reading.claims)),
     )
-    return Section(f"What was claimed{source}", blocks)
+    return Section("What was claimed", blocks)
 
 
 def claim_counts(reading: Reading) -> str:
