@@ -266,7 +266,7 @@ def test_another_entry_of_the_catalogue_is_refused(world):
     known = load_catalog()
     entry = known.servers["wsgiref"].model_copy(update={"title": "another"})
     changed = replace(known, servers={**known.servers, "wsgiref": entry})
-    with pytest.raises(HostError, match=r"wsgiref\+hello: its catalogue entry or its app is another one"):
+    with pytest.raises(HostError, match=r'wsgiref\+hello: of its .*, server\.title was ".+", is "another"'):
         world.measure(replace(study, catalog=changed, resumes=True))
 
 

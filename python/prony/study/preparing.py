@@ -16,7 +16,7 @@ from prony.errors import SubjectError
 from prony.model import Json, Placement, Plan, Subject
 from prony.sandbox import SandboxFacts
 from prony.study.base import Study, StudyListener
-from prony.study.identity import entry_digest
+from prony.study.identity import digest, identity
 
 __all__ = ["Prepared", "Ready", "prepare_subjects", "refuse_without_subjects"]
 
@@ -111,6 +111,7 @@ def _record(
     assert isinstance(environment, Environment), "only subjects that can be had are recorded"
     entry = study.catalog.server(subject.server)
     cpus = len(placement.server_cpus)
+    said = identity(study.catalog, subject, cpus, _built(ready.needs, environments))
     return SubjectRecord(
         name=subject.name,
         server_version=environment.version,
@@ -120,8 +121,8 @@ def _record(
         settings=resolved_settings(entry, subject, cpus),
         command_line=command_line(study.catalog, subject, cpus, ready.needs, environments),
         sandbox={**asdict(facts), "network": "isolated" if facts.network == "own namespace" else "host"},
-        facts=_facts(study.catalog, subject, ready.needs, environments, cpus),
-        entry_digest=entry_digest(study.catalog, subject, cpus, _built(ready.needs, environments)),
+        facts={**_facts(study.catalog, subject, ready.needs, environments, cpus), "entry": said},
+        entry_digest=digest(said),
     )
 
 

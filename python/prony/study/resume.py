@@ -14,6 +14,7 @@ from prony.archive import SubjectRecord, open_archive
 from prony.errors import HostError
 from prony.model import Cell, Json, TrialRole
 from prony.schedule import Key
+from prony.study.identity import differences
 from prony.study.ledger import Entry, entry_of
 
 __all__ = ["Earlier", "changes", "read_earlier", "refuse"]
@@ -61,7 +62,7 @@ def _changes(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
         yield f"is unavailable now: {new.unavailable}"
         return
     told = [*_versions(old, new), *_settings(old, new)]
-    yield from told or ["its catalogue entry or its app is another one"]
+    yield from told or _entries(old, new) or ["its catalogue entry or its app is another one"]
 
 
 def _versions(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
@@ -77,6 +78,14 @@ def _versions(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
         before, now = old.packages.get(name, "not installed"), new.packages.get(name, "not installed")
         if before != now:
             yield f"{name} was {before}, is {now}"
+
+
+def _entries(old: SubjectRecord, new: SubjectRecord) -> list[str]:
+    """Return what its entries or its app say otherwise; nothing of an archive that does not hold them."""
+    before, now = old.facts.get("entry"), new.facts.get("entry")
+    if before is None or now is None:
+        return []
+    return [f"of its entries or its app, {one}" for one in differences(before, now)]
 
 
 def _settings(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
