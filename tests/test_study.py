@@ -175,6 +175,7 @@ def test_servers_that_answer_nothing_readable_are_told(world, monkeypatch):
     monkeypatch.setattr("prony.study.replies.probe", lambda *arguments: "GET /: no reply within 10 s")
     world.run(catalog=own_app(world), subjects=BOTH)
     assert "every subject answers the probe so: GET /: no reply within 10 s" in world.listener.notices
+    assert any("--path, and --interface" in line for line in world.listener.notices)
 
 
 # --- ends -------------------------------------------------------------------------------------------------

@@ -74,7 +74,10 @@ def _tell_replies(replies: Mapping[str, Reply | str], listener: StudyListener) -
             listener.notice(f"  {name}: {reply}")
     elif any(not _is_success(reply) for reply in replies.values()):
         listener.notice(f"every subject answers the probe so: {next(iter(described.values()))}")
-        listener.notice("if that is right, say so with --expect-status; otherwise see --path")
+        listener.notice(
+            "if that is right, say so with --expect-status; otherwise see --path, and --interface for how "
+            "the app is called"
+        )
 
 
 def _nothing_starts(silent: Mapping[str, _Silent]) -> SubjectError:
