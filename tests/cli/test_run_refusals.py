@@ -477,6 +477,7 @@ def test_a_command_cannot_take_a_name_of_the_catalogue(refused, name):
             "`--memory 1G`: the sandbox `process` holds no limits",
         ),
         (["--app", "hello", "--memory", "much"], "`--memory much`: expected a number"),
+        (["--app", "hello", "--memory", "5"], "`--memory 5`: expected at least `1M`"),
     ],
 )
 def test_what_would_change_nothing_or_is_not_there_is_refused(refused, arguments, words):

@@ -48,13 +48,13 @@ def _parsed(option: str, text: str, parse: Callable[[str], Value]) -> Value:
 
 
 def bytes_of(option: str, text: str) -> int:
-    """Return bytes, at least one; UsageError names the option."""
+    """Return bytes, at least 1 MiB, below which nothing starts; UsageError names the option."""
     try:
         value = parse_bytes(text)
     except ValueError as error:
         raise UsageError(f"`{option} {text}`: {str(error).partition('; ')[2]}") from None
-    if value < 1:
-        raise UsageError(f"`{option} {text}`: expected more than nothing, such as `512M`")
+    if value < 1 << 20:
+        raise UsageError(f"`{option} {text}`: expected at least `1M`, such as `512M`")
     return value
 
 

@@ -1,7 +1,9 @@
 """Whether the windows show a steady state, and what else their samples tell: remarks, subject by subject."""
 
+from collections import Counter
 from collections.abc import Iterator
 
+from prony.analysis.missing import Missing
 from prony.analysis.steady_state import Kind, SteadyState
 from prony.analysis.summary import CellSummary, Estimate
 from prony.report.reading import Reading
@@ -19,17 +21,28 @@ _NEARLY_FULL = 0.9
 
 
 def pace_notes(reading: Reading) -> Iterator[str]:
-    """Yield who was not steady in most of its trials, kind by kind: one trial alone may be chance."""
+    """Yield who was not steady in most of its trials, kind by kind: one trial alone may be chance.
+
+    Where windows are too short to tell, that is said, once.
+    """
     for kind, said in _SAID.items():
         found = [(cell, often) for cell in reading.cells if 2 * (often := _often(cell, kind)) > cell.ok]
         if found:
             named = [f"{_where(reading, cell)} ({often} of {cell.ok} trials)" for cell, often in found]
             yield f"{joined(named, most=6)}: {said}."
+    states = [state for cell in reading.cells for state in _states(cell)]
+    unknown = Counter(state.reason for state in states if isinstance(state, Missing))
+    if unknown and unknown.total() == len(states):
+        why = unknown.most_common(1)[0][0]
+        yield f"Whether the pace was steady within the windows cannot be told: {why}."
+
+
+def _states(cell: CellSummary) -> list[SteadyState | Missing]:
+    return [trial.steady for trial in cell.counted]
 
 
 def _often(cell: CellSummary, kind: Kind) -> int:
-    states = [trial.steady for trial in cell.counted]
-    return sum(isinstance(state, SteadyState) and state.kind is kind for state in states)
+    return sum(isinstance(state, SteadyState) and state.kind is kind for state in _states(cell))
 
 
 def _where(reading: Reading, cell: CellSummary) -> str:
