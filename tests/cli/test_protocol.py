@@ -116,6 +116,7 @@ def test_a_dry_run_tells_a_search(run):
     done = run(*APP, "--find-rate", "p99 < 50ms", "--dry-run")
     assert "for each subject a search for the highest rate at which p99 < 50ms" in done.out
     assert "and 3 fresh trials at the rate that is found" in done.out
+    assert "open loop at the rates of the search" in done.out and "closed loop" not in done.out
 
 
 def test_a_dry_run_counts_no_cross_check_that_the_generator_cannot_make(run, monkeypatch):

@@ -177,7 +177,8 @@ def dry_run(task: "Study") -> None:
     for cell in plan.cells:
         command = command_line(task.catalog, cell.subject, len(placement.server_cpus))
         request = cell.workload.request
-        typer.echo(f"{cell.subject.name}: {cell.describe_load()}, {request.method} {request.path}")
+        load = "open loop at the rates of the search" if plan.design.find_rate else cell.describe_load()
+        typer.echo(f"{cell.subject.name}: {load}, {request.method} {request.path}")
         typer.echo(textwrap.indent(command, "    "))
     typer.echo("")
     for line in _protocol(task):
