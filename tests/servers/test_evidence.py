@@ -94,21 +94,23 @@ class Onlooker:
     """Reads overflows in a server's network as the kernel counts them, and while they grow its queue."""
 
     def __init__(self, cache):
-        self._cache = cache
+        self._cache, self._pid, self._own = cache, None, network(os.getpid())
         self.overflows, self.queue, self.limit = 0, 0, 0
 
     def __call__(self):
-        # One server after the other: Prony starts it more than once, and loads it the last time.
-        if (pid := self._server()) is None or (overflows := listen_overflows(pid)) is None:
+        # One server after the other: Prony starts it more than once, and loads it the last time. All
+        # processes are looked through only while there is none.
+        if network(self._pid) in (None, self._own):
+            self._pid = self._server()
+        if (overflows := listen_overflows(self._pid)) is None:
             return
         if overflows > self.overflows:
-            self._look_at_the_queue(pid)
+            self._look_at_the_queue(self._pid)
         self.overflows = overflows
 
     def _server(self):
-        own = network(os.getpid())
         found = [pid for pid, command in processes_of(self._cache) if "looked_at" in command]
-        return next((pid for pid in found if network(pid) not in (None, own)), None)
+        return next((pid for pid in found if network(pid) not in (None, self._own)), None)
 
     def _look_at_the_queue(self, pid):
         """Ask the program that people use: two processes each time, so only while the queue is full."""
@@ -120,7 +122,7 @@ class Onlooker:
 
 
 def network(pid):
-    """Return the network that a process is in; null when it is gone."""
+    """Return the network that a process is in; null when there is none."""
     try:
         return os.readlink(f"/proc/{pid}/ns/net")  # noqa: PTH115
     except OSError:
@@ -128,7 +130,7 @@ def network(pid):
 
 
 def listen_overflows(pid):
-    """Return the kernel's count in a process's network; null when that is gone."""
+    """Return the kernel's count in a process's network; null when there is none."""
     try:
         lines = Path(f"/proc/{pid}/net/netstat").read_text().splitlines()
     except OSError:
