@@ -78,6 +78,12 @@ def test_the_highest_is_higher_than_each_other():
     assert verdict(claim(ClaimKind.LOWEST, "c+*"), *cells) is HOLDS
 
 
+def test_what_is_told_of_a_claim_that_holds_is_the_rival_that_came_nearest():
+    rivals = [cell("b", around(100)), cell("c", around(200)), cell("d", around(150))]
+    found = evaluate(claim(ClaimKind.HIGHEST), (cell("a", around(300)), *rivals))
+    assert found.reason.endswith("to c+hello") and found.figure == pytest.approx(1.5, rel=0.02)
+
+
 def test_one_that_is_higher_refutes_it():
     found = evaluate(claim(ClaimKind.HIGHEST), [cell("a", around(300)), cell("b", around(400, spread=0.02))])
     assert (found.verdict, found.reason) == (NOT, "a+hello, closed loop, 100 connections, 2 s, to b+hello")

@@ -58,6 +58,18 @@ class Bounds:
         beside = interval[1] < low or interval[0] > high
         return ClaimVerdict.DOES_NOT_HOLD if beside else ClaimVerdict.CANNOT_TELL
 
+    def slack(self, interval: tuple[float, float] | None) -> float:
+        """Return how far an interval lies within the bounds, negative: beyond them; infinite without one.
+
+        >>> Bounds(1, None).slack((1.5, 9))
+        0.5
+        """
+        if interval is None:
+            return float("inf")
+        above = float("inf") if self.low is None else interval[0] - self.low
+        below = float("inf") if self.high is None else self.high - interval[1]
+        return min(above, below)
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -73,8 +85,9 @@ class Part:
 
 
 def judged(parts: Sequence[Part], bounds: Bounds, terms: Terms, least: int) -> list[ClaimResult]:
-    """Return the verdict on each part; fewer than ``least`` blocks cannot tell."""
-    return [_verdict(part, bounds, terms, least, len(parts)) for part in parts]
+    """Return the verdict on each part, the weakest first; fewer than ``least`` blocks cannot tell."""
+    found = [_verdict(part, bounds, terms, least, len(parts)) for part in parts]
+    return sorted(found, key=lambda result: bounds.slack(result.interval))
 
 
 def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, parts: int) -> ClaimResult:

@@ -51,14 +51,14 @@ def evaluate(claim: Claim, cells: Sequence[CellSummary], terms: Terms | None = N
 
 
 def _combined(parts: Sequence[ClaimResult]) -> ClaimResult:
-    """Return the part that decides: the first that does not hold, else the first open one, else the last."""
+    """Return the part that decides: the first that does not hold, else the first open one, else the first."""
     for verdict in (ClaimVerdict.DOES_NOT_HOLD, ClaimVerdict.CANNOT_TELL):
         for part in parts:
             if part.verdict is verdict:
                 return part
     if not parts:
         return ClaimResult(ClaimVerdict.CANNOT_TELL, reason="nothing to compare it with has figures")
-    return min(parts, key=lambda part: part.n or 0)
+    return parts[0]
 
 
 # --- orders and ratios ------------------------------------------------------------------------------------
