@@ -35,6 +35,7 @@ LAYERS = (
             "report.load",
             "report.compare",
             "report.selftest",
+            "report.planted",
         ),
     ),
     ("catalog", "host", "sandbox", "monitor", "engine"),
@@ -70,6 +71,7 @@ PURE_REPORT = (
         "report.load",
         "report.compare",
         "report.selftest",
+        "report.planted",
     ),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}

@@ -23,9 +23,10 @@ def pairs(groups: Iterable[Sequence[CellSummary]]) -> tuple[Match, ...]:
 
 
 def is_real(match: Match) -> bool:
-    """Return whether both are the same subject but for its name."""
-    first, second = match.first.cell.subject, match.second.cell.subject
-    return replace(first, name="") == replace(second, name="")
+    """Return whether both are the same subject but for its name, and are asked the same."""
+    first, second = match.first.cell, match.second.cell
+    alike = replace(first.subject, name="") == replace(second.subject, name="")
+    return alike and first.workload == second.workload
 
 
 def self_tests(found: Sequence[Match]) -> tuple[SelfTest, ...]:

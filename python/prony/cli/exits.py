@@ -7,7 +7,8 @@ __all__ = ["MEANINGS", "epilog"]
 MEANINGS = {
     ExitCode.DONE: "done; of `run` and `load`: there are valid replies",
     ExitCode.VERDICT_NEGATIVE: (
-        "of `compare`: a change that `--fail-if` names is shown; of `selftest`: too many verdicts are false"
+        "of `compare`: a change that `--fail-if` names is shown; of `selftest`: too many verdicts are "
+        "false, or one on a planted effect is"
     ),
     ExitCode.USAGE: "the command line, or a file that it names, asks for what cannot be",
     ExitCode.COULD_NOT_MEASURE: (

@@ -1,12 +1,11 @@
-"""``prony selftest``: does the procedure find differences where there are none, and how large a one?"""
+"""``prony selftest``: are differences found where there are none, and those that are planted?"""
 
 import json
-import shlex
-import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +15,9 @@ from prony.cli.options import MAX_SEED, duration_of
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from prony.catalog.loader import Catalog
+    from prony.cli.selftest_plans import Conditions
     from prony.model import Plan
-    from prony.plan import PlanOptions
+    from prony.report.reading import Reading
     from prony.study import Study
 
 __all__ = ["EPILOG", "Kind", "selftest"]
@@ -33,43 +32,69 @@ Examples:
   prony selftest aa --repeats 295                     59 real studies, the least that show 5 %
 
   prony selftest aa study.prony                       the labels of an archive, permuted within its blocks
+
+  prony selftest planted                              effects of 2, 5 and 10 %: about 4 min
+
+  prony selftest planted --repeats 50 --plants 5%     how many of ten studies find 5 %
 """
 
 _CONNECTIONS = 10
+_PLANTS = "2%,5%,10%"
 
 
 class Kind(StrEnum):
     """What is tested."""
 
     AA = "aa"
+    PLANTED = "planted"
 
 
 def selftest(
-    kind: Annotated[Kind, typer.Argument(help="aa: the same subject under two names.")],
+    kind: Annotated[
+        Kind, typer.Argument(help="aa: the same subject under two names; planted: with work added.")
+    ],
     file: Annotated[
         Path | None, typer.Argument(help="An archive to read; without one, trials are run.")
     ] = None,
-    server: Annotated[str, typer.Option(help="The server that is compared with itself.")] = "reference",
-    app: Annotated[str, typer.Option(help="The built-in app that it serves.")] = "hello",
-    repeats: Annotated[int, typer.Option(min=5, max=10_000, help="Blocks; each has two trials.")] = 10,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            help="The server that is compared with itself: reference, for planted effects gunicorn."
+        ),
+    ] = None,
+    app: Annotated[str | None, typer.Option(help="The built-in app that it serves (aa: hello).")] = None,
+    plants: Annotated[
+        str | None, typer.Option(help="Work that is added, in shares of the base's (planted: 2%,5%,10%).")
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option(min=5, max=10_000, help="Blocks; each has a trial of every cell.")
+    ] = 10,
     connections: Annotated[
         int, typer.Option("-c", "--connections", min=1, max=10_000, help="Connections of the closed loop.")
     ] = _CONNECTIONS,
     duration: Annotated[str, typer.Option(help="Length of a trial's window.")] = "3s",
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1,
     out: Annotated[
-        Path | None, typer.Option(help="The archive to write (selftest-aa-DATE.prony here).")
+        Path | None, typer.Option(help="The archive to write (selftest-KIND-DATE.prony here).")
     ] = None,
     run_as: Annotated[
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Measure although figures may not be valid (planted).")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Count false verdicts where there is no difference, and keep this machine's noise floor for reports."""
+    """Hold verdicts against what is known: aa counts false ones where there is no difference, and keeps this
+    machine's noise floor for reports; planted counts effects that are found, of a size that is known.
+    """
+    asked = _Asked(kind, server, app, plants)
+    _check({Kind.AA: {"--app": app}, Kind.PLANTED: {"--plants": plants, "--force": force}}, kind)
     if file is not None:
-        return _told(file, run_as, as_json=as_json)
+        return _told(kind, file, run_as, as_json=as_json)
     from prony.catalog.loader import load_catalog
     from prony.cli.sandbox_options import SandboxKind, SandboxOptions, chosen_sandbox
+    from prony.cli.selftest_plans import Conditions
     from prony.plan import PlanOptions
     from prony.runas import resolve_user
     from prony.study import Study
@@ -81,39 +106,41 @@ def selftest(
     options = PlanOptions(seed=seed, sandbox=chosen.choice)
     load = {"loop": "closed", "connections": connections}
     profile = {"blocks": repeats, "duration": duration_of("--duration", duration), "warmup": 1_000_000_000}
-    plan = _twice(server, app, load, profile, known, options)
+    plan = asked.plan(Conditions(load, profile, known, options))
     target = out or Path(f"selftest-{kind}-{time.strftime('%Y%m%d-%H%M%S')}.prony")
     if target.exists():
         raise UsageError(f"`{target}` exists already", hint="name another file with `--out`")
-    status = _run(Study(plan, known, resolve_user(run_as), target, sandbox=chosen))
-    return status or _told(target, run_as, as_json=as_json)
+    status = _run(Study(plan, known, resolve_user(run_as), target, sandbox=chosen, force=force))
+    return status or _told(kind, target, run_as, as_json=as_json)
 
 
-def _twice(
-    server: str,
-    app: str,
-    load: Mapping[str, object],
-    profile: Mapping[str, object],
-    known: "Catalog",
-    options: "PlanOptions",
-) -> "Plan":
-    """Return the plan of one subject under two names: all else is the same, and drawn anew for each."""
-    from prony.plan import make_plan
-    from prony.study_document import StudyDocument
+def _check(own: Mapping[Kind, Mapping[str, object]], kind: Kind) -> None:
+    """*Errors*: UsageError for an option of another kind: floors, for one, are not measured by force."""
+    for other, options in own.items():
+        for name, value in options.items():
+            if value and other is not kind:
+                raise UsageError(f"`{name}` is for `prony selftest {other}`", hint="prony selftest --help")
 
-    document = StudyDocument.model_validate(
-        {
-            "name": "selftest-aa",
-            "title": f"{server} against itself",
-            "subjects": [{"server": server, "app": app}],
-            "workloads": [load],
-            "profiles": {"quick": profile},
-        }
-    )
-    plan = make_plan(document, shlex.join(["prony", *sys.argv[1:]]), known, options)
-    (cell,) = plan.cells
-    subjects = [replace(cell.subject, name=f"{cell.subject.name} ({label})") for label in "AB"]
-    return replace(plan, cells=tuple(replace(cell, id=k, subject=one) for k, one in enumerate(subjects)))
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is tested, as the command line has it; null: not said."""
+
+    kind: Kind
+    server: str | None
+    app: str | None
+    plants: str | None
+
+    def plan(self, same: "Conditions") -> "Plan":
+        """Return the plan of the cells.
+
+        *Errors*: UsageError for names that are not known, or plants that are no shares.
+        """
+        from prony.cli.selftest_plans import planted_plan, shares, twice
+
+        if self.kind is Kind.AA:
+            return twice(self.server or "reference", self.app or "hello", same)
+        return planted_plan(self.server or "gunicorn", shares(self.plants or _PLANTS), same)
 
 
 def _run(task: "Study") -> int:
@@ -129,22 +156,32 @@ def _run(task: "Study") -> int:
         try:
             run_study(task, progress)
         except KeyboardInterrupt as interrupt:
-            typer.echo(f"interrupted; `prony selftest aa {task.out}` reads what was finished", err=True)
+            typer.echo(
+                f"interrupted; `prony {task.plan.name.replace('-', ' ')} {task.out}` reads what was finished",
+                err=True,
+            )
             return ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
     return ExitCode.DONE
 
 
-def _told(file: Path, run_as: str | None, *, as_json: bool) -> int:
-    from prony.analysis.self_tests import is_real, pairs, self_tests
+def _told(kind: Kind, file: Path, run_as: str | None, *, as_json: bool) -> int:
     from prony.archive import open_archive
-    from prony.host.noise_floors import keep_floors
     from prony.report.reading import read_archive
+
+    with open_archive(file) as archive:
+        reading = read_archive(archive)
+    if kind is Kind.PLANTED:
+        return _told_planted(file, reading, as_json=as_json)
+    return _told_alike(file, reading, run_as, as_json=as_json)
+
+
+def _told_alike(file: Path, reading: "Reading", run_as: str | None, *, as_json: bool) -> int:
+    from prony.analysis.self_tests import is_real, pairs, self_tests
+    from prony.host.noise_floors import keep_floors
     from prony.report.selftest import selftest_document, selftest_json
     from prony.report.terminal import TerminalReporter
     from prony.runas import resolve_user
 
-    with open_archive(file) as archive:
-        reading = read_archive(archive)
     found = pairs([group.cells for group in reading.groups])
     if not found:
         raise UsageError(f"`{file}` has no two subjects under one load", hint="prony selftest aa")
@@ -159,3 +196,24 @@ def _told(file: Path, run_as: str | None, *, as_json: bool) -> int:
     if not tests:
         return ExitCode.COULD_NOT_MEASURE
     return ExitCode.VERDICT_NEGATIVE if any(one.shown is False for one in tests) else ExitCode.DONE
+
+
+def _told_planted(file: Path, reading: "Reading", *, as_json: bool) -> int:
+    from prony.analysis.compare import Verdict
+    from prony.analysis.planted import planted
+    from prony.report.planted import planted_document, planted_json
+    from prony.report.reading import terms
+    from prony.report.terminal import TerminalReporter
+
+    found = tuple(
+        one for group in reading.groups for one in planted(group.cells, partial(terms, reading.plan))
+    )
+    if not found:
+        raise UsageError(f"`{file}` has no planted effects", hint="prony selftest planted")
+    if as_json:
+        typer.echo(json.dumps(planted_json(found), indent=2))
+    else:
+        TerminalReporter().write(planted_document(f"Planted effects: {file}", found))
+    if all(one.comparison.verdict is Verdict.TOO_FEW for one in found):
+        return ExitCode.COULD_NOT_MEASURE
+    return ExitCode.VERDICT_NEGATIVE if any(one.is_right is False for one in found) else ExitCode.DONE

@@ -69,7 +69,9 @@ sub later {
 }
 
 sub cpu {
-    my $end = clock_gettime($CPU_CLOCK) + $CPU_S;
+    my ($env) = @_;
+    my $asked = ($env->{QUERY_STRING} // '') =~ /^us=([0-9]+)$/ ? $1 / 1e6 : $CPU_S;
+    my $end = clock_gettime($CPU_CLOCK) + $asked;
     1 while clock_gettime($CPU_CLOCK) < $end;
     return reply(200, "done\n");
 }

@@ -43,10 +43,14 @@ def sleep(environ, start_response):
 
 def cpu(environ, start_response):
     # The thread's own time: waiting for the interpreter's lock, or for a CPU, does not count as work.
-    end = time.thread_time_ns() + CPU_NS
+    end = time.thread_time_ns() + asked_ns(environ.get("QUERY_STRING", ""))
     while time.thread_time_ns() < end:
         pass
     return reply(start_response, "200 OK", b"done\n")
+
+
+def asked_ns(query):
+    return int(query[3:]) * 1000 if query.startswith("us=") and query[3:].isdigit() else CPU_NS
 
 
 PAGES = {

@@ -13,7 +13,7 @@ CPU_NS = 2_000_000
 async def app(scope, receive, send):
     if scope["type"] == "http":
         page = PAGES.get((scope["method"], scope["path"]), not_found)
-        await page(receive, send)
+        await page(scope, receive, send)
     elif scope["type"] == "lifespan":
         await lifespan(receive, send)
 
@@ -38,25 +38,25 @@ async def reply(send, status, body):
     await send({"type": "http.response.body", "body": body})
 
 
-async def not_found(receive, send):
+async def not_found(scope, receive, send):
     await reply(send, 404, b"not found\n")
 
 
 def text(body):
-    async def page(receive, send):
+    async def page(scope, receive, send):
         await reply(send, 200, body)
 
     return page
 
 
-async def stream(receive, send):
+async def stream(scope, receive, send):
     await start(send, 200)
     for _ in range(CHUNKS):
         await send({"type": "http.response.body", "body": CHUNK, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 
 
-async def echo(receive, send):
+async def echo(scope, receive, send):
     pieces = []
     while True:
         message = await receive()
@@ -66,17 +66,21 @@ async def echo(receive, send):
     await reply(send, 200, b"".join(pieces))
 
 
-async def sleep(receive, send):
+async def sleep(scope, receive, send):
     await asyncio.sleep(SLEEP_S)
     await reply(send, 200, b"slept\n")
 
 
-async def cpu(receive, send):
+async def cpu(scope, receive, send):
     # On the event loop, as an application that computes would: all other requests of the process wait.
-    end = time.thread_time_ns() + CPU_NS
+    end = time.thread_time_ns() + asked_ns(scope.get("query_string", b""))
     while time.thread_time_ns() < end:
         pass
     await reply(send, 200, b"done\n")
+
+
+def asked_ns(query):
+    return int(query[3:]) * 1000 if query.startswith(b"us=") and query[3:].isdigit() else CPU_NS
 
 
 PAGES = {

@@ -1,0 +1,226 @@
+"""Effects that are planted, and so known: what the procedure makes of them.
+
+One subject serves the same page, which computes a little longer in some cells: the request says how long.
+Must not know archives or how they are measured.
+
+>>> round(expected_effect("cpu_ns_per_request", 1_250_000.0, 100_000), 3)
+0.08
+>>> round(expected_effect("ok_per_s", 800.0, 100_000), 3)
+-0.074
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log1p
+
+from prony.analysis.answer import geometric_mean, log_ratios
+from prony.analysis.compare import Comparison, Terms, Verdict, compare_family
+from prony.analysis.failure_rates import clopper_pearson
+from prony.analysis.noise_floor import BLOCKS
+from prony.analysis.rates import is_speed
+from prony.analysis.summary import CellSummary
+from prony.model import Cell
+
+__all__ = [
+    "APP",
+    "METRICS_PLANTED",
+    "Planted",
+    "Power",
+    "expected_effect",
+    "is_right",
+    "planted",
+    "work_path",
+    "work_us",
+]
+
+APP = "page-cpu"
+"""The built-in app whose page computes as long as it is asked to."""
+
+METRICS_PLANTED = ("cpu_ns_per_request", "ok_per_s")
+"""The metrics in which it is known what a plant does: nothing else of the subject changes."""
+
+_WORK = re.compile(r"/cpu\?us=(\d{1,9})")
+_LEVEL = 0.05
+_SHOWN = (Verdict.HIGHER, Verdict.LOWER)
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """Studies of ``blocks`` blocks: ``found`` of them showed the effect, rightly; ``wrong`` said what is not
+    so.
+    """
+
+    blocks: int
+    found: int
+    wrong: int
+    studies: int
+
+    @property
+    def least(self) -> float:
+        """The least that the share of studies that find it may be (one-sided 95 %, exact)."""
+        return clopper_pearson(self.found, self.studies, 2 * _LEVEL)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """What became of ``extra_us`` more CPU time in each request, beside ``work_us`` of the base, in one
+    metric.
+
+    ``expected``: planted / base - 1 as it must be, null where the base has no figure. ``comparison``: of all
+    blocks; ``margin``: the difference below which none is of interest. ``reason``: null, or why a cell is not
+    compared.
+    """
+
+    metric: str
+    work_us: int
+    extra_us: int
+    expected: float | None
+    comparison: Comparison
+    margin: float
+    powers: tuple[Power, ...] = ()
+    reason: str | None = None
+
+    @property
+    def bias(self) -> float | None:
+        """The estimated effect less the expected one; null where either is missing."""
+        if self.expected is None or self.comparison.effect is None:
+            return None
+        return self.comparison.effect - self.expected
+
+    @property
+    def covers(self) -> bool | None:
+        """Whether the interval holds the expected effect; null where either is missing."""
+        low, high = self.comparison.low, self.comparison.high
+        if self.expected is None or low is None or high is None:
+            return None
+        return low <= self.expected <= high
+
+    @property
+    def is_right(self) -> bool | None:
+        """Whether the verdict is so; null where it says nothing."""
+        return None if self.expected is None else is_right(self.comparison, self.expected, self.margin)
+
+
+def work_path(work_us: int) -> str:
+    """Return the path of a page that takes so many microseconds of the CPU."""
+    return f"/cpu?us={work_us}"
+
+
+def work_us(cell: Cell) -> int | None:
+    """Return how many microseconds of the CPU the cell's requests ask for; null where they ask for none."""
+    asked = _WORK.fullmatch(cell.workload.request.path)
+    return int(asked[1]) if asked else None
+
+
+def expected_effect(metric: str, base: float, extra_ns: float) -> float:
+    """Return planted / base - 1 of a metric whose figure without the plant is ``base``.
+
+    *Definition*: CPU time per request grows by e / a, with the plant e and the base's own CPU time a. In a
+    closed loop a server that serves one request at a time needs d = 1 / throughput for each: throughput
+    changes by d / (d + e) - 1.
+    *Assumptions*: the server is the bottleneck and computes without being interrupted more often than before.
+    ``base`` is measured: its relative error, times the effect, is an error of what is expected.
+    *Errors*: ValueError for a metric that is not one of ``METRICS_PLANTED``.
+    """
+    match metric:
+        case "cpu_ns_per_request":
+            return extra_ns / base
+        case "ok_per_s":
+            each_ns = 1e9 / base
+            return each_ns / (each_ns + extra_ns) - 1
+    raise ValueError(f"what a plant does to `{metric}` is not known; expected one of {METRICS_PLANTED}")
+
+
+def is_right(found: Comparison, expected: float, margin: float) -> bool | None:
+    """Return whether a verdict holds of the effect that is expected; null where it says nothing.
+
+    *Definition*: higher and lower hold beyond the margin and in their direction, equivalent within it, both
+    on the scale of logarithms; a difference that is perhaps trivial holds in its direction.
+    """
+    truth, same = log1p(expected), log1p(margin)
+    match found.verdict:
+        case Verdict.HIGHER:
+            return truth > same
+        case Verdict.LOWER:
+            return truth < -same
+        case Verdict.EQUIVALENT:
+            return abs(truth) < same
+        case Verdict.TRIVIAL:
+            return (found.effect or 0.0) * truth > 0
+    return None
+
+
+def planted(cells: Sequence[CellSummary], terms: Callable[[int], Terms]) -> tuple[Planted, ...]:
+    """Return what became of the plants among cells under one load: each is compared with the cell whose
+    requests ask for the least. Empty without two that differ.
+
+    ``terms`` gives what was settled for a number of blocks.
+
+    *Definition*: in each metric the plants are one family, as the subjects of a study are; power is read from
+    studies of as many consecutive blocks as ``BLOCKS`` has.
+    """
+    asked = {work: one for one in cells if (work := work_us(one.cell)) is not None and _alike(one, cells[0])}
+    works = sorted(asked)
+    return tuple(
+        one
+        for metric in METRICS_PLANTED
+        for one in _in_metric(metric, [(work, asked[work]) for work in works], terms)
+    )
+
+
+def _alike(one: CellSummary, other: CellSummary) -> bool:
+    return replace(one.cell.subject, name="") == replace(other.cell.subject, name="")
+
+
+def _in_metric(
+    metric: str, ranked: Sequence[tuple[int, CellSummary]], terms: Callable[[int], Terms]
+) -> Iterator[Planted]:
+    if len(ranked) < 2:
+        return
+    (work, base), *others = ranked
+    mean = geometric_mean(base, metric)
+    expected = {
+        more: expected_effect(metric, mean, 1000.0 * (more - work)) if mean else None for more, _ in others
+    }
+    reasons = {more: _reason(base, cell, metric) for more, cell in others}
+    family = {more: () if reasons[more] else log_ratios(base, cell, metric) for more, cell in others}
+    agreed = terms(max(map(len, family.values())))
+    powers = _powers(family, expected, terms)
+    for more, found in compare_family(family, agreed).items():
+        known = (expected[more], found, agreed.margin, powers.get(more, ()), reasons[more])
+        yield Planted(metric, work, more - work, *known)
+
+
+def _reason(base: CellSummary, cell: CellSummary, metric: str) -> str | None:
+    if not is_speed(metric):
+        return None
+    return next((one.unqualified for one in (base, cell) if one.unqualified), None)
+
+
+def _powers(
+    family: Mapping[int, Sequence[float]],
+    expected: Mapping[int, float | None],
+    terms: Callable[[int], Terms],
+) -> dict[int, tuple[Power, ...]]:
+    """Return the power for each plant that has blocks, by number of blocks."""
+    own = {more: ratios for more, ratios in family.items() if ratios}
+    powers: dict[int, list[Power]] = {more: [] for more in own}
+    for blocks in BLOCKS:
+        agreed = terms(blocks)
+        studies = [compare_family(one, agreed) for one in _studies(own, blocks)]
+        for more in own if studies else ():
+            powers[more].append(_power([one[more] for one in studies], expected[more], agreed))
+    return {more: tuple(found) for more, found in powers.items()}
+
+
+def _studies(family: Mapping[int, Sequence[float]], blocks: int) -> Iterator[dict[int, Sequence[float]]]:
+    count = min((len(ratios) for ratios in family.values()), default=0) // blocks
+    for first in range(0, count * blocks, blocks):
+        yield {more: ratios[first : first + blocks] for more, ratios in family.items()}
+
+
+def _power(studies: Sequence[Comparison], expected: float | None, terms: Terms) -> Power:
+    right = [None if expected is None else is_right(one, expected, terms.margin) for one in studies]
+    found = sum(bool(holds) and one.verdict in _SHOWN for one, holds in zip(studies, right, strict=True))
+    return Power(studies[0].blocks, found, right.count(False), len(studies))
