@@ -9,14 +9,17 @@ from prony.report.study import study_document
 # Replies in 2 s, by subject and connections.
 CURVES = {
     "a+hello": {10: 400, 100: 1960, 1000: 2000},
-    "b+hello": {10: 400, 100: 800, 1000: 1600},
+    "b+hello": {10: 400, 20: 600, 100: 800, 1000: 1600},
 }
+ALL = (10, 100, 1000)
 
 
-def text(tmp_path, loads=(10, 100, 1000)):
+def text(tmp_path, loads=ALL, others=None):
+    """Return the page of a study: a under these loads, b under the same or ``others``."""
+    under = [("a+hello", load) for load in loads] + [("b+hello", load) for load in others or loads]
     cells = [
         Cell(k, build.subject(name), Workload(ClosedLoop(load), DurationStop(2 * build.SECOND)))
-        for k, (name, load) in enumerate((name, load) for name in CURVES for load in loads)
+        for k, (name, load) in enumerate(under)
     ]
     with build.create(tmp_path / "a.prony", Plan("s", "S", "", "quick", tuple(cells), 2, 1), {}) as writer:
         for block in range(2):
@@ -43,3 +46,12 @@ def test_the_knee_of_each_subject_is_told_or_that_there_is_none(tmp_path):
 
 def test_two_loads_are_no_curve(tmp_path):
     assert "Saturation" not in text(tmp_path, (10, 100))
+
+
+def test_subjects_under_other_loads_are_told_apart_from_a_grid(tmp_path):
+    found = text(tmp_path, others=(20,))
+    grid = found.partition("Valid replies per second, /s, against connections")[2].partition("##")[0]
+    assert "a+hello" in grid and "b+hello" not in grid
+    assert "not measured under this load" not in found
+    headings = [line for line in found.splitlines() if line.startswith("## Closed loop")]
+    assert headings == ["## Closed loop, 20 connections, 2 s"]

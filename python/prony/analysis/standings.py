@@ -39,7 +39,7 @@ MEASURES = (
         tuple(f"{kind}_ok_{p}" for kind in ("response", "service") for p in ("p99", "p95", "p50")),
     ),
     Measure("errors", ("error_ratio",), speed=False),
-    Measure("CPU", ("cpu_ns_per_request",)),
+    Measure("CPU/request", ("cpu_ns_per_request",)),
     Measure("memory", ("pss_end", "rss_peak"), speed=False),
 )
 """In the order in which they are told. CPU is that of one request: less in all may be less work done."""
@@ -48,7 +48,7 @@ MEASURES = (
 GENERATOR_MEASURES = (
     Measure("throughput", ("ok_per_s",)),
     Measure("errors", ("error_ratio",), speed=False),
-    Measure("CPU", ("generator_cpu_ns_per_request",)),
+    Measure("CPU/request", ("generator_cpu_ns_per_request",)),
     Measure("memory", ("generator_rss_mean",), speed=False),
 )
 """Where generators are compared: what they make, and what it takes."""

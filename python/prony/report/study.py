@@ -11,7 +11,7 @@ from prony.report.sections.checks import cross_check
 from prony.report.sections.claims import claims
 from prony.report.sections.figures import failed_requests, group_section, populations
 from prony.report.sections.grid import detailed, grid
-from prony.report.sections.head import head
+from prony.report.sections.head import differences, head
 from prony.report.sections.listeners import listeners
 from prony.report.sections.notes import notes
 from prony.report.sections.originals import originals
@@ -30,6 +30,7 @@ def _sections(reading: Reading) -> Iterator[Section | None]:
         yield rates(reading)
     else:
         yield from _figures(reading)
+    yield differences(reading)
     yield notes(reading)
     yield answer_section(reading)
 

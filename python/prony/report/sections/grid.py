@@ -25,10 +25,16 @@ _OPEN = ("success_ratio", "response_ok_p50", "response_ok_p99", "cpu_percent", "
 
 
 def detailed(reading: Reading) -> tuple[Group, ...]:
-    """Return the groups to be shown one by one: with many loads, those that verdicts were planned for."""
-    many = any(len(groups) >= LEAST_LOADS for groups in families(reading))
-    primary = tuple(group for group in reading.groups if group.primary)
-    return primary if many and len(primary) < LEAST_LOADS else () if many else reading.groups
+    """Return the groups to be shown one by one: all that are in no grid, and of those that are in one the
+    few that verdicts were planned for.
+    """
+    gridded = [group for groups in families(reading) if len(groups) >= LEAST_LOADS for group in groups]
+    if not gridded:
+        return reading.groups
+    primary = [group for group in reading.groups if group.primary]
+    few = primary if len(primary) < LEAST_LOADS else []
+    apart = [group for group in reading.groups if group not in gridded and not group.of_generators]
+    return tuple(group for group in reading.groups if group in few or group in apart)
 
 
 def grid(reading: Reading) -> Iterator[Section]:
@@ -42,12 +48,27 @@ def grid(reading: Reading) -> Iterator[Section]:
 
 
 def families(reading: Reading) -> Iterable[list[Group]]:
-    """Return the groups that share all but the number of connections or the rate, lightest first."""
+    """Return the groups that share subjects, and all but the number of connections or the rate; the lightest
+    load first.
+    """
     alike: dict[object, list[Group]] = {}
     for group in (one for one in reading.groups if not one.of_generators):
         stop, kind = group.workload.stop, type(group.workload.loop)
         alike.setdefault((group.engine, group.sandbox, kind, stop), []).append(group)
-    return [sorted(groups, key=_size) for groups in alike.values()]
+    return [sorted(linked, key=_size) for groups in alike.values() for linked in _linked(groups)]
+
+
+def _linked(groups: Iterable[Group]) -> list[list[Group]]:
+    """Return the groups in lists of which no two have a subject in common."""
+    found: list[list[Group]] = []
+    for group in groups:
+        near = [one for one in found if _subjects((group,)) & _subjects(one)]
+        found = [one for one in found if one not in near] + [[*(two for one in near for two in one), group]]
+    return found
+
+
+def _subjects(groups: Iterable[Group]) -> set[str]:
+    return {cell.name for group in groups for cell in group.cells}
 
 
 def _size(group: Group) -> float:

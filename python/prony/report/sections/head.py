@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.archive import RunStatus
 from prony.model import TrialRole
-from prony.report.document import Block, Paragraph, Section, Tone
+from prony.report.document import Block, Notes, Paragraph, Section, Tone
 from prony.report.reading import Reading
 from prony.report.sections.rates import is_search
 from prony.report.words import count_words, machine_words
 
-__all__ = ["head"]
+__all__ = ["differences", "head"]
 
 
 def _blocks(count: int) -> str:
@@ -77,6 +77,12 @@ def _measured(reading: Reading) -> str:
     return f"Measured on {day}{by}{runs}."
 
 
+def differences(reading: Reading) -> Section | None:
+    """Return in what the study is not as the experiment that it repeats."""
+    told = tuple(("", note) for note in reading.plan.notes)
+    return Section("Where it differs from what it repeats", (Notes(told),)) if told else None
+
+
 def head(reading: Reading) -> Section:
     """Return the head; its first line says when there are too few blocks for verdicts."""
     plan = reading.plan
@@ -84,8 +90,9 @@ def head(reading: Reading) -> Section:
     if plan.question:
         blocks.append(Paragraph(plan.question))
     if plan.source:
-        blocks.append(Paragraph(f"Repeats {plan.source}."))
-    blocks += [Paragraph(f"It differs: {note}") for note in plan.notes]
+        points = count_words(len(plan.notes), "point")
+        below = f" It differs in {points}, told below." if plan.notes else ""
+        blocks.append(Paragraph(f"Repeats {plan.source}.{below}"))
     facts = [f"{plan.name}, {plan.profile} profile. {_order(reading)}"]
     facts.append(f"Machine: {machine_words(reading.fingerprint)}.")
     if reading.runs:
