@@ -51,7 +51,7 @@ def planted_plan(server: str, plants: Sequence[float], same: Conditions) -> "Pla
     plan = _alone("planted", title, (server, APP), same)
     (cell,) = plan.cells
     _one_at_a_time(cell.subject, same.catalog)
-    works = [_WORK_US, *(round(_WORK_US * (1 + plant)) for plant in plants)]
+    works = sorted({_WORK_US, *(round(_WORK_US * (1 + plant)) for plant in plants)})
     return replace(plan, cells=tuple(_working(cell, k, work) for k, work in enumerate(works)))
 
 
