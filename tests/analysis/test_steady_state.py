@@ -161,6 +161,11 @@ def test_an_open_loop_is_read_by_its_latency():
     assert steady_state(recorded(workload, [100] * 12, [1.0] * 6 + [5.0] * 6)).kind is Kind.SLOWDOWN
 
 
+def test_a_generator_that_tells_no_seconds_tells_no_pace():
+    found = steady_state({**recorded(seconds(8), [100] * 8), "series": []})
+    assert found == Missing("its generator tells nothing second by second")
+
+
 def test_seconds_after_the_window_do_not_count():
     assert steady_state(recorded(seconds(8), [100] * 8 + [3, 1])).kind is Kind.FLAT
 

@@ -55,6 +55,25 @@ def test_a_limited_generator_may_hide_throughput_and_add_latency():
     assert "thread" not in (found.advice or "")
 
 
+@pytest.mark.parametrize(
+    ("reason", "alike"),
+    [
+        ("a worker thread was busy 95 % of the time", "(a worker thread was busy)"),
+        ("others kept a worker thread waiting for its CPU 3.4 % of the time", "(others kept a worker thread"),
+        ("1 % of the requests went out more than 12.5 ms late", "(1 % of the requests went out late)"),
+    ],
+)
+def test_subjects_with_the_same_kind_of_limit_share_it_without_its_figures(reason, alike):
+    (found,) = findings(build.trial(CELL, 0, 0, [1] * 9, limited=reason))
+    assert reason in found.sentence
+    assert alike in (found.shared or "") and "3.4" not in (found.shared or "")
+
+
+def test_one_overflow_is_one_connection():
+    (found,) = findings(replace(HEALTHY, counters={"ListenOverflows": 1}))
+    assert found.sentence.startswith("1 connection arrived")
+
+
 @pytest.mark.parametrize("outcome", [Failed("load", "died"), Invalid("steal")])
 def test_trials_that_do_not_count_accuse_neither_the_generator_nor_the_server(outcome):
     limited = build.trial(CELL, 0, 0, [1] * 9, limited="worker CPU 95 %").recording

@@ -14,8 +14,10 @@ CURVES = {
 ALL = (10, 100, 1000)
 
 
-def text(tmp_path, loads=ALL, others=None):
-    """Return the page of a study: a under these loads, b under the same or ``others``."""
+def text(tmp_path, loads=ALL, others=None, never=()):
+    """Return the page of a study: a under these loads, b under the same or ``others``; ``never``: loads
+    under which no trial was run.
+    """
     under = [("a+hello", load) for load in loads] + [("b+hello", load) for load in others or loads]
     cells = [
         Cell(k, build.subject(name), Workload(ClosedLoop(load), DurationStop(2 * build.SECOND)))
@@ -24,6 +26,8 @@ def text(tmp_path, loads=ALL, others=None):
     with build.create(tmp_path / "a.prony", Plan("s", "S", "", "quick", tuple(cells), 2, 1), {}) as writer:
         for block in range(2):
             for k, cell in enumerate(cells):
+                if cell.workload.loop.connections in never:
+                    continue
                 count = CURVES[cell.subject.name][cell.workload.loop.connections]
                 writer.append(build.trial(cell, block, k, [1_000_000] * count))
         writer.finish(build.RunStatus.FINISHED)
@@ -55,3 +59,11 @@ def test_subjects_under_other_loads_are_told_apart_from_a_grid(tmp_path):
     assert "not measured under this load" not in found
     headings = [line for line in found.splitlines() if line.startswith("## Closed loop")]
     assert headings == ["## Closed loop, 20 connections, 2 s"]
+
+
+def test_a_load_of_which_nothing_was_run_has_no_table_and_no_answer(tmp_path):
+    found = text(tmp_path, (10, 100), never=(100,))
+    assert "## Closed loop, 10 connections, 2 s" in found and "100 connections" not in found
+    (tmp_path / "none").mkdir()
+    none = text(tmp_path / "none", (10, 100), never=(10, 100))
+    assert "## Closed loop, 10 connections, 2 s" in none and "## Closed loop, 100 connections, 2 s" in none

@@ -363,9 +363,10 @@ def text_of(path, width=110):
 
 
 def test_a_finding_that_subjects_share_is_told_once(tmp_path):
-    trials = [(name, {"limited": f"waited {k} %"}) for k, name in enumerate(("a+x", "b+x"))]
+    busy = "a worker thread was busy"
+    trials = [(name, {"limited": f"{busy} 9{k} % of the time"}) for k, name in enumerate(("a+x", "b+x"))]
     text = text_of(study(tmp_path / "a.prony", *trials, ("a+x", {}), ("b+x", {})))
-    said = "all subjects: the generator may have been the limit: throughput may be higher"
+    said = f"all subjects: the generator may have been the limit ({busy}): throughput may be higher"
     assert text.count(said) == text.count("the generator may have been the limit") == 1
     assert "(2 of 4 trials)" in text
 
@@ -373,7 +374,7 @@ def test_a_finding_that_subjects_share_is_told_once(tmp_path):
 def test_a_finding_of_some_subjects_names_them(tmp_path):
     trials = [(name, {"limited": "waited 2 %"}) for name in ("a+x", "b+x")]
     text = text_of(study(tmp_path / "a.prony", *trials, ("c+x", {})))
-    assert "a+x, b+x: the generator may have been the limit: throughput" in text
+    assert "a+x, b+x: the generator may have been the limit (waited 2 %): throughput" in text
 
 
 def test_findings_are_told_in_the_order_of_the_rules(tmp_path):

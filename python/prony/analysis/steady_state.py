@@ -79,10 +79,13 @@ def steady_state(recording: Json | None) -> SteadyState | Missing:
 
     *Definition*: on the whole seconds of the window, valid replies per second; in an open loop, where the
     arrivals set these, 1 / the median latency of each second.
-    *Errors*: Missing when the window has fewer than 6 whole seconds, or one without a reply in an open loop.
+    *Errors*: Missing when the generator tells no seconds, the window has fewer than 6 whole ones, or, in an
+    open loop, one of them no reply.
     """
     if recording is None:
         return Missing("there was no load")
+    if not recording["series"]:
+        return Missing("its generator tells nothing second by second")
     whole = int(window_s(recording) or 0)
     rows = [row for row in recording["series"] if row["second"] < whole]
     if len(rows) < _LEAST_SECONDS:

@@ -3,6 +3,8 @@
 *Source*: the engine's own verdict (docs/reference/engine-wire.md, Generator).
 """
 
+import re
+
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.model import Ok
 
@@ -10,6 +12,8 @@ __all__ = ["generator_limited"]
 
 _LIMIT = "the generator may have been the limit"
 _MEANING = "throughput may be higher, and latency lower, than shown"
+# What is of one trial alone: how much of its time, how late.
+_FIGURES = re.compile(r" (?:more than )?[\d.]+ (?:% of the time|ms)")
 
 
 def generator_limited(evidence: Evidence) -> list[Finding]:
@@ -25,7 +29,7 @@ def generator_limited(evidence: Evidence) -> list[Finding]:
             rule="D23",
             confidence=Confidence.LIKELY,
             sentence=f"{_LIMIT} ({reason}): {_MEANING}",
-            shared=f"{_LIMIT}: {_MEANING}",
+            shared=f"{_LIMIT} ({_FIGURES.sub('', reason)}): {_MEANING}",
             advice="leave the generator's CPUs to it, give it more of them, or lower the load",
         )
     ]

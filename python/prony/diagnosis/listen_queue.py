@@ -35,11 +35,11 @@ def listen_queue(evidence: Evidence) -> list[Finding]:
 def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> Finding:
     ours = bool(full) or evidence.subject is None or evidence.subject.sandbox.get("network") != "host"
     limit = _limit(evidence, full)
+    came = f"{overflows:,} connection{'' if overflows == 1 else 's'}"
     sentence = (
-        f"{overflows} connections arrived when the listen queue{limit} was full"
+        f"{came} arrived when the listen queue{limit} was full"
         if ours
-        else f"{overflows} connections on this machine arrived when a listen queue was full, "
-        f"perhaps this server's{limit}"
+        else f"{came} on this machine arrived when a listen queue was full, perhaps this server's{limit}"
     )
     return Finding(
         rule="D01",

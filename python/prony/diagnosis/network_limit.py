@@ -20,7 +20,7 @@ def network_limit(evidence: Evidence) -> list[Finding]:
     share = counters.get("cpus.softirq_most_ns", 0) / length_ns if length_ns > 0 else 0.0
     if share <= _MOST and dropped <= 0:
         return []
-    packets = f"it dropped {dropped} packets"
+    packets = f"it dropped {dropped:,} packets"
     what = packets if dropped > 0 else f"one CPU did nothing else for {share:.0%} of the time"
     meaning = "the kernel's own work on packets may have been the limit"
     return [

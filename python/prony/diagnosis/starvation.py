@@ -22,7 +22,7 @@ def starved(evidence: Evidence) -> list[Finding]:
         Finding(
             rule="D10",
             confidence=Confidence.CERTAIN,
-            sentence=f"only {found.served} of {found.connections} connections were answered in the window"
+            sentence=f"only {found.served:,} of {found.connections:,} connections were answered in the window"
             f"{why}: speed and latency are of those alone",
             numbers={"served": found.served, "connections": found.connections},
             advice=f"give it more workers or threads{', turn keep-alive off' if kept else ''}"

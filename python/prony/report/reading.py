@@ -97,6 +97,12 @@ class Reading:
         return tuple(cell for group in self.groups for cell in group.cells)
 
     @property
+    def measured(self) -> tuple[Group, ...]:
+        """The groups of which a trial was run, whatever came of it; all where that is none."""
+        ran = (group for group in self.groups if any(cell.total for cell in group.cells))
+        return tuple(ran) or self.groups
+
+    @property
     def blocks(self) -> int:
         """How many blocks were begun; those planned when there are no trials."""
         ran = {trial.block for trial in self.trials if trial.role is TrialRole.SUBJECT}

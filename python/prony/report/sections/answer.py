@@ -63,7 +63,7 @@ def _comparison_lines(found: Answer) -> Iterator[str]:
 def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
     found = group.answer
     screening = "" if group.primary else " (screening)"
-    where = f"{group_heading(group)}{screening}: " if len(reading.groups) > 1 else ""
+    where = f"{group_heading(group)}{screening}: " if len(reading.measured) > 1 else ""
     if found.leader is None or found.metric is None:
         yield Paragraph(f"{where}no answer: {found.reason}.", Tone.WARNING)
         return
@@ -105,7 +105,7 @@ def answer_section(reading: Reading) -> Section:
     if is_search(reading):
         blocks, first = rate_answers(reading)
         return Section("Answer", (*blocks, *_commands_of(reading, [first])))
-    groups = sorted(reading.groups, key=lambda group: group.primary)
+    groups = sorted(reading.measured, key=lambda group: group.primary)
     answers = [block for group in groups for block in _answer_blocks(reading, group)]
     counted = (Paragraph(f"{claim_counts(reading)}."),) if reading.claims else ()
     return Section("Answer", (*counted, *answers, *_commands(reading)))

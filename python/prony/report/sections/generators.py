@@ -92,9 +92,13 @@ def _figure(cell: CellSummary, name: str, notes: Footnotes, scales: Mapping[str,
 
 
 def _caveats(cells: Sequence[CellSummary]) -> Iterator[str]:
-    """Yield what each generator does in its own way, once."""
-    told: dict[str, None] = {}
+    """Yield what each generator does in its own way, a sentence for each generator."""
+    told: dict[str, dict[str, None]] = {}
     for cell in cells:
+        own = told.setdefault(cell.cell.engine.name, {})
         for trial in cell.counted:
-            told |= dict.fromkeys(str(text) for text in trial.engine.get("caveats") or ())
-    yield from (f"{text}." for text in told)
+            own |= dict.fromkeys(str(text) for text in trial.engine.get("caveats") or ())
+    for name, texts in told.items():
+        if texts:
+            first, *more = texts
+            yield "; ".join([first, *(text.removeprefix(f"{name} ") for text in more)]) + "."

@@ -30,11 +30,11 @@ def detailed(reading: Reading) -> tuple[Group, ...]:
     """
     gridded = [group for groups in families(reading) if len(groups) >= LEAST_LOADS for group in groups]
     if not gridded:
-        return reading.groups
+        return reading.measured
     primary = [group for group in reading.groups if group.primary]
     few = primary if len(primary) < LEAST_LOADS else []
     apart = [group for group in reading.groups if group not in gridded and not group.of_generators]
-    return tuple(group for group in reading.groups if group in few or group in apart)
+    return tuple(group for group in reading.measured if group in few or group in apart)
 
 
 def grid(reading: Reading) -> Iterator[Section]:
