@@ -111,6 +111,15 @@ def test_pss_is_read_at_the_mark_and_missing_if_any_process_has_none():
     assert memory_metrics(partly)["pss_end"] == Missing("could not be read for 1 of 2 processes")
 
 
+def test_a_process_that_ended_before_its_memory_was_read_has_none():
+    mark = sample(1, process(1, 0, pss=7), process(2, 0))
+    gone = sample(2, process(1, 0, rss=9), phase=Phase.DRAIN)
+    dead = sample(2, process(1, 0, rss=9), process(2, 0, rss=0), phase=Phase.DRAIN)
+    still = sample(2, process(1, 0, rss=9), process(2, 0, rss=9), phase=Phase.DRAIN)
+    assert memory_metrics((mark, gone))["pss_end"] == memory_metrics((mark, dead))["pss_end"] == 7
+    assert memory_metrics((mark, still))["pss_end"] == Missing("could not be read for 1 of 2 processes")
+
+
 def test_what_a_process_holds_is_the_mean_of_its_role_at_the_mark():
     samples = (
         sample(0, process(1, 0, rss=900)),

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from prony.analysis.missing import Missing, Value
 from prony.analysis.turnover import turnover_metrics
@@ -65,7 +66,7 @@ def cpu_share(
     last: dict[tuple[int, int], int] = {}
     for index, sample in enumerate(samples):
         for process in _of_role(sample, role):
-            identity = (process.pid, process.start_time_ticks)
+            identity = _identity(process)
             now = used(process)
             first.setdefault(identity, now if index == 0 else 0)
             last[identity] = now
@@ -80,9 +81,22 @@ def _peak(samples: Sequence[Sample], role: str | None, amount: Callable[[Process
 
 
 def _mark(samples: Sequence[Sample]) -> Sample | None:
-    """Return the sample at the end of the load, which alone holds what is dear to read."""
-    marks = (one for one in reversed(samples) if any(row.pss_bytes is not None for row in one.processes))
-    return next(marks, None)
+    """Return the sample at the end of the load, which alone holds what is dear to read.
+
+    It is without the processes that ended before their memory was read, such as those of a database whose
+    connections close: the sample after it does not have them any more, or they hold no page.
+    """
+    read = (k for k, one in enumerate(samples) if any(row.pss_bytes is not None for row in one.processes))
+    at = max(read, default=None)
+    if at is None or at + 1 == len(samples):
+        return None if at is None else samples[at]
+    there = {_identity(row) for row in samples[at + 1].processes if row.rss_bytes}
+    stayed = (row for row in samples[at].processes if row.pss_bytes is not None or _identity(row) in there)
+    return replace(samples[at], processes=tuple(stayed))
+
+
+def _identity(process: ProcessRow) -> tuple[int, int]:
+    return process.pid, process.start_time_ticks
 
 
 def _amounts(mark: Sample | None, role: str | None, amount: _Amount) -> list[int] | Missing:
