@@ -161,7 +161,8 @@ def test_a_subject_that_cannot_be_installed_does_not_stop_the_others(
 def test_a_study_without_a_single_subject_is_no_measurement(prony, folder, impossible):
     done = prony(*impossible, "--only", "impossible*", timeout_s=120)
     assert done.status == 3, done.err
-    assert "prony-has-no-such-package" in " ".join(done.out.split())
+    assert "prony-has-no-such-package" in " ".join(done.err.split())
+    assert done.out == ""
 
 
 def test_a_trial_that_failed_is_kept_with_its_reason(prony, folder, trials):
