@@ -1,7 +1,7 @@
 """Who is best in each measure, and who cannot be told apart from whom: groups with letters, never bare ranks.
 
 >>> [measure.title for measure in MEASURES]
-['throughput', 'latency', 'errors', 'CPU', 'memory']
+['throughput', 'latency', 'errors', 'CPU/request', 'memory']
 """
 
 from collections.abc import Mapping, Sequence
