@@ -30,8 +30,8 @@ def planted_document(title: str, found: Sequence[Planted]) -> Document:
     sections = [Section("", (_verdict(found),))]
     for metric in dict.fromkeys(one.metric for one in found):
         own = [one for one in found if one.metric == metric]
-        title = METRICS[metric].title
-        sections.append(Section(title[0].upper() + title[1:], tuple(_metric(own))))
+        heading = METRICS[metric].title
+        sections.append(Section(heading[0].upper() + heading[1:], tuple(_metric(own))))
     return Document(title, (*sections, Section("Notes", (Notes(tuple(("", note) for note in _NOTES)),))))
 
 
