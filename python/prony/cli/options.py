@@ -17,12 +17,12 @@ __all__ = [
     "MAX_SEED",
     "MAX_THREADS",
     "body_of",
-    "bytes_of",
     "check_output",
     "connections_of",
     "duration_of",
     "header_of",
     "make_request",
+    "memory_of",
     "optional",
     "rate_of",
     "settings_of",
@@ -47,8 +47,11 @@ def _parsed(option: str, text: str, parse: Callable[[str], Value]) -> Value:
         raise UsageError(f"`{option}`: {error}") from None
 
 
-def bytes_of(option: str, text: str) -> int:
-    """Return bytes, at least 1 MiB, below which nothing starts; UsageError names the option."""
+def memory_of(option: str, text: str) -> int:
+    """Return a limit of memory in bytes, at least 1 MiB: below that nothing starts.
+
+    *Errors*: UsageError naming the option.
+    """
     try:
         value = parse_bytes(text)
     except ValueError as error:

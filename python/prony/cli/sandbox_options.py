@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from prony.cli.options import bytes_of, optional
+from prony.cli.options import memory_of, optional
 
 if TYPE_CHECKING:
     from prony.sandbox.cgroup.base import LimitName
@@ -71,7 +71,7 @@ def chosen_sandbox(options: SandboxOptions, *, own_app: bool) -> "Chosen":
         share_cpus=options.share_cpus,
         run_as=options.run_as,
         cpu_quota=options.cpus,
-        memory_bytes=optional(bytes_of, "--memory", options.memory),
+        memory_bytes=optional(memory_of, "--memory", options.memory),
         pids=options.pids,
     )
     wish = Wish(options.kind.value, choice, options.limits())
