@@ -51,7 +51,9 @@ def evaluate(claim: Claim, cells: Sequence[CellSummary], terms: Terms | None = N
 
 
 def _combined(parts: Sequence[ClaimResult]) -> ClaimResult:
-    """Return the part that decides: the first that does not hold, else the first open one, else the first."""
+    """Return the part that decides, of which the weakest is the first: one that does not hold, else an open
+    one, else any.
+    """
     for verdict in (ClaimVerdict.DOES_NOT_HOLD, ClaimVerdict.CANNOT_TELL):
         for part in parts:
             if part.verdict is verdict:

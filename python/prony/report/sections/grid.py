@@ -33,8 +33,7 @@ def detailed(reading: Reading) -> tuple[Group, ...]:
         return reading.measured
     primary = [group for group in reading.groups if group.primary]
     few = primary if len(primary) < LEAST_LOADS else []
-    apart = [group for group in reading.groups if group not in gridded and not group.of_generators]
-    return tuple(group for group in reading.measured if group in few or group in apart)
+    return tuple(group for group in reading.measured if group in few or group not in gridded)
 
 
 def grid(reading: Reading) -> Iterator[Section]:
