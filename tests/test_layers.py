@@ -15,6 +15,7 @@ ROOT = Path(prony.__file__).parent
 # From below to above: a module imports from its own layer and from those before it. The longest name wins.
 LAYERS = (
     ("units",),
+    ("glossary",),
     ("errors",),
     ("metrics",),
     ("model",),
@@ -46,6 +47,7 @@ LAYERS = (
     ("cli", "__main__"),
 )
 PURE = (
+    "glossary",
     "units",
     "errors",
     "metrics",
