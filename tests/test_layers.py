@@ -54,6 +54,7 @@ PURE = (
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
 # Who may know the compiled engine, and what for.
 KNOWS_THE_ENGINE = {
+    "__main__": "its version, before the commands are loaded",
     "analysis.distribution": "histograms",
     "cli.main": "its version",
     "cli.reference": "the reference server",
