@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from prony.catalog.entry import ServerEntry
-from prony.catalog.loader import load_catalog
+from prony.catalog.schema.entry import ServerEntry
+from prony.catalog.schema.loader import load_catalog
 from prony.check import names_to_check, subjects_to_check
 from prony.cli.main import COMMANDS, app
 from prony.glossary import TERMS
@@ -235,7 +235,7 @@ def test_the_json_of_a_load_has_the_documented_keys(recording):
 def test_the_json_of_a_report_has_the_documented_keys(tmp_path):
     from golden.build import study_two
     from prony.archive import open_archive
-    from prony.report.json_report import report_json
+    from prony.faces.json_report import report_json
 
     study_two(tmp_path / "two.prony")
     with open_archive(tmp_path / "two.prony") as archive:
