@@ -14,6 +14,7 @@ from prony.cli.applicable import (
     refuse_options_of_another_run,
     refuse_options_of_own_app,
 )
+from prony.cli.consent import Again
 from prony.cli.measure import Ending, dry_run, end, measure, placement_of
 from prony.cli.options import (
     MAX_SEED,
@@ -117,7 +118,8 @@ def run(
         Path | None, typer.Option(help="Go on with the study in this archive, which was interrupted.")
     ] = None,
     trust_plan: Annotated[
-        bool, typer.Option("--trust-plan", help="With --resume: run the commands that the archive holds.")
+        bool,
+        typer.Option("--trust-plan", help="With --resume: agree to all that the archive would run or open."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1,
     out: Annotated[Path | None, typer.Option(help="The archive to write (NAME-DATE.prony here).")] = None,
@@ -242,8 +244,16 @@ def run(
     if resume is not None:
         refuse_options_beside_resume(typed, ALLOWED)
         headers = {name.lower(): value for name, value in map(header_of, header or ())}
+        again = Again(
+            app=app,
+            folder=directory.expanduser().resolve(),
+            commands=tuple(commands or ()),
+            run_as=run_as,
+            network=net.value if net else None,
+            sandbox=sandbox.value if "sandbox" in typed else None,
+        )
         wish = Resumption(
-            *(resume, known, variables(env or (), env_file), headers, requirements, python),
+            *(resume, known, variables(env or (), env_file), headers, requirements, python, again),
             trust_plan=trust_plan,
             force=force,
         )
