@@ -12,45 +12,27 @@ from modules import ROOT, imports, modules, offered, own_imports, tree
 # From below to above, one rank each: a module imports from its own package and from those before it, also
 # where it imports late.
 LAYERS = (
-    *("units", "errors", "version", "metrics", "model", "runas", "specification", "archive"),
+    *("units", "glossary", "errors", "version", "metrics", "model", "runas", "specification", "archive"),
     # Pure: values in, values out.
     *("schedule", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "reading", "report"),
     # Measuring.
-    *(
-        "host",
-        "catalog",
-        "sandbox",
-        "monitor",
-        "engine",
-        "assembly",
-        "trial",
-        "study",
-        "check",
-        "calibration",
-    ),
+    *("host", "catalog", "sandbox", "monitor", "engine", "assembly"),
+    *("trial", "study", "check", "calibration"),
     # Showing.
     *("listing", "faces", "cli", "__main__"),
 )
 # Rooms within a package, ranked likewise.
 ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
-    *(
-        "units",
-        "errors",
-        "metrics",
-        "model",
-        "schedule",
-        "study_document",
-        "workloads",
-        "plan",
-        "cross_check",
-    ),
+    *("units", "glossary", "errors", "metrics", "model"),
+    *("schedule", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "reading", "report", "listing"),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
 # Who may know the compiled engine, and what for.
 KNOWS_THE_ENGINE = {
+    "__main__": "its version, before the commands are loaded",
     "analysis.distribution": "histograms",
     "cli.main": "its version",
     "cli.reference": "the reference server",
