@@ -17,6 +17,7 @@ from statistics import median
 from prony.analysis.missing import Missing
 from prony.analysis.trial_metrics import trial_metrics
 from prony.model import Ok, Trial, TrialRole
+from prony.units import seconds
 
 __all__ = ["CALIBRATED", "Drift", "calibration_drift", "drift"]
 
@@ -88,5 +89,5 @@ def calibration_drift(trials: Iterable[Trial], margin: float) -> dict[str, Drift
         for name, points in found.items():
             value = metrics[name]
             if not isinstance(value, Missing) and value > 0:
-                points.append((trial.started_unix_ns / 1e9, value))
+                points.append((seconds(trial.started_unix_ns), value))
     return {name: drift(points, margin) for name, points in found.items()}

@@ -13,7 +13,7 @@ from prony.reading.study import Reading
 from prony.report.document import Cell, Column, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.scales import metric_scale
 from prony.report.words import count_words, load_words, signed_percent
-from prony.units import format_in
+from prony.units import format_in, seconds
 
 __all__ = ["Check", "calibration_notes", "cross_check", "cross_checks"]
 
@@ -33,7 +33,7 @@ def calibration_notes(reading: Reading) -> Iterator[str]:
         yield f"{len(trials) - len(ok)} of {len(trials)} calibrations did not count."
     for metric in CALIBRATED:
         points = [
-            (trial.started_unix_ns / 1e9, value)
+            (seconds(trial.started_unix_ns), value)
             for trial in ok
             if not isinstance(value := trial.metrics[metric], Missing) and value > 0
         ]

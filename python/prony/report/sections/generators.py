@@ -10,7 +10,7 @@ from prony.report.document import Block, Cell, Column, Footnotes, Notes, Paragra
 from prony.report.scales import metric_scale
 from prony.report.sections.winners import alike_note, deciding
 from prony.report.tables import ranked
-from prony.units import Scale, format_in, format_percent
+from prony.units import Scale, format_in, format_percent, seconds
 
 __all__ = ["generator_heading", "generator_section"]
 
@@ -33,7 +33,7 @@ def generator_heading(group: Group) -> str:
     """Return what all generators of a group have in common."""
     match group.workload.stop:
         case DurationStop(duration_ns):
-            stop = f"{duration_ns / 1e9:g} s"
+            stop = f"{seconds(duration_ns):g} s"
         case CountStop(requests):
             stop = f"{requests:,} requests"
     return f"Generators against {group.cells[0].cell.subject.name}, {stop}"

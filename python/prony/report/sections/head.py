@@ -8,6 +8,7 @@ from prony.reading.study import Reading
 from prony.report.document import Block, Notes, Paragraph, Section, Tone
 from prony.report.sections.rates import is_search
 from prony.report.words import count_words, machine_words
+from prony.units import seconds
 
 __all__ = ["differences", "head"]
 
@@ -70,7 +71,7 @@ def _order(reading: Reading) -> str:
 def _measured(reading: Reading) -> str:
     """Return when and with what the study was measured."""
     first = reading.runs[0]
-    day = datetime.fromtimestamp(first.started_unix_ns // 10**9, tz=UTC).date().isoformat()
+    day = datetime.fromtimestamp(seconds(first.started_unix_ns), tz=UTC).date().isoformat()
     runs = f", in {len(reading.runs)} runs" if len(reading.runs) > 1 else ""
     by = "" if first.prony_version == "unknown" else f" with Prony {first.prony_version}"
     return f"Measured on {day}{by}{runs}."

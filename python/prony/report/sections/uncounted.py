@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from prony.analysis.failure_rates import Failures, compare_failures
+from prony.analysis.last_error import last_error, plain_lines
 from prony.analysis.multiplicity import holm
 from prony.analysis.summary import CellSummary, TrialFigures
 from prony.model import Failed, Invalid, TrialRole
@@ -17,9 +18,6 @@ __all__ = ["unavailable", "uncounted"]
 _LEVEL = 0.05
 _PERCENTAGE = re.compile(r"\d+(?:\.\d+)? ?%")
 _LOG_LINES = 8
-_TRACEBACK_LINES = 6
-# How the traceback of an exception ends, perhaps in colour: `ModuleNotFoundError: No module named 'flask'`.
-_EXCEPTION = re.compile(r"^(?:\x1b\[[\d;]*m)*\w[\w.]*(Error|Exception|Exit|Interrupt)\b")
 
 
 def _outcome_words(trial: TrialFigures) -> str:
@@ -33,17 +31,13 @@ def _outcome_words(trial: TrialFigures) -> str:
 
 
 def _telling_lines(text: str) -> list[str]:
-    """Return the lines of a log that tell why: the end of its last traceback and the last line, else the
-    last lines.
-
-    What a server writes after a traceback, on its way down, says only that it goes down.
+    """Return the lines of a log that say why: the error that it ends with and the last line, else the last
+    lines.
     """
-    lines = [line for line in text.splitlines() if line.strip()]
-    ends = [index for index, line in enumerate(lines) if _EXCEPTION.match(line)]
-    if not ends or ends[-1] >= len(lines) - 1:
-        return lines[-(_TRACEBACK_LINES + 1 if ends else _LOG_LINES) :]
-    first = max(0, ends[-1] - _TRACEBACK_LINES)
-    return [*lines[first : ends[-1] + 1], lines[-1]]
+    lines, error = plain_lines(text), last_error(text)
+    if error is None:
+        return lines[-_LOG_LINES:]
+    return [*error.lines, *(line for line in lines[-1:] if line != error.lines[-1])]
 
 
 def _block_words(blocks: Sequence[int]) -> str:
