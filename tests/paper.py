@@ -6,8 +6,8 @@ from importlib import import_module
 from pathlib import Path
 
 from prony.archive import open_archive
-from prony.catalog.environment import Environment, Unavailable
-from prony.catalog.loader import load_catalog
+from prony.catalog.install.environment import Environment, Unavailable
+from prony.catalog.schema.loader import load_catalog
 from prony.engine import ENGINES
 from prony.errors import SubjectError
 from prony.host import fingerprint

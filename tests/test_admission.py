@@ -10,7 +10,7 @@ import pytest
 
 from golden import build
 from prony.archive import open_archive
-from prony.catalog.loader import load_catalog
+from prony.catalog.schema.loader import load_catalog
 from prony.errors import HostError
 from prony.host import HostCheck
 from prony.model import (
@@ -24,7 +24,7 @@ from prony.model import (
     SandboxChoice,
 )
 from prony.plan import PlanOptions, StudyDocument, make_plan
-from prony.report.reading import read_archive
+from prony.reading.study import read_archive
 from prony.report.study import reading_document
 from prony.runas import resolve_user
 from prony.sandbox import SandboxFacts
@@ -76,7 +76,7 @@ def test_a_servers_processes_share_its_connections_as_the_catalogue_declares_the
 
 
 def asked_processes(name):
-    from prony.catalog.launch import declared_facts
+    from prony.catalog.launch.processes import declared_facts
 
     subject = next(one for one in plan_of().subjects() if one.name == name)
     return declared_facts(CATALOG.server(subject.server), subject, 2).processes

@@ -14,14 +14,14 @@ from rich.console import Console
 from golden import build, generators, studies
 from prony.analysis.load_json import load_result
 from prony.archive import open_archive
-from prony.catalog.loader import load_catalog
+from prony.catalog.schema.loader import load_catalog
 from prony.errors import ArchiveError
+from prony.faces.json_report import report_json
+from prony.faces.terminal import TerminalReporter
+from prony.listing.host import host_document
 from prony.model import LogTail
-from prony.report.host import host_document
-from prony.report.json_report import report_json
 from prony.report.load import load_document
 from prony.report.study import study_document
-from prony.report.terminal import TerminalReporter
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 # Of the golden texts; what holds at any other is in `test_widths`.

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from prony.report import FORMATS
+from prony.faces import FORMATS
+from prony.faces.terminal import TerminalReporter, plain
 from prony.report.document import (
     Bars,
     Cell,
@@ -22,7 +23,6 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.terminal import TerminalReporter, plain
 
 
 def shown(document, width=80, **kwargs):

@@ -5,6 +5,7 @@ or cut.
 import io
 
 import pytest
+from prony.report.terminal import TerminalReporter, plain
 from rich.console import Console
 
 from golden import build, generators, studies
@@ -12,7 +13,6 @@ from prony.archive import open_archive
 from prony.report.document import Command, Document, Judgements, Notes, Paragraph, Section, Table
 from prony.report.load import load_document
 from prony.report.study import study_document
-from prony.report.terminal import TerminalReporter, plain
 
 ARCHIVES = {
     "study_two": build.study_two,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from commands import UNCLAIMED, Prony, cache, ended, folder, passable_folder, prony  # noqa: F401 - fixtures
-from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog
+from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
 from prony.check import names_to_check
 from prony.check.rows import subjects_to_check
 from servers.world import processes_of

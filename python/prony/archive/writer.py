@@ -15,12 +15,12 @@ from typing import Self
 
 from prony.archive import codec
 from prony.archive.archive import open_archive
-from prony.archive.database import connect, prony_version, reading, schema
+from prony.archive.database import connect, reading, schema
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, check_version
-from prony.archive.records import RunStatus, SubjectRecord
 from prony.archive.rows import insert_trial
 from prony.errors import ArchiveError
-from prony.model import Cell, Json, Plan, Trial, TrialRole
+from prony.model import Cell, Json, Plan, RunStatus, SubjectRecord, Trial, TrialRole
+from prony.version import prony_version
 
 __all__ = ["ArchiveWriter", "create", "resume"]
 

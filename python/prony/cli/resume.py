@@ -16,7 +16,7 @@ import typer
 from prony.errors import UsageError
 
 if TYPE_CHECKING:
-    from prony.catalog.loader import Catalog
+    from prony.catalog.schema.loader import Catalog
     from prony.model import App, Cell, Plan, Subject
     from prony.study import Study
 
@@ -88,7 +88,8 @@ def is_complete(file: Path) -> bool:
 
     *Errors*: ArchiveError for a file that is none.
     """
-    from prony.archive import RunStatus, open_archive
+    from prony.archive import open_archive
+    from prony.model import RunStatus
 
     with open_archive(file) as archive:
         return any(run.status is RunStatus.FINISHED for run in archive.runs())
@@ -121,7 +122,7 @@ def _check_known(subject: "Subject", known: "Catalog") -> None:
 
 def _app(subject: "Subject", known: "Catalog", wish: Resumption) -> "App":
     """Return the app of a built-in name from the catalogue, a user's own from its folder."""
-    from prony.catalog.apps import folder_digest
+    from prony.catalog.schema.apps import folder_digest
 
     app = subject.app
     local = known.apps.get(app.name)
@@ -168,8 +169,8 @@ def _with_commands(plan: "Plan", wish: Resumption) -> "Catalog":
 
     *Errors*: UsageError, with the commands, when nobody said that they may.
     """
-    from prony.catalog.command import named_commands
-    from prony.catalog.loader import with_server
+    from prony.catalog.schema.command import named_commands
+    from prony.catalog.schema.loader import with_server
 
     texts = commands_of(plan.text)
     if not texts or all(subject.server in wish.known.servers for subject in plan.subjects()):

@@ -14,6 +14,7 @@ from prony.model.exchange import Check, Contract, Request
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
+from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.subject import App, Frontend, Interface, Subject
 from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
@@ -73,14 +74,18 @@ __all__ = [
     "Readiness",
     "Request",
     "RoleRule",
+    "Run",
+    "RunStatus",
     "Sample",
     "SandboxChoice",
     "Stage",
     "Stop",
     "StopRule",
     "Subject",
+    "SubjectRecord",
     "ThreadUsage",
     "Trial",
+    "TrialRecord",
     "TrialRole",
     "Wire",
     "Workload",
