@@ -8,7 +8,7 @@ from prony.catalog.environment import Environment, Unavailable
 from prony.catalog.loader import load_catalog
 from prony.engine import ENGINES
 from prony.errors import SubjectError
-from prony.model import Address, LogTail, SandboxChoice
+from prony.model import Address, Fault, FaultKind, LogTail, SandboxChoice
 from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
 from prony.sandbox import SANDBOXES, EngineSeat, SandboxFacts, StopReport
@@ -144,12 +144,13 @@ class World:
         self.user = RunAs(user, os.geteuid(), os.getegid(), False, folder / "cache")
         monkeypatch.setattr("prony.study.preparing.prepare", self._prepare)
         # Windows of no length say nothing of the machine.
-        monkeypatch.setattr("prony.trial.environment_fault", self._fault)
+        monkeypatch.setattr("prony.analysis.validity.environment_fault", self._fault)
         monkeypatch.setitem(SANDBOXES, "process", lambda choice, user, place, groups: Sandbox(place, self))
         monkeypatch.setitem(ENGINES, "prony", lambda choice: Engine(self))
 
     def _fault(self, trial):
-        return self.faults.get((trial.block, trial.cell_id, trial.attempt))
+        text = self.faults.get((trial.block, trial.cell_id, trial.attempt))
+        return text and Fault(FaultKind.SANDBOX, text=text)
 
     def _prepare(self, requests, user, on_progress, jobs):
         self.requests = list(requests)
