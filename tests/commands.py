@@ -47,7 +47,8 @@ class Prony:
             pytest.fail(f"prony {arguments} was not done after {timeout_s} s\n{out}\n{err}")
         return Done(process.returncode, out, err)
 
-    def start(self, *arguments, **environment):
+    def start(self, *arguments, ignored=(), **environment):
+        """Start it as a shell with a terminal does; ``ignored``: signals that it is started to ignore."""
         return subprocess.Popen(
             [sys.executable, "-m", "prony", *map(str, arguments)],
             stdin=subprocess.DEVNULL,
@@ -58,6 +59,7 @@ class Prony:
             env=self.environment() | environment,
             # A session of its own: a signal to it must not reach the tests.
             start_new_session=True,
+            preexec_fn=lambda: _heed_all_signals_but(ignored),  # noqa: PLW1509 - nothing else runs meanwhile
         )
 
     def environment(self) -> dict[str, str]:
@@ -68,6 +70,14 @@ class Prony:
             "PYTHONWARNINGS": "error",
         }
         return {**os.environ, **own}
+
+
+def _heed_all_signals_but(ignored) -> None:
+    """Set the signals with which users end a command: these tests may have been started in the background,
+    with some of them ignored.
+    """
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
 
 
 @contextlib.contextmanager

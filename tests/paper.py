@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from prony.archive import open_archive
-from prony.catalog.environment import Environment, Unavailable
-from prony.catalog.loader import load_catalog
+from prony.catalog.install.environment import Environment, Unavailable
+from prony.catalog.schema.loader import load_catalog
 from prony.engine import ENGINES
 from prony.errors import SubjectError
 from prony.model import Address, Fault, FaultKind, LogTail, SandboxChoice

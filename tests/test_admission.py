@@ -1,7 +1,6 @@
 """A study is held against the machine before anything is built: told, refused, or forced and marked."""
 
 import json
-import secrets
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ import pytest
 
 from golden import build
 from prony.archive import open_archive
-from prony.catalog.loader import load_catalog
+from prony.catalog.schema.loader import load_catalog
 from prony.errors import HostError
 from prony.host import HostCheck
 from prony.model import (
@@ -25,7 +24,7 @@ from prony.model import (
     SandboxChoice,
 )
 from prony.plan import PlanOptions, StudyDocument, make_plan
-from prony.report.reading import read_archive
+from prony.reading.study import read_archive
 from prony.report.study import reading_document
 from prony.runas import resolve_user
 from prony.sandbox import SandboxFacts
@@ -77,7 +76,7 @@ def test_a_servers_processes_share_its_connections_as_the_catalogue_declares_the
 
 
 def asked_processes(name):
-    from prony.catalog.launch import declared_facts
+    from prony.catalog.launch.processes import declared_facts
 
     subject = next(one for one in plan_of().subjects() if one.name == name)
     return declared_facts(CATALOG.server(subject.server), subject, 2).processes
@@ -189,13 +188,7 @@ def test_the_archives_place_and_the_network_that_was_had_are_asked_for(study, ch
 # --- as a user meets it -----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def unclaimed(monkeypatch):
-    """Let the machine not be claimed: nothing is measured here, and another Prony may be."""
-    monkeypatch.setattr("prony.host.claim._NAME", f"\0prony-test-{secrets.token_hex(8)}")
-
-
-def test_more_connections_than_ports_are_refused_before_anything_is_built(tmp_path, unclaimed):
+def test_more_connections_than_ports_are_refused_before_anything_is_built(tmp_path, own_claim):
     from prony.study import run_study
 
     study = Study(plan_of(loaded(ClosedLoop(65_000))), CATALOG, resolve_user(), tmp_path / "a.prony")

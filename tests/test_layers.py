@@ -12,80 +12,39 @@ import pytest
 import prony
 
 ROOT = Path(prony.__file__).parent
-# From below to above: a module imports from its own layer and from those before it. The longest name wins.
+# From below to above, one rank each: a module imports from its own package and from those before it, also
+# where it imports late.
 LAYERS = (
-    ("units",),
-    ("errors",),
-    ("metrics",),
-    ("model",),
-    ("runas",),
-    ("archive",),
-    (
-        *("analysis", "diagnosis", "plan", "schedule", "study_document", "workloads", "cross_check"),
-        *(
-            "report.document",
-            "report.words",
-            "report.page",
-            "report.scales",
-            "report.sheets",
-            "report.tables",
-            "report.reading",
-            "report.sections",
-            "report.study",
-            "report.load",
-            "report.compare",
-            "report.selftest",
-            "report.planted",
-        ),
-    ),
-    ("catalog", "host", "sandbox", "monitor", "engine"),
-    ("assembly", "trial"),
-    ("study",),
-    ("check", "calibration"),
-    ("report",),
-    ("cli", "__main__"),
+    *("units", "glossary", "errors", "version", "metrics", "model", "runas", "specification", "archive"),
+    # Pure: values in, values out.
+    *("schedule", "study_document", "workloads", "plan", "cross_check"),
+    *("analysis", "diagnosis", "reading", "report"),
+    # Measuring.
+    *("host", "catalog", "sandbox", "monitor", "engine", "assembly"),
+    *("trial", "study", "check", "calibration"),
+    # Showing.
+    *("listing", "faces", "cli", "__main__"),
 )
+# Rooms within a package, ranked likewise.
+ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
-    "units",
-    "errors",
-    "metrics",
-    "model",
-    "analysis",
-    "diagnosis",
-    "plan",
-    "schedule",
-    "cross_check",
-    "study_document",
-    "workloads",
-)
-PURE_REPORT = (
-    *(
-        "report.document",
-        "report.words",
-        "report.page",
-        "report.scales",
-        "report.sheets",
-        "report.tables",
-        "report.sections",
-        "report.study",
-        "report.load",
-        "report.compare",
-        "report.selftest",
-        "report.planted",
-    ),
+    *("units", "glossary", "errors", "metrics", "model"),
+    *("schedule", "study_document", "workloads", "plan", "cross_check"),
+    *("analysis", "diagnosis", "reading", "report", "listing"),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
 # Who may know the compiled engine, and what for.
 KNOWS_THE_ENGINE = {
+    "__main__": "its version, before the commands are loaded",
     "analysis.distribution": "histograms",
     "cli.main": "its version",
     "cli.reference": "the reference server",
     "engine.child": "the load of a trial",
     "engine.external.histogram": "the histogram of what a load script counted",
     "engine.local": "a load without a study",
-    "engine.spec": "the wires that it speaks",
     "host.facts.software": "its version and its file",
     "monitor.native": "samples of processes",
+    "specification": "the wires that it speaks",
     "sandbox.exchange": "the bytes of a request and a reply",
 }
 
@@ -132,14 +91,14 @@ def _own_imports(name):
 
 
 def layer(name):
-    fits = [
-        (len(prefix), rank)
-        for rank, prefixes in enumerate(LAYERS)
-        for prefix in prefixes
-        if name == prefix or name.startswith(f"{prefix}.")
-    ]
-    assert fits, f"`{name}` is in no layer"
-    return max(fits)[1]
+    package = name.partition(".")[0]
+    assert package in LAYERS, f"`{name}` is in no layer"
+    return LAYERS.index(package)
+
+
+def room(name):
+    package, _, inner = name.partition(".")
+    return ROOMS[package].index(inner.partition(".")[0]) if inner and package in ROOMS else -1
 
 
 def under(name, prefixes):
@@ -150,16 +109,30 @@ def under(name, prefixes):
 
 
 @pytest.mark.parametrize("name", sorted(modules()))
-def test_a_module_imports_only_from_its_layer_and_those_below(name):
+def test_a_module_imports_only_from_its_package_and_those_below(name):
     above = [
         module
         for module, _ in own_imports(name)
-        if module not in ("", "_engine", "report") and layer(module) > layer(name)
+        if module not in ("", "_engine") and layer(module) > layer(name)
     ]
     assert above == []
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(modules()) if under(name, PURE + PURE_REPORT)])
+@pytest.mark.parametrize("name", [name for name in sorted(modules()) if name.partition(".")[0] in ROOMS])
+def test_a_room_imports_only_from_itself_and_those_below(name):
+    package = name.partition(".")[0]
+    above = [
+        module for module, _ in own_imports(name) if under(module, (package,)) and room(module) > room(name)
+    ]
+    assert above == []
+
+
+def test_every_package_has_one_rank():
+    packages = {name.partition(".")[0] for name in modules()}
+    assert sorted(packages) == sorted(LAYERS)
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(modules()) if under(name, PURE)])
 def test_pure_modules_know_no_files_processes_or_sockets(name):
     assert {module.partition(".")[0] for module, _ in imports(name)} & DOES_IO == set()
 
@@ -196,7 +169,7 @@ def offered(name):
 
 
 def with_list():
-    return [name for name in sorted(modules()) if name not in ("__main__", "catalog.pip_settings")]
+    return [name for name in sorted(modules()) if name not in ("__main__", "catalog.install.pip_settings")]
 
 
 @pytest.mark.parametrize("name", with_list())
@@ -276,7 +249,7 @@ def test_the_engine_that_is_taken_by_default_is_listed():
 
 
 def test_every_format_of_the_report_is_there():
-    from prony.report import FORMATS
+    from prony.faces import FORMATS
 
     for target in FORMATS.values():
         module, _, attribute = target.partition(":")

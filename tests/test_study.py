@@ -4,11 +4,10 @@ from collections import Counter
 
 import pytest
 
-from prony.archive import RunStatus
-from prony.catalog.loader import load_catalog, with_app
+from prony.catalog.schema.loader import load_catalog, with_app
 from prony.errors import ArchiveError, HostError, SubjectError
 from prony.host import claim_machine
-from prony.model import Failed, Interface, Ok
+from prony.model import Failed, Interface, Ok, RunStatus
 from prony.sandbox.exchange import Reply
 from prony.schedule import block_order
 
@@ -100,7 +99,7 @@ def is_waitress(launch):
 
 
 def own_app(world):
-    from prony.catalog.apps import user_app
+    from prony.catalog.schema.apps import user_app
 
     (world.folder / "shop.py").write_text("app = None\n")
     app = user_app("shop:app", world.folder, Interface.WSGI)

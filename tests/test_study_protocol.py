@@ -11,14 +11,25 @@ from golden.build import recording
 from prony.analysis.compare import Verdict
 from prony.analysis.found_rates import found_rates_of
 from prony.analysis.noise_floor import Floor
-from prony.archive import RunStatus, open_archive
-from prony.catalog.loader import load_catalog
+from prony.archive import open_archive
+from prony.catalog.schema.loader import load_catalog
 from prony.errors import EngineError, HostError
 from prony.host import fingerprint
 from prony.host.noise_floors import keep_floors, kept_floors
-from prony.model import Design, Failed, Fault, FaultKind, Invalid, Ok, OpenLoop, Precision, TrialRole
+from prony.model import (
+    Design,
+    Failed,
+    Fault,
+    FaultKind,
+    Invalid,
+    Ok,
+    OpenLoop,
+    Precision,
+    RunStatus,
+    TrialRole,
+)
 from prony.plan import calibrated
-from prony.report.reading import read_archive
+from prony.reading.study import read_archive
 from prony.schedule import block_turns
 from prony.study.looks import primary_family
 from prony.study.rates import searching

@@ -12,11 +12,11 @@ from dataclasses import replace
 import pytest
 
 from golden.build import recording
-from prony.archive import RunStatus, open_archive
-from prony.catalog.loader import load_catalog
+from prony.archive import open_archive
+from prony.catalog.schema.loader import load_catalog
 from prony.errors import HostError
 from prony.host import fingerprint
-from prony.model import Design, Invalid, Ok, TrialRole
+from prony.model import Design, Invalid, Ok, RunStatus, TrialRole
 from prony.plan import calibrated
 from prony.study import run_study
 from prony.study.rates import searching

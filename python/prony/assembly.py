@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prony.catalog.apps import is_built_in, materialise_app
-from prony.catalog.entry import ServerEntry
-from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable
-from prony.catalog.launch import (
+from prony.catalog.install.apps import materialise_app
+from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.resolve import shared_requirements
+from prony.catalog.launch.processes import (
     BEHIND_PORT,
     PORT,
     Seat,
@@ -22,8 +22,9 @@ from prony.catalog.launch import (
     service_variables,
     spoken_wire,
 )
-from prony.catalog.loader import Catalog
-from prony.catalog.resolve import shared_requirements
+from prony.catalog.schema.apps import is_built_in
+from prony.catalog.schema.entry import ServerEntry
+from prony.catalog.schema.loader import Catalog
 from prony.model import Address, Launch, Subject
 from prony.runas import RunAs
 

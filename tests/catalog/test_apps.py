@@ -6,8 +6,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from prony.catalog.apps import folder_digest, materialise_app, user_app
-from prony.catalog.loader import load_catalog
+from prony.catalog.install.apps import materialise_app
+from prony.catalog.schema.apps import folder_digest, user_app
+from prony.catalog.schema.loader import load_catalog
 from prony.errors import UsageError
 from prony.model import Interface
 from prony.runas import RunAs

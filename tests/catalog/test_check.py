@@ -2,11 +2,11 @@
 
 import pytest
 
-from prony.catalog.loader import load_catalog
+from prony.catalog.schema.loader import load_catalog
 from prony.check import ServerCheck, judge, names_to_check
 from prony.errors import UsageError
+from prony.listing.servers import check_json, checks_document
 from prony.model import Failed, Interface, Invalid, LogTail, Ok, Trial, TrialRole
-from prony.report.servers import check_json, checks_document
 from prony.sandbox import StopReport
 
 FOUND = ServerCheck("wsgiref", Interface.WSGI, "1.0")

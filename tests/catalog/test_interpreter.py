@@ -7,10 +7,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from prony.catalog import interpreter as module
-from prony.catalog.access import first_unreadable, may
-from prony.catalog.child import Children
-from prony.catalog.interpreter import (
+from prony.catalog.install import interpreter as module
+from prony.catalog.install.access import first_unreadable, may
+from prony.catalog.install.child import Children
+from prony.catalog.install.interpreter import (
     candidates,
     choose_interpreter,
     find_interpreter,

@@ -8,10 +8,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable, prepare
-from prony.catalog.loader import load_catalog, load_server, load_service
-from prony.catalog.programs import find_programs, number_in
-from prony.catalog.status import installed_versions, works
+from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.prepare import prepare
+from prony.catalog.install.programs import find_programs, number_in
+from prony.catalog.install.status import installed_versions, works
+from prony.catalog.schema.loader import load_catalog, load_server, load_service
 from prony.runas import RunAs, resolve_user
 
 ENTRY = """

@@ -8,8 +8,8 @@ import pytest
 
 from prony.analysis.claim_cells import claimed, rivals
 from prony.analysis.trial_metrics import is_told_by_role
-from prony.catalog.loader import load_catalog
-from prony.catalog.studies import built_in_studies, read_study
+from prony.catalog.schema.loader import load_catalog
+from prony.catalog.schema.studies import built_in_studies, read_study
 from prony.cli.extent import extent_of
 from prony.engine import ENGINES
 from prony.metrics import METRICS

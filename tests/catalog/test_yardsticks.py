@@ -5,8 +5,8 @@ import tomllib
 
 import pytest
 
-from prony.catalog.launch import Seat, make_launch
-from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog
+from prony.catalog.launch.processes import Seat, make_launch
+from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
 from prony.model import Address, Interface, Subject
 
 YARDSTICKS = ("nginx-static", "node-http", "go-net-http", "rust-hyper", "java-httpserver", "reference")

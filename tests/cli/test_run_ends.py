@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from golden.build import closed_study, study_two
-from prony.archive import RunStatus, create, open_archive
+from prony.archive import create, open_archive
 from prony.cli.interrupt import Terminated
 from prony.errors import SubjectError
+from prony.model import RunStatus
 
 STUDY = """\
 format = 1

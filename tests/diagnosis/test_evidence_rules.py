@@ -6,9 +6,8 @@ import pytest
 
 from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
-from prony.archive import SubjectRecord
 from prony.diagnosis import RULES, Confidence, Evidence
-from prony.model import Failed, Phase, Placement, ProcessRow, Sample, ThreadUsage
+from prony.model import Failed, Phase, Placement, ProcessRow, Sample, SubjectRecord, ThreadUsage
 
 SECOND = build.SECOND
 FULL = {"listen.server.queued": 6, "listen.server.limit": 5}

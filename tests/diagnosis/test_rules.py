@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from golden import build
-from prony.archive import SubjectRecord
 from prony.diagnosis import RULES, Confidence, Evidence, diagnose
-from prony.model import Cell, Failed, Invalid
+from prony.model import Cell, Failed, Invalid, SubjectRecord
 
 CELL = Cell(
     1, build.subject("wsgiref+hello"), build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))

@@ -10,10 +10,10 @@ import pytest
 import prony
 from prony.engine.child_process import Child
 from prony.engine.process import ProcessEngine
-from prony.engine.spec import encode_target
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Json, Workload
 from prony.sandbox.base import EngineSeat
+from prony.specification import encode_target
 
 # The child with another engine in place of the compiled one.
 DRIVER = """

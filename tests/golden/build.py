@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from histograms import distribution
-from prony.archive import RunStatus, SubjectRecord, create, resume  # noqa: F401 - tests reach it here
+from prony.archive import create, resume  # noqa: F401 - tests reach it here
 from prony.model import (
     App,
     Cell,
@@ -25,8 +25,10 @@ from prony.model import (
     Placement,
     Plan,
     ProcessRow,
+    RunStatus,
     Sample,
     Subject,
+    SubjectRecord,
     Trial,
     TrialRole,
     Workload,

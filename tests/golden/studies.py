@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from golden import build
 from golden.build import SECOND
-from prony.archive import RunStatus, SubjectRecord, create
+from prony.archive import create
 from prony.model import (
     Cell,
     Claim,
@@ -27,6 +27,8 @@ from prony.model import (
     Original,
     Plan,
     ProcessRow,
+    RunStatus,
+    SubjectRecord,
     TrialRole,
     Workload,
 )

@@ -8,7 +8,7 @@ import pytest
 from golden import build, generators, studies
 from prony.analysis.load_json import load_result
 from prony.archive import open_archive
-from prony.report.json_report import report_json
+from prony.faces.json_report import report_json
 
 PAGES = Path(__file__).parents[2] / "docs/reference"
 

@@ -5,6 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prony.faces.markdown import markdown
 from prony.report.document import (
     Bars,
     Cell,
@@ -19,7 +20,6 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.markdown import markdown
 
 
 def page(*blocks, heading=""):

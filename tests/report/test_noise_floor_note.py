@@ -6,9 +6,9 @@ from golden.build import closed_study
 from prony.analysis.compare import Verdict
 from prony.analysis.noise_floor import Floor
 from prony.archive import open_archive
-from prony.report.json_report import report_json
-from prony.report.markdown import markdown
-from prony.report.reading import read_archive
+from prony.faces.json_report import report_json
+from prony.faces.markdown import markdown
+from prony.reading.study import read_archive
 from prony.report.study import study_document
 
 NOISY = (Floor("ok_per_s", "closed", 5, 1.5), Floor("ok_per_s", "open", 5, 0.5))

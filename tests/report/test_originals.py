@@ -9,7 +9,7 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import estimate
 from prony.archive import open_archive
 from prony.model import Original
-from prony.report.reading import read_archive
+from prony.reading.study import read_archive
 from prony.report.sections.originals import beside, measured, originals
 
 NAME = "bjoern+hello"

@@ -9,7 +9,7 @@ from golden import build
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import Kind, SteadyState, classify
 from prony.archive import open_archive
-from prony.report.reading import Reading, read_archive
+from prony.reading.study import Reading, read_archive
 from prony.report.sections.pace import pace_notes
 
 PACES = {

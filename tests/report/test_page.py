@@ -7,8 +7,8 @@ import pytest
 
 from golden import build, generators, studies
 from prony.archive import open_archive
+from prony.faces.markdown import markdown
 from prony.report.document import Document, Notes, Paragraph, Section
-from prony.report.markdown import markdown
 from prony.report.page import page, without_paths
 from prony.report.study import study_document
 

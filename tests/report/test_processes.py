@@ -7,7 +7,7 @@ import pytest
 from golden import build
 from prony.analysis.summary import estimate
 from prony.archive import open_archive
-from prony.report.reading import read_archive
+from prony.reading.study import read_archive
 from prony.report.sections.processes import processes
 
 

@@ -9,7 +9,7 @@ from golden import build
 from prony.archive import open_archive
 from prony.archive.codec import dump, encode_sandbox
 from prony.model import SandboxChoice
-from prony.report.reading import Reading, read_archive
+from prony.reading.study import Reading, read_archive
 from prony.report.sections.sandbox import sandbox_notes
 
 

@@ -2,8 +2,8 @@
 
 from golden import build
 from prony.archive import open_archive
+from prony.faces.markdown import markdown
 from prony.model import Cell, ClosedLoop, DurationStop, Plan, Workload
-from prony.report.markdown import markdown
 from prony.report.study import study_document
 
 # Replies in 2 s, by subject and connections.

@@ -7,8 +7,8 @@ import pytest
 from golden import build
 from prony.analysis.listeners import SharedAddress
 from prony.archive import open_archive
-from prony.report.json_report import reading_json
-from prony.report.reading import read_archive
+from prony.faces.json_report import reading_json
+from prony.reading.study import read_archive
 from prony.report.sections.listeners import listeners
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from golden import build
 from prony.archive import open_archive
 from prony.model import Failed, Invalid, LogTail, Outcome
+from prony.reading.study import Reading, read_archive
 from prony.report.document import Notes, Paragraph
-from prony.report.reading import Reading, read_archive
 from prony.report.sections.uncounted import uncounted
 
 

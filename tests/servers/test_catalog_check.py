@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import Prony, cache, ended, folder, passable_folder, prony  # noqa: F401 - fixtures
-from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog
+from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
 from prony.check import names_to_check
 from servers.world import processes_of
 

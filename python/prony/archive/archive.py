@@ -12,9 +12,8 @@ from prony.archive.database import expected_columns, reading
 from prony.archive.guard import FORMAT_VERSION, check_database, check_header, check_version
 from prony.archive.leftovers import connect_to_read
 from prony.archive.migrations import columns_before, migrated
-from prony.archive.records import Run, RunStatus, SubjectRecord, TrialRecord
 from prony.archive.rows import read_trial
-from prony.model import Cell, Json, Plan, TrialRole
+from prony.model import Cell, Json, Plan, Run, RunStatus, SubjectRecord, TrialRecord, TrialRole
 
 __all__ = ["Archive", "open_archive"]
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from prony.archive.codec import decode_placement, dump, encode_placement, load_object
 from prony.archive.guard import check_histogram, inflate_log
-from prony.archive.records import TrialRecord
 from prony.archive.secrets import masked
 from prony.model import (
     Failed,
@@ -30,6 +29,7 @@ from prony.model import (
     Sample,
     ThreadUsage,
     Trial,
+    TrialRecord,
     TrialRole,
 )
 

@@ -18,13 +18,13 @@ from typing import Self
 
 from prony.archive import codec
 from prony.archive.archive import open_archive
-from prony.archive.database import connect, prony_version, schema
+from prony.archive.database import connect, schema
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, check_version
 from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
-from prony.archive.records import RunStatus, SubjectRecord
 from prony.archive.rows import insert_trial
 from prony.errors import ArchiveError
-from prony.model import Cell, Json, Plan, Trial, TrialRole
+from prony.model import Cell, Json, Plan, RunStatus, SubjectRecord, Trial, TrialRole
+from prony.version import prony_version
 
 __all__ = ["ArchiveWriter", "create", "resume"]
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from prony.assembly import Needs, Site, assemble, needs_of, unavailable
-from prony.catalog.environment import Environment, EnvironmentProgress, Unavailable, prepare
-from prony.catalog.launch import materialise_app
-from prony.catalog.loader import Catalog
+from prony.catalog.install.apps import materialise_app
+from prony.catalog.install.environment import Environment, Unavailable
+from prony.catalog.install.prepare import EnvironmentProgress, prepare
+from prony.catalog.schema.loader import Catalog
 from prony.engine import open_engine
 from prony.errors import EngineError, PronyError, SubjectError
 from prony.model import (

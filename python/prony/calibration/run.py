@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from prony.analysis.fingerprints import machine_key
-from prony.archive.database import prony_version
 from prony.calibration.bench import USUAL, Bench, Effort, open_bench
 from prony.calibration.parts import PARTS
 from prony.calibration.result import Calibration, Part
-from prony.catalog.loader import load_catalog
+from prony.catalog.schema.loader import load_catalog
 from prony.errors import HostError
 from prony.host import Demand, available_cpus, claim_machine, fingerprint, preflight
 from prony.host.facts.activity import look
@@ -25,6 +24,7 @@ from prony.sandbox.journal import open_run
 from prony.sandbox.placement import place
 from prony.sandbox.remains import clear_and_tell
 from prony.study import StudyListener
+from prony.version import prony_version
 
 __all__ = ["Order", "calibrate"]
 

@@ -9,8 +9,8 @@ Must not know how a row is checked.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from prony.catalog.entry import FrontendEntry, ServerEntry
-from prony.catalog.loader import Catalog
+from prony.catalog.schema.entry import FrontendEntry, ServerEntry
+from prony.catalog.schema.loader import Catalog
 from prony.errors import UsageError
 from prony.model import App, Interface, Subject, Wire
 

@@ -10,9 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from prony.assembly import Needs, Site, assemble, needs_of, unavailable
-from prony.catalog.environment import Environment, Unavailable, prepare
-from prony.catalog.launch import materialise_app, spoken_wire
-from prony.catalog.loader import Catalog
+from prony.catalog.install.apps import materialise_app
+from prony.catalog.install.environment import Environment, Unavailable
+from prony.catalog.install.prepare import prepare
+from prony.catalog.launch.processes import spoken_wire
+from prony.catalog.schema.loader import Catalog
 from prony.check.left import still_running
 from prony.check.rows import subjects_to_check
 from prony.check.verdict import CONNECTIONS, ServerCheck, judge, tail

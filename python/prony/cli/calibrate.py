@@ -44,8 +44,8 @@ def calibrate(
     The result is kept in the cache until the machine changes, and shown by `prony host`.
     """
     from prony.calibration import QUICK, USUAL, Order, keep, to_json
-    from prony.report.calibration import calibration_document
-    from prony.report.terminal import TerminalReporter
+    from prony.faces.terminal import TerminalReporter
+    from prony.listing.calibration import calibration_document
     from prony.runas import resolve_user
     from prony.sandbox.namespaces import gain_namespaces
 

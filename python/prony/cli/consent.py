@@ -21,8 +21,8 @@ from prony.errors import UsageError
 from prony.model import Interface
 
 if TYPE_CHECKING:
-    from prony.catalog.entry import ProcessEntry
-    from prony.catalog.loader import Catalog
+    from prony.catalog.schema.entry import ProcessEntry
+    from prony.catalog.schema.loader import Catalog
     from prony.model import App, Cell, Plan, SandboxChoice, Subject
 
 __all__ = ["Again", "Asked", "agree", "commands_of", "escaped", "is_of_catalogue", "typed_again"]
@@ -125,7 +125,7 @@ def _place(again: Again) -> tuple[str, str]:
 
 def _of_settings(subject: "Subject", known: "Catalog") -> Iterator[str]:
     """Yield the settings that are free texts: only who made the entry knows what one can do."""
-    from prony.catalog.entry import TextSetting
+    from prony.catalog.schema.entry import TextSetting
 
     front = subject.frontend
     chosen: tuple[tuple[ProcessEntry | None, Mapping[str, int | str]], ...] = (

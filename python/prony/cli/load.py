@@ -147,8 +147,8 @@ def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: st
     with LoadProgress(workload) as progress:
         recording = LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
     if json_to != "-":
+        from prony.faces.terminal import TerminalReporter
         from prony.report.load import load_document
-        from prony.report.terminal import TerminalReporter
 
         TerminalReporter().write(load_document(recording))
     # Last: what was measured is on the screen if the file cannot be written after all.

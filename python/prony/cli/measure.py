@@ -158,7 +158,7 @@ def _valid_replies(trial: "Trial") -> int:
 
 def _has_qualified(out: Path) -> bool:
     from prony.archive import open_archive
-    from prony.report.reading import read_archive
+    from prony.reading.study import read_archive
 
     with open_archive(out) as archive:
         groups = read_archive(archive).groups

@@ -55,7 +55,7 @@ def report(
 def _write_markdown(file: Path, out: str) -> None:
     from prony.archive import open_archive
     from prony.cli.options import write_output
-    from prony.report.markdown import markdown
+    from prony.faces.markdown import markdown
     from prony.report.page import page
     from prony.report.study import study_document
 
@@ -66,8 +66,8 @@ def _write_markdown(file: Path, out: str) -> None:
 
 def _write_csv(file: Path, folder: Path) -> None:
     from prony.archive import open_archive
-    from prony.report.csv_files import write_csv
-    from prony.report.reading import read_archive
+    from prony.faces.csv_files import write_csv
+    from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
         write_csv(archive, read_archive(archive, floors_of(archive.fingerprint())), folder)
@@ -76,7 +76,7 @@ def _write_csv(file: Path, folder: Path) -> None:
 def report_data(file: Path) -> Json:
     """Return the report of an archive as data."""
     from prony.archive import open_archive
-    from prony.report.json_report import report_json
+    from prony.faces.json_report import report_json
 
     with open_archive(file) as archive:
         return report_json(archive, floors_of(archive.fingerprint()))
@@ -85,8 +85,8 @@ def report_data(file: Path) -> Json:
 def show_report(file: Path) -> None:
     """Print the terminal report of an archive."""
     from prony.archive import open_archive
+    from prony.faces.terminal import TerminalReporter
     from prony.report.study import study_document
-    from prony.report.terminal import TerminalReporter
 
     with open_archive(file) as archive:
         TerminalReporter().write(study_document(archive, floors_of(archive.fingerprint())))

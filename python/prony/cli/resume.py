@@ -14,7 +14,7 @@ from prony.errors import UsageError
 from prony.model import Contract, Interface
 
 if TYPE_CHECKING:
-    from prony.catalog.loader import Catalog
+    from prony.catalog.schema.loader import Catalog
     from prony.model import App, Cell, Plan, Request, Subject
     from prony.study import Study
 
@@ -95,7 +95,8 @@ def is_complete(file: Path) -> bool:
 
     *Errors*: ArchiveError for a file that is none.
     """
-    from prony.archive import RunStatus, open_archive
+    from prony.archive import open_archive
+    from prony.model import RunStatus
 
     with open_archive(file) as archive:
         return any(run.status is RunStatus.FINISHED for run in archive.runs())
@@ -129,7 +130,7 @@ def _check_app(app: "App", wish: Resumption) -> None:
 
     *Errors*: UsageError, also for what only an app of a catalogue has, when the catalogue here lacks it.
     """
-    from prony.catalog.apps import is_target
+    from prony.catalog.schema.apps import is_target
 
     if is_of_catalogue(app, wish.known):
         _check_same(app, wish)
@@ -166,7 +167,7 @@ def _changed(wish: Resumption, app: "App", what: str) -> UsageError:
 
 def _app(subject: "Subject", known: "Catalog", wish: Resumption) -> "App":
     """Return the app of a catalogue's name as it is here, a user's own from its folder."""
-    from prony.catalog.apps import folder_digest
+    from prony.catalog.schema.apps import folder_digest
 
     app = subject.app
     if is_of_catalogue(app, known):
@@ -237,8 +238,8 @@ def _commands(plan: "Plan", wish: Resumption) -> tuple[str, ...]:
 
 def _with_commands(commands: tuple[str, ...], plan: "Plan", wish: Resumption) -> "Catalog":
     """Return the catalogue with the commands, which somebody has agreed to."""
-    from prony.catalog.command import named_commands
-    from prony.catalog.loader import with_server
+    from prony.catalog.schema.command import named_commands
+    from prony.catalog.schema.loader import with_server
 
     typed = set(commands) <= set(wish.again.commands)
     folder = wish.again.folder if typed else Path(plan.cells[0].subject.app.folder)

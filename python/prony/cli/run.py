@@ -39,7 +39,7 @@ from prony.errors import ExitCode, UsageError
 from prony.model import Arrivals, Interface
 
 if TYPE_CHECKING:
-    from prony.catalog.loader import Catalog
+    from prony.catalog.schema.loader import Catalog
     from prony.model import Plan, Request
     from prony.plan import PlanOptions
     from prony.runas import RunAs
@@ -232,7 +232,7 @@ def run(
     ] = False,
 ) -> int:
     """Measure a built-in study, a study's file, or your own app on several servers, and say which is best."""
-    from prony.catalog.loader import load_catalog
+    from prony.catalog.schema.loader import load_catalog
     from prony.model import EngineChoice
     from prony.plan import PlanOptions
     from prony.runas import resolve_user
@@ -367,7 +367,7 @@ def _connections(text: str | None, rate: str | None) -> tuple[int, ...] | None:
 
 
 def _check_readable(python: Path, user: "RunAs") -> None:
-    from prony.catalog.access import first_unreadable
+    from prony.catalog.install.access import first_unreadable
 
     blocked = first_unreadable(python, user)
     if blocked is not None:
@@ -390,8 +390,8 @@ def _check_threads(plan: "Plan", threads: int) -> None:
 
 def _check_settings(plan: "Plan", options: "PlanOptions", known: "Catalog") -> None:
     """Refuse a setting that nothing takes before anything is built or started for it."""
-    from prony.catalog.entry import FrontendEntry
-    from prony.catalog.settings import resolved_settings
+    from prony.catalog.schema.entry import FrontendEntry
+    from prony.catalog.schema.settings import resolved_settings
 
     subjects = plan.subjects()
     for server in options.settings:

@@ -17,7 +17,7 @@ from prony.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from prony.cli.selftest_plans import Conditions
     from prony.model import Plan
-    from prony.report.reading import Reading
+    from prony.reading.study import Reading
     from prony.study import Study
 
 __all__ = ["EPILOG", "Kind", "selftest"]
@@ -92,7 +92,7 @@ def selftest(
     _check({Kind.AA: {"--app": app}, Kind.PLANTED: {"--plants": plants, "--force": force}}, kind)
     if file is not None:
         return _told(kind, file, run_as, as_json=as_json)
-    from prony.catalog.loader import load_catalog
+    from prony.catalog.schema.loader import load_catalog
     from prony.cli.sandbox_options import SandboxKind, SandboxOptions, chosen_sandbox
     from prony.cli.selftest_plans import Conditions
     from prony.plan import PlanOptions
@@ -166,7 +166,7 @@ def _run(task: "Study") -> int:
 
 def _told(kind: Kind, file: Path, run_as: str | None, *, as_json: bool) -> int:
     from prony.archive import open_archive
-    from prony.report.reading import read_archive
+    from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
         reading = read_archive(archive)
@@ -177,9 +177,9 @@ def _told(kind: Kind, file: Path, run_as: str | None, *, as_json: bool) -> int:
 
 def _told_alike(file: Path, reading: "Reading", run_as: str | None, *, as_json: bool) -> int:
     from prony.analysis.self_tests import is_real, pairs, self_tests
+    from prony.faces.terminal import TerminalReporter
     from prony.host.noise_floors import keep_floors
     from prony.report.selftest import selftest_document, selftest_json
-    from prony.report.terminal import TerminalReporter
     from prony.runas import resolve_user
 
     found = pairs([group.cells for group in reading.groups])
@@ -201,9 +201,9 @@ def _told_alike(file: Path, reading: "Reading", run_as: str | None, *, as_json: 
 def _told_planted(file: Path, reading: "Reading", *, as_json: bool) -> int:
     from prony.analysis.compare import Verdict
     from prony.analysis.planted import planted
+    from prony.faces.terminal import TerminalReporter
+    from prony.reading.study import terms
     from prony.report.planted import planted_document, planted_json
-    from prony.report.reading import terms
-    from prony.report.terminal import TerminalReporter
 
     found = tuple(
         one for group in reading.groups for one in planted(group.cells, partial(terms, reading.plan))

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.archive.records import SubjectRecord
-from prony.model import Cell, Trial
+from prony.model import Cell, SubjectRecord, Trial
 
 __all__ = ["Confidence", "Evidence", "Finding", "Rule"]
 

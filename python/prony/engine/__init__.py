@@ -75,7 +75,7 @@ def not_here(choice: EngineChoice) -> str | None:
     """Return why a generator cannot be had on this machine, and how to get it; null: it can.
 
     The environment of the Python scripts is built when it is not there. *Errors*: HostError as
-    `prony.catalog.environment.prepare`.
+    `prony.catalog.install.environment.prepare`.
     """
     from prony.engine.scripts.found import find_script
 

@@ -8,10 +8,10 @@ Must not know trials.
 import json
 
 from prony.engine.base import OnEvent
-from prony.engine.spec import to_spec
 from prony.errors import EngineError
 from prony.model import Address, EngineChoice, Json, Workload
 from prony.sandbox.base import EngineSeat
+from prony.specification import to_spec
 
 __all__ = ["LocalEngine"]
 

@@ -10,9 +10,9 @@ from dataclasses import asdict
 
 from prony.engine.base import OnEvent
 from prony.engine.child_process import SPARE_NS, Child
-from prony.engine.spec import hard_limit_ns, to_spec
 from prony.model import Address, EngineChoice, Json, Workload
 from prony.sandbox.base import EngineSeat
+from prony.specification import hard_limit_ns, to_spec
 
 __all__ = ["ProcessEngine"]
 

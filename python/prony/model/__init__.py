@@ -15,6 +15,7 @@ from prony.model.fault import Fault, FaultKind
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
+from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.subject import App, Frontend, Interface, Subject
 from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
@@ -76,14 +77,18 @@ __all__ = [
     "Readiness",
     "Request",
     "RoleRule",
+    "Run",
+    "RunStatus",
     "Sample",
     "SandboxChoice",
     "Stage",
     "Stop",
     "StopRule",
     "Subject",
+    "SubjectRecord",
     "ThreadUsage",
     "Trial",
+    "TrialRecord",
     "TrialRole",
     "Wire",
     "Workload",

@@ -15,11 +15,11 @@ from prony.analysis.latency import summarise
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import SteadyState
 from prony.analysis.summary import CellSummary, Estimate, figures
-from prony.archive import TrialRecord
 from prony.metrics import METRICS, Unit
-from prony.model import Cell, Failed, Invalid, Json, Outcome, Trial
-from prony.report.reading import Group, Reading
+from prony.model import Cell, Failed, Invalid, Json, Outcome, Trial, TrialRecord
+from prony.reading.study import Group, Reading
 from prony.report.sections.originals import beside, measured
+from prony.report.words import group_words
 
 __all__ = ["UNITS", "Row", "Sheet", "header", "sheets"]
 
@@ -210,7 +210,7 @@ _COMPARISON_COLUMNS = (
 
 
 def _words(group: Group) -> str:
-    return group.load or "each its own"
+    return group_words(group) or "each its own"
 
 
 def _comparison_rows(reading: Reading) -> Iterator[Row]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from prony.analysis.noise_floor import Floor
 from prony.archive import Archive
+from prony.reading.study import Reading, read_archive
 from prony.report.document import Document, Section
-from prony.report.reading import Reading, read_archive
 from prony.report.sections.answer import answer_section
 from prony.report.sections.checks import cross_check
 from prony.report.sections.claims import claims

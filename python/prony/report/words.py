@@ -4,9 +4,18 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from prony.model import ClosedLoop, CountStop, Json, OpenLoop, Workload
+from prony.reading.study import Group
 from prony.units import format_bytes, format_count
 
-__all__ = ["class_words", "count_words", "joined", "load_words", "machine_words", "signed_percent"]
+__all__ = [
+    "class_words",
+    "count_words",
+    "group_words",
+    "joined",
+    "load_words",
+    "machine_words",
+    "signed_percent",
+]
 
 _CLASSES: Mapping[str, str] = MappingProxyType(
     {
@@ -87,6 +96,11 @@ def _fact(fingerprint: Json, *path: str) -> str | int | None:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, (str, int)) else None
+
+
+def group_words(group: Group) -> str:
+    """Return the load of a group; empty where each generator has its own."""
+    return "" if group.of_generators else load_words(group.workload)
 
 
 def machine_words(fingerprint: Json) -> str:

@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from prony.engine.spec import encode_request, encode_target
 from prony.errors import EngineError
 from prony.model import Address, AddressKind, Request, Wire
+from prony.specification import encode_request, encode_target
 
 __all__ = ["NobodyThereError", "Reply", "connect", "exchange", "render"]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil
 
-from prony.catalog.launch import declared_facts
-from prony.catalog.loader import Catalog
+from prony.catalog.launch.processes import declared_facts
+from prony.catalog.schema.loader import Catalog
 from prony.errors import HostError
 from prony.host import Demand, preflight, unfit
 from prony.model import (

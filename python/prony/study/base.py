@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from prony.catalog.environment import EnvironmentProgress
-from prony.catalog.loader import Catalog
+from prony.catalog.install.prepare import EnvironmentProgress
+from prony.catalog.schema.loader import Catalog
 from prony.model import Cell, Json, Plan, Trial
 from prony.runas import RunAs
 from prony.sandbox.choice import Chosen

@@ -11,7 +11,7 @@ from functools import partial
 from random import Random
 
 from prony.assembly import Site, assemble
-from prony.catalog.environment import Environment, Unavailable
+from prony.catalog.install.environment import Environment, Unavailable
 from prony.engine import open_engine
 from prony.host import Cpu
 from prony.model import Launch, Placement, SandboxChoice, Subject, Trial, TrialRole

@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from prony.archive.codec import encode_subject
-from prony.catalog.entry import ProcessEntry
-from prony.catalog.environment import Environment
-from prony.catalog.loader import Catalog
-from prony.catalog.settings import resolved_settings
+from prony.catalog.install.environment import Environment
+from prony.catalog.schema.entry import ProcessEntry
+from prony.catalog.schema.loader import Catalog
+from prony.catalog.schema.settings import resolved_settings
 from prony.model import Json, Subject
 
 __all__ = ["differences", "digest", "identity"]

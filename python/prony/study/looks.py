@@ -15,7 +15,7 @@ from prony.analysis.sequential import Decision, decide
 from prony.archive import open_archive
 from prony.host.noise_floors import kept_floors
 from prony.model import Plan, Precision
-from prony.report.reading import Group, Reading, read_archive, terms
+from prony.reading.study import Group, Reading, read_archive, terms
 from prony.study.base import Study
 from prony.study.ledger import Ledger
 from prony.units import format_duration

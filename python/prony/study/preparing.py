@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from prony.archive import SubjectRecord
 from prony.assembly import Needs, command_line, needs_of, unavailable
-from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable, prepare
-from prony.catalog.launch import declared_facts, materialise_app, resolved_settings
-from prony.catalog.loader import Catalog
+from prony.catalog.install.apps import materialise_app
+from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.prepare import prepare
+from prony.catalog.launch.processes import declared_facts
+from prony.catalog.schema.loader import Catalog
+from prony.catalog.schema.settings import resolved_settings
 from prony.errors import SubjectError
-from prony.model import Json, Placement, Plan, Subject
+from prony.model import Json, Placement, Plan, Subject, SubjectRecord
 from prony.sandbox import SandboxFacts
 from prony.study.base import Study, StudyListener
 from prony.study.identity import digest, identity

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.analysis.fingerprints import comparable
-from prony.archive import SubjectRecord, open_archive
+from prony.archive import open_archive
 from prony.errors import HostError
-from prony.model import Cell, Json, TrialRole
+from prony.model import Cell, Json, SubjectRecord, TrialRole
 from prony.schedule import Key
 from prony.study.identity import differences
 from prony.study.ledger import Entry, entry_of

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 
-from prony.archive import ArchiveWriter, RunStatus, create, resume
+from prony.archive import ArchiveWriter, create, resume
 from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
-from prony.model import Json
+from prony.model import Json, RunStatus
 from prony.sandbox import describe
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run

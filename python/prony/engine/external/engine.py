@@ -21,11 +21,11 @@ from prony.engine.child_process import SPARE_NS, Child
 from prony.engine.external.histogram import distribution
 from prony.engine.external.recording import interrupted, to_recording
 from prony.engine.external.tool import Job, Measured, Output, Tool, refusal
-from prony.engine.spec import hard_limit_ns, to_spec
 from prony.errors import EngineError
 from prony.model import Address, DurationStop, EngineChoice, Json, Workload
 from prony.runas import SUBJECT_PATH
 from prony.sandbox.base import EngineSeat
+from prony.specification import hard_limit_ns, to_spec
 
 __all__ = ["ExternalEngine", "Installed", "find_tool"]
 

@@ -6,8 +6,8 @@ from prony.analysis.answer import Answer
 from prony.analysis.compare import Comparison, Verdict
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, format_metric
+from prony.reading.study import Group, Reading
 from prony.report.document import Block, Command, Notes, Paragraph, Section, Tone
-from prony.report.reading import Group, Reading
 from prony.report.sections.claims import claim_counts
 from prony.report.sections.figures import group_heading
 from prony.report.sections.rates import is_search, rate_answers

@@ -9,8 +9,8 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
 from prony.model import Ok, TrialRole
+from prony.reading.study import Reading
 from prony.report.document import Cell, Column, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.reading import Reading
 from prony.report.scales import metric_scale
 from prony.report.words import count_words, load_words, signed_percent
 from prony.units import format_in

@@ -5,8 +5,8 @@ from collections import Counter
 from prony.analysis.claims import ClaimResult, ClaimVerdict
 from prony.metrics import format_metric
 from prony.model import Claim, ClaimKind
+from prony.reading.study import Reading
 from prony.report.document import Block, Judgement, Judgements, Paragraph, Section, Tone
-from prony.report.reading import Reading
 from prony.report.words import count_words
 from prony.units import format_percent
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from prony.model import ClosedLoop, Design
+from prony.reading.study import Group
 from prony.report.document import Block, Footnotes, Notes, Paragraph, Section, Tone
-from prony.report.reading import Group
 from prony.report.sections.generators import generator_heading, generator_section
 from prony.report.sections.winners import alike_note, deciding
 from prony.report.tables import Marks, failures_table, populations_table, ranked, subjects_table
+from prony.report.words import group_words
 
 __all__ = ["failed_requests", "group_heading", "group_section", "populations"]
 
@@ -54,7 +55,9 @@ def _marks(group: Group, trimmed: bool) -> Marks:
 
 def failed_requests(groups: Sequence[Group]) -> Section | None:
     """Return what failed, by kind; null where nothing did."""
-    cells = [(group.load, cell) for group in groups for cell in ranked(group.cells, group.answer.metric)]
+    cells = [
+        (group_words(group), cell) for group in groups for cell in ranked(group.cells, group.answer.metric)
+    ]
     found = failures_table(cells)
     return Section("Requests that failed, by kind", (found,)) if found else None
 
@@ -66,5 +69,5 @@ def populations(groups: Iterable[Group]) -> Iterator[Section]:
         notes, cells = Footnotes(), ranked(group.cells, group.answer.metric)
         table = populations_table(cells, notes) if cells else None
         if table is not None:
-            where = f", {group.load}" if len(groups) > 1 else ""
+            where = f", {group_words(group)}" if len(groups) > 1 else ""
             yield Section(f"With and without the failures{where}", (table, notes.notes()))

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.model import CountStop, DurationStop
+from prony.reading.study import Group
 from prony.report.document import Block, Cell, Column, Footnotes, Notes, Paragraph, Section, Table, Tone
-from prony.report.reading import Group
 from prony.report.scales import metric_scale
 from prony.report.sections.winners import alike_note, deciding
 from prony.report.tables import ranked

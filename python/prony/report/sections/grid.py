@@ -6,8 +6,8 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Unit
 from prony.model import ClosedLoop, OpenLoop
+from prony.reading.study import Group, Reading
 from prony.report.document import Block, Cell, Column, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.reading import Group, Reading
 from prony.report.scales import metric_scale
 from prony.units import Scale, format_in, format_percent
 

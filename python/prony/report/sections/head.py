@@ -3,10 +3,9 @@
 from datetime import UTC, datetime
 
 from prony.analysis.compare import LEAST_BLOCKS
-from prony.archive import RunStatus
-from prony.model import TrialRole
+from prony.model import RunStatus, TrialRole
+from prony.reading.study import Reading
 from prony.report.document import Block, Notes, Paragraph, Section, Tone
-from prony.report.reading import Reading
 from prony.report.sections.rates import is_search
 from prony.report.words import count_words, machine_words
 

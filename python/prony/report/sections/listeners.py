@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from prony.analysis.listeners import SharedAddress
 from prony.analysis.summary import CellSummary
+from prony.reading.study import Reading
 from prony.report.document import Notes, Paragraph, Section, Tone
-from prony.report.reading import Reading
+from prony.report.words import group_words
 from prony.units import format_count
 
 __all__ = ["listeners"]
@@ -23,7 +24,7 @@ def listeners(reading: Reading) -> Iterator[Section]:
             continue
         lines = tuple(("", line) for cell in group.cells for line in _lines(cell))
         if lines:
-            where = f", {group.load}" if len(reading.groups) > 1 else ""
+            where = f", {group_words(group)}" if len(reading.groups) > 1 else ""
             blocks = (Notes(lines), Paragraph(_MEANING, Tone.QUIET))
             yield Section(f"Listeners that share an address{where}", blocks)
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from prony.metrics import METRICS
+from prony.reading.study import Found, Reading
 from prony.report.document import Notes, Section
-from prony.report.reading import Found, Reading
 from prony.report.sections.checks import calibration_notes
 from prony.report.sections.pace import evidence_notes, pace_notes
 from prony.report.sections.sandbox import sandbox_notes

@@ -7,10 +7,10 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
 from prony.model import Original
+from prony.reading.study import Group, Reading
 from prony.report.document import Cell, Column, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.reading import Group, Reading
 from prony.report.scales import metric_scale
-from prony.report.words import joined
+from prony.report.words import group_words, joined
 from prony.units import Scale, format_in
 
 __all__ = ["Beside", "beside", "measured", "originals"]
@@ -73,7 +73,7 @@ def _table(reading: Reading, pairs: Sequence[Beside], notes: Footnotes) -> Table
     names = dict.fromkeys(cell.name for _, cell in pairs)
     columns = [Column("generator" if groups[0].of_generators else "subject", text=True)]
     for group in groups:
-        heading = ", ".join(part for part in (group.load, scale.unit) if part)
+        heading = ", ".join(part for part in (group_words(group), scale.unit) if part)
         columns += [Column("published", heading), Column("here", heading)]
     rows = tuple(
         (Cell(name), *(cell for group in groups for cell in _two(group, name, pairs, scale, notes)))

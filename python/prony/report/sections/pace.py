@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import Kind, SteadyState
 from prony.analysis.summary import CellSummary, Estimate
-from prony.report.reading import Reading
+from prony.reading.study import Reading
 from prony.report.words import joined, load_words
 
 __all__ = ["evidence_notes", "pace_notes"]

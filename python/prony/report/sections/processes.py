@@ -6,8 +6,9 @@ from prony.analysis.missing import Missing
 from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
 from prony.analysis.summary import CellSummary, Estimate
 from prony.model import CountStop
+from prony.reading.study import Reading
 from prony.report.document import Cell, Column, Footnotes, Section, Table, Tone
-from prony.report.reading import Reading
+from prony.report.words import group_words
 from prony.units import Scale, bytes_scale, format_in
 
 __all__ = ["processes"]
@@ -34,7 +35,7 @@ def processes(reading: Reading) -> Iterator[Section]:
             and not group.of_generators
             and (several or isinstance(group.workload.stop, CountStop))
         ):
-            where = f", {group.load}" if len(reading.groups) > 1 else ""
+            where = f", {group_words(group)}" if len(reading.groups) > 1 else ""
             yield _section(f"Processes by role{where}", cells)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from prony.analysis.failure_rates import clopper_pearson
 from prony.model import Json, TrialRole
+from prony.reading.study import Reading
 from prony.report.document import Block, Cell, Column, Footnotes, Notes, Paragraph, Section, Table, Tone
-from prony.report.reading import Reading
 
 __all__ = ["found_rates", "is_search", "rate_answers", "rates"]
 

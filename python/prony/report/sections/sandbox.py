@@ -9,7 +9,7 @@ Must not know other remarks.
 from collections.abc import Iterator, Mapping
 
 from prony.model import SandboxChoice
-from prony.report.reading import Reading
+from prony.reading.study import Reading
 from prony.units import format_bytes
 
 __all__ = ["limits_in_words", "sandbox_notes"]

@@ -6,8 +6,8 @@ from prony.analysis.knee import Saturation, points, saturation
 from prony.analysis.missing import Missing
 from prony.metrics import format_metric
 from prony.model import ClosedLoop
+from prony.reading.study import Group, Reading
 from prony.report.document import Cell, Column, Paragraph, Section, Table, Tone
-from prony.report.reading import Group, Reading
 from prony.report.sections.grid import LEAST_LOADS, families
 
 __all__ = ["saturations"]

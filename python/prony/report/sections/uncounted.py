@@ -8,9 +8,9 @@ from prony.analysis.failure_rates import Failures, compare_failures
 from prony.analysis.multiplicity import holm
 from prony.analysis.summary import CellSummary, TrialFigures
 from prony.model import Failed, Invalid, TrialRole
+from prony.reading.study import Reading
 from prony.report.document import Block, Notes, Paragraph, Section
-from prony.report.reading import Reading
-from prony.report.words import count_words
+from prony.report.words import count_words, group_words
 
 __all__ = ["unavailable", "uncounted"]
 
@@ -89,7 +89,7 @@ def uncounted(reading: Reading) -> Section | None:
     """Return the trials that do not count, those that failed alike together; null if all count."""
     blocks: list[Block] = []
     for group in reading.groups:
-        under = f", {group.load}" if len(reading.groups) > 1 else ""
+        under = f", {group_words(group)}" if len(reading.groups) > 1 else ""
         for cell in group.cells:
             for trials in _failed_alike(cell):
                 where = _block_words([trial.block for trial in trials])
@@ -113,7 +113,7 @@ def _rates(reading: Reading) -> Iterator[str]:
             if _share(count) > _share(counts[least])
         }
         levels = holm({name: one.p_value for name, one in found.items()}, _LEVEL)
-        under = f" under {group.load}" if len(reading.groups) > 1 else ""
+        under = f" under {group_words(group)}" if len(reading.groups) > 1 else ""
         for name, one in found.items():
             shown = one.p_value <= levels[name]
             words = "fails more often than" if shown else "is not shown to fail more often than"

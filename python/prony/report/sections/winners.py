@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from prony.analysis.standings import Standing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, format_metric
+from prony.reading.study import Group, Reading
 from prony.report.document import Block, Cell, Column, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.reading import Group, Reading
+from prony.report.words import group_words
 
 __all__ = ["alike_note", "deciding", "winners"]
 
@@ -45,7 +46,7 @@ def _rows(
 ) -> Iterator[tuple[Cell, ...]]:
     for index, (group, standing) in enumerate(found):
         name = Cell(title if not index else "", Tone.STRONG)
-        under = Cell(group.load)
+        under = Cell(group_words(group))
         if standing.metric is None or not standing.best:
             yield name, under, Cell(f"—{notes.mark(standing.reason or 'no subject qualifies')}"), Cell("")
             continue
