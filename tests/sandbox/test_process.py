@@ -275,8 +275,8 @@ time.sleep(60)
 def test_shared_memory_of_a_server_that_is_killed_goes_with_it(
     sandbox: Sandbox, placement: Placement, mark: str
 ) -> None:
-    if not sandbox.facts.pid_namespace:
-        pytest.skip("needs the rights to make namespaces")
+    if sandbox.facts.network != "own namespace":
+        pytest.skip("needs the rights to make namespaces: on the host's network memory is the host's, too")
     script = f"""
 import time
 open("/dev/shm/{mark}", "w").write("left")
