@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from prony.report.document import (
     Bars,
     Block,
-    Cell,
     Column,
     Command,
     Document,
+    Entry,
     Judgement,
     Judgements,
     Notes,
@@ -26,6 +26,7 @@ from prony.report.document import (
     Table,
     Tone,
 )
+from prony.report.text import Words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -107,17 +108,17 @@ class TerminalReporter:
         if item.detail:
             self._prose(" " * width, item.detail, Tone.QUIET)
 
-    def _prose(self, lead: str, text: str, tone: Tone) -> None:
+    def _prose(self, lead: str, text: Words, tone: Tone) -> None:
         width = min(self._console.width, _PROSE_WIDTH)
         for number, line in enumerate(_text(text, tone).wrap(self._console, width - len(lead))):
             line.rstrip()
             self._line(_text(" " * len(lead) if number else lead, tone).append_text(line))
 
 
-def _text(text: str, tone: Tone) -> "Text":
+def _text(words: Words, tone: Tone) -> "Text":
     from rich.text import Text
 
-    return Text(plain(text), style=_STYLES[tone])
+    return Text(plain(str(words)), style=_STYLES[tone])
 
 
 def _bars(rows: Sequence[tuple[str, int, str]]) -> Iterator["Text"]:
@@ -144,7 +145,7 @@ def _widths(table: Table) -> list[int]:
 
     columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
     return [
-        max([cell_len(column.title), *(cell_len(plain(cell.text)) for cell in cells)])
+        max([cell_len(str(column.title)), *(cell_len(plain(str(cell.text))) for cell in cells)])
         for column, cells in zip(table.columns, columns, strict=True)
     ]
 
@@ -162,7 +163,7 @@ def _parts(table: Table, widths: Sequence[int], limit: int) -> list[list[int]]:
         same = (
             groups
             and table.columns[index].group
-            and table.columns[groups[-1][0]].group == table.columns[index].group
+            and str(table.columns[groups[-1][0]].group) == str(table.columns[index].group)
         )
         groups[-1].append(index) if same else groups.append([index])
     parts: list[list[int]] = [[]]
@@ -196,7 +197,7 @@ def _pad(text: "Text", width: int, left: bool) -> "Text":
     return Text.assemble(text, space) if left else Text.assemble(space, text)
 
 
-def _row(cells: Sequence[Cell], columns: Sequence[Column], widths: Sequence[int]) -> "Text":
+def _row(cells: Sequence[Entry], columns: Sequence[Column], widths: Sequence[int]) -> "Text":
     from rich.text import Text
 
     padded = [
@@ -214,11 +215,11 @@ def _group_line(columns: Sequence[Column], widths: Sequence[int]) -> "Text | Non
         return None
     line, start = "", 0
     for index, (column, width) in enumerate(zip(columns, widths, strict=True)):
-        if column.group and (index == 0 or columns[index - 1].group != column.group):
+        if column.group and (index == 0 or str(columns[index - 1].group) != str(column.group)):
             span = sum(
                 w + _GAP
                 for c, w in zip(columns[index:], widths[index:], strict=True)
-                if c.group == column.group
+                if str(c.group) == str(column.group)
             )
             title = f" {column.group} "
             line = (
@@ -235,14 +236,14 @@ def _hang_marks(table: Table) -> Table:
     digits.
     """
     marks = [
-        [len(_MARKED.findall(row[index].text)[0]) for row in table.rows]
+        [len(_MARKED.findall(str(row[index].text))[0]) for row in table.rows]
         for index in range(len(table.columns))
     ]
     rows = tuple(
         tuple(
             cell
             if column.text
-            else replace(cell, text=cell.text + " " * (max(marks[index]) - marks[index][number]))
+            else replace(cell, text=str(cell.text) + " " * (max(marks[index]) - marks[index][number]))
             for index, (cell, column) in enumerate(zip(row, table.columns, strict=True))
         )
         for number, row in enumerate(table.rows)
@@ -260,6 +261,6 @@ def table_lines(table: Table, limit: int) -> Iterator["Text"]:
         columns, own = [table.columns[index] for index in part], [widths[index] for index in part]
         if (groups := _group_line(columns, own)) is not None:
             yield groups
-        yield _row([Cell(column.title, Tone.STRONG) for column in columns], columns, own)
+        yield _row([Entry(column.title, Tone.STRONG) for column in columns], columns, own)
         for row in table.rows:
             yield _row([row[index] for index in part], columns, own)

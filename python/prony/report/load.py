@@ -14,9 +14,9 @@ from prony.model import Json
 from prony.report.document import (
     Bars,
     Block,
-    Cell,
     Column,
     Document,
+    Entry,
     Footnotes,
     Notes,
     Paragraph,
@@ -99,9 +99,9 @@ def _account(recording: Json) -> Section:
     kinds = sorted(account.items(), key=lambda kind: (kind[0] != "ok", -kind[1], kind[0]))
     rows = tuple(
         (
-            Cell(class_words(name), Tone.PLAIN if name == "ok" else Tone.BAD),
-            Cell(format_count(count)),
-            Cell(format_percent(count / scheduled) if scheduled else "—"),
+            Entry(class_words(name), Tone.PLAIN if name == "ok" else Tone.BAD),
+            Entry(format_count(count)),
+            Entry(format_percent(count / scheduled) if scheduled else "—"),
         )
         for name, count in kinds
     )
@@ -124,24 +124,24 @@ def _missing(summary: LatencySummary, percentile: float) -> str:
 
 def _value(
     summary: LatencySummary, value: float | None, percentile: float, scale: Scale, notes: Footnotes
-) -> Cell:
+) -> Entry:
     if value is None:
-        return Cell(f"—{notes.mark(_missing(summary, percentile))}", Tone.QUIET)
+        return Entry(f"—{notes.mark(_missing(summary, percentile))}", Tone.QUIET)
     bound = summary.censored_from is not None and percentile > summary.censored_from
-    return Cell(f"≥ {format_in(value, scale)}" if bound else format_in(value, scale))
+    return Entry(f"≥ {format_in(value, scale)}" if bound else format_in(value, scale))
 
 
 def _row(
     label: str, population: str, summary: LatencySummary, scale: Scale, notes: Footnotes
-) -> tuple[Cell, ...]:
+) -> tuple[Entry, ...]:
     if summary.min_ns is None:
-        dash = Cell(f"—{notes.mark(nothing_measured(summary, population))}", Tone.QUIET)
-        return Cell(label), Cell(format_count(summary.count)), *[dash] * (len(_SHOWN) + 3)
+        dash = Entry(f"—{notes.mark(nothing_measured(summary, population))}", Tone.QUIET)
+        return Entry(label), Entry(format_count(summary.count)), *[dash] * (len(_SHOWN) + 3)
     values = {PERCENTILES[name]: summary.percentiles[PERCENTILES[name]] for name in _SHOWN}
     return (
-        Cell(label),
-        Cell(format_count(summary.count)),
-        Cell(format_in(summary.min_ns, scale)),
+        Entry(label),
+        Entry(format_count(summary.count)),
+        Entry(format_in(summary.min_ns, scale)),
         # A mean holds the largest values too: it is a lower bound, or infinite, as soon as any is.
         _value(summary, summary.mean_ns, 100, scale, notes),
         *(_value(summary, value, float(name), scale, notes) for name, value in values.items()),
