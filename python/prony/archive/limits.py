@@ -1,7 +1,7 @@
 """What a Recording says of its generator's limit, as a value: the border where a sentence is read.
 
 Recordings of engines before 0.2 have a sentence alone (`limited`); later ones have the kind and its number
-beside it (`limit`). Nothing else reads either.
+beside it (`limit`). Nothing else takes the sentence apart.
 
 >>> decode_limit({"limited": "a worker thread was busy 95 % of the time"})
 Limit(kind=<LimitKind.BUSY: 'busy'>, share=0.95, lag_ns=None, reason='')

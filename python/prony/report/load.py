@@ -9,6 +9,7 @@ from prony.analysis.distribution import Distribution, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.rates import rates, window_s
 from prony.analysis.summary import flat_account
+from prony.archive.limits import decode_limit
 from prony.metrics import PERCENTILES
 from prony.model import Json
 from prony.report.document import (
@@ -24,6 +25,7 @@ from prony.report.document import (
     Table,
     Tone,
 )
+from prony.report.findings import limit_words
 from prony.report.words import class_words
 from prony.units import (
     Scale,
@@ -74,9 +76,9 @@ def _head(recording: Json) -> Section:
     blocks: list[Block] = [Paragraph(_loop_words(recording), Tone.QUIET)]
     if recording["window"].get("interrupted"):
         blocks.append(Paragraph("Interrupted: the figures are of the time before.", Tone.WARNING))
-    if limited := recording["generator"].get("limited"):
+    if (limit := decode_limit(recording["generator"])) is not None:
         meaning = "throughput may be higher, and latency lower, than shown."
-        text = f"The generator may have been the limit ({limited}): {meaning}"
+        text = f"The generator may have been the limit ({limit_words(limit, '')}): {meaning}"
         blocks.append(Paragraph(text, Tone.WARNING))
     found = rates(recording)
     ok, attempted, success = (found[name] for name in ("ok_per_s", "attempted_per_s", "success_ratio"))
