@@ -43,7 +43,7 @@ from prony.sandbox import RunningSubject, Sandbox
 from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.linux import in_network
 from prony.schedule import Position
-from prony.units import format_bytes
+from prony.units import MILLISECOND_NS, format_bytes
 
 __all__ = ["Position", "Task", "run_trial"]
 
@@ -51,7 +51,7 @@ __all__ = ["Position", "Task", "run_trial"]
 # thing, so more than this apart means that one of them is wrong (DESIGN: only that mismatch invalidates).
 MAX_LITTLE_RESIDUAL = 0.10
 # ... but both are integers of a clock: with next to nothing in flight the ratio says nothing.
-MIN_LITTLE_INTEGRAL_NS = 50_000_000
+MIN_LITTLE_INTEGRAL_NS = 50 * MILLISECOND_NS
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,18 @@ def test_columns_of_a_group_stay_together_where_they_fit():
     assert "c2" in line
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_heading_that_is_wider_than_its_columns_widens_them(width):
+    group = "service time of valid replies, ms"
+    columns = (Column("subject", text=True), Column("max", group), Column("CPU %", "CPU"), Column("n", "CPU"))
+    table = Table(columns, (tuple(Entry(text) for text in ("a", "1.0", "99.0 ±0.1", "5")),))
+    lines = shown(document(table), width).splitlines()
+    assert max(len(line) for line in lines) <= max(width, len("subject  ") + len(group))
+    (heading,) = [line for line in lines if group in line]
+    (figures,) = [line for line in lines if "1.0" in line]
+    assert figures.index("1.0") + 3 == heading.index(group) + len(group)
+
+
 def test_marks_hang_to_the_right_of_the_digits():
     table = Table(
         (Column("s", text=True), Column("n")), ((Entry("a"), Entry("100¹")), (Entry("b"), Entry("99")))

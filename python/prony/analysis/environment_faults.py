@@ -1,12 +1,13 @@
 """What the machine around a trial did to it: other load, stolen time, sleep.
 
-*Source*: proc_stat(5); the counters are those of docs/archive-format.md, Names of counters.
+*Source*: proc_stat(5); the counters are those of docs/reference/evidence.md, Counters of the machine.
 """
 
 from collections.abc import Mapping
 
 from prony.analysis.missing import Missing, Value
 from prony.model import Trial
+from prony.units import MILLISECOND_NS, seconds
 
 __all__ = ["environment_fault", "environment_metrics", "other_load", "steal_share", "subject_cpu_ns"]
 
@@ -22,7 +23,7 @@ _MOST_STEAL = 0.10
 _MOST_OTHER_LOAD = 0.20
 
 # Clocks are not read at the same moment.
-_ASLEEP_NS = 100_000_000
+_ASLEEP_NS = 100 * MILLISECOND_NS
 
 
 def steal_share(counters: Mapping[str, int]) -> float | Missing:
@@ -81,7 +82,7 @@ def environment_fault(trial: Trial) -> str | None:
     """
     asleep_ns = trial.counters.get("machine.suspended_ns", 0)
     if asleep_ns > _ASLEEP_NS:
-        return f"the machine slept for {asleep_ns / 1e9:.1f} s within the window"
+        return f"the machine slept for {seconds(asleep_ns):.1f} s within the window"
     steal, other = steal_share(trial.counters), other_load(trial.counters)
     if not isinstance(steal, Missing) and steal > _MOST_STEAL:
         return f"the hypervisor gave {steal:.0%} of the CPUs' time to others"

@@ -13,6 +13,7 @@ import typer
 
 from prony.cli.options import MAX_SEED, duration_of
 from prony.errors import ExitCode, UsageError
+from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.cli.selftest_plans import Conditions
@@ -105,7 +106,7 @@ def selftest(
     known = load_catalog(())
     options = PlanOptions(seed=seed, sandbox=chosen.choice)
     load = {"loop": "closed", "connections": connections}
-    profile = {"blocks": repeats, "duration": duration_of("--duration", duration), "warmup": 1_000_000_000}
+    profile = {"blocks": repeats, "duration": duration_of("--duration", duration), "warmup": SECOND_NS}
     plan = asked.plan(Conditions(load, profile, known, options))
     target = out or Path(f"selftest-{kind}-{time.strftime('%Y%m%d-%H%M%S')}.prony")
     if target.exists():

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from prony.diagnosis import Advice, Finding, Symptom
 from prony.model import Limit, LimitKind
 from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
-from prony.units import format_count
+from prony.units import format_count, format_duration
 
 __all__ = ["advice_words", "finding_words", "limit_words", "shared_words"]
 
@@ -48,7 +48,7 @@ _LIMITS: Mapping[LimitKind, _Sentence] = MappingProxyType(
             "others kept a worker thread waiting for its CPU",
         ),
         LimitKind.LATE: _Sentence(
-            "one request in a hundred went out more than {lag_ns:ms} late",
+            "one request in a hundred went out more than {lag_ns:duration} late",
             "one request in a hundred went out late",
         ),
         LimitKind.OTHER: _Sentence("{reason}", "{reason}"),
@@ -225,8 +225,8 @@ def _number(figure: Figure, spec: str) -> Part:
             return text(f"{{}} {noun if figure.value == 1 else plural}", figure)
         case "times":
             return Figure(figure.value, _times, figure.pointer)
-        case "ms":
-            return Figure(figure.value, _milliseconds, figure.pointer)
+        case "duration":
+            return Figure(figure.value, format_duration, figure.pointer)
         case _:
             return Figure(figure.value, partial(_formatted, spec), figure.pointer)
 
@@ -239,7 +239,3 @@ def _formatted(spec: str, value: float) -> str:
 
 def _times(value: float) -> str:
     return {1: "once", 2: "twice"}.get(int(value), f"{value:.0f} times")
-
-
-def _milliseconds(value_ns: float) -> str:
-    return f"{value_ns / 1e6:.1f} ms"

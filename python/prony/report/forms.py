@@ -21,6 +21,7 @@ from prony.units import (
     format_half_width,
     format_in,
     format_percent,
+    seconds,
 )
 
 __all__ = [
@@ -102,7 +103,7 @@ def ordinal(block: float) -> str:
 
 def day(unix_ns: float) -> str:
     """Return the day of a moment, in UTC."""
-    return datetime.fromtimestamp(int(unix_ns) // 10**9, tz=UTC).date().isoformat()
+    return datetime.fromtimestamp(seconds(int(unix_ns)), tz=UTC).date().isoformat()
 
 
 count: Form = format_count

@@ -36,6 +36,7 @@ from prony.units import (
     format_in,
     format_percent,
     format_rate,
+    nanoseconds,
 )
 
 __all__ = ["load_document"]
@@ -87,7 +88,7 @@ def _head(recording: Json) -> Section:
         right = f"{format_count(recording['account']['ok'])} of {format_count(due)} answered as expected"
         text = f"{right}; the window has no length, so there are no rates." if due else "Nothing was sent."
         return Section("", (*blocks, Paragraph(text, Tone.BAD)))
-    shares = f"{format_rate(ok)} answered as expected in a window of {format_duration(length_s * 1e9)}"
+    shares = f"{format_rate(ok)} answered as expected in a window of {format_duration(nanoseconds(length_s))}"
     text = f"{shares}; {format_rate(attempted)} sent or due, {format_percent(success)} of them answered so"
     return Section("", (*blocks, Paragraph(text, Tone.GOOD if success == 1 else Tone.WARNING)))
 

@@ -1,9 +1,9 @@
 """What does not count and why: failed trials with the end of their logs, and what was not measured."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from prony.analysis.failure_rates import Failures
+from prony.analysis.last_error import last_error, plain_lines
 from prony.analysis.summary import CellSummary, TrialFigures
 from prony.model import Failed, Invalid
 from prony.reading.failures import FailedAlike, failed_alike, same_outcome
@@ -16,9 +16,6 @@ from prony.report.words import group_words
 __all__ = ["unavailable", "uncounted"]
 
 _LOG_LINES = 8
-_TRACEBACK_LINES = 6
-# How the traceback of an exception ends, perhaps in colour: `ModuleNotFoundError: No module named 'flask'`.
-_EXCEPTION = re.compile(r"^(?:\x1b\[[\d;]*m)*\w[\w.]*(Error|Exception|Exit|Interrupt)\b")
 
 
 def _outcome_words(found: FailedAlike, at: str) -> Text:
@@ -37,17 +34,15 @@ def _reason(found: FailedAlike, reason: str, at: str) -> Quote | Name:
 
 
 def _telling_lines(log: str) -> list[str]:
-    """Return the lines of a log that tell why: the end of its last traceback and the last line, else the
-    last lines.
+    """Return the lines of a log that say why: the error that it ends with and the last line, else the last
+    lines.
 
     What a server writes after a traceback, on its way down, says only that it goes down.
     """
-    lines = [line for line in log.splitlines() if line.strip()]
-    ends = [index for index, line in enumerate(lines) if _EXCEPTION.match(line)]
-    if not ends or ends[-1] >= len(lines) - 1:
-        return lines[-(_TRACEBACK_LINES + 1 if ends else _LOG_LINES) :]
-    first = max(0, ends[-1] - _TRACEBACK_LINES)
-    return [*lines[first : ends[-1] + 1], lines[-1]]
+    lines, error = plain_lines(log), last_error(log)
+    if error is None:
+        return lines[-_LOG_LINES:]
+    return [*error.lines, *(line for line in lines[-1:] if line != error.lines[-1])]
 
 
 def _block_words(blocks: Sequence[int], at: str) -> Text:
