@@ -63,9 +63,9 @@ def blocks(documents, *kinds):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_document_is_all_its_blocks_in_order(documents, width):
     for document in documents:
-        parts = [[document.title]]
+        parts = [[str(document.title)]]
         for section in document.sections:
-            parts.append(["", section.heading] if section.heading else [""])
+            parts.append(["", str(section.heading)] if section.heading else [""])
             parts.extend(alone(block, width) for block in section.blocks)
         assert lines(document, width) == [line for part in parts for line in part]
 
@@ -89,7 +89,7 @@ def said(block):
     """What a block of prose holds, without a terminal."""
     match block:
         case Paragraph(text):
-            yield text
+            yield str(text)
         case Notes(items):
             yield from (f"{mark} {text}" for mark, text in items)
         case Judgements(items):
