@@ -29,6 +29,7 @@ __all__ = [
     "format_bytes",
     "format_count",
     "format_duration",
+    "format_half_width",
     "format_in",
     "format_percent",
     "format_rate",
@@ -242,18 +243,28 @@ def bytes_scale(values: Iterable[float]) -> Scale:
     return _common_scale(values, _BYTES_STEPS)
 
 
-def format_in(value: float, scale: Scale, half_width: float | None = None) -> str:
-    """Return a value in the unit of its column, without the unit, and with its half-width where there is one.
+def _decimals(scaled: float) -> int:
+    magnitude = abs(scaled)
+    return 0 if magnitude >= 99.95 else 1 if magnitude >= 9.995 else 2 if magnitude >= 0.0995 else 3
 
-    >>> format_in(2_220_000, Scale(1e6, "ms"), 320_000)
-    '2.22 ±0.32'
+
+def format_in(value: float, scale: Scale) -> str:
+    """Return a value in the unit of its column, without the unit.
+
+    >>> format_in(2_220_000, Scale(1e6, "ms"))
+    '2.22'
     """
     scaled = value / scale.size
-    magnitude = abs(scaled)
-    decimals = 0 if magnitude >= 99.95 else 1 if magnitude >= 9.995 else 2 if magnitude >= 0.0995 else 3
-    text = f"{scaled:,.{decimals}f}"
-    if half_width is None:
-        return text
+    return f"{scaled:,.{_decimals(scaled)}f}"
+
+
+def format_half_width(half_width: float, value: float, scale: Scale) -> str:
+    """Return the half-width of a value's interval, with as many decimals as the value in its column has.
+
+    >>> format_half_width(320_000, 2_220_000, Scale(1e6, "ms"))
+    '0.32'
+    """
+    decimals = _decimals(value / scale.size)
     # A width that rounds to nothing is still not nothing.
     least = 10.0**-decimals if half_width > 0 else 0.0
-    return f"{text} ±{max(half_width / scale.size, least):,.{decimals}f}"
+    return f"{max(half_width / scale.size, least):,.{decimals}f}"

@@ -101,7 +101,10 @@ def _frame(tool: Tool, job: Job, told: Json, caveats: tuple[str, ...]) -> Json:
     }
 
 
-_GENERATOR = ("limited", "cpu_work_ns", "cpu_spin_ns", "run_queue_ns", "cpu_ns_per_request", "spin_share")
+_GENERATOR = (
+    *("limit", "limited", "cpu_work_ns", "cpu_spin_ns", "run_queue_ns"),
+    *("cpu_ns_per_request", "spin_share"),
+)
 _MISSING = {
     "distributions": "gives no histogram of its latencies",
     "series": "gives no figures by the second",
