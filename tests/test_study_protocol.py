@@ -15,7 +15,18 @@ from prony.catalog.schema.loader import load_catalog
 from prony.errors import EngineError, HostError
 from prony.host import fingerprint
 from prony.host.noise_floors import keep_floors, kept_floors
-from prony.model import Design, Failed, Invalid, Ok, OpenLoop, Precision, RunStatus, TrialRole
+from prony.model import (
+    Design,
+    Failed,
+    Fault,
+    FaultKind,
+    Invalid,
+    Ok,
+    OpenLoop,
+    Precision,
+    RunStatus,
+    TrialRole,
+)
 from prony.plan import calibrated
 from prony.reading.found_rates import confirmed_rates
 from prony.reading.study import read_archive
@@ -83,7 +94,7 @@ def test_a_spoilt_trial_is_repeated_at_the_end_of_its_block(world):
     spoilt, again = (trial for trial in trials_of(world) if (trial.block, trial.cell_id) == (1, 2))
     assert (spoilt.attempt, spoilt.outcome) == (0, Invalid("the machine slept"))
     assert (again.attempt, again.position, again.outcome) == (1, 4, Ok())
-    assert spoilt.facts["environment_fault"] == "the machine slept"
+    assert spoilt.fault == Fault(FaultKind.SANDBOX, text="the machine slept")
     assert "a trial is repeated at the block's end: the machine slept" in world.listener.notices
     assert [trial.block for trial in trials_of(world)] == [0] * 4 + [1] * 5 + [2] * 4
 
@@ -99,7 +110,7 @@ def test_a_trial_is_repeated_at_most_twice_and_what_comes_again_counts_by_force_
         *[(2, last)] * 2,
     ]
     assert [trial.position for trial in own][2:] == [4, 5, 6, 7]
-    assert all(trial.facts["environment_fault"] == "other load" for trial in own)
+    assert {trial.fault.text for trial in own} == {"other load"}
 
 
 def test_a_sandbox_that_cannot_be_made_is_a_fault_of_the_machine(world):
@@ -107,7 +118,7 @@ def test_a_sandbox_that_cannot_be_made_is_a_fault_of_the_machine(world):
     world.run()
     first = trials_of(world)[0]
     assert first.outcome == Invalid("no control group")
-    assert first.facts["environment_fault"] == "no control group"
+    assert first.fault == Fault(FaultKind.SANDBOX, text="no control group")
     assert len(trials_of(world)) == 13
 
 

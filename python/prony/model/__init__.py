@@ -11,6 +11,7 @@ archive or engine.
 from prony.model.address import Address, AddressKind, Wire
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
+from prony.model.fault import Fault, FaultKind
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.limit import Limit, LimitKind
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
@@ -53,6 +54,8 @@ __all__ = [
     "DurationStop",
     "EngineChoice",
     "Failed",
+    "Fault",
+    "FaultKind",
     "Frontend",
     "Interface",
     "Invalid",
