@@ -11,7 +11,6 @@ from prony.units import (
     format_bytes,
     format_duration,
     format_half_width,
-    format_in,
     format_percent,
     format_rate,
     nanoseconds,
