@@ -9,7 +9,6 @@ import pytest
 from golden import generators
 from golden.build import recording
 from prony.analysis.compare import Verdict
-from prony.analysis.found_rates import found_rates_of
 from prony.analysis.noise_floor import Floor
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
@@ -29,6 +28,7 @@ from prony.model import (
     TrialRole,
 )
 from prony.plan import calibrated
+from prony.reading.found_rates import confirmed_rates
 from prony.reading.study import read_archive
 from prony.schedule import block_turns
 from prony.study.looks import primary_family
@@ -323,11 +323,15 @@ def test_a_search_is_told_by_its_trials_alone(world):
     search(world)
     with open_archive(world.folder / "out.prony") as archive:
         cells = archive.cells(TrialRole.FIND_RATE)
-        found = found_rates_of(cells, [record.trial for record in archive.trials()])
-        told = archive.runs()[-1].facts["found_rates"]
-    assert [(one.subject, one.rate_per_s, one.met, one.of, one.stopped) for one in found] == [
-        tuple(one[key] for key in ("subject", "rate_per_s", "met", "of", "stopped")) for one in told
-    ]
+        facts = [record.trial.facts["find_rate"] for record in archive.trials()]
+        found = confirmed_rates(archive.runs())
+    for part, counted in (
+        ("search", [len(one.steps) for one in found]),
+        ("confirmation", [one.of for one in found]),
+    ):
+        assert sum(fact["part"] == part for fact in facts) == sum(counted)
+    met = [fact["rate_per_s"] for fact in facts if fact["part"] == "confirmation" and fact["met"]]
+    assert Counter(met) == {one.rate_per_s: one.met for one in found}
     assert all(isinstance(cell.workload.loop, OpenLoop) for cell in cells)
 
 

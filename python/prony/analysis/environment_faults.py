@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from prony.analysis.missing import Missing, Value
 from prony.model import Fault, FaultKind, Trial
+from prony.units import MILLISECOND_NS
 
 __all__ = ["environment_fault", "environment_metrics", "other_load", "steal_share", "subject_cpu_ns"]
 
@@ -22,7 +23,7 @@ _MOST_STEAL = 0.10
 _MOST_OTHER_LOAD = 0.20
 
 # Clocks are not read at the same moment.
-_ASLEEP_NS = 100_000_000
+_ASLEEP_NS = 100 * MILLISECOND_NS
 
 
 def steal_share(counters: Mapping[str, int]) -> float | Missing:

@@ -14,6 +14,7 @@ import zlib
 from pathlib import Path
 
 from prony.errors import ArchiveError, UsageError
+from prony.units import HOUR_NS, MIB
 
 __all__ = [
     "APPLICATION_ID",
@@ -31,8 +32,8 @@ APPLICATION_ID = 0x50524E59  # "PRNY"
 FORMAT_VERSION = 3
 
 # The largest value that is written is the JSON of a recording or the log of a trial: kilobytes.
-_LARGEST_VALUE_BYTES = 64 * 1024**2
-_LARGEST_LOG_BYTES = 16 * 1024**2
+_LARGEST_VALUE_BYTES = 64 * MIB
+_LARGEST_LOG_BYTES = 16 * MIB
 # 1 ns to 1 h with 3 digits are 33,792 counts of at most 9 bytes each, and a header of 40.
 _LARGEST_HISTOGRAM_BYTES = 40 + 33_792 * 9
 # The second-lowest hexadecimal digit is a word size that readers ignore.
@@ -40,7 +41,7 @@ _HISTOGRAM_COOKIE = 0x1C849304
 _HISTOGRAM_COOKIE_MASK = 0xFFFFFF0F
 _HISTOGRAM_INNER = struct.Struct(">IIIIQQd")
 _HISTOGRAM_DIGITS = 3
-_HIGHEST_TRACKABLE_NS = 2 * 3_600_000_000_000
+_HIGHEST_TRACKABLE_NS = 2 * HOUR_NS
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100

@@ -13,6 +13,7 @@ import typer
 from prony.cli.consent import typed_again
 from prony.cli.extent import counted, extent_of, in_words
 from prony.errors import ExitCode, SubjectError
+from prony.units import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -216,6 +217,6 @@ def _protocol(task: "Study") -> "Iterator[str]":
         yield f"and {counted(plan.blocks, 'fresh trial')} at the rate that is found"
     if precision is not None:
         looks = ", ".join(map(str, precision.looks))
-        budget = f", or {in_words(precision.budget_ns / 1e9)} are over" if precision.budget_ns else ""
+        budget = f", or {in_words(seconds(precision.budget_ns))} are over" if precision.budget_ns else ""
         target = f"±{100 * precision.target:g} %"
         yield f"looks after {looks} blocks: until intervals of {target} or verdicts{budget}"

@@ -37,6 +37,7 @@ from prony.cli.sandbox_options import Network, SandboxKind, SandboxOptions, chos
 from prony.cli.study_plan import plan_of_study
 from prony.errors import ExitCode, UsageError
 from prony.model import Arrivals, Interface
+from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
@@ -72,7 +73,7 @@ Examples:
 # Years of measuring, even of the shortest trials.
 MAX_BLOCKS = 100_000
 DEFAULT_SERVERS = "gunicorn,waitress,uwsgi"
-_WARMUP_NS = 3_000_000_000
+_WARMUP_NS = 3 * SECOND_NS
 Panel = "Your own app"
 
 
@@ -292,7 +293,7 @@ def run(
             connections=_connections(connections, rate),
             rate=optional(rate_of, "--rate", rate),
             arrivals=arrivals,
-            duration_ns=optional(duration_of, "--duration", duration) or 10_000_000_000,
+            duration_ns=optional(duration_of, "--duration", duration) or 10 * SECOND_NS,
             warmup_ns=_WARMUP_NS if warmup is None else wait_of("--warmup", warmup),
             timeout_ns=duration_of("--timeout", timeout),
             repeats=repeats or 3,

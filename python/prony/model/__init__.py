@@ -13,6 +13,7 @@ from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
 from prony.model.fault import Fault, FaultKind
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
+from prony.model.limit import Limit, LimitKind
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
@@ -60,6 +61,8 @@ __all__ = [
     "Invalid",
     "Json",
     "Launch",
+    "Limit",
+    "LimitKind",
     "ListenerUsage",
     "LogTail",
     "Loop",

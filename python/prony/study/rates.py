@@ -17,6 +17,7 @@ from prony.study.base import StudyListener
 from prony.study.bench import Bench
 from prony.study.blocks import run_turns
 from prony.study.ledger import Ledger
+from prony.units import SECOND_NS, seconds
 
 __all__ = [
     "FIRST_RATE_PER_S",
@@ -35,7 +36,7 @@ MOST_RATE_PER_S = 1e6
 TYPICAL_STEPS = 13
 """From 100/s to some 10,000/s by doubling is 7 rates, from there to 2 % is 6. Only for estimates."""
 
-_LENGTH_NS = 10_000_000_000
+_LENGTH_NS = 10 * SECOND_NS
 _PART = "find_rate"
 
 
@@ -172,7 +173,7 @@ def _in_words(step: Step) -> str:
 def _first_rate(looking: _Search, workload: Workload) -> float:
     first = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else FIRST_RATE_PER_S
     stop = workload_at(workload, first).stop
-    window_s = stop.duration_ns / 1e9 if isinstance(stop, DurationStop) else _LENGTH_NS / 1e9
+    window_s = seconds(stop.duration_ns if isinstance(stop, DurationStop) else _LENGTH_NS)
     return min(max(first, least_rate(looking.objective, window_s)), MOST_RATE_PER_S)
 
 

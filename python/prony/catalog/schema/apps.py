@@ -15,6 +15,7 @@ from prony.catalog.schema.entry import AppEntry, CheckEntry, RepeatedBody
 from prony.catalog.schema.toml_source import read_toml, validate
 from prony.errors import UsageError
 from prony.model import App, Check, Contract, Interface, Request
+from prony.units import MIB
 
 __all__ = ["BUILT_IN_APPS", "app_files", "folder_digest", "is_built_in", "is_target", "load_apps", "user_app"]
 
@@ -29,7 +30,7 @@ _SUFFIXES = frozenset({".py", ".psgi", ".pl", ".pm", ".sql", ".html"})
 
 # Enough for a large application; beyond it, files enter the digest by name and size alone, so that it stays
 # quick.
-_MOST_BYTES = 64 * 1024 * 1024
+_MOST_BYTES = 64 * MIB
 _MOST_FILES = 20_000
 
 
