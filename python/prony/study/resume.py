@@ -1,7 +1,7 @@
-"""What an archive holds of a study that goes on, and whether this is still the same study.
+"""What an archive holds of a study that is resumed, and whether it is still the same study.
 
-A study is the same when machine and subjects are: a block half of which was measured elsewhere, or with
-another version, would compare nothing. Must not know how a study is run.
+A study is the same when its machine and its subjects are the same: if half of a block were measured on
+another machine or with another version, comparisons would be meaningless. Must not know how a study is run.
 """
 
 import json
@@ -22,9 +22,9 @@ __all__ = ["Earlier", "changes", "read_earlier", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What was measured before: trials by key, subjects as they were resolved, the machine as it was.
+    """What was measured before: trials by key, subjects as they were resolved, the machine's facts.
 
-    ``rate_cells``: the cells that a search for rates had come to need.
+    ``rate_cells``: the cells that a search for rates had created.
     """
 
     entries: Mapping[Key, Entry]
@@ -48,21 +48,21 @@ def read_earlier(path: Path) -> Earlier:
 
 
 def changes(earlier: Earlier, fingerprint: Json, records: Sequence[SubjectRecord]) -> tuple[str, ...]:
-    """Return in words what is not as it was: of the machine, and of each of the subjects in ``records``."""
+    """Return in words what has changed: of the machine, and of each of the subjects in ``records``."""
     machine = [f"{one.name}: was {one.a}, is {one.b}" for one in comparable(earlier.fingerprint, fingerprint)]
     known = [(earlier.subjects[record.name], record) for record in records if record.name in earlier.subjects]
     return (*machine, *(f"{new.name}: {change}" for old, new in known for change in _changes(old, new)))
 
 
 def _changes(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
-    # What was not there stays left out, so that all blocks have the same subjects.
+    # A subject that was unavailable stays left out, so that all blocks have the same subjects.
     if old.unavailable is not None or old.entry_digest == new.entry_digest:
         return
     if new.unavailable is not None:
         yield f"is unavailable now: {new.unavailable}"
         return
     told = [*_versions(old, new), *_settings(old, new)]
-    yield from told or _entries(old, new) or ["its catalogue entry or its app is another one"]
+    yield from told or _entries(old, new) or ["its catalogue entry or its app has changed"]
 
 
 def _versions(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
@@ -81,7 +81,7 @@ def _versions(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
 
 
 def _entries(old: SubjectRecord, new: SubjectRecord) -> list[str]:
-    """Return what its entries or its app say otherwise; nothing of an archive that does not hold them."""
+    """Return what has changed in its entries or its app; nothing if the archive does not hold them."""
     before, now = old.facts.get("entry"), new.facts.get("entry")
     if before is None or now is None:
         return []
@@ -96,10 +96,10 @@ def _settings(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
 
 
 def refuse(path: Path, found: Sequence[str]) -> HostError:
-    """Return the refusal to go on with the study at ``path``, in which this was ``found`` to have changed."""
-    head = f"`{path}` cannot be continued: this is not the study any more that it holds:"
+    """Return the refusal to resume the study at ``path``; ``found``: what has changed."""
+    head = f"`{path}` cannot be resumed: the study has changed since it began:"
     return HostError(
         "\n".join([head, *(f"  {one}" for one in found)]),
-        hint="undo the changes, or begin anew with another --out; --force goes on, and the archive says so; "
-        "what was begun with --requirements or --python goes on with the same",
+        hint="undo the changes, or start a new study with another --out; --force resumes anyway, and the "
+        "archive records that; if the study began with --requirements or --python, repeat them",
     )
