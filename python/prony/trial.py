@@ -1,8 +1,8 @@
 """One measurement of one cell: the order of events.
 
 *start the sandbox -> wait until ready -> verify the contract -> start monitors -> load (warm-up, then the
-window, on the same connections) -> stop monitors -> collect the log -> stop -> judge validity*. What goes
-wrong becomes the trial's Outcome, with its evidence; only an interruption passes through. Must not know
+window, on the same connections) -> stop monitors -> collect the log -> stop -> judge validity*. Every
+failure becomes the trial's Outcome, with its evidence; only an interruption is raised. Must not know
 studies or archives.
 """
 
@@ -47,16 +47,17 @@ from prony.units import format_bytes
 
 __all__ = ["Position", "Task", "run_trial"]
 
-# Little's law: the engine's integral of requests in flight against its own stamps. They are two views of one
-# thing, so more than this apart means that one of them is wrong (DESIGN: only that mismatch invalidates).
+# Little's law: the engine's integral of requests in flight against its own stamps. They measure the same
+# thing in two ways; if they differ by more than this, one of them is wrong. Only this mismatch makes a
+# trial invalid.
 MAX_LITTLE_RESIDUAL = 0.10
-# ... but both are integers of a clock: with next to nothing in flight the ratio says nothing.
+# Both are whole numbers of a clock: with almost nothing in flight the ratio means nothing.
 MIN_LITTLE_INTEGRAL_NS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """All that one trial needs, resolved."""
+    """Everything that one trial needs, resolved."""
 
     cell: Cell
     position: Position
@@ -70,7 +71,7 @@ class Task:
 
 @dataclass(slots=True)
 class _Evidence:
-    """What has been gathered so far; a trial that breaks off keeps it."""
+    """What has been collected so far; a trial that ends early keeps it."""
 
     recording: Json | None = None
     samples: tuple[Sample, ...] = ()
@@ -85,10 +86,10 @@ class _Evidence:
 
 
 def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
-    """Run one trial to its end and return it, whatever its outcome.
+    """Run one trial and return it, whatever its outcome.
 
-    *Errors*: none of a subject, the engine or the sandbox passes; KeyboardInterrupt does, after everything
-    is stopped.
+    *Errors*: errors of a subject, the engine or the sandbox are not raised, they become the outcome;
+    KeyboardInterrupt is raised after everything is stopped.
     """
     started = time.time_ns()
     evidence = _Evidence()
@@ -114,7 +115,7 @@ def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
         threads=evidence.threads,
         facts=evidence.facts,
     )
-    # What went wrong in the subject is data, whatever else went on.
+    # A failure of the subject is data, even when something else failed too.
     fault = None if isinstance(outcome, Failed) else evidence.fault or environment_fault(trial)
     return replace(trial, facts={**trial.facts, "environment_fault": fault}) if fault else trial
 
@@ -137,29 +138,29 @@ def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) 
         return Invalid(error.message)
     except Exception as error:
         evidence.log = LogTail(f"{evidence.log.text}\n{traceback.format_exc()}")
-        return Invalid(f"a fault in Prony: {type(error).__name__}: {error}")
+        return Invalid(f"a bug in Prony: {type(error).__name__}: {error}")
 
 
 def _with_left(outcome: Outcome, left: int) -> Outcome:
-    """Return ``outcome`` with what could not be killed, which spoils what is measured after it."""
+    """Return ``outcome`` with the processes that could not be killed: they disturb the trials that follow."""
     if not left:
         return outcome
     processes = "process that" if left == 1 else "processes that"
-    told = f"it left {left} {processes} could not be killed and may still run"
+    leftover = f"it left {left} {processes} could not be killed and may still run"
     match outcome:
         case Ok():
-            return Failed("stop", told)
+            return Failed("stop", leftover)
         case Failed(stage, reason):
-            return Failed(stage, f"{reason}; {told}")
+            return Failed(stage, f"{reason}; {leftover}")
         case Invalid(reason):
-            return Invalid(f"{reason}; {told}")
+            return Invalid(f"{reason}; {leftover}")
 
 
 def _on_running(
     task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]
 ) -> Outcome:
     if subject.seat.network_namespace is None:
-        # Before its own sockets come: what earlier trials have left.
+        # What earlier trials left, read before this trial opens its own sockets.
         evidence.counters = carried_over(subject.address.port, read_sockets()).as_counters()
     try:
         subject.wait_until_ready(task.cell.workload.request)
@@ -180,7 +181,7 @@ def _on_running(
 
 
 def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
-    """Return which of its processes the kernel killed for memory, in words; null: none."""
+    """Return which of its processes the kernel killed because memory ran out, in words; null: none."""
     killed = oom_kills(subject.counters())
     if not killed:
         return None
@@ -242,7 +243,7 @@ def _counters(task: Task, subject: RunningSubject) -> tuple[WindowCounters, ...]
 def _listeners(task: Task, subject: RunningSubject) -> ListenerGauges:
     addresses = {one.name: one.address for one in task.launch.processes}
     network = subject.seat.network_namespace
-    # In a network of its own all that listens is the subject's: the generator does not.
+    # In a network of its own everything that listens belongs to the subject: the generator never listens.
     watched = Watched.ADDRESSES if network is None else Watched.NETWORK
     return ListenerGauges(addresses, lambda: in_network(network, SockDiag), watched)
 
@@ -266,5 +267,7 @@ def _judged(recording: Json | None) -> Outcome:
     residual = little["residual"]
     large = (little["in_flight_integral_ns"] or 0) > MIN_LITTLE_INTEGRAL_NS
     if residual is not None and large and abs(residual) > MAX_LITTLE_RESIDUAL:
-        return Invalid(f"Little's law is off by {residual:+.0%}: the generator's own figures disagree")
+        return Invalid(
+            f"Little's law is off by {residual:+.0%}: the generator's own figures contradict each other"
+        )
     return Ok()

@@ -1,6 +1,6 @@
-"""Quantities: their types, how they are read and how they are written.
+"""Quantities: their types, how they are parsed and how they are formatted.
 
-The only place that converts or formats. Must not know what is measured.
+The only module that converts or formats quantities. Must not know what is measured.
 
 >>> parse_duration("1m30s")
 90000000000
@@ -69,7 +69,7 @@ _SIZE_BYTES = {
     "gb": 1000**3,
     "gib": 1024**3,
 }
-# At most 15 digits, which a float holds exactly: nothing that is read can overflow.
+# At most 15 digits: a float holds these exactly, so no input can overflow.
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
 _DURATION_PART = re.compile(rf"({_NUMBER})\s*(ns|us|µs|ms|min|s|m|h)")
 _SIZE = re.compile(rf"({_NUMBER})\s*([a-z]*)")
@@ -84,7 +84,7 @@ def seconds(value_ns: int) -> float:
 
 
 def parse_duration(text: str) -> Nanoseconds:
-    """Return the duration that ``text`` writes, such as ``250ms``, ``30s`` or ``1m30s``.
+    """Parse a duration such as ``250ms``, ``30s`` or ``1m30s``; return nanoseconds.
 
     A unit is required: a bare number is never a time.
 
@@ -101,7 +101,7 @@ def parse_duration(text: str) -> Nanoseconds:
 
 
 def parse_bytes(text: str) -> Bytes:
-    """Return the size that ``text`` writes, such as ``512M``, ``1KiB`` or ``100kB``.
+    """Parse a size such as ``512M``, ``1KiB`` or ``100kB``; return bytes.
 
     ``K``, ``M``, ``G`` are powers of 1024, as in cgroups and container engines; ``kB``, ``MB``, ``GB``
     powers of 1000.
@@ -117,7 +117,7 @@ def parse_bytes(text: str) -> Bytes:
 
 
 def parse_rate(text: str) -> PerSecond:
-    """Return the rate that ``text`` writes: ``550``, ``550/s`` or ``90/m``, in requests per second.
+    """Parse a rate such as ``550``, ``550/s`` or ``90/m``; return requests per second.
 
     *Errors*: ValueError, naming the text and what was expected.
     """
@@ -131,7 +131,7 @@ def parse_rate(text: str) -> PerSecond:
 
 
 def parse_percent(text: str) -> Ratio:
-    """Return the ratio that ``text`` writes as a percentage: ``0.1%`` is 0.001.
+    """Parse a percentage and return it as a ratio: ``0.1%`` is 0.001.
 
     The sign is required: a bare 1 could be one per cent or all.
 
@@ -144,7 +144,7 @@ def parse_percent(text: str) -> Ratio:
 
 
 def parse_count(text: str) -> int:
-    """Return the whole number that ``text`` writes.
+    """Parse a whole number.
 
     *Errors*: ValueError, naming the text and what was expected.
     """
@@ -185,7 +185,7 @@ def format_rate(value: float) -> str:
 
 
 def format_percent(ratio: float) -> str:
-    """Return a ratio as a percentage; neither 0 % nor 100 % unless it is exactly that.
+    """Return a ratio as a percentage; 0 % and 100 % only when the ratio is exactly that.
 
     >>> format_percent(0.99999), format_percent(1.0)
     ('99.99 %', '100 %')
@@ -199,12 +199,12 @@ def format_percent(ratio: float) -> str:
 
 
 def format_count(value: float) -> str:
-    """Return a count with thousands separated."""
+    """Return a count with separators between thousands."""
     return f"{value:,.0f}"
 
 
 class Scale(NamedTuple):
-    """The unit that a table's column is written in: a value is divided by ``size``."""
+    """The unit of a table's column: a value is divided by ``size``."""
 
     size: float
     unit: str
@@ -227,7 +227,7 @@ def bytes_scale(values: Iterable[float]) -> Scale:
 
 
 def format_in(value: float, scale: Scale, half_width: float | None = None) -> str:
-    """Return a value in the unit of its column, without the unit, and with its half-width where there is one.
+    """Return a value in the unit of its column, without the unit, with its half-width if it has one.
 
     >>> format_in(2_220_000, Scale(1e6, "ms"), 320_000)
     '2.22 ±0.32'
@@ -238,6 +238,6 @@ def format_in(value: float, scale: Scale, half_width: float | None = None) -> st
     text = f"{scaled:,.{decimals}f}"
     if half_width is None:
         return text
-    # A width that rounds to nothing is still not nothing.
+    # A half-width that would round to zero is shown as the smallest value of its last digit.
     least = 10.0**-decimals if half_width > 0 else 0.0
     return f"{text} ±{max(half_width / scale.size, least):,.{decimals}f}"
