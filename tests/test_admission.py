@@ -1,7 +1,6 @@
 """A study is held against the machine before anything is built: told, refused, or forced and marked."""
 
 import json
-import secrets
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -189,13 +188,7 @@ def test_the_archives_place_and_the_network_that_was_had_are_asked_for(study, ch
 # --- as a user meets it -----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def unclaimed(monkeypatch):
-    """Let the machine not be claimed: nothing is measured here, and another Prony may be."""
-    monkeypatch.setattr("prony.host.claim._NAME", f"\0prony-test-{secrets.token_hex(8)}")
-
-
-def test_more_connections_than_ports_are_refused_before_anything_is_built(tmp_path, unclaimed):
+def test_more_connections_than_ports_are_refused_before_anything_is_built(tmp_path, own_claim):
     from prony.study import run_study
 
     study = Study(plan_of(loaded(ClosedLoop(65_000))), CATALOG, resolve_user(), tmp_path / "a.prony")

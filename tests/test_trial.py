@@ -211,7 +211,7 @@ def test_the_edges_of_the_window_are_kept_and_all_events_are_passed_on():
         ),
         (
             {"load": KeyError("event")},
-            Invalid("a bug in Prony: KeyError: 'event'"),
+            Invalid("a fault in Prony: KeyError: 'event'"),
             "start ready verify load log stop",
         ),
     ],
@@ -279,9 +279,7 @@ def test_an_interrupted_window_does_not_count():
 
 def test_figures_that_contradict_each_other_do_not_count():
     outcome = trial_of(Bench(result=recording(little=BAD_LITTLE))).outcome
-    assert outcome == Invalid(
-        "Little's law is off by -50%: the generator's own figures contradict each other"
-    )
+    assert outcome == Invalid("Little's law is off by -50%: the generator's own figures disagree")
 
 
 @pytest.mark.parametrize(
@@ -309,7 +307,7 @@ def test_a_listener_that_fails_is_a_fault_of_prony_and_stops_the_server():
         raise RuntimeError("no screen")
 
     bench = Bench()
-    assert trial_of(bench, fail).outcome == Invalid("a bug in Prony: RuntimeError: no screen")
+    assert trial_of(bench, fail).outcome == Invalid("a fault in Prony: RuntimeError: no screen")
     assert bench.steps[-1] == "stop"
 
 

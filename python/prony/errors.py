@@ -2,7 +2,7 @@
 
 ::
 
-    PronyError                 4   a bug in Prony itself
+    PronyError                 4   a fault in Prony itself
     ├── UsageError             2   the command line or a plan asks for something impossible
     ├── HostError              3   this machine lacks what the measurement needs
     ├── SubjectError           3   a server could not be installed, started or verified

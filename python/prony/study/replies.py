@@ -4,10 +4,10 @@ Must not know blocks.
 """
 
 import hashlib
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from prony.analysis.last_error import LastError, last_error, plain_lines
 from prony.errors import SubjectError
 from prony.model import Cell, Check
 from prony.sandbox.contract import probe
@@ -27,17 +27,25 @@ class _Silent:
     log: str
 
     @property
-    def error(self) -> str:
+    def error(self) -> LastError | None:
+        """The error that the log ends with."""
+        return last_error(self.log)
+
+    @property
+    def error_line(self) -> str:
         """The line of the log that names the error; empty when nothing was written."""
-        return _up_to_error(self.log)[-1]
+        return self.error.line if self.error else "".join(plain_lines(self.log)[-1:])
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The lines of the log that show the error, and where it happened."""
+        return self.error.lines if self.error else plain_lines(self.log)[-_LOG_LINES_SHOWN:]
 
 
 # The result of asking a subject once: its reply, the reason why there is none, or that it did not start.
 _Probed = Reply | str | _Silent
 
-# The last line of a traceback; what a server writes after it is less useful.
-_ERROR_LINE = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit)(?::.*)?")
-# Enough to see where in the app it happened.
+# Of a log without an error.
 _LOG_LINES_SHOWN = 6
 
 
@@ -57,8 +65,8 @@ def compare_replies(bench: Bench, listener: StudyListener) -> None:
         raise _nothing_starts(silent)
     for name, probed in silent.items():
         listener.notice(f"{name} does not start: {probed.reason}")
-        if probed.error:
-            listener.notice(f"  {probed.error}")
+        if probed.error_line:
+            listener.notice(f"  {probed.error_line}")
     _report_replies(
         {name: probed for name, probed in found.items() if not isinstance(probed, _Silent)}, listener
     )
@@ -85,26 +93,18 @@ def _nothing_starts(silent: Mapping[str, _Silent]) -> SubjectError:
     parts = ["no server starts"]
     for name, probed in silent.items():
         parts.append(f"  {name}: {probed.reason}")
-        parts += [f"    {line}" for line in _up_to_error(probed.log)[-_LOG_LINES_SHOWN:] if line]
-    return SubjectError("\n".join(parts), hint=_start_hint([probed.error for probed in silent.values()]))
+        parts += [f"    {line}" for line in probed.lines]
+    names = {probed.error.name for probed in silent.values() if probed.error}
+    return SubjectError("\n".join(parts), hint=_start_hint(names))
 
 
-def _start_hint(told: Sequence[str]) -> str:
-    if any(line.startswith(("ModuleNotFoundError", "ImportError")) for line in told):
-        return (
-            "list the packages that the app imports with --requirements FILE, and name its own folder with "
-            "--dir"
-        )
-    if any(line.startswith("KeyError") for line in told):
+def _start_hint(names: Set[str]) -> str:
+    """Return what to try next, by the types of the errors."""
+    if names & {"ModuleNotFoundError", "ImportError"}:
+        return "name the packages that the app imports with --requirements FILE, its own folder with --dir"
+    if "KeyError" in names:
         return "if the app needs an environment variable, set it with --env NAME=value"
     return "--dry-run shows the commands, so that you can try them by hand"
-
-
-def _up_to_error(log: str) -> list[str]:
-    """Return the log's lines up to the end of the last traceback, else all; never an empty list."""
-    lines = [line.rstrip() for line in log.splitlines() if line.strip()] or [""]
-    ends = [number for number, line in enumerate(lines) if _ERROR_LINE.fullmatch(line)]
-    return lines[: ends[-1] + 1] if ends else lines
 
 
 def _first_cells(bench: Bench) -> Iterator[Cell]:
