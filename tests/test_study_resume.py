@@ -233,7 +233,7 @@ def test_another_version_of_a_server_is_refused_with_the_difference(world, monke
     with pytest.raises(HostError) as refused:
         world.measure(replace(study, resumes=True))
     said = refused.value.message
-    assert "this is not the study any more that it holds" in said
+    assert "the study has changed since it began" in said
     assert "waitress+hello: server version was 1.0, is 2.0" in said
     assert "waitress+hello: waitress was 1.0, is 2.0" in said
     assert "wsgiref" not in said
