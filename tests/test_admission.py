@@ -25,7 +25,8 @@ from prony.model import (
 )
 from prony.plan import PlanOptions, StudyDocument, make_plan
 from prony.reading.study import read_archive
-from prony.report.study import reading_document
+from prony.report.document import Paragraph
+from prony.report.study import study_report
 from prony.runas import resolve_user
 from prony.sandbox import SandboxFacts
 from prony.study import Study, admission
@@ -213,7 +214,8 @@ def marked(folder: Path, forced: object) -> str:
             [json.dumps(forced)],
         )
     with open_archive(path) as archive:
-        return str(reading_document(read_archive(archive)).sections[0])
+        blocks = study_report(read_archive(archive)).sections[0].blocks
+        return "\n".join(str(block.text) for block in blocks if isinstance(block, Paragraph))
 
 
 def test_the_report_says_first_that_a_study_was_forced_and_why(tmp_path):

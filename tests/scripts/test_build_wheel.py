@@ -12,7 +12,7 @@ import pytest
 
 from commands import cache, folder  # noqa: F401 - fixtures
 from prony.archive import open_archive
-from prony.catalog.loader import load_catalog
+from prony.catalog.schema.loader import load_catalog
 from prony.model import Ok, TrialRole
 from scripts.loading import SCRIPTS, load
 
