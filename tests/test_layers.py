@@ -4,14 +4,11 @@ import ast
 import importlib
 import subprocess
 import sys
-from functools import cache
-from pathlib import Path
 
 import pytest
 
-import prony
+from modules import ROOT, imports, modules, offered, own_imports, tree
 
-ROOT = Path(prony.__file__).parent
 # From below to above, one rank each: a module imports from its own package and from those before it, also
 # where it imports late.
 LAYERS = (
@@ -47,47 +44,6 @@ KNOWS_THE_ENGINE = {
     "specification": "the wires that it speaks",
     "sandbox.exchange": "the bytes of a request and a reply",
 }
-
-
-@cache
-def modules():
-    """Return the package's modules by name, without `prony.`; what other interpreters run is data."""
-    data = (ROOT / "catalog" / "apps", ROOT / "engine" / "scripts" / "python-scripts")
-    files = [file for file in ROOT.rglob("*.py") if not any(file.is_relative_to(folder) for folder in data)]
-    names = {file: file.relative_to(ROOT).with_suffix("").parts for file in files}
-    found = {".".join(name[:-1] if name[-1] == "__init__" else name): file for file, name in names.items()}
-    return {name: file for name, file in sorted(found.items()) if name}
-
-
-@cache
-def tree(name):
-    return ast.parse(modules()[name].read_text())
-
-
-def imports(name):
-    """Yield module and name of all that a module imports, wherever in it."""
-    for node in ast.walk(tree(name)):
-        match node:
-            case ast.Import(names):
-                yield from ((alias.name, None) for alias in names)
-            case ast.ImportFrom(module, names):
-                assert node.level == 0, f"{name} imports by a relative name"
-                yield from ((module, alias.name) for alias in names)
-
-
-@cache
-def own_imports(name):
-    """Return what a module imports of this package: module (without `prony.`) and name."""
-    return tuple(_own_imports(name))
-
-
-def _own_imports(name):
-    for module, imported in imports(name):
-        if module == "prony" and imported:
-            yield (imported, None) if imported in modules() or imported == "_engine" else ("", imported)
-        elif module.startswith("prony."):
-            full = f"{module}.{imported}".removeprefix("prony.")
-            yield (full, None) if full in modules() else (module.removeprefix("prony."), imported)
 
 
 def layer(name):
@@ -158,14 +114,6 @@ def test_the_command_line_starts_without_the_libraries_of_its_commands():
 
 
 # --- what a module offers ---------------------------------------------------------------------------------
-
-
-def offered(name):
-    for node in tree(name).body:
-        match node:
-            case ast.Assign(targets=[ast.Name("__all__")], value=value):
-                return ast.literal_eval(value)
-    return None
 
 
 def with_list():

@@ -157,6 +157,7 @@ def test_replies_that_differ_are_told_without_servers_that_do_not_start(world, m
         ("ImportError: cannot import name 'x' from 'y'", "--requirements"),
         ("KeyError: 'DATABASE_URL'", "--env"),
         ("ZeroDivisionError: division by zero", "--dry-run"),
+        ("django.core.exceptions.ImproperlyConfigured: set the SECRET_KEY", "--dry-run"),
     ],
 )
 def test_a_study_of_which_no_server_starts_stops_with_each_ones_error(world, error, hint):

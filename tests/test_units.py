@@ -13,6 +13,7 @@ from prony.units import (
     format_in,
     format_percent,
     format_rate,
+    nanoseconds,
     parse_bytes,
     parse_count,
     parse_duration,
@@ -216,3 +217,8 @@ def test_a_count_is_a_whole_number(number):
 def test_what_is_no_count_is_refused_with_the_text_and_an_example(text):
     with pytest.raises(ValueError, match="is not a count; expected a whole number, such as `100`"):
         parse_count(text)
+
+
+@given(st.integers(min_value=0, max_value=2**52))
+def test_nanoseconds_come_back_from_seconds(value_ns):
+    assert nanoseconds(seconds(value_ns)) == value_ns

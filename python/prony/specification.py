@@ -25,6 +25,7 @@ from prony.model import (
     Stop,
     Workload,
 )
+from prony.units import nanoseconds
 
 __all__ = ["encode_request", "encode_target", "hard_limit_ns", "to_spec"]
 
@@ -94,7 +95,7 @@ def hard_limit_ns(workload: Workload) -> int:
         case DurationStop(duration_ns), _:
             load_ns = duration_ns
         case CountStop(requests), OpenLoop(rate_per_s):
-            load_ns = round(requests / rate_per_s * 1e9)
+            load_ns = nanoseconds(requests / rate_per_s)
         case CountStop(requests), ClosedLoop(connections):
             # Each connection's share, one after the other, each as late as may be.
             load_ns = -(-requests // connections) * workload.timeout_ns

@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt,
 
 from prony.errors import UsageError
 from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Arrivals, ClaimKind, Interface
-from prony.units import DAY_NS, parse_bytes, parse_duration, parse_rate
+from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
     "GENERATORS",
@@ -175,7 +175,7 @@ class ProfileDocument(_Lengths):
     blocks: PositiveInt
     duration: Duration
     warmup: Wait = 0
-    timeout: Duration = 10_000_000_000
+    timeout: Duration = 10 * SECOND_NS
     connections: Counts | None = None
     rate: Rates | None = None
     workloads: Mapping[str, WorkloadChange] = Field(default_factory=dict)
@@ -201,9 +201,9 @@ class CalibrationDocument(_Document):
     """``[calibration]``: the load of the reference server, by which a drift of the machine shows."""
 
     rate: Rate = 1000.0
-    duration: Duration = 2_000_000_000
-    warmup: Wait = 500_000_000
-    timeout: Duration = 2_000_000_000
+    duration: Duration = 2 * SECOND_NS
+    warmup: Wait = 500 * MILLISECOND_NS
+    timeout: Duration = 2 * SECOND_NS
 
 
 class NeedsDocument(_Document):

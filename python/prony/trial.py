@@ -10,21 +10,21 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 
-from prony.analysis.environment_faults import environment_fault
+from prony.analysis.validity import Circumstances, judge
 from prony.engine import Engine
 from prony.errors import EngineError, PronyError, SubjectError
 from prony.model import (
     Cell,
     Contract,
     Failed,
-    Invalid,
+    Fault,
+    FaultKind,
     Json,
     Launch,
     LogTail,
     Ok,
-    Outcome,
     Phase,
     Placement,
     Sample,
@@ -47,16 +47,13 @@ from prony.units import format_bytes
 
 __all__ = ["Position", "Task", "run_trial"]
 
-# Little's law: the engine's integral of requests in flight against its own stamps. They are two views of one
-# thing, so more than this apart means that one of them is wrong (DESIGN: only that mismatch invalidates).
-MAX_LITTLE_RESIDUAL = 0.10
-# ... but both are integers of a clock: with next to nothing in flight the ratio says nothing.
-MIN_LITTLE_INTEGRAL_NS = 50_000_000
-
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """All that one trial needs, resolved."""
+    """All that one trial needs, resolved.
+
+    ``counts_disturbed``: it counts, and is flagged, when the machine around it disturbed it.
+    """
 
     cell: Cell
     position: Position
@@ -66,6 +63,7 @@ class Task:
     engine: Engine
     placement: Placement
     nuisances: Mapping[str, str]
+    counts_disturbed: bool = True
 
 
 @dataclass(slots=True)
@@ -80,7 +78,7 @@ class _Evidence:
     log: LogTail = LogTail("")
     events: list[Json] = field(default_factory=list)
     facts: Json = field(default_factory=dict)
-    fault: str | None = None
+    broke: Fault | None = None
     left: int = 0
 
 
@@ -92,7 +90,7 @@ def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
     """
     started = time.time_ns()
     evidence = _Evidence()
-    outcome = _with_left(_measure(task, evidence, on_event), evidence.left)
+    outcome = _measure(task, evidence, on_event)
     trial = Trial(
         cell_id=task.cell.id,
         block=task.position.block,
@@ -114,12 +112,11 @@ def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
         threads=evidence.threads,
         facts=evidence.facts,
     )
-    # What went wrong in the subject is data, whatever else went on.
-    fault = None if isinstance(outcome, Failed) else evidence.fault or environment_fault(trial)
-    return replace(trial, facts={**trial.facts, "environment_fault": fault}) if fault else trial
+    return judge(trial, Circumstances(evidence.broke, evidence.left, task.counts_disturbed))
 
 
-def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) -> Outcome:
+def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) -> Ok | Failed:
+    """Return what the subject did; what else went wrong is evidence."""
     try:
         with task.sandbox.start(task.launch, task.placement) as subject:
             try:
@@ -131,33 +128,18 @@ def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) 
         evidence.log = evidence.log if evidence.log.text else LogTail(error.log)
         return Failed(error.stage, error.message)
     except EngineError as error:
-        return Invalid(f"the generator: {error.message}")
+        evidence.broke = Fault(FaultKind.GENERATOR, text=error.message)
     except PronyError as error:
-        evidence.fault = error.message
-        return Invalid(error.message)
+        evidence.broke = Fault(FaultKind.SANDBOX, text=error.message)
     except Exception as error:
         evidence.log = LogTail(f"{evidence.log.text}\n{traceback.format_exc()}")
-        return Invalid(f"a fault in Prony: {type(error).__name__}: {error}")
-
-
-def _with_left(outcome: Outcome, left: int) -> Outcome:
-    """Return ``outcome`` with what could not be killed, which spoils what is measured after it."""
-    if not left:
-        return outcome
-    processes = "process that" if left == 1 else "processes that"
-    told = f"it left {left} {processes} could not be killed and may still run"
-    match outcome:
-        case Ok():
-            return Failed("stop", told)
-        case Failed(stage, reason):
-            return Failed(stage, f"{reason}; {told}")
-        case Invalid(reason):
-            return Invalid(f"{reason}; {told}")
+        evidence.broke = Fault(FaultKind.PRONY, text=f"{type(error).__name__}: {error}")
+    return Ok()
 
 
 def _on_running(
     task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]
-) -> Outcome:
+) -> Ok | Failed:
     if subject.seat.network_namespace is None:
         # Before its own sockets come: what earlier trials have left.
         evidence.counters = carried_over(subject.address.port, read_sockets()).as_counters()
@@ -176,7 +158,7 @@ def _on_running(
     died = subject.exit_reason()
     if died is not None:
         return Failed("load", f"{died} under load")
-    return _judged(evidence.recording)
+    return Ok()
 
 
 def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
@@ -255,16 +237,3 @@ def _deltas(counters: Iterable[WindowCounters]) -> tuple[dict[str, int], dict[st
         found |= counted
         missing |= not_counted
     return found, missing
-
-
-def _judged(recording: Json | None) -> Outcome:
-    if recording is None:
-        return Invalid("the generator returned no recording")
-    if recording["window"]["interrupted"]:
-        return Invalid("interrupted")
-    little = recording["little"]
-    residual = little["residual"]
-    large = (little["in_flight_integral_ns"] or 0) > MIN_LITTLE_INTEGRAL_NS
-    if residual is not None and large and abs(residual) > MAX_LITTLE_RESIDUAL:
-        return Invalid(f"Little's law is off by {residual:+.0%}: the generator's own figures disagree")
-    return Ok()

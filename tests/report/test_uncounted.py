@@ -25,9 +25,9 @@ def told(folder: Path, *outcomes: Outcome) -> tuple[list[str], list[str]]:
     group = replace(reading.groups[0], cells=(cell,))
     section = uncounted(replace(reading, groups=(group,), trials=()))
     assert section is not None
-    paragraphs = [block.text for block in section.blocks if isinstance(block, Paragraph)]
+    paragraphs = [str(block.text) for block in section.blocks if isinstance(block, Paragraph)]
     notes = [block for block in section.blocks if isinstance(block, Notes)]
-    return paragraphs, [text for block in notes for mark, text in block.items if mark]
+    return paragraphs, [str(text) for block in notes for mark, text in block.items if mark]
 
 
 def test_trials_that_differ_in_a_figure_only_are_told_together(tmp_path: Path) -> None:

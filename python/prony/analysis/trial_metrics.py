@@ -12,6 +12,7 @@ from prony.analysis.resources import cpu_share, machine_metrics, process_metrics
 from prony.analysis.threads import thread_metrics
 from prony.metrics import METRICS, PERCENTILES
 from prony.model import Json, Trial
+from prony.units import SECOND_NS
 
 __all__ = ["is_told_by_role", "role_metrics", "trial_metrics"]
 
@@ -73,7 +74,7 @@ def _cpu_per_request(recording: Json, cores: float | Missing) -> Value:
         return cores
     if not replies or length_s is None:
         return Missing("no request was answered")
-    return cores * length_s * 1e9 / replies
+    return cores * length_s * SECOND_NS / replies
 
 
 def _load_metrics(recording: Json) -> dict[str, Value]:

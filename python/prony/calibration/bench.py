@@ -39,11 +39,11 @@ from prony.sandbox.groups import Groups
 from prony.sandbox.journal import Run
 from prony.study.bench import beside_the_generator
 from prony.trial import Position, Task, run_trial
+from prony.units import SECOND_NS, seconds
 
 __all__ = ["QUICK", "USUAL", "Bench", "Effort", "Runner", "open_bench", "unwatched", "watched"]
 
 _SERVER, _APP = "reference", "hello"
-_SECOND_NS = 1_000_000_000
 
 OnEvent = Callable[[Json], None]
 # Runs a trial: with all monitors, or without any.
@@ -63,13 +63,13 @@ class Effort:
 
     def in_words(self) -> str:
         """Return the effort, such as ``10 blocks of 1.5 s windows``."""
-        return f"{self.blocks} blocks of {self.window_ns / 1e9:g} s windows"
+        return f"{self.blocks} blocks of {seconds(self.window_ns):g} s windows"
 
 
 # About two minutes with the start and the end of a server for each window; ten blocks are the first number
 # from which Yuen's mean leaves out two on each side. Five are the fewest that give a verdict.
-USUAL = Effort(blocks=10, window_ns=3 * _SECOND_NS // 2, warmup_ns=_SECOND_NS // 2, samples=40)
-QUICK = Effort(blocks=5, window_ns=3 * _SECOND_NS // 4, warmup_ns=_SECOND_NS // 4, samples=10)
+USUAL = Effort(blocks=10, window_ns=3 * SECOND_NS // 2, warmup_ns=SECOND_NS // 2, samples=40)
+QUICK = Effort(blocks=5, window_ns=3 * SECOND_NS // 4, warmup_ns=SECOND_NS // 4, samples=10)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def _calibrate(order: Order, listener: StudyListener, groups: Groups | None, no_
         parts = {name: _part(name, bench, listener, order.seed) for name in PARTS}
     return Calibration(
         key=machine_key(facts),
-        machine=machine_words(facts),
+        machine=str(machine_words(facts)),
         prony_version=prony_version(),
         made_unix_s=int(time.time()),
         effort=order.effort.in_words(),

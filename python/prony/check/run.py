@@ -43,14 +43,15 @@ from prony.sandbox.remains import clear_and_tell
 from prony.schedule import Position
 from prony.study import StudyListener
 from prony.trial import Task, run_trial
+from prony.units import SECOND_NS
 
 __all__ = ["CheckListener", "check_servers"]
 
 CheckListener = StudyListener
 
 APP = "hello"
-DURATION_NS = 2_000_000_000
-TIMEOUT_NS = 5_000_000_000
+DURATION_NS = 2 * SECOND_NS
+TIMEOUT_NS = 5 * SECOND_NS
 
 
 def check_servers(  # noqa: PLR0913 - what a user may say of a check

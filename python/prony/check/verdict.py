@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from prony.analysis.summary import flat_account
 from prony.model import Failed, Interface, Invalid, Ok, Trial, Wire
 from prony.sandbox import StopReport
+from prony.units import seconds
 
 __all__ = ["CONNECTIONS", "ServerCheck", "judge", "tail"]
 
@@ -79,7 +80,7 @@ def judge(
     stage, reason = _fault(trial, account.get("ok", 0), failures, left)
     return replace(
         found,
-        ready_s=None if ready_ns is None else ready_ns / 1e9,
+        ready_s=None if ready_ns is None else seconds(ready_ns),
         ok=account.get("ok", 0),
         failures=failures,
         stopped=stopped,

@@ -21,7 +21,7 @@ from prony.engine.base import OnEvent
 from prony.engine.watch import GeneratorWatch
 from prony.errors import EngineError
 from prony.model import Json
-from prony.units import format_duration
+from prony.units import MIB, SECOND_NS, format_duration, seconds
 
 __all__ = ["SPARE_NS", "Child"]
 
@@ -29,7 +29,7 @@ _BOOT = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from importlib import import_module; "
     "sys.exit(import_module(sys.argv.pop(1)).main())"
 )
-SPARE_NS = 15_000_000_000
+SPARE_NS = 15 * SECOND_NS
 """What a generator needs beside its load: to start, to import, to merge histograms, on a busy machine."""
 _CANCEL_S = 5.0
 
@@ -94,7 +94,7 @@ class Child:
 
     def _follow(self, process: "subprocess.Popen[bytes]", limit_ns: int, on_event: OnEvent) -> Json:
         """Pass the child's events on until it says what came of it."""
-        for event in self._events(process, time.monotonic() + limit_ns / 1e9):
+        for event in self._events(process, time.monotonic() + seconds(limit_ns)):
             match event["event"]:
                 case "recording":
                     return dict(event["recording"])
@@ -117,7 +117,7 @@ class Child:
             while (left_s := self._left_s(deadline_s)) > 0:
                 if not selector.select(min(left_s, 0.5)):
                     continue
-                data = os.read(stdout.fileno(), 1 << 20)
+                data = os.read(stdout.fileno(), MIB)
                 if not data:
                     process.wait(_CANCEL_S)
                     return

@@ -12,7 +12,7 @@ from math import ceil
 from typing import Literal
 
 from prony.host.cpus import Cpu
-from prony.units import format_bytes, format_count, format_percent
+from prony.units import KIB, MIB, format_bytes, format_count, format_percent
 
 __all__ = [
     "HostCheck",
@@ -41,11 +41,11 @@ Level = Literal["ok", "warn", "fail"]
 _SPARE_FILES = 100
 # Both ends of a connection: two sockets with their files, at rest; and with buffers under load and the
 # server's own state.
-_LEAST_BYTES_PER_CONNECTION = 16 * 1024
-_BYTES_PER_CONNECTION = 128 * 1024
+_LEAST_BYTES_PER_CONNECTION = 16 * KIB
+_BYTES_PER_CONNECTION = 128 * KIB
 # Prony, the generator and a small server; and with room for a larger one.
-_LEAST_MEMORY_BYTES = 256 * 1024**2
-_MEMORY_BYTES = 512 * 1024**2
+_LEAST_MEMORY_BYTES = 256 * MIB
+_MEMORY_BYTES = 512 * MIB
 # Linux, TCP_TIMEWAIT_LEN (include/net/tcp.h); tcp_tw_reuse takes a port back after a second (ip-sysctl.rst).
 _TIME_WAIT_S = 60.0
 _REUSE_AFTER_S = 1.0

@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 from prony.calibration import Calibration, Change, Figure, Holding, Part
 from prony.report.document import (
     Block,
-    Cell,
     Column,
     Document,
+    Entry,
     Notes,
     Paragraph,
     Section,
     Table,
     Tone,
 )
-from prony.report.words import signed_percent
+from prony.report.forms import signed_percent
 from prony.units import format_duration, format_percent
 
 __all__ = ["calibration_document", "change_words", "summary"]
@@ -107,13 +107,13 @@ def _changes(changes: Iterable[Change]) -> Table:
     return Table(columns, tuple(_change_row(change) for change in changes))
 
 
-def _change_row(change: Change) -> tuple[Cell, ...]:
+def _change_row(change: Change) -> tuple[Entry, ...]:
     return (
-        Cell(change.name),
-        Cell(_SHORT.get(change.metric, change.metric)),
-        Cell(_MISSING if change.effect is None else signed_percent(change.effect)),
-        Cell(_interval(change)),
-        Cell(change.verdict),
+        Entry(change.name),
+        Entry(_SHORT.get(change.metric, change.metric)),
+        Entry(_MISSING if change.effect is None else signed_percent(change.effect)),
+        Entry(_interval(change)),
+        Entry(change.verdict),
     )
 
 
@@ -137,10 +137,10 @@ def _figures(figures: Iterable[Figure]) -> Table:
     columns = (Column("what", text=True), Column("mean"), Column("95 % interval"), Column("samples"))
     rows = [
         (
-            Cell(figure.name),
-            Cell(_value(figure, figure.value)),
-            Cell(f"[{_value(figure, figure.low)}, {_value(figure, figure.high)}]"),
-            Cell(str(figure.count)),
+            Entry(figure.name),
+            Entry(_value(figure, figure.value)),
+            Entry(f"[{_value(figure, figure.low)}, {_value(figure, figure.high)}]"),
+            Entry(str(figure.count)),
         )
         for figure in figures
     ]

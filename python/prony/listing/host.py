@@ -6,7 +6,7 @@ from typing import Protocol
 from prony.calibration import Calibration
 from prony.listing.calibration import summary
 from prony.model import Json
-from prony.report.document import Block, Cell, Column, Command, Document, Paragraph, Section, Table, Tone
+from prony.report.document import Block, Column, Command, Document, Entry, Paragraph, Section, Table, Tone
 from prony.report.words import machine_words
 
 __all__ = ["Check", "host_document"]
@@ -39,9 +39,9 @@ class Check(Protocol):
         """The command that mends it, if anything does."""
 
 
-def _row(check: Check) -> tuple[Cell, ...]:
+def _row(check: Check) -> tuple[Entry, ...]:
     word, tone = _LEVELS.get(check.level, (check.level, Tone.PLAIN))
-    return Cell(check.name), Cell(word, tone), Cell(check.found), Cell(check.wanted)
+    return Entry(check.name), Entry(word, tone), Entry(check.found), Entry(check.wanted)
 
 
 def host_document(

@@ -22,10 +22,10 @@ from prony.check import ServerCheck
 from prony.model import Json
 from prony.report.document import (
     Block,
-    Cell,
     Column,
     Command,
     Document,
+    Entry,
     Notes,
     Paragraph,
     Section,
@@ -82,14 +82,14 @@ def _kind(entry: ProcessEntry) -> str:
     return "service"
 
 
-def _rows(entry: ProcessEntry, versions: Mapping[str, str]) -> Iterator[tuple[Cell, ...]]:
+def _rows(entry: ProcessEntry, versions: Mapping[str, str]) -> Iterator[tuple[Entry, ...]]:
     here = status(entry)
     tone = Tone.WARNING if here.startswith("needs") else Tone.GOOD if here == "ready" else Tone.PLAIN
     spoken = _kind(entry)
     version = versions.get(entry.name) or _pinned(entry)
-    yield Cell(entry.name), Cell(spoken), Cell(version), Cell(here, tone), Cell(entry.title)
+    yield Entry(entry.name), Entry(spoken), Entry(version), Entry(here, tone), Entry(entry.title)
     for name, variant in entry.variants.items():
-        yield Cell(f"{entry.name}-{name}"), Cell(spoken), Cell(""), Cell(here, tone), Cell(variant.title)
+        yield Entry(f"{entry.name}-{name}"), Entry(spoken), Entry(""), Entry(here, tone), Entry(variant.title)
 
 
 def server_document(entry: ProcessEntry, *, here: bool = True) -> Document:
@@ -161,8 +161,8 @@ def _facts(entry: HostEntry) -> Iterator[Section]:
         yield Section("Caveats", (Notes(items),))
 
 
-def _fact(name: str, value: object, source: str) -> tuple[Cell, ...]:
-    return Cell(name), Cell(str(value)), Cell(source, Tone.QUIET)
+def _fact(name: str, value: object, source: str) -> tuple[Entry, ...]:
+    return Entry(name), Entry(str(value)), Entry(source, Tone.QUIET)
 
 
 def _valued(entry: HostEntry, value: int | str, unit: str = "", when: Condition | None = None) -> str:
@@ -204,8 +204,8 @@ def _settings(entry: ProcessEntry, *, with_sources: bool) -> tuple[Block, ...]:
     columns = tuple(Column(title, text=True) for title in titles)
     rows = tuple(
         (
-            *(Cell(name), Cell(_default(setting)), Cell(_range(setting)), Cell(setting.doc)),
-            *((Cell(setting.source, Tone.QUIET),) if with_sources else ()),
+            *(Entry(name), Entry(_default(setting)), Entry(_range(setting)), Entry(setting.doc)),
+            *((Entry(setting.source, Tone.QUIET),) if with_sources else ()),
         )
         for name, setting in all_settings(entry).items()
     )
@@ -289,19 +289,19 @@ def _checks_table(checks: Sequence[ServerCheck]) -> Table:
     return Table(columns, tuple(_check_row(item) for item in checks))
 
 
-def _check_row(item: ServerCheck) -> tuple[Cell, ...]:
-    verdict = Cell("yes", Tone.GOOD) if item.passed else Cell(f"no: {item.stage}", Tone.BAD)
+def _check_row(item: ServerCheck) -> tuple[Entry, ...]:
+    verdict = Entry("yes", Tone.GOOD) if item.passed else Entry(f"no: {item.stage}", Tone.BAD)
     loaded = item.ok + item.failed > 0
     return (
-        Cell(item.server),
-        Cell(item.interface),
-        Cell(item.wire),
-        Cell("—" if item.ready_s is None else f"{item.ready_s:.2f}"),
-        Cell(format_count(item.ok) if loaded else "—"),
-        Cell(format_count(item.failed) if loaded else "—"),
+        Entry(item.server),
+        Entry(item.interface),
+        Entry(item.wire),
+        Entry("—" if item.ready_s is None else f"{item.ready_s:.2f}"),
+        Entry(format_count(item.ok) if loaded else "—"),
+        Entry(format_count(item.failed) if loaded else "—"),
         verdict,
-        Cell(item.version or "—"),
-        Cell(_stopped(item)),
+        Entry(item.version or "—"),
+        Entry(_stopped(item)),
     )
 
 
@@ -370,11 +370,11 @@ def _no_python(name: str) -> str:
     )
 
 
-def _needs_row(item: ServerNeeds) -> tuple[Cell, ...]:
+def _needs_row(item: ServerNeeds) -> tuple[Entry, ...]:
     if not item.known:
-        return Cell(item.server), Cell(", ".join(item.needs)), Cell("not known", Tone.WARNING)
-    lacking = Cell(", ".join(item.missing), Tone.BAD) if item.missing else Cell("nothing", Tone.GOOD)
-    return Cell(item.server), Cell(", ".join(item.needs)), lacking
+        return Entry(item.server), Entry(", ".join(item.needs)), Entry("not known", Tone.WARNING)
+    lacking = Entry(", ".join(item.missing), Tone.BAD) if item.missing else Entry("nothing", Tone.GOOD)
+    return Entry(item.server), Entry(", ".join(item.needs)), lacking
 
 
 def advice_json(advice: Advice) -> Json:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from prony.model.address import Address
+from prony.units import SECOND_NS
 
 __all__ = ["Launch", "Readiness", "RoleRule", "StopRule"]
 
@@ -20,7 +21,7 @@ __all__ = ["Launch", "Readiness", "RoleRule", "StopRule"]
 class Readiness:
     """When a subject is ready: it accepts a connection and, with ``http``, answers the first request."""
 
-    timeout_ns: int = 15_000_000_000
+    timeout_ns: int = 15 * SECOND_NS
     http: bool = True
 
 
@@ -29,7 +30,7 @@ class StopRule:
     """How a subject is ended: the signal to its main process, and the time before all of it is killed."""
 
     signal: str = "SIGTERM"
-    timeout_ns: int = 5_000_000_000
+    timeout_ns: int = 5 * SECOND_NS
 
 
 @dataclass(frozen=True, slots=True)

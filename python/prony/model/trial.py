@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from prony.model.fault import Fault
 from prony.model.observation import LogTail, Sample, ThreadUsage
 from prony.model.sandbox import Placement
 
@@ -59,7 +60,9 @@ class Trial:
     was no load. ``nuisances`` holds what was randomised that nobody means to test. ``command`` is the exact
     command line. ``*_unix_ns`` are wall-clock stamps. ``counters`` are kernel counters of the trial's
     namespace, as deltas over the window; a counter that could not be read is absent and named in
-    ``missing``, with its reason. ``facts``: what was learnt of its sandbox and surroundings, free.
+    ``missing``, with its reason. ``fault``: what of the machine, the generator or Prony spoilt the trial or,
+    as it was to count all the same, disturbed it. ``facts``: what was learnt of its sandbox and surroundings,
+    free.
     """
 
     cell_id: int
@@ -81,3 +84,4 @@ class Trial:
     events: tuple[Json, ...] = ()
     threads: tuple[ThreadUsage, ...] = ()
     facts: Json = field(default_factory=dict)
+    fault: Fault | None = None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from prony.model.exchange import Request
+from prony.units import SECOND_NS, seconds
 
 __all__ = [
     "MAX_CONNECTIONS",
@@ -43,7 +44,7 @@ class Pacing(StrEnum):
 
 MAX_CONNECTIONS = 65_535
 """From one address to another port of one server: a port number has 16 bits."""
-MAX_RATE_PER_S = 1e9
+MAX_RATE_PER_S = float(SECOND_NS)
 """One request a nanosecond, the unit of time."""
 
 
@@ -107,8 +108,8 @@ class Workload:
     stop: Stop
     request: Request = Request()
     warmup_ns: int = 0
-    timeout_ns: int = 10_000_000_000
-    grace_ns: int = 10_000_000_000
+    timeout_ns: int = 10 * SECOND_NS
+    grace_ns: int = 10 * SECOND_NS
     expect_status: int | None = None
     expect_body: bytes | None = None
 
@@ -121,7 +122,7 @@ class Workload:
                 load = f"open loop, {rate_per_s:g}/s {arrivals}"
         match self.stop:
             case DurationStop(duration_ns):
-                return f"{load}, {duration_ns / 1e9:g} s"
+                return f"{load}, {seconds(duration_ns):g} s"
             case CountStop(requests):
                 return f"{load}, {requests} requests"
 

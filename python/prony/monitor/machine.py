@@ -11,6 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from prony.units import MICROSECOND_NS, SECOND_NS
+
 __all__ = [
     "CpuTimes",
     "MachineCpu",
@@ -51,7 +53,7 @@ def parse_machine_cpu(line: str, ticks_per_s: int) -> MachineCpu:
     MachineCpu(busy_ns=190000000, idle_ns=90000000, steal_ns=80000000)
     """
     user, nice, system, idle, io_wait, irq, soft_irq, steal = (int(field) for field in line.split()[1:9])
-    tick_ns = 1_000_000_000 // ticks_per_s
+    tick_ns = SECOND_NS // ticks_per_s
     return MachineCpu(
         busy_ns=(user + nice + system + irq + soft_irq) * tick_ns,
         idle_ns=(idle + io_wait) * tick_ns,
@@ -79,7 +81,7 @@ def parse_cpu_times(text: str, cpus: Collection[int], ticks_per_s: int) -> dict[
     CpuTimes(busy_ns=6, interrupts_ns=13, softirq_ns=7, idle_ns=9, steal_ns=8)
     """
     wanted = {f"cpu{number}": number for number in cpus}
-    tick_ns = 1_000_000_000 // ticks_per_s
+    tick_ns = SECOND_NS // ticks_per_s
     found = {}
     for name, *fields in (line.split() for line in text.splitlines()):
         if name in wanted:
@@ -102,7 +104,7 @@ def parse_pressure(text: str) -> dict[str, int]:
     {'some': 7000}
     """
     rows = (line.split() for line in text.splitlines())
-    return {row[0]: int(row[-1].removeprefix("total=")) * 1000 for row in rows if row}
+    return {row[0]: int(row[-1].removeprefix("total=")) * MICROSECOND_NS for row in rows if row}
 
 
 def parse_network_queues(text: str) -> dict[str, int]:

@@ -19,13 +19,14 @@ from dataclasses import dataclass, replace
 from prony.errors import EngineError
 from prony.model import Address, AddressKind, Request, Wire
 from prony.specification import encode_request, encode_target
+from prony.units import MIB
 
 __all__ = ["NobodyThereError", "Reply", "connect", "exchange", "render"]
 
 # Between two looks whether the subject still lives.
 _SLICE_S = 0.1
 # A reply beyond this is no contract's; and a probe must not fill the memory.
-_LARGEST_REPLY_BYTES = 64 * 1024 * 1024
+_LARGEST_REPLY_BYTES = 64 * MIB
 
 
 class NobodyThereError(Exception):

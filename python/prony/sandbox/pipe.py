@@ -21,6 +21,7 @@ import prony
 from prony.errors import HostError
 from prony.model import Json, StopRule
 from prony.sandbox.base import StopReport
+from prony.units import seconds
 
 __all__ = ["Supervisor"]
 
@@ -140,8 +141,10 @@ class Supervisor:
         ``rules``: one for each process of the order.
         """
         started_s = time.monotonic()
-        self._send({"stop": [{"signal": rule.signal, "timeout_s": rule.timeout_ns / 1e9} for rule in rules]})
-        timeout_s = sum(rule.timeout_ns for rule in rules) / 1e9
+        self._send(
+            {"stop": [{"signal": rule.signal, "timeout_s": seconds(rule.timeout_ns)} for rule in rules]}
+        )
+        timeout_s = seconds(sum(rule.timeout_ns for rule in rules))
         try:
             ended = self.wait_for("ended", timeout_s=timeout_s + _SPARE_S)
         except HostError:

@@ -16,7 +16,7 @@ from prony.model import Address, Launch, Request
 from prony.sandbox.base import RunningSubject
 from prony.sandbox.exchange import NobodyThereError, connect, exchange
 from prony.sandbox.linux import in_network
-from prony.units import format_duration
+from prony.units import format_duration, seconds
 
 __all__ = ["last_lines", "wait_until_ready"]
 
@@ -60,7 +60,7 @@ def last_lines(text: str, count: int = _LOG_LINES) -> str:
 def _poll(subject: RunningSubject, launch: Launch, request: Request) -> str | None:
     attempt = _attempt(subject, launch, request)
     timeout_ns = launch.readiness.timeout_ns
-    deadline_s = time.monotonic() + timeout_ns / 1e9
+    deadline_s = time.monotonic() + seconds(timeout_ns)
     pause_s = _FIRST_PAUSE_S
     while True:
         trouble = attempt(deadline_s)

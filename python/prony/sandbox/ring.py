@@ -1,6 +1,6 @@
 """What a subject writes, bounded: its first and its last bytes.
 
-Standard library only, for it is imported by the supervisor. Must not know processes.
+Imports little, for it is imported by the supervisor. Must not know processes.
 
 >>> ring = Ring(head_bytes=4, tail_bytes=4)
 >>> ring.add(b"abcdefghijkl")
@@ -8,13 +8,15 @@ Standard library only, for it is imported by the supervisor. Must not know proce
 ('abcd\\n[... 4 bytes left out ...]\\nijkl', True)
 """
 
+from prony.units import KIB
+
 __all__ = ["Ring"]
 
 
 class Ring:
     """Keeps the head and the tail of a stream, whatever its length."""
 
-    def __init__(self, head_bytes: int = 64 * 1024, tail_bytes: int = 256 * 1024) -> None:
+    def __init__(self, head_bytes: int = 64 * KIB, tail_bytes: int = 256 * KIB) -> None:
         self._head_bytes = head_bytes
         self._tail_bytes = tail_bytes
         self._head = bytearray()

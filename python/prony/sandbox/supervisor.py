@@ -30,6 +30,7 @@ from prony.sandbox.probe import probe_namespaces
 from prony.sandbox.ring import Ring
 from prony.sandbox.spawn import Order
 from prony.sandbox.start import Started, start
+from prony.units import MIB
 
 __all__ = ["EVENTS", "main"]
 
@@ -38,7 +39,7 @@ EVENTS = ("started", "exited", "failed", "log", "ended")
 # The log is fetched by the clock, not by each line: a server that logs every request would otherwise wake the
 # generator's CPU thousands of times a second. The pipe must hold what comes between two looks, or the server
 # waits for us.
-_PIPE_BYTES = 1024 * 1024
+_PIPE_BYTES = MIB
 _LOOK_S = 0.1
 _LOOK_SOON_S = 0.01
 

@@ -26,13 +26,14 @@ from prony.model import (
 )
 from prony.sandbox import SandboxFacts
 from prony.study.base import Study, StudyListener
+from prony.units import KIB, seconds
 
 __all__ = ["admit", "demand_of", "expected_bytes"]
 
 # Of an archive: histograms, counters and the log of a trial; a second of its series; a process in a second,
 # sampled twice.
-_BYTES_PER_TRIAL = 64 * 1024
-_BYTES_PER_SECOND = 1024
+_BYTES_PER_TRIAL = 64 * KIB
+_BYTES_PER_SECOND = KIB
 _BYTES_PER_PROCESS = 256
 # Of a load with a fixed number of requests nobody knows the length: that of a usual one.
 _COUNTED_S = 60.0
@@ -87,7 +88,7 @@ def expected_bytes(trials: int, load_s: float, processes: int) -> int:
 def _load_s(workload: Workload) -> float:
     match workload.stop:
         case DurationStop(duration_ns):
-            return (workload.warmup_ns + duration_ns) / 1e9
+            return seconds(workload.warmup_ns + duration_ns)
         case CountStop():
             return _COUNTED_S
 

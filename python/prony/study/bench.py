@@ -14,17 +14,20 @@ from prony.assembly import Site, assemble
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.engine import open_engine
 from prony.host import Cpu
-from prony.model import Launch, Placement, SandboxChoice, Subject, Trial
+from prony.model import Launch, Placement, SandboxChoice, Subject, Trial, TrialRole
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.equivalent import equivalent
 from prony.sandbox.groups import Groups
 from prony.sandbox.journal import Run
-from prony.schedule import Nuisances, Turn, nuisances, with_arrivals
+from prony.schedule import Nuisances, Position, Turn, nuisances, with_arrivals
 from prony.study.base import Study, StudyListener
 from prony.study.preparing import Ready
 from prony.trial import Task, run_trial
 
-__all__ = ["Bench", "beside_the_generator", "measure"]
+__all__ = ["MOST_RETRIES", "Bench", "beside_the_generator", "measure"]
+
+MOST_RETRIES = 2
+"""How often a trial is repeated that the environment spoilt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,4 +101,14 @@ def _task(bench: Bench, turn: Turn) -> Task:
         engine=open_engine(cell.engine),
         placement=equivalent(bench.placement, bench.cpus, Random(nuisance.draw_seed)),  # noqa: S311
         nuisances={**nuisance.as_text(), "port": str(launch.address.port)},
+        counts_disturbed=_counts_disturbed(bench.study, at),
     )
+
+
+def _counts_disturbed(study: Study, at: Position) -> bool:
+    """Return whether what the environment disturbed is not repeated but counts.
+
+    A calibration does: elsewhere it says nothing. By force, what comes again in the last attempt too is taken
+    as this machine's usual state.
+    """
+    return at.role is TrialRole.CALIBRATION or (study.force and at.attempt >= MOST_RETRIES)

@@ -5,18 +5,15 @@ know how many blocks there are to be.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
-from prony.model import Invalid, Ok, Trial, TrialRole
+from prony.analysis.validity import in_words
+from prony.model import Fault, Trial, TrialRole
 from prony.schedule import Turn, again, block_turns
 from prony.study.base import StudyListener
-from prony.study.bench import Bench, measure
+from prony.study.bench import MOST_RETRIES, Bench, measure
 from prony.study.ledger import Ledger
 
-__all__ = ["MOST_RETRIES", "Judge", "run_block", "run_turns"]
-
-MOST_RETRIES = 2
-"""How often a trial is repeated that the environment spoilt."""
+__all__ = ["Judge", "run_block", "run_turns"]
 
 Judge = Callable[[Trial], Trial]
 """Adds to a trial, before it is archived, what is made of it."""
@@ -48,15 +45,15 @@ def run_turns(
             listener.notice(_repeats(len(spoilt), ledger.entries[spoilt[0].key].fault))
 
 
-def _repeats(count: int, fault: str | None) -> str:
+def _repeats(count: int, fault: Fault | None) -> str:
     trials = "a trial is" if count == 1 else f"{count} trials are"
-    return f"{trials} repeated at the block's end: {fault}"
+    return f"{trials} repeated at the block's end: {fault and in_words(fault)}"
 
 
 def _run_turn(bench: Bench, turn: Turn, ledger: Ledger, listener: StudyListener, judge: Judge | None) -> None:
     """Run one trial, archive it, and tell of it."""
     listener.trial_started(turn.cell, *_shown(turn, bench.study.plan.blocks))
-    trial = _with_fault(measure(bench, turn, listener), bench.study.force)
+    trial = measure(bench, turn, listener)
     trial = judge(trial) if judge else trial
     ledger.append(trial)
     listener.trial_ended(turn.cell, trial)
@@ -68,16 +65,3 @@ def _shown(turn: Turn, blocks: int) -> tuple[int, int]:
     if at.role is not TrialRole.FIND_RATE:
         return at.block, blocks
     return (at.block - 1, blocks) if at.block else (0, 0)
-
-
-def _with_fault(trial: Trial, force: bool) -> Trial:
-    """Return a trial that the environment spoilt as invalid.
-
-    ``force``: what comes again in the last attempt too is taken as this machine's usual state: that one
-    counts, and is flagged.
-    """
-    fault = trial.facts.get("environment_fault")
-    counts = trial.role is TrialRole.CALIBRATION or (force and trial.attempt >= MOST_RETRIES)
-    if fault and not counts and isinstance(trial.outcome, Ok):
-        return replace(trial, outcome=Invalid(fault))
-    return trial

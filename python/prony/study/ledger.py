@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from prony.archive import ArchiveWriter
-from prony.model import Json, Outcome, Trial
+from prony.model import Fault, Json, Outcome, Trial
 from prony.schedule import Key, Turn
 
 __all__ = ["Entry", "Ledger", "entry_of", "length_of"]
@@ -18,19 +18,20 @@ class Entry:
     """What is kept of a trial that is in the archive; ``length_ns``: how long it took."""
 
     outcome: Outcome
+    fault: Fault | None
     facts: Json
     length_ns: int
 
     @property
-    def fault(self) -> str | None:
-        """What of the environment spoilt it, in words; null: nothing."""
-        return self.facts.get("environment_fault")
+    def is_disturbed(self) -> bool:
+        """Whether the environment spoilt it."""
+        return self.fault is not None and self.fault.kind.is_of_environment
 
 
 def entry_of(trial: Trial) -> tuple[Key, Entry]:
     """Return a trial's key, and what is kept of it."""
     key = trial.cell_id, trial.block, trial.position, trial.attempt, trial.role
-    return key, Entry(trial.outcome, trial.facts, length_of(trial))
+    return key, Entry(trial.outcome, trial.fault, trial.facts, length_of(trial))
 
 
 def length_of(trial: Trial) -> int:
@@ -57,7 +58,7 @@ class Ledger:
 
     def spoilt(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
         """Return those of ``turns`` whose trial the environment spoilt."""
-        return tuple(turn for turn in turns if self.has(turn) and self.entries[turn.key].fault is not None)
+        return tuple(turn for turn in turns if self.has(turn) and self.entries[turn.key].is_disturbed)
 
     def latest(self, turn: Turn) -> Entry:
         """Return the last attempt at a turn that was run."""

@@ -15,7 +15,8 @@ from prony.analysis.sequential import Decision, decide
 from prony.archive import open_archive
 from prony.host.noise_floors import kept_floors
 from prony.model import Plan, Precision
-from prony.reading.study import Group, Reading, read_archive, terms
+from prony.reading.groups import Group, terms
+from prony.reading.study import Reading, read_archive
 from prony.study.base import Study
 from prony.study.ledger import Ledger
 from prony.units import format_duration

@@ -4,7 +4,7 @@ A fresh server for each rate that is tried, and for each trial that confirms. Wh
 facts of its trials, so that it goes on where it broke off. Must not know how a rate is chosen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -17,6 +17,7 @@ from prony.study.base import StudyListener
 from prony.study.bench import Bench
 from prony.study.blocks import run_turns
 from prony.study.ledger import Ledger
+from prony.units import SECOND_NS, seconds
 
 __all__ = [
     "FIRST_RATE_PER_S",
@@ -35,7 +36,7 @@ MOST_RATE_PER_S = 1e6
 TYPICAL_STEPS = 13
 """From 100/s to some 10,000/s by doubling is 7 rates, from there to 2 % is 6. Only for estimates."""
 
-_LENGTH_NS = 10_000_000_000
+_LENGTH_NS = 10 * SECOND_NS
 _PART = "find_rate"
 
 
@@ -81,12 +82,26 @@ def find_rates(
     ``known``: the cells that a search which goes on has made already.
     """
     objective = parse_objective(bench.study.plan.design.find_rate)
-    looking = _Search(bench, ledger, listener, objective, list(known))
+    looking = _Search(bench, ledger, listener, objective, list(_of_plan(known, bench.study.plan)))
     ready = [cell for cell in bench.study.plan.cells if cell.subject.name in bench.ready]
     listener.planned(len(ready) * (TYPICAL_STEPS + bench.study.plan.blocks))
     rates = [(cell, _searched(looking, cell)) for cell in ready]
     fresh = _confirmed(looking, [(cell, rate) for cell, rate in rates if rate is not None])
     return tuple(found_rate(name, steps, fresh.get(name, ())) for name, steps in looking.found.items())
+
+
+def _of_plan(known: Iterable[Cell], plan: Plan) -> Iterator[Cell]:
+    """Yield cells of an archive as the plan's own at their rates, without those that are of no such subject.
+
+    The plan has been looked through before it goes on; a cell's own app, sandbox and request have not, and
+    are not taken.
+    """
+    templates = {cell.subject.name: cell for cell in plan.cells}
+    for cell in known:
+        template, loop = templates.get(cell.subject.name), cell.workload.loop
+        if template is not None and isinstance(loop, OpenLoop):
+            load = workload_at(template.workload, loop.rate_per_s)
+            yield replace(template, id=cell.id, workload=load)
 
 
 def searching(plan: Plan, objective: str) -> Plan:
@@ -158,7 +173,7 @@ def _in_words(step: Step) -> str:
 def _first_rate(looking: _Search, workload: Workload) -> float:
     first = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else FIRST_RATE_PER_S
     stop = workload_at(workload, first).stop
-    window_s = stop.duration_ns / 1e9 if isinstance(stop, DurationStop) else _LENGTH_NS / 1e9
+    window_s = seconds(stop.duration_ns if isinstance(stop, DurationStop) else _LENGTH_NS)
     return min(max(first, least_rate(looking.objective, window_s)), MOST_RATE_PER_S)
 
 

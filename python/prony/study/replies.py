@@ -4,10 +4,10 @@ Must not know blocks.
 """
 
 import hashlib
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from prony.analysis.last_error import LastError, last_error, plain_lines
 from prony.errors import SubjectError
 from prony.model import Cell, Check
 from prony.sandbox.contract import probe
@@ -27,17 +27,25 @@ class _Silent:
     log: str
 
     @property
+    def error(self) -> LastError | None:
+        """The error that the log ends with."""
+        return last_error(self.log)
+
+    @property
     def telling(self) -> str:
         """The line of the log that says what went wrong; empty when nothing was written."""
-        return _up_to_error(self.log)[-1]
+        return self.error.line if self.error else "".join(plain_lines(self.log)[-1:])
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The lines of the log that show what went wrong, and where."""
+        return self.error.lines if self.error else plain_lines(self.log)[-_LOG_LINES_SHOWN:]
 
 
 # What a subject did when it was asked once: it replied, gave no reply for a reason, or did not start.
 _Probed = Reply | str | _Silent
 
-# The last line of a traceback; what a server writes after it says less.
-_ERROR_LINE = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit)(?::.*)?")
-# Enough to see where in the app it happened.
+# Of a log without an error.
 _LOG_LINES_SHOWN = 6
 
 
@@ -84,23 +92,18 @@ def _nothing_starts(silent: Mapping[str, _Silent]) -> SubjectError:
     parts = ["no server starts"]
     for name, probed in silent.items():
         parts.append(f"  {name}: {probed.reason}")
-        parts += [f"    {line}" for line in _up_to_error(probed.log)[-_LOG_LINES_SHOWN:] if line]
-    return SubjectError("\n".join(parts), hint=_start_hint([probed.telling for probed in silent.values()]))
+        parts += [f"    {line}" for line in probed.lines]
+    names = {probed.error.name for probed in silent.values() if probed.error}
+    return SubjectError("\n".join(parts), hint=_start_hint(names))
 
 
-def _start_hint(told: Sequence[str]) -> str:
-    if any(line.startswith(("ModuleNotFoundError", "ImportError")) for line in told):
+def _start_hint(names: Set[str]) -> str:
+    """Return what to try next, by the types of the errors."""
+    if names & {"ModuleNotFoundError", "ImportError"}:
         return "name what the app imports with --requirements FILE, and its own folder with --dir"
-    if any(line.startswith("KeyError") for line in told):
+    if "KeyError" in names:
         return "if the app looks for a variable of its environment, set it with --env NAME=value"
     return "--dry-run shows the commands, to be tried by hand"
-
-
-def _up_to_error(log: str) -> list[str]:
-    """Return the log's lines up to the last that ends a traceback, else all; never an empty list."""
-    lines = [line.rstrip() for line in log.splitlines() if line.strip()] or [""]
-    ends = [number for number, line in enumerate(lines) if _ERROR_LINE.fullmatch(line)]
-    return lines[: ends[-1] + 1] if ends else lines
 
 
 def _first_cells(bench: Bench) -> Iterator[Cell]:

@@ -15,6 +15,7 @@ from random import Random
 from prony.analysis.compare import Comparison, compare_family
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.trial_metrics import trial_metrics
+from prony.analysis.validity import in_words
 from prony.calibration.bench import Bench, Runner, unwatched, watched
 from prony.calibration.result import Change, Part
 from prony.model import Failed, Invalid, Ok, SandboxChoice, Trial
@@ -179,8 +180,8 @@ def _change(contrast: Contrast, metric: str, words: Mapping[str, str], found: Co
 def lost(trials: Mapping[str, Sequence[Trial]], words: Mapping[str, str]) -> tuple[str, ...]:
     """Return in words which trials do not count, and how many were disturbed by something else."""
     notes = [_why_lost(words[name], of) for name, of in trials.items()]
-    known = [trial.facts.get("environment_fault") for of in trials.values() for trial in of]
-    disturbed = [str(fault) for fault in known if fault]
+    known = [trial.fault for of in trials.values() for trial in of]
+    disturbed = [in_words(fault) for fault in known if fault and fault.kind.is_of_environment]
     if disturbed:
         notes.append(f"{len(disturbed)} of {len(known)} trials were disturbed: {disturbed[0]}")
     return tuple(note for note in notes if note)

@@ -18,6 +18,7 @@ from prony.errors import HostError
 from prony.model import Placement, RoleRule
 from prony.monitor import ProcessMonitor
 from prony.study import StudyListener
+from prony.units import seconds
 
 __all__ = ["PROCESSES", "SAMPLES_PER_S", "sample_costs", "time_sampler", "with_interval"]
 
@@ -49,7 +50,7 @@ def time_sampler(bench: Bench, listener: StudyListener, seed: int) -> Part:
     listener.notice(f"timing {bench.effort.samples} samples of {PROCESSES} processes")
     costs_ns = sample_costs(PROCESSES, bench.effort.samples, bench.placement)
     each = with_interval(_EACH, "duration", costs_ns)
-    shares = [cost_ns * SAMPLES_PER_S / 1e9 for cost_ns in costs_ns]
+    shares = [seconds(cost_ns * SAMPLES_PER_S) for cost_ns in costs_ns]
     return Part(
         "What looking at processes costs",
         figures=(each, with_interval(_SHARE, "ratio", shares)),

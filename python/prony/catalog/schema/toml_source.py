@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from prony.errors import UsageError
+from prony.units import KIB
 
 __all__ = ["Place", "Problem", "SourceError", "TomlSource", "problems_error", "read_toml", "validate"]
 
@@ -19,7 +20,7 @@ Place = tuple[str | int, ...]
 Entry = TypeVar("Entry", bound=BaseModel)
 
 # The largest entry of the catalogue is a tenth of this; more is not an entry, and is not read.
-_LARGEST_FILE_BYTES = 256 * 1024
+_LARGEST_FILE_BYTES = 256 * KIB
 
 _LONGEST_SHOWN = 60
 

@@ -10,6 +10,7 @@ import re
 
 from prony.engine.external.text import counts_in, find, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
+from prony.units import MILLISECOND_NS, nanoseconds
 
 __all__ = ["TOOL"]
 
@@ -44,7 +45,7 @@ def parse(output: Output, job: Job) -> Measured:
     # could not be opened is counted there and as an exception.
     broken = connect + max(receive, exceptions)
     return Measured(
-        duration_ns=round(seconds * 1e9),
+        duration_ns=nanoseconds(seconds),
         ok=max(0, done - bad_count - receive),
         bad_status={"other than 2xx": bad_count} if bad_count else {},
         failed={"unspecified": broken},
@@ -64,10 +65,10 @@ def _latency(csv: str, text: str, done: int, broken: int) -> Reported | None:
     total = re.search(r"^Total:\s+(\d+)\s+(\d+)\s+[0-9.]+\s+(\d+)\s+(\d+)", text, re.MULTILINE)
     if not rows or total is None or not done:
         return None
-    values = {name: round(number_in(value, "a percentile") * 1e6) for name, value in rows.items()}
+    values = {name: round(number_in(value, "a percentile") * MILLISECOND_NS) for name, value in rows.items()}
     mean = re.search(r"^Time per request:\s+([0-9.]+) \[ms\] \(mean\)$", text, re.MULTILINE)
     # Its mean is connections x time / requests, which is the mean latency of a closed loop.
-    mean_ns = number_in(mean[1], "the mean") * 1e6 if mean else None
+    mean_ns = number_in(mean[1], "the mean") * MILLISECOND_NS if mean else None
     percentiles = {name: values[name] for name in ("50", "90", "95", "99") if name in values}
     population = "all" if broken else "answered"
     return Reported(population, done, values.get("0"), mean_ns, values.get("100"), percentiles)

@@ -23,6 +23,7 @@ from typing import IO
 from prony.engine.seat import cancel_at_end_of_stdin, fail, handle_signals, say_line, take_seat
 from prony.model import Json
 from prony.sandbox import linux
+from prony.units import nanoseconds, seconds
 
 __all__ = ["main"]
 
@@ -83,7 +84,7 @@ def _tool(command: list[str], run: Json, folder: str, first: bool) -> Json:
 def _children_ns() -> int:
     """Return the CPU time of all children that have ended and theirs, to the microsecond."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return round((used.ru_utime + used.ru_stime) * 1e9)
+    return nanoseconds(used.ru_utime + used.ru_stime)
 
 
 def _followed(process: "subprocess.Popen[bytes]", run: Json, first: bool) -> Json:
@@ -92,7 +93,7 @@ def _followed(process: "subprocess.Popen[bytes]", run: Json, first: bool) -> Jso
     opened = _mark("window_open") if is_window else time.monotonic_ns()
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(run["duration_ns"] / 1e9 if run["duration_ns"] else None)
+            process.wait(seconds(run["duration_ns"]) if run["duration_ns"] else None)
         closed = _mark("window_close") if is_window else time.monotonic_ns()
         return {"status": process.wait(), "open_ns": opened, "close_ns": closed}
     finally:

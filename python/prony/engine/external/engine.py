@@ -26,12 +26,13 @@ from prony.model import Address, DurationStop, EngineChoice, Json, Workload
 from prony.runas import SUBJECT_PATH
 from prony.sandbox.base import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
+from prony.units import MILLISECOND_NS
 
 __all__ = ["ExternalEngine", "Installed", "find_tool"]
 
 
 # Of 10 ms each: fewer are not known to a tenth.
-_LEAST_TICKS_NS = 100_000_000
+_LEAST_TICKS_NS = 100 * MILLISECOND_NS
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from prony.engine.external.text import json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.metrics import PERCENTILES
 from prony.model import Json
+from prony.units import SECOND_NS
 
 __all__ = ["TOOL"]
 
@@ -57,7 +58,7 @@ def _latency(told: Json) -> Reported | None:
     }
     edges = {"min": histogram.get("Min"), "mean": histogram.get("Avg"), "max": histogram.get("Max")}
     # Its errors are in both: any other status than 200 is one.
-    return reported("all" if failed else "ok", count, {**edges, **percentiles}, unit_ns=1e9)
+    return reported("all" if failed else "ok", count, {**edges, **percentiles}, unit_ns=SECOND_NS)
 
 
 TOOL = Tool(

@@ -12,6 +12,7 @@ from prony.engine.external.replies import by_kind, by_status, reported
 from prony.engine.external.text import find, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.errors import EngineError
+from prony.units import SECOND_NS, nanoseconds
 
 __all__ = ["TOOL"]
 
@@ -42,7 +43,7 @@ def parse(output: Output, job: Job) -> Measured:
     if replies and not re.search(r"^Latency distribution:", text, re.MULTILINE):
         raise EngineError("the generator broke off within its report")
     return Measured(
-        duration_ns=round(seconds * 1e9),
+        duration_ns=nanoseconds(seconds),
         ok=ok,
         bad_status=bad,
         failed=by_kind(errors),
@@ -64,7 +65,7 @@ def _latency(text: str, replies: int) -> Reported | None:
         name: find(rf"^\s+{told}:\s+([0-9.]+) secs", text, f"its {told}")[1] for name, told in names.items()
     }
     shares = dict(re.findall(r"^\s+(50|90|95|99)%+ in ([0-9.]+) secs", text, re.MULTILINE))
-    return reported("answered", replies, {**edges, **shares}, unit_ns=1e9)
+    return reported("answered", replies, {**edges, **shares}, unit_ns=SECOND_NS)
 
 
 TOOL = Tool(

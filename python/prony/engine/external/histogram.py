@@ -9,6 +9,7 @@ Must not know who counted.
 from base64 import b64encode
 
 from prony.model import Json
+from prony.units import MICROSECOND_NS
 
 __all__ = ["distribution"]
 
@@ -19,6 +20,6 @@ def distribution(counted: Json) -> Json:
 
     histogram = Histogram()
     for microseconds, count in counted["microseconds"].items():
-        histogram.record(microseconds * 1000 + 500, count)
+        histogram.record(microseconds * MICROSECOND_NS + MICROSECOND_NS // 2, count)
     known = {name: counted[name] for name in ("count", "min_ns", "max_ns", "sum_ns")}
     return {**known, "histogram": b64encode(histogram.encode()).decode()}

@@ -14,6 +14,7 @@ from prony.engine.external.text import json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.metrics import PERCENTILES
 from prony.model import Json, OpenLoop
+from prony.units import MILLISECOND_NS
 
 __all__ = ["TOOL"]
 
@@ -109,7 +110,7 @@ def parse(output: Output, job: Job) -> Measured:
     failed = {kind: count(f"code_error_{code}") for code, kind in _ERRORS.items()}
     rest = requests - ok - sum(bad.values()) - sum(failed.values())
     state = told.get("state") or {}
-    measured_ns = round(number_in(state.get("testRunDurationMs"), "its time") * 1e6)
+    measured_ns = round(number_in(state.get("testRunDurationMs"), "its time") * MILLISECOND_NS)
     return Measured(
         duration_ns=min(measured_ns, job.duration_ns or measured_ns),
         ok=ok,
@@ -123,7 +124,7 @@ def parse(output: Output, job: Job) -> Measured:
 def _latency(values: Json, ok: int) -> Reported | None:
     edges = {"min": values.get("min"), "mean": values.get("avg"), "max": values.get("max")}
     percentiles = {p: values[f"p({p})"] for p in PERCENTILES.values() if f"p({p})" in values}
-    return reported("ok", ok, {**edges, **percentiles}, unit_ns=1e6)
+    return reported("ok", ok, {**edges, **percentiles}, unit_ns=MILLISECOND_NS)
 
 
 TOOL = Tool(

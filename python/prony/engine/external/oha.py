@@ -11,6 +11,7 @@ from prony.engine.external.text import json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.metrics import PERCENTILES
 from prony.model import Json
+from prony.units import SECOND_NS, nanoseconds
 
 __all__ = ["TOOL"]
 
@@ -34,7 +35,7 @@ def parse(output: Output, job: Job) -> Measured:
     summary = told.get("summary") or {}
     body = number_in(summary.get("totalData") or 0, "the bytes")
     return Measured(
-        duration_ns=round(number_in(summary.get("total"), "its time") * 1e9),
+        duration_ns=nanoseconds(number_in(summary.get("total"), "its time")),
         ok=ok,
         bad_status=bad,
         failed=by_kind(told.get("errorDistribution") or {}),
@@ -47,7 +48,7 @@ def _latency(told: Json, summary: Json, replies: int) -> Reported | None:
     values = told.get("latencyPercentiles") or {}
     percentiles = {p: values[f"p{p}"] for p in PERCENTILES.values() if values.get(f"p{p}") is not None}
     edges = {"min": summary.get("fastest"), "mean": summary.get("average"), "max": summary.get("slowest")}
-    return reported("answered", replies, {**edges, **percentiles}, unit_ns=1e9)
+    return reported("answered", replies, {**edges, **percentiles}, unit_ns=SECOND_NS)
 
 
 TOOL = Tool(

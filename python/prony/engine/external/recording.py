@@ -12,6 +12,7 @@ from fractions import Fraction
 from prony.engine.external.tool import Job, Measured, Reported, Tool
 from prony.metrics import PERCENTILES
 from prony.model import ClosedLoop, Json, Workload
+from prony.units import SECOND_NS
 
 __all__ = ["account", "interrupted", "to_recording"]
 
@@ -100,7 +101,10 @@ def _frame(tool: Tool, job: Job, told: Json, caveats: tuple[str, ...]) -> Json:
     }
 
 
-_GENERATOR = ("limited", "cpu_work_ns", "cpu_spin_ns", "run_queue_ns", "cpu_ns_per_request", "spin_share")
+_GENERATOR = (
+    *("limit", "limited", "cpu_work_ns", "cpu_spin_ns", "run_queue_ns"),
+    *("cpu_ns_per_request", "spin_share"),
+)
 _MISSING = {
     "distributions": "gives no histogram of its latencies",
     "series": "gives no figures by the second",
@@ -169,4 +173,4 @@ def _wants_body(tool: Tool, workload: Workload) -> bool:
 
 
 def _is_rounded(tool: Tool, job: Job) -> bool:
-    return tool.abilities.whole_seconds and (job.duration_ns or 0) % 1_000_000_000 != 0
+    return tool.abilities.whole_seconds and (job.duration_ns or 0) % SECOND_NS != 0

@@ -9,10 +9,19 @@ import re
 
 from prony.errors import EngineError
 from prony.model import Json
+from prony.units import HOUR_NS, MICROSECOND_NS, MILLISECOND_NS, MINUTE_NS, SECOND_NS
 
 __all__ = ["counts_in", "find", "json_in", "number_in", "parse_time_ns"]
 
-_TIMES_NS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}
+_TIMES_NS = {
+    "ns": 1,
+    "us": MICROSECOND_NS,
+    "µs": MICROSECOND_NS,
+    "ms": MILLISECOND_NS,
+    "s": SECOND_NS,
+    "m": MINUTE_NS,
+    "h": HOUR_NS,
+}
 # Longer output is no summary any more: a tool that repeats an error for each request.
 _MOST = 4_000_000
 

@@ -21,6 +21,7 @@ from prony.model import (
     Wire,
     Workload,
 )
+from prony.units import MILLISECOND_NS, SECOND_NS
 
 __all__ = [
     "Abilities",
@@ -105,22 +106,22 @@ class Job:
     @property
     def seconds(self) -> int:
         """Its duration in whole seconds, rounded up."""
-        return -(-(self.duration_ns or 0) // 1_000_000_000)
+        return -(-(self.duration_ns or 0) // SECOND_NS)
 
     @property
     def milliseconds(self) -> int:
         """Its duration in whole milliseconds, rounded up."""
-        return -(-(self.duration_ns or 0) // 1_000_000)
+        return -(-(self.duration_ns or 0) // MILLISECOND_NS)
 
     @property
     def timeout_s(self) -> int:
         """The time-out in whole seconds, rounded up."""
-        return -(-self.workload.timeout_ns // 1_000_000_000)
+        return -(-self.workload.timeout_ns // SECOND_NS)
 
     @property
     def timeout_ms(self) -> int:
         """The time-out in whole milliseconds, rounded up."""
-        return -(-self.workload.timeout_ns // 1_000_000)
+        return -(-self.workload.timeout_ns // MILLISECOND_NS)
 
 
 @dataclass(frozen=True, slots=True)

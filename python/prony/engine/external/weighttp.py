@@ -12,6 +12,7 @@ from prony.engine.external.replies import by_class
 from prony.engine.external.text import counts_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Tool
 from prony.errors import EngineError
+from prony.units import MICROSECOND_NS, MILLISECOND_NS, SECOND_NS
 
 __all__ = ["TOOL"]
 
@@ -37,7 +38,7 @@ def parse(output: Output, job: Job) -> Measured:
     ok = min(succeeded, good)
     received = re.search(r"^traffic: (\d+) bytes total", text, re.MULTILINE)
     return Measured(
-        duration_ns=((seconds * 1000 + milliseconds) * 1000 + microseconds) * 1000,
+        duration_ns=seconds * SECOND_NS + milliseconds * MILLISECOND_NS + microseconds * MICROSECOND_NS,
         ok=ok,
         bad_status=bad,
         failed={"unspecified": max(errored, done - ok - sum(bad.values()))},

@@ -10,6 +10,7 @@ from prony.engine.external.replies import reported
 from prony.engine.external.text import find, json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.model import Json
+from prony.units import MICROSECOND_NS
 
 __all__ = ["TOOL"]
 
@@ -60,7 +61,7 @@ def parse(output: Output, job: Job) -> Measured:
     failed = {"timed_out": count["timeout"], "unspecified": sum(count[name] for name in _SOCKET)}
     lost = f"{count['connect']} connections could not be opened, and wrk never tried them again"
     return Measured(
-        duration_ns=count["duration_us"] * 1000,
+        duration_ns=count["duration_us"] * MICROSECOND_NS,
         ok=max(0, ok),
         bad_status={"400 and above": count["status"]} if count["status"] else {},
         failed=failed,
@@ -76,7 +77,9 @@ _COUNTS = ("requests", "duration_us", "bytes", "status", "timeout", *_SOCKET)
 
 def _latency(told: Json, count: int) -> Reported | None:
     edges = {name: told.get(f"{name}_us") for name in ("min", "mean", "max")}
-    return reported("answered", count, {**edges, **(told.get("percentiles_us") or {})}, unit_ns=1000)
+    return reported(
+        "answered", count, {**edges, **(told.get("percentiles_us") or {})}, unit_ns=MICROSECOND_NS
+    )
 
 
 TOOL = Tool(

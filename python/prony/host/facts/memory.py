@@ -11,6 +11,7 @@ from pathlib import Path
 from prony.host.facts.cgroups import limit_of
 from prony.host.read import missing, read_fact
 from prony.model import Json
+from prony.units import KIB
 
 __all__ = ["chosen", "memory", "parse_meminfo"]
 
@@ -46,7 +47,7 @@ def parse_meminfo(text: str) -> dict[str, int]:
         name, _, rest = line.partition(":")
         words = rest.split()
         if words and words[0].isdigit():
-            found[name.strip()] = int(words[0]) * (1024 if words[1:] == ["kB"] else 1)
+            found[name.strip()] = int(words[0]) * (KIB if words[1:] == ["kB"] else 1)
     return found
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from prony.errors import HostError
 from prony.sandbox.cgroup.base import LIMITS, CgroupTree, Counters, LimitName, Limits, LimitState
+from prony.units import MIB
 
 __all__ = [
     "Done",
@@ -31,7 +32,7 @@ __all__ = [
 
 # Starting a container takes its time.
 _TIMEOUT_S = 20.0
-_MEMORY_BYTES = 32 * 1024**2
+_MEMORY_BYTES = 32 * MIB
 _HOG_BYTES = 3 * _MEMORY_BYTES
 _QUOTA = 0.2
 _SPIN_S = 0.3

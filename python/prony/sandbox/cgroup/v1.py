@@ -18,6 +18,7 @@ from prony.sandbox.cgroup.files import CgroupFiles
 from prony.sandbox.cgroup.mounts import Hierarchy
 from prony.sandbox.cgroup.settings import part_folder, reason_of, write_cpus
 from prony.sandbox.cgroup.sources import Source, read_sources
+from prony.units import SECOND_NS
 
 __all__ = ["USED", "V1", "open_v1", "read_v1"]
 
@@ -29,7 +30,7 @@ _LIMITED_BY: Mapping[LimitName, str] = {
 }
 USED = frozenset({*_LIMITED_BY.values(), "cpuacct", "freezer"})
 _PERIOD_US = 100_000
-_TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+_TICK_NS = SECOND_NS // os.sysconf("SC_CLK_TCK")
 # How much swap a limit of memory leaves: were it none, the kernel would meet the limit of memory with swap
 # first, and that one counts no hits (seen on Linux 6.18).
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

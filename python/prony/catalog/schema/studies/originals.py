@@ -15,6 +15,7 @@ from prony.catalog.schema.studies.grid import Grid
 from prony.catalog.schema.toml_source import SourceError
 from prony.metrics import METRICS
 from prony.model import Original
+from prony.units import MIB
 
 __all__ = ["COLUMNS", "read_originals"]
 
@@ -34,7 +35,7 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
 
 _REQUIRED = ("subject", "metric", "value")
 # A thousand times the largest that came with Prony.
-_LARGEST_FILE_BYTES = 64 * 1024 * 1024
+_LARGEST_FILE_BYTES = 64 * MIB
 
 
 def read_originals(file: Path, grid: Grid) -> tuple[Original, ...]:
