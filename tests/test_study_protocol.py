@@ -252,8 +252,8 @@ def test_a_single_subject_is_measured_until_its_own_figures_are_precise(world):
 @pytest.mark.parametrize(
     ("budget_ns", "blocks", "words"),
     [
-        (7_500_000_000, 3, "was over before the first look, after 10 blocks"),
-        (26_000_000_000, 10, "the look after 15 blocks would have ended after"),
+        (7_500_000_000, 3, "was used up before the first look, after 10 blocks"),
+        (26_000_000_000, 10, "the blocks up to the next look, after 15, would exceed the budget of"),
     ],
 )
 def test_no_block_and_no_look_begins_that_would_end_after_the_budget(

@@ -1,8 +1,8 @@
 """One measurement of one cell: the order of events.
 
 *start the sandbox -> wait until ready -> verify the contract -> start monitors -> load (warm-up, then the
-window, on the same connections) -> stop monitors -> collect the log -> stop -> judge validity*. What goes
-wrong becomes the trial's Outcome, with its evidence; only an interruption passes through. Must not know
+window, on the same connections) -> stop monitors -> collect the log -> stop -> judge validity*. Every
+failure becomes the trial's Outcome, with its evidence; only an interruption is raised. Must not know
 studies or archives.
 """
 
@@ -50,9 +50,9 @@ __all__ = ["Position", "Task", "run_trial"]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """All that one trial needs, resolved.
+    """Everything that one trial needs, resolved.
 
-    ``counts_disturbed``: it counts, and is flagged, when the machine around it disturbed it.
+    ``counts_disturbed``: even if the machine disturbs it, it counts, and is flagged.
     """
 
     cell: Cell
@@ -68,7 +68,7 @@ class Task:
 
 @dataclass(slots=True)
 class _Evidence:
-    """What has been gathered so far; a trial that breaks off keeps it."""
+    """What has been collected so far; a trial that ends early keeps it."""
 
     recording: Json | None = None
     samples: tuple[Sample, ...] = ()
@@ -83,10 +83,10 @@ class _Evidence:
 
 
 def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
-    """Run one trial to its end and return it, whatever its outcome.
+    """Run one trial and return it, whatever its outcome.
 
-    *Errors*: none of a subject, the engine or the sandbox passes; KeyboardInterrupt does, after everything
-    is stopped.
+    *Errors*: errors of a subject, the engine or the sandbox are not raised, they become the outcome;
+    KeyboardInterrupt is raised after everything is stopped.
     """
     started = time.time_ns()
     evidence = _Evidence()
@@ -141,7 +141,7 @@ def _on_running(
     task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]
 ) -> Ok | Failed:
     if subject.seat.network_namespace is None:
-        # Before its own sockets come: what earlier trials have left.
+        # What earlier trials left, read before this trial opens its own sockets.
         evidence.counters = carried_over(subject.address.port, read_sockets()).as_counters()
     try:
         subject.wait_until_ready(task.cell.workload.request)
@@ -162,7 +162,7 @@ def _on_running(
 
 
 def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
-    """Return which of its processes the kernel killed for memory, in words; null: none."""
+    """Return which of its processes the kernel killed because memory ran out, in words; null: none."""
     killed = oom_kills(subject.counters())
     if not killed:
         return None
@@ -224,7 +224,7 @@ def _counters(task: Task, subject: RunningSubject) -> tuple[WindowCounters, ...]
 def _listeners(task: Task, subject: RunningSubject) -> ListenerGauges:
     addresses = {one.name: one.address for one in task.launch.processes}
     network = subject.seat.network_namespace
-    # In a network of its own all that listens is the subject's: the generator does not.
+    # In a network of its own everything that listens belongs to the subject: the generator never listens.
     watched = Watched.ADDRESSES if network is None else Watched.NETWORK
     return ListenerGauges(addresses, lambda: in_network(network, SockDiag), watched)
 

@@ -50,7 +50,7 @@ def column(*values):
 
 
 @pytest.mark.parametrize(
-    ("own_network", "groups", "names", "told_apart"),
+    ("own_network", "groups", "names", "expected"),
     [
         (True, True, ["bare", "namespace", "group", "unwatched"], 3),
         (True, False, ["bare", "namespace", "unwatched"], 2),
@@ -58,10 +58,10 @@ def column(*values):
         (False, False, ["bare", "unwatched"], 1),
     ],
 )
-def test_what_a_machine_does_not_offer_is_left_out(own_network, groups, names, told_apart):
+def test_what_a_machine_does_not_offer_is_left_out(own_network, groups, names, expected):
     found = setups(own_network, groups)
     assert list(found) == names
-    assert len(contrasts(found)) == told_apart
+    assert len(contrasts(found)) == expected
 
 
 @pytest.mark.parametrize("own_network", [True, False])

@@ -409,7 +409,7 @@ def test_a_subject_on_an_old_interpreter_is_told_with_the_reason(tmp_path):
             writer.append(build.trial(cell, 0, position, [1_000_000] * 200))
     text = " ".join(text_of(path).split())
     assert f"meinheld 1.0.2 on CPython 3.11.7, {server} 1.0.2 on CPython 3.8.18." in text
-    assert f"{server}: pinned to CPython 3.8, an old interpreter, because the greenlet" in text
+    assert f"{server}: pinned to the old interpreter CPython 3.8, because the greenlet" in text
 
 
 def test_trials_that_all_failed_leave_no_grid_of_dashes(tmp_path):

@@ -1,4 +1,4 @@
-"""The report of `prony calibrate`: what each of Prony's parts costs here, and which limits hold."""
+"""The report of `prony calibrate`: what each of Prony's parts costs, and which limits hold."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -88,7 +88,7 @@ def _blocks(part: Part) -> Iterator[Block]:
 
 
 def _held(holdings: Iterable[Holding]) -> Iterator[str]:
-    """Yield how far limits hold, and what showed it; the same is said once."""
+    """Yield how far limits hold, with the evidence; limits with the same evidence share a line."""
     alike: dict[tuple[str, str], list[str]] = {}
     for one in holdings:
         alike.setdefault((one.holding, one.reason), []).append(one.name)
@@ -122,8 +122,8 @@ def _terms(changes: Sequence[Change]) -> str:
     blocks = sorted({change.blocks for change in changes})
     said = str(blocks[0]) if len(blocks) == 1 else f"{blocks[0]} to {blocks[-1]}"
     return (
-        f"Each against the same server without it, in pairs from {said} blocks; the intervals are those of "
-        f"{len(changes)} comparisons at 5 % together (Holm)."
+        f"Each row compares the server with and without one part, in pairs from {said} blocks. The intervals "
+        f"allow for {len(changes)} comparisons at 5 % together (Holm)."
     )
 
 
