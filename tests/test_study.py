@@ -211,7 +211,7 @@ def test_an_archive_that_exists_is_never_written_over(world):
 
 
 def test_a_second_study_is_refused_while_another_measures(world):
-    with claim_machine(), pytest.raises(HostError, match="another Prony measures on this machine"):
+    with claim_machine(), pytest.raises(HostError, match="another Prony is measuring on this machine"):
         world.run()
     assert world.log == []
     assert not (world.folder / "out.prony").exists()

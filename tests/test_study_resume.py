@@ -290,7 +290,7 @@ def test_a_subject_that_was_measured_and_is_not_described_any_more_is_refused(wo
     broken_off(world, study, 5)
     with closing(sqlite3.connect(archive_of(world))) as database, database:
         database.execute(statement)
-    with pytest.raises(HostError, match=r"waitress\+hello: was measured, and the archive does not say"):
+    with pytest.raises(HostError, match=r"waitress\+hello: was measured, but its record is missing"):
         world.measure(replace(study, resumes=True))
 
 

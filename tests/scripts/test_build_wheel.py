@@ -131,7 +131,7 @@ def installed(folder, wheel, without_rust, cache):  # noqa: F811
 
 
 def pip_settings():
-    from prony.catalog.pip_settings import configuration_files, uv_settings
+    from prony.catalog.install.pip_settings import configuration_files, uv_settings
 
     return uv_settings(os.environ, configuration_files(os.environ, Path.home()))
 
