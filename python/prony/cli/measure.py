@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from prony.cli.extent import counted, extent_of, in_words
 from prony.errors import ExitCode, SubjectError
 from prony.units import seconds
 
@@ -54,6 +53,7 @@ def measure(task: "Study", ending: Ending) -> int:
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
     from prony.study import run_study
+    from prony.study.extent import extent_of
 
     extent = extent_of(task.plan, task.cross_checks)
     status: int = ExitCode.DONE
@@ -168,6 +168,7 @@ def _has_qualified(out: Path) -> bool:
 def dry_run(task: "Study") -> None:
     """Print subjects, commands, protocol and time, and start nothing."""
     from prony.assembly import command_line
+    from prony.study.extent import counted, extent_of
 
     plan = task.plan
     placement = placement_of(plan)
@@ -192,6 +193,8 @@ def dry_run(task: "Study") -> None:
 
 
 def _blocks(plan: "Plan") -> str:
+    from prony.study.extent import counted
+
     precision = plan.design.precision
     if precision is None or len(precision.looks) == 1:
         return counted(plan.blocks, "block")
@@ -200,6 +203,7 @@ def _blocks(plan: "Plan") -> str:
 
 def _protocol(task: "Study") -> "Iterator[str]":
     """Yield what is done besides measuring each cell once in each block."""
+    from prony.study.extent import counted, in_words
     from prony.study.generators import foreseen, left_out_words
 
     plan, precision = task.plan, task.plan.design.precision

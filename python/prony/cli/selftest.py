@@ -94,15 +94,13 @@ def selftest(
     if file is not None:
         return _told(kind, file, run_as, as_json=as_json)
     from prony.catalog.schema.loader import load_catalog
-    from prony.cli.sandbox_options import SandboxKind, SandboxOptions, chosen_sandbox
+    from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
     from prony.cli.selftest_plans import Conditions
     from prony.plan import PlanOptions
     from prony.runas import resolve_user
     from prony.study import Study
 
-    chosen = chosen_sandbox(
-        SandboxOptions(SandboxKind.AUTO, None, None, None, None, False, run_as), own_app=False
-    )
+    chosen = chosen_sandbox(SandboxOptions(run_as=run_as), own_app=False)
     known = load_catalog(())
     options = PlanOptions(seed=seed, sandbox=chosen.choice)
     load = {"loop": "closed", "connections": connections}
@@ -146,10 +144,10 @@ class _Asked:
 
 def _run(task: "Study") -> int:
     """Run the study; what was finished before an interruption is read all the same."""
-    from prony.cli.extent import extent_of
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
     from prony.study import run_study
+    from prony.study.extent import extent_of
 
     extent = extent_of(task.plan, task.cross_checks)
     with terminate_as_interrupt(), StudyProgress(extent.trials[1], extent.each_s) as progress:
