@@ -10,12 +10,9 @@ from pathlib import Path
 from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.resolve import shared_requirements
+from prony.catalog.launch.commands import BEHIND_PORT, PORT, command_for_user, frontend_command_for_user
+from prony.catalog.launch.filling import Seat
 from prony.catalog.launch.processes import (
-    BEHIND_PORT,
-    PORT,
-    Seat,
-    command_for_user,
-    frontend_command_for_user,
     make_frontend,
     make_launch,
     make_service,

@@ -11,7 +11,7 @@ from prony.assembly import Needs, command_line, needs_of, unavailable
 from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
-from prony.catalog.launch.processes import declared_facts
+from prony.catalog.launch.declared import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.errors import SubjectError
