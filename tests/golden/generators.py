@@ -87,6 +87,7 @@ def generator_trial(cell, block, position, rng):
     return replace(trial, recording=external(trial.recording, name, count, cpu, memory))
 
 
+@build.built_once
 def generators_study(path, blocks=5):
     """Six generators against the reference server; one could not run in one block."""
     rng = random.Random(9)
@@ -126,6 +127,7 @@ def generators_study(path, blocks=5):
     return path
 
 
+@build.built_once
 def checked_study(path, blocks=6):
     """Two servers, each also under wrk, and a search for the highest rate of each."""
     rng = random.Random(6)

@@ -5,11 +5,11 @@ or cut.
 import io
 
 import pytest
-from prony.report.terminal import TerminalReporter, plain
 from rich.console import Console
 
 from golden import build, generators, studies
 from prony.archive import open_archive
+from prony.faces.terminal import TerminalReporter, plain
 from prony.report.document import Command, Document, Judgements, Notes, Paragraph, Section, Table
 from prony.report.load import load_document
 from prony.report.study import study_document

@@ -1,6 +1,6 @@
 """What the machine around a trial did to it: other load, stolen time, sleep.
 
-*Source*: proc_stat(5); the counters are those of docs/archive-format.md, Names of counters.
+*Source*: proc_stat(5); the counters are those of docs/reference/evidence.md, Counters of the machine.
 """
 
 from collections.abc import Mapping

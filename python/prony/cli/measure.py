@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from prony.cli.consent import typed_again
 from prony.errors import ExitCode, SubjectError
 from prony.units import seconds
 
@@ -76,10 +77,10 @@ def measure(task: "Study", ending: Ending) -> int:
 
 
 def _go_on(task: "Study") -> str:
-    """Return the command that goes on with a study, with the files that its archive does not name."""
+    """Return the command that goes on with a study, with what its archive does not name or may not decide."""
     files = {"--requirements": task.requirements_file, "--python": task.python}
     named = [word for option, file in files.items() if file is not None for word in (option, str(file))]
-    return shlex.join(["prony", "run", "--resume", str(task.out), *named])
+    return shlex.join(["prony", "run", "--resume", str(task.out), *typed_again(task.plan), *named])
 
 
 def end(out: Path, ending: Ending, status: int = ExitCode.DONE) -> int:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.applicable import given, refuse_options_beside_resume, refuse_options_of_another_run
+from prony.cli.consent import Again
 from prony.cli.flat import flattened
 from prony.cli.measure import Ending, dry_run, end, measure, placement_of
 from prony.cli.options import check_output, header_of, settings_of
@@ -90,7 +91,7 @@ def _resumption(options: RunOptions, known: "Catalog") -> Resumption:
 
     *Errors*: UsageError for a header or a variable that is none.
     """
-    own, what = options.own, options.what
+    own, what, sandbox = options.own, options.what, options.sandbox
     assert what.resume is not None
     return Resumption(
         file=what.resume,
@@ -99,6 +100,14 @@ def _resumption(options: RunOptions, known: "Catalog") -> Resumption:
         headers={name.lower(): value for name, value in map(header_of, options.load.header or ())},
         requirements=own.requirements,
         python=own.python,
+        again=Again(
+            app=own.app,
+            folder=own.directory.expanduser().resolve(),
+            commands=tuple(own.commands or ()),
+            run_as=sandbox.run_as,
+            network=sandbox.net.value if sandbox.net else None,
+            sandbox=sandbox.sandbox.value if "sandbox" in options.typed else None,
+        ),
         trust_plan=what.trust_plan,
         force=options.sure.force,
     )

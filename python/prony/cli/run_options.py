@@ -53,7 +53,8 @@ class WhatOptions:
         None
     )
     trust_plan: Annotated[
-        bool, typer.Option("--trust-plan", help="With --resume: run the commands that the archive holds.")
+        bool,
+        typer.Option("--trust-plan", help="With --resume: agree to all that the archive would run or open."),
     ] = False
 
 

@@ -4,7 +4,7 @@ A fresh server for each rate that is tried, and for each trial that confirms. Wh
 facts of its trials, so that it goes on where it broke off. Must not know how a rate is chosen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -82,12 +82,26 @@ def find_rates(
     ``known``: the cells that a search which goes on has made already.
     """
     objective = parse_objective(bench.study.plan.design.find_rate)
-    looking = _Search(bench, ledger, listener, objective, list(known))
+    looking = _Search(bench, ledger, listener, objective, list(_of_plan(known, bench.study.plan)))
     ready = [cell for cell in bench.study.plan.cells if cell.subject.name in bench.ready]
     listener.planned(len(ready) * (TYPICAL_STEPS + bench.study.plan.blocks))
     rates = [(cell, _searched(looking, cell)) for cell in ready]
     fresh = _confirmed(looking, [(cell, rate) for cell, rate in rates if rate is not None])
     return tuple(found_rate(name, steps, fresh.get(name, ())) for name, steps in looking.found.items())
+
+
+def _of_plan(known: Iterable[Cell], plan: Plan) -> Iterator[Cell]:
+    """Yield cells of an archive as the plan's own at their rates, without those that are of no such subject.
+
+    The plan has been looked through before it goes on; a cell's own app, sandbox and request have not, and
+    are not taken.
+    """
+    templates = {cell.subject.name: cell for cell in plan.cells}
+    for cell in known:
+        template, loop = templates.get(cell.subject.name), cell.workload.loop
+        if template is not None and isinstance(loop, OpenLoop):
+            load = workload_at(template.workload, loop.rate_per_s)
+            yield replace(template, id=cell.id, workload=load)
 
 
 def searching(plan: Plan, objective: str) -> Plan:

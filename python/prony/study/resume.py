@@ -24,13 +24,15 @@ __all__ = ["Earlier", "changes", "read_earlier", "refuse"]
 class Earlier:
     """What was measured before: trials by key, subjects as they were resolved, the machine as it was.
 
-    ``rate_cells``: the cells that a search for rates had come to need.
+    ``rate_cells``: the cells that a search for rates had come to need. ``measured``: the subjects of which
+    there are trials.
     """
 
     entries: Mapping[Key, Entry]
     subjects: Mapping[str, SubjectRecord]
     fingerprint: Json
     rate_cells: tuple[Cell, ...]
+    measured: frozenset[str]
 
 
 def read_earlier(path: Path) -> Earlier:
@@ -39,19 +41,35 @@ def read_earlier(path: Path) -> Earlier:
     *Errors*: ArchiveError when it cannot be read.
     """
     with open_archive(path) as archive:
+        entries = dict(entry_of(record.trial) for record in archive.trials())
+        names = {cell.id: cell.subject.name for role in TrialRole for cell in archive.cells(role)}
         return Earlier(
-            entries=dict(entry_of(record.trial) for record in archive.trials()),
+            entries=entries,
             subjects=archive.subjects(),
             fingerprint=archive.fingerprint(),
             rate_cells=archive.cells(TrialRole.FIND_RATE),
+            measured=frozenset(names[cell] for cell, *_ in entries if cell in names),
         )
 
 
 def changes(earlier: Earlier, fingerprint: Json, records: Sequence[SubjectRecord]) -> tuple[str, ...]:
     """Return in words what is not as it was: of the machine, and of each of the subjects in ``records``."""
     machine = [f"{one.name}: was {one.a}, is {one.b}" for one in comparable(earlier.fingerprint, fingerprint)]
-    known = [(earlier.subjects[record.name], record) for record in records if record.name in earlier.subjects]
-    return (*machine, *(f"{new.name}: {change}" for old, new in known for change in _changes(old, new)))
+    said = [(new.name, change) for new in records for change in _changes_of(earlier, new)]
+    return (*machine, *(f"{name}: {change}" for name, change in said))
+
+
+def _changes_of(earlier: Earlier, new: SubjectRecord) -> Iterator[str]:
+    """Yield what is not as it was of a subject.
+
+    One that was measured has said what it was: where that is not in the archive any more, somebody took it
+    out, and nobody can tell whether this is the same one.
+    """
+    old = earlier.subjects.get(new.name)
+    if old is not None and (old.entry_digest or new.name not in earlier.measured):
+        yield from _changes(old, new)
+    elif new.name in earlier.measured:
+        yield "was measured, and the archive does not say any more what it was"
 
 
 def _changes(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:

@@ -17,7 +17,7 @@ from prony.errors import UsageError
 from prony.model import App, Check, Contract, Interface, Request
 from prony.units import MIB
 
-__all__ = ["BUILT_IN_APPS", "app_files", "folder_digest", "is_built_in", "load_apps", "user_app"]
+__all__ = ["BUILT_IN_APPS", "app_files", "folder_digest", "is_built_in", "is_target", "load_apps", "user_app"]
 
 BUILT_IN_APPS = DATA / "apps"
 
@@ -102,8 +102,8 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
     """
     if interface is Interface.PSGI:
         return _psgi_app(target, folder, contract, environment or {})
-    module, colon, attribute = target.partition(":")
-    if not colon or not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
+    module = target.partition(":")[0]
+    if not is_target(interface, target):
         raise UsageError(
             f"`{target}` does not name an application; expected `module:attribute`, such as `hello:app`"
         )
@@ -127,9 +127,30 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
     )
 
 
+def is_target(interface: Interface, target: str) -> bool:
+    """Return whether ``target`` is a name of the kind that this interface has, and nothing more.
+
+    Servers evaluate calls in place of an attribute, and load files from any folder: neither is a name.
+
+    >>> is_target(Interface.WSGI, "shop.web:app"), is_target(Interface.WSGI, "os:system('id')")
+    (True, False)
+    >>> is_target(Interface.PSGI, "shop.psgi"), is_target(Interface.PSGI, "../shop.psgi")
+    (True, False)
+    """
+    match interface:
+        case Interface.WSGI | Interface.ASGI:
+            module, colon, attribute = target.partition(":")
+            parts = (*module.split("."), *attribute.split("."))
+            return bool(colon) and all(part.isidentifier() for part in parts)
+        case Interface.PSGI:
+            return fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*\.psgi", target) is not None
+        case Interface.NONE:
+            return not target
+
+
 def _psgi_app(target: str, folder: Path, contract: Contract, environment: Mapping[str, str]) -> App:
     file = folder.expanduser().absolute() / target
-    if not fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*\.psgi", file.name) or not file.is_file():
+    if not is_target(Interface.PSGI, file.name) or not file.is_file():
         raise UsageError(
             f"`{target}`: there is no such file; expected a PSGI application, such as `hello.psgi`"
         )
