@@ -2,7 +2,7 @@
 
 import pytest
 
-from prony.calibration import QUICK, USUAL, Calibration, Change, Figure, Holding, Part
+from prony.calibration import QUICK, USUAL, Calibration, Change, Figure, Holding, PartResult
 from prony.cli.interrupt import Terminated
 from prony.errors import HostError
 
@@ -18,11 +18,11 @@ def found(key="abc"):
         1_790_000_000,
         "10 blocks of 1.5 s windows",
         {
-            "overheads": Part(
+            "overheads": PartResult(
                 "What Prony's own parts cost", (change,), missing={"a control group": "no root"}
             ),
-            "sampler": Part("Sampler", figures=(Figure("looking", "ratio", 0.002, 0.001, 0.003, 40),)),
-            "limits": Part("Limits", holdings=(Holding("memory", "enforced", "a hog was killed"),)),
+            "sampler": PartResult("Sampler", figures=(Figure("looking", "ratio", 0.002, 0.001, 0.003, 40),)),
+            "limits": PartResult("Limits", holdings=(Holding("memory", "enforced", "a hog was killed"),)),
         },
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commands import Prony, ended
-from prony.calibration import Effort, Order, calibrate
+from prony.calibration import Commission, Effort, run_calibration
 from prony.calibration.parts.overheads import METRICS
 from prony.runas import resolve_user
 
@@ -42,7 +42,7 @@ class Listener:
 def test_every_setup_is_measured_in_every_block_and_each_part_finds_something(cache, monkeypatch):
     monkeypatch.setenv("PRONY_CACHE", str(cache))
     listener = Listener()
-    found = calibrate(Order(resolve_user(), SMALL), listener)
+    found = run_calibration(Commission(resolve_user(), SMALL), listener)
     overheads = found.parts["overheads"]
     setups = {name for name, _ in listener.trials}
     assert len(listener.trials) == 2 * len(setups)
@@ -60,7 +60,7 @@ def test_every_setup_is_measured_in_every_block_and_each_part_finds_something(ca
 
 
 def test_an_interrupted_calibration_ends_with_130_and_leaves_nothing(prony: Prony, cache: Path):
-    process = prony.start("calibrate")
+    process = prony.start("run_calibration")
     with ended(process):
         seen = []
         while "answered" not in (line := process.stderr.readline()):

@@ -8,8 +8,8 @@ Later questions (the generator's ceiling and accuracy, a noise floor) are furthe
 
 from prony.calibration.bench import QUICK, USUAL, Effort
 from prony.calibration.parts import PARTS
-from prony.calibration.result import Calibration, Change, Figure, Holding, Part, to_json
-from prony.calibration.run import Order, calibrate
+from prony.calibration.result import Calibration, Change, Figure, Holding, PartResult, to_json
+from prony.calibration.run import Commission, run_calibration
 from prony.calibration.store import keep, kept
 
 __all__ = [
@@ -18,13 +18,13 @@ __all__ = [
     "USUAL",
     "Calibration",
     "Change",
+    "Commission",
     "Effort",
     "Figure",
     "Holding",
-    "Order",
-    "Part",
-    "calibrate",
+    "PartResult",
     "keep",
     "kept",
+    "run_calibration",
     "to_json",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 
 from prony.model import Json
 
-__all__ = ["VERSION", "Calibration", "Change", "Figure", "Holding", "Part", "from_json", "to_json"]
+__all__ = ["VERSION", "Calibration", "Change", "Figure", "Holding", "PartResult", "from_json", "to_json"]
 
 VERSION = 1
 """Of the JSON. One of another version is measured again."""
@@ -66,7 +66,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartResult:
     """What one part of the calibration found. ``missing``: what could not be had, with its reason."""
 
     title: str
@@ -88,7 +88,7 @@ class Calibration:
     prony_version: str
     made_unix_s: int
     effort: str
-    parts: Mapping[str, Part]
+    parts: Mapping[str, PartResult]
 
 
 def to_json(calibration: Calibration) -> Json:
@@ -110,8 +110,8 @@ def from_json(data: Json) -> Calibration:
         raise ValueError(f"not a calibration: {error!r}") from error
 
 
-def _part(data: dict[str, Any]) -> Part:
-    return Part(
+def _part(data: dict[str, Any]) -> PartResult:
+    return PartResult(
         title=data["title"],
         changes=tuple(Change(**one) for one in data["changes"]),
         figures=tuple(Figure(**one) for one in data["figures"]),

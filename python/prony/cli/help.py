@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter
     from typer._click.core import Parameter
 
-__all__ = ["Command"]
+__all__ = ["PanelCommand"]
 
 _ARGUMENTS, _REST = "Arguments", "Options"
 
 
-class Command(TyperCommand):
+class PanelCommand(TyperCommand):
     """A command that groups its options in its help."""
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:

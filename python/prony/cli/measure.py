@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from prony.model import Placement, Plan, Trial
     from prony.study import Study
 
-__all__ = ["Ending", "dry_run", "end", "measure", "placement_of"]
+__all__ = ["Ending", "dry_run", "end", "placement_of", "run_and_report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def placement_of(plan: "Plan") -> "Placement":
     return place_in(first.sandbox, available_cpus(), plan.engine_threads)
 
 
-def measure(task: "Study", ending: Ending) -> int:
+def run_and_report(task: "Study", ending: Ending) -> int:
     """Run the study, report it, and return the exit status; an interruption keeps what was finished."""
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress

@@ -7,7 +7,7 @@ import typer
 from prony.cli.applicable import given, refuse_options_beside_resume, refuse_options_of_another_run
 from prony.cli.consent import Again
 from prony.cli.flat import flattened
-from prony.cli.measure import Ending, dry_run, end, measure, placement_of
+from prony.cli.measure import Ending, dry_run, end, placement_of, run_and_report
 from prony.cli.options import check_output, header_of, settings_of
 from prony.cli.protocol import cross_checks_of, with_protocol
 from prony.cli.resume import ALLOWED, Resumption, is_complete, resumed_study
@@ -80,7 +80,7 @@ def _do(task: "Study", ending: Ending, show_only: bool) -> int:
     if show_only:
         dry_run(task)
         return ExitCode.DONE
-    return measure(task, ending)
+    return run_and_report(task, ending)
 
 
 # --- a study that goes on ---------------------------------------------------------------------------------

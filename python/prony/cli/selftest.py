@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from prony.reading.study import Reading
     from prony.study import Study
 
-__all__ = ["EPILOG", "Kind", "selftest"]
+__all__ = ["EPILOG", "SelfTestKind", "selftest"]
 
 EPILOG = """\
 Examples:
@@ -43,7 +43,7 @@ _CONNECTIONS = 10
 _PLANTS = "2%,5%,10%"
 
 
-class Kind(StrEnum):
+class SelfTestKind(StrEnum):
     """What is tested."""
 
     AA = "aa"
@@ -52,7 +52,7 @@ class Kind(StrEnum):
 
 def selftest(
     kind: Annotated[
-        Kind, typer.Argument(help="aa: the same subject under two names; planted: with work added.")
+        SelfTestKind, typer.Argument(help="aa: the same subject under two names; planted: with work added.")
     ],
     file: Annotated[
         Path | None, typer.Argument(help="An archive to read; without one, trials are run.")
@@ -90,7 +90,9 @@ def selftest(
     machine's noise floor for reports; planted counts effects that are found, of a size that is known.
     """
     asked = _Asked(kind, server, app, plants)
-    _check({Kind.AA: {"--app": app}, Kind.PLANTED: {"--plants": plants, "--force": force}}, kind)
+    _check(
+        {SelfTestKind.AA: {"--app": app}, SelfTestKind.PLANTED: {"--plants": plants, "--force": force}}, kind
+    )
     if file is not None:
         return _told(kind, file, run_as, as_json=as_json)
     from prony.catalog.schema.loader import load_catalog
@@ -113,7 +115,7 @@ def selftest(
     return status or _told(kind, target, run_as, as_json=as_json)
 
 
-def _check(own: Mapping[Kind, Mapping[str, object]], kind: Kind) -> None:
+def _check(own: Mapping[SelfTestKind, Mapping[str, object]], kind: SelfTestKind) -> None:
     """*Errors*: UsageError for an option of another kind: floors, for one, are not measured by force."""
     for other, options in own.items():
         for name, value in options.items():
@@ -125,7 +127,7 @@ def _check(own: Mapping[Kind, Mapping[str, object]], kind: Kind) -> None:
 class _Asked:
     """What is tested, as the command line has it; null: not said."""
 
-    kind: Kind
+    kind: SelfTestKind
     server: str | None
     app: str | None
     plants: str | None
@@ -135,11 +137,11 @@ class _Asked:
 
         *Errors*: UsageError for names that are not known, or plants that are no shares.
         """
-        from prony.cli.selftest_plans import planted_plan, shares, twice
+        from prony.cli.selftest_plans import planted_plan, planted_shares, twice
 
-        if self.kind is Kind.AA:
+        if self.kind is SelfTestKind.AA:
             return twice(self.server or "reference", self.app or "hello", same)
-        return planted_plan(self.server or "gunicorn", shares(self.plants or _PLANTS), same)
+        return planted_plan(self.server or "gunicorn", planted_shares(self.plants or _PLANTS), same)
 
 
 def _run(task: "Study") -> int:
@@ -163,13 +165,13 @@ def _run(task: "Study") -> int:
     return ExitCode.DONE
 
 
-def _told(kind: Kind, file: Path, run_as: str | None, *, as_json: bool) -> int:
+def _told(kind: SelfTestKind, file: Path, run_as: str | None, *, as_json: bool) -> int:
     from prony.archive import open_archive
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
         reading = read_archive(archive)
-    if kind is Kind.PLANTED:
+    if kind is SelfTestKind.PLANTED:
         return _told_planted(file, reading, as_json=as_json)
     return _told_alike(file, reading, run_as, as_json=as_json)
 

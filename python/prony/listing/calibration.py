@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from prony.calibration import Calibration, Change, Figure, Holding, Part
+from prony.calibration import Calibration, Change, Figure, Holding, PartResult
 from prony.report.document import (
     Block,
     Cell,
@@ -68,11 +68,11 @@ def _day(calibration: Calibration) -> str:
     return datetime.fromtimestamp(calibration.made_unix_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _section(part: Part) -> Section:
+def _section(part: PartResult) -> Section:
     return Section(part.title, tuple(_blocks(part)))
 
 
-def _blocks(part: Part) -> Iterator[Block]:
+def _blocks(part: PartResult) -> Iterator[Block]:
     if part.changes:
         yield _changes(part.changes)
         yield Notes((("", _terms(part.changes)),))

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from prony.catalog.install.status import installed_versions, status
 from prony.catalog.install.system import Advice, ServerNeeds
 from prony.catalog.schema.entry import (
-    Condition,
     FrontendEntry,
     HostEntry,
     IntSetting,
@@ -14,9 +13,10 @@ from prony.catalog.schema.entry import (
     PythonInstall,
     ServerEntry,
     Setting,
+    SettingCondition,
     SystemInstall,
 )
-from prony.catalog.schema.expression import evaluate, names_in
+from prony.catalog.schema.expression import calculate, names_in
 from prony.catalog.schema.settings import all_settings, holds
 from prony.check import ServerCheck
 from prony.model import Json
@@ -165,7 +165,7 @@ def _fact(name: str, value: object, source: str) -> tuple[Cell, ...]:
     return Cell(name), Cell(str(value)), Cell(source, Tone.QUIET)
 
 
-def _valued(entry: HostEntry, value: int | str, unit: str = "", when: Condition | None = None) -> str:
+def _valued(entry: HostEntry, value: int | str, unit: str = "", when: SettingCondition | None = None) -> str:
     """Return a fact under the entry's defaults, and the settings that it comes from: ``2048 (backlog)``.
 
     Where a default is the server's own, depends on the machine, or is not what ``when`` asks of it, only
@@ -180,10 +180,10 @@ def _valued(entry: HostEntry, value: int | str, unit: str = "", when: Condition 
         numbers.pop(when.setting, None)
     if not names_in(value) <= numbers.keys():
         return f"{formula}{unit}"
-    return f"{evaluate(value, numbers)}{unit} ({formula})"
+    return f"{calculate(value, numbers)}{unit} ({formula})"
 
 
-def _when(name: str, condition: Condition | None) -> str:
+def _when(name: str, condition: SettingCondition | None) -> str:
     if condition is None:
         return name
     if condition.above is not None:

@@ -29,7 +29,6 @@ from prony.model.workload import (
     Loop,
     OpenLoop,
     Pacing,
-    Stage,
     Stop,
     Workload,
 )
@@ -78,7 +77,6 @@ __all__ = [
     "RunStatus",
     "Sample",
     "SandboxChoice",
-    "Stage",
     "Stop",
     "StopRule",
     "Subject",

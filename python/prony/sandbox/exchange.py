@@ -21,7 +21,7 @@ from prony.model import Address, AddressKind, Request, Wire
 from prony.specification import encode_request, encode_target
 from prony.units import MIB
 
-__all__ = ["NobodyThereError", "Reply", "connect", "exchange", "render"]
+__all__ = ["NobodyThereError", "Reply", "connect", "exchange", "request_bytes"]
 
 # Between two looks whether the subject still lives.
 _SLICE_S = 0.1
@@ -75,7 +75,7 @@ def _encrypted(connection: socket.socket, address: Address) -> socket.socket:
         raise
 
 
-def render(request: Request, address: Address) -> bytes:
+def request_bytes(request: Request, address: Address) -> bytes:
     """Return the request as bytes that ask for the close behind the reply: one thread must be free again.
 
     *Errors*: EngineError for what the wire cannot say.
@@ -126,7 +126,7 @@ def exchange(
     the address's wire, NobodyThereError, EngineError for what the wire cannot say.
     """
     with connect(address, max(deadline_s - time.monotonic(), _SLICE_S)) as connection:
-        connection.sendall(render(request, address))
+        connection.sendall(request_bytes(request, address))
         connection.settimeout(_SLICE_S)
         received = bytearray()
         while len(received) <= _LARGEST_REPLY_BYTES:

@@ -12,8 +12,8 @@ from math import sqrt
 from statistics import fmean, stdev
 
 from prony.analysis.effects import student_t
-from prony.calibration.bench import Bench
-from prony.calibration.result import Figure, Part
+from prony.calibration.bench import CalibrationBench
+from prony.calibration.result import Figure, PartResult
 from prony.errors import HostError
 from prony.model import Placement, RoleRule
 from prony.monitor import ProcessMonitor
@@ -44,14 +44,14 @@ os.read(0, 1)
 """
 
 
-def time_sampler(bench: Bench, listener: StudyListener, seed: int) -> Part:
+def time_sampler(bench: CalibrationBench, listener: StudyListener, seed: int) -> PartResult:
     """Return the CPU time of a sample, and the share of one core that a study's monitor takes with it."""
     del seed
     listener.notice(f"timing {bench.effort.samples} samples of {PROCESSES} processes")
     costs_ns = sample_costs(PROCESSES, bench.effort.samples, bench.placement)
     each = with_interval(_EACH, "duration", costs_ns)
     shares = [seconds(cost_ns * SAMPLES_PER_S) for cost_ns in costs_ns]
-    return Part(
+    return PartResult(
         "What looking at processes costs",
         figures=(each, with_interval(_SHARE, "ratio", shares)),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
-from prony.catalog.schema.entry import Needs, ProcessEntry, PythonInstall
+from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemNeeds
 
 __all__ = [
     "Advice",
@@ -115,7 +115,7 @@ def find_system() -> System | None:
     return Brew(prefix) if prefix else None
 
 
-def missing(needs: Needs, system: System | None) -> tuple[str, ...]:
+def missing(needs: SystemNeeds, system: System | None) -> tuple[str, ...]:
     """Return the packages of ``needs`` that are not installed; none where their names are not known."""
     return system.missing(getattr(needs, system.name)) if system else ()
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from prony.catalog.schema.entry import HostEntry
-from prony.catalog.schema.expression import evaluate
+from prony.catalog.schema.expression import calculate
 from prony.catalog.schema.settings import keep_alive_fact, resolved_settings
 from prony.model import Frontend, Subject
 
@@ -45,4 +45,4 @@ def declared_facts(entry: HostEntry, chosen: Subject | Frontend, cpus: int) -> D
 
 
 def _number(value: int | str | None, numbers: Mapping[str, int]) -> int | None:
-    return evaluate(value, numbers) if isinstance(value, str) else value
+    return calculate(value, numbers) if isinstance(value, str) else value

@@ -16,14 +16,14 @@ __all__ = [
     "LIMITS",
     "Backend",
     "CgroupTree",
+    "ControlGroup",
     "Counters",
-    "Group",
+    "CountersReading",
     "Holding",
     "LimitName",
     "LimitState",
     "Limits",
     "NoCgroups",
-    "Reading",
 ]
 
 LimitName = Literal["cpus", "cpu_quota", "memory", "pids"]
@@ -135,7 +135,7 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CountersReading:
     """What one back end could read of a group: values, and reasons for the others, by names of counters."""
 
     values: Mapping[str, int]
@@ -176,7 +176,7 @@ class Backend(Protocol):
         """Set one limit of a group; OSError."""
         ...
 
-    def read(self, name: str) -> Reading:
+    def read(self, name: str) -> CountersReading:
         """Return what is known of a group."""
         ...
 
@@ -185,7 +185,7 @@ class Backend(Protocol):
         ...
 
 
-class Group(Protocol):
+class ControlGroup(Protocol):
     """The processes of one named part of a trial. As a context manager its exit is ``remove``."""
 
     @property
@@ -247,7 +247,7 @@ class CgroupTree(Protocol):
         """The limits that cannot be set here, with the reasons."""
         ...
 
-    def create(self, name: str) -> Group:
+    def create(self, name: str) -> ControlGroup:
         """Make a group for one part of a trial.
 
         *Errors*: HostError when that fails; ValueError for a name that is none.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.sandbox.cgroup.base import Counters, Reading
+from prony.sandbox.cgroup.base import Counters, CountersReading
 from prony.sandbox.cgroup.files import CgroupFiles
 
 __all__ = ["Source", "merge", "parse_flat", "read_sources"]
@@ -44,7 +44,7 @@ def parse_flat(text: str) -> dict[str, int]:
 
 def read_sources(
     files: CgroupFiles, sources: tuple[Source, ...], folder_of: Callable[[str], Path | None]
-) -> Reading:
+) -> CountersReading:
     """Return what the files of a group tell; ``folder_of`` a controller is null where there is none."""
     values: dict[str, int] = {}
     missing: dict[str, str] = {}
@@ -63,10 +63,10 @@ def read_sources(
                 values[name] = found[key] * factor
             else:
                 missing[name] = f"this kernel's `{source.file}` has no `{key}`"
-    return Reading(values, missing)
+    return CountersReading(values, missing)
 
 
-def merge(readings: list[Reading]) -> Counters:
+def merge(readings: list[CountersReading]) -> Counters:
     """Return the counters that several back ends know; the first one wins, for v2 is the finer one."""
     values: dict[str, int] = {}
     for reading in reversed(readings):
