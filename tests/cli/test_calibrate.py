@@ -33,7 +33,9 @@ def calibrated(said, folder, monkeypatch):
 
     def run(measure, *arguments):
         orders = []
-        monkeypatch.setattr("prony.calibration.calibrate", lambda order, _: orders.append(order) or measure())
+        monkeypatch.setattr(
+            "prony.calibration.run_calibration", lambda order, _: orders.append(order) or measure()
+        )
         monkeypatch.setattr("commands.Prony.environment", lambda self: {"PRONY_CACHE": str(folder / "own")})
         monkeypatch.setenv("PRONY_CACHE", str(folder / "own"))
         return said("calibrate", *arguments), orders

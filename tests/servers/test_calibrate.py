@@ -60,7 +60,7 @@ def test_every_setup_is_measured_in_every_block_and_each_part_finds_something(ca
 
 
 def test_an_interrupted_calibration_ends_with_130_and_leaves_nothing(prony: Prony, cache: Path):
-    process = prony.start("run_calibration")
+    process = prony.start("calibrate")
     with ended(process):
         seen = []
         while "answered" not in (line := process.stderr.readline()):

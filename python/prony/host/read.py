@@ -20,7 +20,7 @@ Fact = Any
 
 def unread(reason: str) -> Json:
     """Return what stands for a value that could not be read."""
-    return {"unread": reason}
+    return {"missing": reason}
 
 
 def read_fact(path: Path, parse: Callable[[str], Fact] = str) -> Fact:

@@ -108,7 +108,7 @@ def agreed(values: Mapping[str, Fact]) -> Fact:
     ('powersave', {'0': '1', '1': '2'})
     """
     first = next(iter(values.values()))
-    silent = isinstance(first, dict) and "unread" in first
+    silent = isinstance(first, dict) and "missing" in first
     return first if silent or all(value == first for value in values.values()) else dict(values)
 
 
