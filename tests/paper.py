@@ -12,7 +12,7 @@ from prony.engine import ENGINES
 from prony.errors import SubjectError
 from prony.host import fingerprint
 from prony.host.facts.activity import Activity
-from prony.model import Address, LogTail, SandboxChoice
+from prony.model import Address, Fault, FaultKind, LogTail, SandboxChoice
 from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
 from prony.sandbox import SANDBOXES, EngineSeat, SandboxFacts, StopReport
@@ -165,12 +165,13 @@ class World:
         monkeypatch.setattr("prony.study.run.fingerprint", _fingerprint)
         monkeypatch.setattr(preflight, "watch_machine", lambda: Activity({}, {}, 0))
         # Windows of no length say nothing of the machine.
-        monkeypatch.setattr("prony.trial.environment_fault", self._fault)
+        monkeypatch.setattr("prony.analysis.validity.environment_fault", self._fault)
         monkeypatch.setitem(SANDBOXES, "process", lambda choice, user, place, groups: Sandbox(place, self))
         monkeypatch.setitem(ENGINES, "prony", lambda choice: Engine(self))
 
     def _fault(self, trial):
-        return self.faults.get((trial.block, trial.cell_id, trial.attempt))
+        text = self.faults.get((trial.block, trial.cell_id, trial.attempt))
+        return text and Fault(FaultKind.SANDBOX, text=text)
 
     def _prepare(self, requests, user, on_progress, jobs):
         self.requests = list(requests)

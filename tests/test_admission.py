@@ -1,5 +1,6 @@
 """A study is held against the machine before anything is built: told, refused, or forced and marked."""
 
+import io
 import json
 import sqlite3
 from contextlib import closing
@@ -7,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from golden import build
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import HostError
+from prony.faces.terminal import TerminalReporter
 from prony.host import HostCheck
 from prony.model import (
     ClosedLoop,
@@ -25,7 +28,7 @@ from prony.model import (
 )
 from prony.plan import PlanOptions, StudyDocument, make_plan
 from prony.reading.study import read_archive
-from prony.report.study import reading_document
+from prony.report.study import study_report
 from prony.runas import resolve_user
 from prony.sandbox import SandboxFacts
 from prony.study import Study, admission
@@ -155,12 +158,12 @@ def test_what_may_disturb_a_study_is_told_with_what_mends_it(study, checked):
     listener = Listener()
     checked(FITS, DISTURBED)
     assert admit(study, PLACEMENT, FACTS, listener) == ()
-    assert listener.notices == ["steal now: 5 %; wanted: 1 % or less  (wait)"]
+    assert listener.notices == ["steal now: 5 %; needed: 1 % or less; fix: wait"]
 
 
 def test_a_study_that_cannot_be_valid_is_refused_with_3_and_what_mends_it(study, checked):
     checked(FITS, DISTURBED, UNFIT)
-    with pytest.raises(HostError, match=r"cannot be valid .*\n  ports: 10; wanted: 5,000") as refused:
+    with pytest.raises(HostError, match=r"cannot be valid .*\n  ports: 10; needed: 5,000") as refused:
         admit(study, PLACEMENT, FACTS, Listener())
     assert refused.value.exit_code == 3
     assert "--force" in str(refused.value.hint)
@@ -171,7 +174,7 @@ def test_a_forced_study_runs_and_says_why_it_should_not(study, checked):
     listener = Listener()
     checked(UNFIT)
     forced = admit(replace(study, force=True), PLACEMENT, FACTS, listener)
-    assert forced == ("ports: 10; wanted: 5,000  (sudo sysctl -w x=1)",)
+    assert forced == ("ports: 10; needed: 5,000; fix: sudo sysctl -w x=1",)
     assert listener.notices == list(forced)
 
 
@@ -213,12 +216,16 @@ def marked(folder: Path, forced: object) -> str:
             [json.dumps(forced)],
         )
     with open_archive(path) as archive:
-        return str(reading_document(read_archive(archive)).sections[0])
+        out = io.StringIO()
+        TerminalReporter(Console(file=out, width=200, highlight=False)).write(
+            study_report(read_archive(archive))
+        )
+        return out.getvalue()
 
 
 def test_the_report_says_first_that_a_study_was_forced_and_why(tmp_path):
-    text = marked(tmp_path, ["ports: 10; wanted: 5,000"])
-    assert "Measured by --force, and refused without it: ports: 10; wanted: 5,000" in text
+    text = marked(tmp_path, ["ports: 10; needed: 5,000"])
+    assert "Measured by --force, and refused without it: ports: 10; needed: 5,000" in text
 
 
 @pytest.mark.parametrize("forced", [[], None, 7, "text"])

@@ -18,6 +18,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.check import names_to_check, subjects_to_check
 from prony.cli.main import COMMANDS, app
 from prony.glossary import TERMS
+from prony.reading.study import read_archive
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -221,7 +222,7 @@ def test_the_events_are_those_that_the_engine_tells(recording):
 
 
 def test_the_json_of_a_load_has_the_documented_keys(recording):
-    from prony.analysis.load_json import load_result
+    from prony.faces.json_load import load_result
 
     page = REFERENCE / "load-json.md"
     result = load_result(recording)
@@ -235,11 +236,11 @@ def test_the_json_of_a_load_has_the_documented_keys(recording):
 def test_the_json_of_a_report_has_the_documented_keys(tmp_path):
     from golden.build import study_two
     from prony.archive import open_archive
-    from prony.faces.json_report import report_json
+    from prony.faces.json_report import reading_json
 
     study_two(tmp_path / "two.prony")
     with open_archive(tmp_path / "two.prony") as archive:
-        report = report_json(archive)
+        report = reading_json(read_archive(archive))
     page = REFERENCE / "report-json.md"
     words = set(re.findall(r"`([\w./\[\]]+)`", page.read_text()))
     (group, *_) = report["groups"]
@@ -323,10 +324,10 @@ def test_the_page_of_the_fingerprint_has_every_key_in_its_order():
 def test_the_page_of_the_calibration_has_every_key():
     from dataclasses import fields
 
-    from prony.calibration import PARTS, Calibration, Change, Figure, Holding, PartResult
+    from prony.calibration import PARTS, Calibration, Change, Holding, PartFigure, PartResult
 
     page = REFERENCE / "calibration-json.md"
-    kinds = (Calibration, PartResult, Change, Figure, Holding)
+    kinds = (Calibration, PartResult, Change, PartFigure, Holding)
     names = {field.name for kind in kinds for field in fields(kind)}
     assert first_cells(page) == names | {"version"}
     assert all(f"`{name}`" in page.read_text() for name in PARTS)

@@ -1,7 +1,7 @@
-"""Quantities: their types, how they are read and how they are written.
+"""Quantities: their types, how they are parsed and how they are formatted.
 
-The only place that converts or formats. Must not know what is measured. The supervisor of every subject loads
-it, so it imports nothing heavy at its head.
+The only module that converts or formats quantities. Must not know what is measured. The supervisor of every
+subject imports it, so it imports nothing heavy at its head.
 
 >>> parse_duration("1m30s")
 90000000000
@@ -29,6 +29,7 @@ __all__ = [
     "format_bytes",
     "format_count",
     "format_duration",
+    "format_half_width",
     "format_in",
     "format_percent",
     "format_rate",
@@ -76,7 +77,7 @@ _SIZE_BYTES = {
     "gb": 1000**3,
     "gib": GIB,
 }
-# At most 15 digits, which a float holds exactly: nothing that is read can overflow.
+# At most 15 digits: a float holds these exactly, so no input can overflow.
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
 _DURATION_PART = re.compile(rf"({_NUMBER})\s*(ns|us|µs|ms|min|s|m|h)")
 _SIZE = re.compile(rf"({_NUMBER})\s*([a-z]*)")
@@ -96,7 +97,7 @@ def nanoseconds(value_s: float) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """Return the duration that ``text`` writes, such as ``250ms``, ``30s`` or ``1m30s``.
+    """Parse a duration such as ``250ms``, ``30s`` or ``1m30s``; return nanoseconds.
 
     A unit is required: a bare number is never a time.
 
@@ -115,7 +116,7 @@ def parse_duration(text: str) -> int:
 
 
 def parse_bytes(text: str) -> int:
-    """Return the size that ``text`` writes, such as ``512M``, ``1KiB`` or ``100kB``.
+    """Parse a size such as ``512M``, ``1KiB`` or ``100kB``; return bytes.
 
     ``K``, ``M``, ``G`` are powers of 1024, as in cgroups and container engines; ``kB``, ``MB``, ``GB``
     powers of 1000.
@@ -131,7 +132,7 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_rate(text: str) -> float:
-    """Return the rate that ``text`` writes: ``550``, ``550/s`` or ``90/m``, in requests per second.
+    """Parse a rate such as ``550``, ``550/s`` or ``90/m``; return requests per second.
 
     *Errors*: ValueError, naming the text and what was expected.
     """
@@ -145,7 +146,7 @@ def parse_rate(text: str) -> float:
 
 
 def parse_percent(text: str) -> float:
-    """Return the ratio that ``text`` writes as a percentage: ``0.1%`` is 0.001.
+    """Parse a percentage and return it as a ratio: ``0.1%`` is 0.001.
 
     The sign is required: a bare 1 could be one per cent or all.
 
@@ -158,7 +159,7 @@ def parse_percent(text: str) -> float:
 
 
 def parse_count(text: str) -> int:
-    """Return the whole number that ``text`` writes.
+    """Parse a whole number.
 
     *Errors*: ValueError, naming the text and what was expected.
     """
@@ -199,7 +200,7 @@ def format_rate(value: float) -> str:
 
 
 def format_percent(ratio: float) -> str:
-    """Return a ratio as a percentage; neither 0 % nor 100 % unless it is exactly that.
+    """Return a ratio as a percentage; 0 % and 100 % only when the ratio is exactly that.
 
     >>> format_percent(0.99999), format_percent(1.0)
     ('99.99 %', '100 %')
@@ -213,12 +214,12 @@ def format_percent(ratio: float) -> str:
 
 
 def format_count(value: float) -> str:
-    """Return a count with thousands separated."""
+    """Return a count with separators between thousands."""
     return f"{value:,.0f}"
 
 
 class Scale(NamedTuple):
-    """The unit that a table's column is written in: a value is divided by ``size``."""
+    """The unit of a table's column: a value is divided by ``size``."""
 
     size: float
     unit: str
@@ -242,18 +243,28 @@ def bytes_scale(values: Iterable[float]) -> Scale:
     return _common_scale(values, _BYTES_STEPS)
 
 
-def format_in(value: float, scale: Scale, half_width: float | None = None) -> str:
-    """Return a value in the unit of its column, without the unit, and with its half-width where there is one.
+def _decimals(scaled: float) -> int:
+    magnitude = abs(scaled)
+    return 0 if magnitude >= 99.95 else 1 if magnitude >= 9.995 else 2 if magnitude >= 0.0995 else 3
 
-    >>> format_in(2_220_000, Scale(1e6, "ms"), 320_000)
-    '2.22 ±0.32'
+
+def format_in(value: float, scale: Scale) -> str:
+    """Return a value in the unit of its column, without the unit.
+
+    >>> format_in(2_220_000, Scale(1e6, "ms"))
+    '2.22'
     """
     scaled = value / scale.size
-    magnitude = abs(scaled)
-    decimals = 0 if magnitude >= 99.95 else 1 if magnitude >= 9.995 else 2 if magnitude >= 0.0995 else 3
-    text = f"{scaled:,.{decimals}f}"
-    if half_width is None:
-        return text
-    # A width that rounds to nothing is still not nothing.
+    return f"{scaled:,.{_decimals(scaled)}f}"
+
+
+def format_half_width(half_width: float, value: float, scale: Scale) -> str:
+    """Return the half-width of a value's interval, with as many decimals as the value in its column has.
+
+    >>> format_half_width(320_000, 2_220_000, Scale(1e6, "ms"))
+    '0.32'
+    """
+    decimals = _decimals(value / scale.size)
+    # A half-width that would round to zero is shown as the smallest value of its last digit.
     least = 10.0**-decimals if half_width > 0 else 0.0
-    return f"{text} ±{max(half_width / scale.size, least):,.{decimals}f}"
+    return f"{max(half_width / scale.size, least):,.{decimals}f}"

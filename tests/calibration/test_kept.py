@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.calibration import Calibration, Change, Figure, Holding, PartResult, keep, kept, to_json
+from prony.calibration import Calibration, Change, Holding, PartFigure, PartResult, keep, kept, to_json
 from prony.calibration.result import from_json
 from prony.calibration.store import file_of
 from prony.errors import HostError
@@ -27,7 +27,7 @@ part = st.builds(
             st.none() | st.integers(1, 99),
         )
     ),
-    st.tuples(st.builds(Figure, st.text(), st.text(), number, number, number, st.integers(2, 99))),
+    st.tuples(st.builds(PartFigure, st.text(), st.text(), number, number, number, st.integers(2, 99))),
     st.tuples(st.builds(Holding, st.text(), st.text(), st.text())),
     st.dictionaries(st.text(), st.text()),
     st.tuples(st.text()),
@@ -86,5 +86,5 @@ def test_a_file_that_is_no_calibration_is_none(tmp_path, text):
 
 def test_a_cache_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "calibration").write_text("a file")
-    with pytest.raises(HostError, match="cannot keep the calibration"):
+    with pytest.raises(HostError, match="cannot write the calibration to"):
         keep(ONE, tmp_path)

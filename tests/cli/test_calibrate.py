@@ -2,7 +2,7 @@
 
 import pytest
 
-from prony.calibration import QUICK, USUAL, Calibration, Change, Figure, Holding, PartResult
+from prony.calibration import QUICK, USUAL, Calibration, Change, Holding, PartFigure, PartResult
 from prony.cli.interrupt import Terminated
 from prony.errors import HostError
 
@@ -21,7 +21,9 @@ def found(key="abc"):
             "overheads": PartResult(
                 "What Prony's own parts cost", (change,), missing={"a control group": "no root"}
             ),
-            "sampler": PartResult("Sampler", figures=(Figure("looking", "ratio", 0.002, 0.001, 0.003, 40),)),
+            "sampler": PartResult(
+                "Sampler", figures=(PartFigure("looking", "ratio", 0.002, 0.001, 0.003, 40),)
+            ),
             "limits": PartResult("Limits", holdings=(Holding("memory", "enforced", "a hog was killed"),)),
         },
     )
@@ -78,7 +80,7 @@ def test_an_interruption_keeps_nothing(calibrated, folder, interrupt, status):
 
 def test_a_machine_that_cannot_be_calibrated_is_told(calibrated, folder):
     def measure():
-        raise HostError("Prony may use 1 CPU", hint="give it two")
+        raise HostError("Prony may use 1 CPU", hint="give Prony two")
 
     done, _ = calibrated(measure)
     assert (done.status, done.out) == (3, "")
@@ -100,5 +102,5 @@ def test_the_host_shows_the_calibration_of_the_machine_as_it_is_now(calibrated, 
 
 def test_the_calibration_of_another_machine_is_not_shown(calibrated, said):
     calibrated(lambda: found("another"))
-    assert "`prony calibrate` does" in " ".join(said("host").out.split())
+    assert "run `prony calibrate`" in " ".join(said("host").out.split())
     assert said("host", "--json").json["calibration"] is None

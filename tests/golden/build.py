@@ -269,12 +269,13 @@ def built_once(build):
     kept = {}
 
     @wraps(build)
-    def copied(path, *arguments):
-        if arguments in kept:
-            path.write_bytes(kept[arguments])
+    def copied(path, *arguments, **named):
+        given = (arguments, *named.items())
+        if given in kept:
+            path.write_bytes(kept[given])
         else:
-            build(path, *arguments)
-            kept[arguments] = path.read_bytes()
+            build(path, *arguments, **named)
+            kept[given] = path.read_bytes()
         return path
 
     return copied

@@ -33,13 +33,14 @@ GENERATORS = {
 CAVEATS = {
     "wrk": ("wrk opens no new connection for one that could not be opened",),
     "hey": (
-        "hey does not compare bodies: a reply with another one counts",
-        "hey has no warm-up: it was run once before, on other connections",
+        "hey does not compare bodies: a reply with a wrong body counts as valid",
+        "hey has no warm-up: Prony ran it once before, on other connections",
     ),
 }
 CLAIMS = (
     Claim(
-        "coroutines", "of 80 connections, coroutines make more than threads", ClaimKind.HIGHEST, "ok_per_s",
+        "coroutines", "with 80 connections, coroutines send more requests than threads",
+        ClaimKind.HIGHEST, "ok_per_s",
         engine="python-asyncio", against_engine="python-*", load={"connections": 80},
     ),
 )  # fmt: skip

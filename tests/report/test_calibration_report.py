@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from prony.calibration import Calibration, Change, Figure, Holding, PartResult
+from prony.calibration import Calibration, Change, Holding, PartFigure, PartResult
 from prony.faces.terminal import TerminalReporter
 from prony.listing.calibration import calibration_document, change_words, summary
 from prony.listing.host import host_document
@@ -17,8 +17,8 @@ MONITORS = Change(
 TAIL = replace(MONITORS, metric="service_ok_p99", effect=None, low=None, high=None, blocks_needed=None)
 LIMITS = tuple(Holding(name, "absent", "not root") for name in ("memory", "pids"))
 SAMPLING = (
-    Figure("sampling 50 processes", "duration", 1_040_000, 1_000_000, 1_080_000, 40),
-    Figure("sampling 50 at 2 Hz, of a core", "ratio", 0.00208, 0.002, 0.00216, 40),
+    PartFigure("sampling 50 processes", "duration", 1_040_000, 1_000_000, 1_080_000, 40),
+    PartFigure("sampling 50 at 2 Hz, of a core", "ratio", 0.00208, 0.002, 0.00216, 40),
 )
 CALIBRATION = Calibration(
     "abc",
@@ -89,4 +89,4 @@ def test_the_machines_report_has_the_costs_in_short():
 
 
 def test_a_machine_without_a_calibration_is_told_how_to_get_one():
-    assert "`prony calibrate` does" in shown(host_document({}, ()))
+    assert "run `prony calibrate`" in shown(host_document({}, ()))

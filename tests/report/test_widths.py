@@ -10,9 +10,10 @@ from rich.console import Console
 from golden import build, generators, studies
 from prony.archive import open_archive
 from prony.faces.terminal import TerminalReporter, plain
+from prony.reading.study import read_archive
 from prony.report.document import Command, Document, Judgements, Notes, Paragraph, Section, Table
 from prony.report.load import load_document
-from prony.report.study import study_document
+from prony.report.study import study_report
 
 ARCHIVES = {
     "study_two": build.study_two,
@@ -35,7 +36,7 @@ def documents(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("widths") / f"{request.param}.prony"
     with open_archive(ARCHIVES[request.param](path)) as archive:
         recording = next(r.trial.recording for r in archive.trials() if r.trial.recording)
-        return study_document(archive), load_document(recording)
+        return study_report(read_archive(archive)), load_document(recording)
 
 
 def lines(document, width):
@@ -62,9 +63,9 @@ def blocks(documents, *kinds):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_document_is_all_its_blocks_in_order(documents, width):
     for document in documents:
-        parts = [[document.title]]
+        parts = [[str(document.title)]]
         for section in document.sections:
-            parts.append(["", section.heading] if section.heading else [""])
+            parts.append(["", str(section.heading)] if section.heading else [""])
             parts.extend(alone(block, width) for block in section.blocks)
         assert lines(document, width) == [line for part in parts for line in part]
 
@@ -88,7 +89,7 @@ def said(block):
     """What a block of prose holds, without a terminal."""
     match block:
         case Paragraph(text):
-            yield text
+            yield str(text)
         case Notes(items):
             yield from (f"{mark} {text}" for mark, text in items)
         case Judgements(items):

@@ -229,7 +229,7 @@ def test_a_group_with_other_processes_is_named_as_the_reason(results: dict[str, 
 
 
 def test_a_group_of_another_user_is_named_as_the_reason(results: dict[str, dict[str, Any]]) -> None:
-    assert results["stranger"]["reason"] == "this user may not make groups in `/sys/fs/cgroup/foreign`"
+    assert results["stranger"]["reason"] == "this user may not create groups in `/sys/fs/cgroup/foreign`"
 
 
 def test_what_a_killed_prony_left_is_cleared_on_v2(results: dict[str, dict[str, Any]]) -> None:

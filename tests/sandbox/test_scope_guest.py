@@ -301,8 +301,8 @@ def test_a_user_without_a_systemd_of_his_own_is_told_so(results: dict[str, dict[
     found = results["stranger"]
     assert (found["kind"], found["before"]) == ("process", found["after"])
     assert found["reasons"] == [
-        f"no control groups here: this user may not make groups in `/sys/fs/cgroup{found['before']}`; "
-        "nor in a scope of systemd's: Failed to connect to bus: No such file or directory"
+        f"no control groups here: this user may not create groups in `/sys/fs/cgroup{found['before']}`; "
+        "a scope of systemd is not available either: Failed to connect to bus: No such file or directory"
     ]
 
 

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 APPLICATION_ID = 0x50524E59  # "PRNY"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 # The largest value that is written is the JSON of a recording or the log of a trial: kilobytes.
 _LARGEST_VALUE_BYTES = 64 * MIB

@@ -1,6 +1,6 @@
-"""Calibration: what Prony itself costs on this machine, and what holds here; kept for each machine.
+"""Calibration: what Prony itself costs, and which limits hold; measured and stored for each machine.
 
-Later questions (the generator's ceiling and accuracy, a noise floor) are further parts.
+Each question is a part of its own.
 
 >>> sorted(PARTS)
 ['limits', 'overheads', 'sampler']
@@ -8,7 +8,7 @@ Later questions (the generator's ceiling and accuracy, a noise floor) are furthe
 
 from prony.calibration.bench import QUICK, USUAL, Effort
 from prony.calibration.parts import PARTS
-from prony.calibration.result import Calibration, Change, Figure, Holding, PartResult, to_json
+from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult, to_json
 from prony.calibration.run import Commission, run_calibration
 from prony.calibration.store import keep, kept
 
@@ -20,8 +20,8 @@ __all__ = [
     "Change",
     "Commission",
     "Effort",
-    "Figure",
     "Holding",
+    "PartFigure",
     "PartResult",
     "keep",
     "kept",

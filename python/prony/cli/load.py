@@ -177,9 +177,9 @@ def _workload(parts: SplitResult, pace: PaceOptions, request: RequestOptions) ->
 
 
 def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: str | None) -> int:
-    from prony.analysis.load_json import load_result
     from prony.cli.progress import LoadProgress
     from prony.engine.local import LocalEngine
+    from prony.faces.json_load import load_result
     from prony.sandbox.base import EngineSeat
 
     with LoadProgress(workload) as progress:

@@ -178,9 +178,10 @@ def _told(kind: SelfTestKind, file: Path, run_as: str | None, *, as_json: bool) 
 
 def _told_alike(file: Path, reading: "Reading", run_as: str | None, *, as_json: bool) -> int:
     from prony.analysis.self_tests import is_real, pairs, self_tests
+    from prony.faces.json_selftest import selftest_json
     from prony.faces.terminal import TerminalReporter
     from prony.host.noise_floors import keep_floors
-    from prony.report.selftest import selftest_document, selftest_json
+    from prony.report.selftest import selftest_document
     from prony.runas import resolve_user
 
     found = pairs([group.cells for group in reading.groups])
@@ -202,9 +203,10 @@ def _told_alike(file: Path, reading: "Reading", run_as: str | None, *, as_json: 
 def _told_planted(file: Path, reading: "Reading", *, as_json: bool) -> int:
     from prony.analysis.compare import Verdict
     from prony.analysis.planted import planted
+    from prony.faces.json_selftest import planted_json
     from prony.faces.terminal import TerminalReporter
-    from prony.reading.study import terms
-    from prony.report.planted import planted_document, planted_json
+    from prony.reading.groups import terms
+    from prony.report.planted import planted_document
 
     found = tuple(
         one for group in reading.groups for one in planted(group.cells, partial(terms, reading.plan))

@@ -1,4 +1,4 @@
-"""The built-in engine as a child process: beside the subject, under a hard deadline.
+"""The built-in engine as a child process: in the subject's network, with a hard deadline.
 
 Must not know trials.
 
@@ -32,12 +32,12 @@ class ProcessEngine:
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Json:
         """Run the load to its end and return the Recording.
 
-        *Errors*: EngineError when it could not run, died, or was not done in time; what ``on_event`` raises.
+        *Errors*: EngineError when it could not run, died, or missed the deadline; errors of ``on_event``.
         """
         spec = to_spec(workload, address, self._choice, seat.cpus)
         limit_ns = hard_limit_ns(workload) + self._spare_ns
         return self._child.run({"spec": spec, "seat": asdict(seat)}, limit_ns, on_event)
 
     def cancel(self) -> None:
-        """End the load that runs, from any thread."""
+        """Stop the running load, from any thread."""
         self._child.cancel()

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from prony.report.document import (
     Bars,
     Block,
-    Cell,
     Column,
     Command,
     Document,
+    Entry,
     Judgement,
     Judgements,
     Notes,
@@ -27,6 +27,7 @@ from prony.report.document import (
     Table,
     Tone,
 )
+from prony.report.text import Words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -108,17 +109,17 @@ class TerminalReporter:
         if item.detail:
             self._prose(" " * width, item.detail, Tone.QUIET)
 
-    def _prose(self, lead: str, text: str, tone: Tone) -> None:
+    def _prose(self, lead: str, text: Words, tone: Tone) -> None:
         width = min(self._console.width, _PROSE_WIDTH)
         for number, line in enumerate(_text(text, tone).wrap(self._console, width - len(lead))):
             line.rstrip()
             self._line(_text(" " * len(lead) if number else lead, tone).append_text(line))
 
 
-def _text(text: str, tone: Tone) -> "Text":
+def _text(words: Words, tone: Tone) -> "Text":
     from rich.text import Text
 
-    return Text(plain(text), style=_STYLES[tone])
+    return Text(plain(str(words)), style=_STYLES[tone])
 
 
 def _bars(rows: Sequence[tuple[str, int, str]]) -> Iterator["Text"]:
@@ -145,7 +146,7 @@ def _widths(table: Table) -> list[int]:
 
     columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
     return [
-        max([cell_len(column.title), *(cell_len(plain(cell.text)) for cell in cells)])
+        max([cell_len(str(column.title)), *(cell_len(plain(str(cell.text))) for cell in cells)])
         for column, cells in zip(table.columns, columns, strict=True)
     ]
 
@@ -163,7 +164,7 @@ def _parts(table: Table, widths: Sequence[int], limit: int) -> list[list[int]]:
         same = (
             groups
             and table.columns[index].group
-            and table.columns[groups[-1][0]].group == table.columns[index].group
+            and str(table.columns[groups[-1][0]].group) == str(table.columns[index].group)
         )
         groups[-1].append(index) if same else groups.append([index])
     parts: list[list[int]] = [[]]
@@ -200,7 +201,7 @@ def _headed(columns: Sequence[Column], widths: Sequence[int]) -> list[int]:
     headed = list(widths)
     for start, stop in _groups(columns):
         span = sum(_with_gaps(widths[start:stop])) - _GAP
-        each, rest = divmod(max(0, len(columns[start].group) - span), stop - start)
+        each, rest = divmod(max(0, len(str(columns[start].group)) - span), stop - start)
         for index in range(start, stop):
             headed[index] += each + (index - start < rest)
     return headed
@@ -209,7 +210,7 @@ def _headed(columns: Sequence[Column], widths: Sequence[int]) -> list[int]:
 def _groups(columns: Sequence[Column]) -> Iterator[tuple[int, int]]:
     """Yield where each group of neighbours begins, and where it has ended."""
     start = 0
-    for heading, members in groupby(columns, key=lambda column: column.group):
+    for heading, members in groupby(columns, key=lambda column: str(column.group)):
         stop = start + len(list(members))
         if heading:
             yield start, stop
@@ -223,7 +224,7 @@ def _pad(text: "Text", width: int, left: bool) -> "Text":
     return Text.assemble(text, space) if left else Text.assemble(space, text)
 
 
-def _row(cells: Sequence[Cell], columns: Sequence[Column], widths: Sequence[int]) -> "Text":
+def _row(cells: Sequence[Entry], columns: Sequence[Column], widths: Sequence[int]) -> "Text":
     from rich.text import Text
 
     padded = [
@@ -243,7 +244,7 @@ def _group_line(columns: Sequence[Column], widths: Sequence[int]) -> "Text | Non
     for start, stop in _groups(columns):
         span = sum(_with_gaps(widths[start:stop])) - _GAP
         title = f" {columns[start].group} "
-        title = title.center(span, "─") if len(title) <= span else columns[start].group.rjust(span)
+        title = title.center(span, "─") if len(title) <= span else str(columns[start].group).rjust(span)
         line = line.ljust(sum(_with_gaps(widths[:start]))) + title
     return _text(line.rstrip(), Tone.QUIET)
 
@@ -253,14 +254,14 @@ def _hang_marks(table: Table) -> Table:
     digits.
     """
     marks = [
-        [len(_MARKED.findall(row[index].text)[0]) for row in table.rows]
+        [len(_MARKED.findall(str(row[index].text))[0]) for row in table.rows]
         for index in range(len(table.columns))
     ]
     rows = tuple(
         tuple(
             cell
             if column.text
-            else replace(cell, text=cell.text + " " * (max(marks[index]) - marks[index][number]))
+            else replace(cell, text=str(cell.text) + " " * (max(marks[index]) - marks[index][number]))
             for index, (cell, column) in enumerate(zip(row, table.columns, strict=True))
         )
         for number, row in enumerate(table.rows)
@@ -279,6 +280,6 @@ def table_lines(table: Table, limit: int) -> Iterator["Text"]:
         own = _headed(columns, [widths[index] for index in part])
         if (groups := _group_line(columns, own)) is not None:
             yield groups
-        yield _row([Cell(column.title, Tone.STRONG) for column in columns], columns, own)
+        yield _row([Entry(column.title, Tone.STRONG) for column in columns], columns, own)
         for row in table.rows:
             yield _row([row[index] for index in part], columns, own)

@@ -11,7 +11,9 @@ archive or engine.
 from prony.model.address import Address, AddressKind, Wire
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
+from prony.model.fault import Fault, FaultKind
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
+from prony.model.limit import Limit, LimitKind
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
@@ -51,11 +53,15 @@ __all__ = [
     "DurationStop",
     "EngineChoice",
     "Failed",
+    "Fault",
+    "FaultKind",
     "Frontend",
     "Interface",
     "Invalid",
     "Json",
     "Launch",
+    "Limit",
+    "LimitKind",
     "ListenerUsage",
     "LogTail",
     "Loop",

@@ -10,7 +10,7 @@ __all__ = ["Run", "RunStatus", "SubjectRecord", "TrialRecord"]
 
 
 class RunStatus(StrEnum):
-    """How a run ended. A run is ``INTERRUPTED`` until it says otherwise, so that a killed one is so too."""
+    """How a run ended. A run starts as ``INTERRUPTED``, so that a killed one stays so."""
 
     INTERRUPTED = "interrupted"
     FINISHED = "finished"
@@ -20,7 +20,7 @@ class RunStatus(StrEnum):
 class Run:
     """One invocation that measured into the archive; a resumed study has several.
 
-    ``facts``: what it decided, free: which rule stopped it, what was found and forced.
+    ``facts``: what it decided, in free form: the rule that stopped it, what it found, what was forced.
     """
 
     id: int
@@ -34,14 +34,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class SubjectRecord:
-    """A subject as it was resolved on this machine, or why it could not be.
+    """A subject as it was resolved on this machine, or why it is unavailable.
 
     ``command_line`` is what a person types to start it, quoted for a shell, with paths that make sense
     outside a sandbox; ``settings`` are all settings, defaults included; ``sandbox`` says what was enforced
-    (``network``: ``isolated`` or ``host``; other keys are free); ``facts`` is free (``backlog``: the listen
-    queue asked for). ``unavailable`` is null, or the reason why there are no trials of it.
-    ``entry_digest``: SHA-256 of what the catalogue and the app say of it, so that a study goes on with the
-    same.
+    (``network``: ``isolated`` or ``host``; other keys are free); ``facts`` is free (``backlog``: the
+    requested length of the listen queue). ``unavailable`` is null, or the reason why it has no trials.
+    ``entry_digest``: SHA-256 of what the catalogue and the app declare, so that a resumed study measures the
+    same subject.
     """
 
     name: str

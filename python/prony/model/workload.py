@@ -1,4 +1,4 @@
-"""The load of a trial, and the generator that makes it. Must not know what it meets.
+"""The load of a trial, and the generator that makes it. Must not know the subject.
 
 >>> Workload(ClosedLoop(100), CountStop(5000)).describe()
 'closed loop, 100 connections, 5000 requests'
@@ -49,7 +49,9 @@ MAX_RATE_PER_S = float(SECOND_NS)
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoop:
-    """Each of ``connections`` sends again when it has its answer: the load depends on the server."""
+    """Each of ``connections`` sends its next request when the last reply has arrived: the server sets the
+    pace.
+    """
 
     connections: int
 
@@ -72,14 +74,14 @@ Loop = ClosedLoop | OpenLoop
 
 @dataclass(frozen=True, slots=True)
 class DurationStop:
-    """The window lasts so long."""
+    """The window ends after this time."""
 
     duration_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class CountStop:
-    """The window holds exactly so many requests."""
+    """The window ends after exactly this many requests."""
 
     requests: int
 
@@ -89,7 +91,7 @@ Stop = DurationStop | CountStop
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The load of a trial: who sends what, when, for how long.
+    """The load of a trial: what is sent, when, and for how long.
 
     *Units*: all ``_ns`` are nanoseconds. ``timeout_ns`` counts from the intended time (open) or from
     sending (closed).

@@ -99,7 +99,7 @@ def test_nobody_answers_where_nobody_listens(tool):
 
 @pytest.mark.parametrize("name", ["wrk-refused", "ab-silent"])
 def test_a_tool_that_broke_off_told_nothing(name):
-    with pytest.raises(EngineError, match="did not tell"):
+    with pytest.raises(EngineError, match="did not report"):
         parsed(name)
 
 

@@ -1,13 +1,22 @@
 """What a person types to start a server as Prony does, and the files that it needs for that.
 
-Pure: nothing is read or started. Must not know how environments are built.
+Pure: it reads and starts nothing. Must not know how environments are built.
 """
 
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from prony.catalog.launch.filling import Seat, Values, arguments, filled, named, rendered, target, text
+from prony.catalog.launch.filling import (
+    Seat,
+    Values,
+    arguments,
+    as_template_text,
+    filled,
+    named,
+    rendered,
+    target,
+)
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
@@ -25,7 +34,7 @@ __all__ = [
 ]
 
 PORT, BEHIND_PORT = 8000, 8001
-"""What a person's own command listens on, and the server behind a frontend."""
+"""The port of a person's own command, and that of the server behind a frontend."""
 
 
 def command_for_user(  # noqa: PLR0913, PLR0917
@@ -37,11 +46,11 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     port: int = PORT,
     programs: Mapping[str, str] | None = None,
 ) -> str:
-    """Return what a person types to start this server around this app, in the manner of its own manual.
+    """Return the command that a person types to start this server with this app, as in its manual.
 
-    A server that is started by a script of the catalogue gets that script written first. Values of the
-    app's own variables are not shown, for they may be secrets: the command takes them from the shell's.
-    ``programs``: where the system's are, and what was built; null: by their names.
+    If the catalogue starts the server with a script, the command writes that script first. Values of the
+    app's own variables are not shown, because they may be secrets: the command takes them from the shell.
+    ``programs``: the paths of the system's programs and of the build; null: use names.
 
     *Errors*: UsageError as `make_launch`.
     """
@@ -69,7 +78,8 @@ def frontend_command_for_user(
     cpus: int,
     programs: Mapping[str, str] | None = None,
 ) -> str:
-    """Return what a person types to start the subject's frontend before a server that speaks ``wire``.
+    """Return the command that a person types to start the subject's frontend for a server that speaks
+    ``wire``.
 
     The server is expected on port 8001.
 
@@ -90,25 +100,27 @@ def _shown_programs(entry: ProcessEntry, found: Mapping[str, str] | None) -> dic
 
 
 def _written_files(entry: ProcessEntry, chosen: Subject | Frontend, around: Subject | None = None) -> str:
-    """Return the part of a command that writes the entry's files, each as `file_for_user` gives it."""
+    """Return the part of a command that writes the entry's files with `file_for_user`."""
     preset = entry.variants[chosen.variant].settings if chosen.variant else {}
     settings = "".join(
-        f" --set {shlex.quote(f'{entry.name}.{key}={text(value)}')}"
+        f" --set {shlex.quote(f'{entry.name}.{key}={as_template_text(value)}')}"
         for key, value in {**preset, **chosen.settings}.items()
     )
     subject = around or chosen
     address = subject.app.targets.get(subject.interface, "") if isinstance(subject, Subject) else ""
-    # The file names a port too, and the server behind a frontend has another.
+    # The file contains a port too; behind a frontend the server has another one.
     behind = isinstance(chosen, Subject) and chosen.frontend is not None
     more = settings + (f" --set {entry.name}.port={BEHIND_PORT}" if behind else "")
     more += f" --app {shlex.quote(address)}" if address else ""
     names = [(name, "") for name in entry.files] + [(name, more) for name in entry.templates]
-    return "".join(f"prony servers {entry.name} --file {name}{told} > {name} && " for name, told in names)
+    return "".join(
+        f"prony servers {entry.name} --file {name}{options} > {name} && " for name, options in names
+    )
 
 
 def _shown_environment(entry: ServerEntry, subject: Subject, values: Values) -> str:
     variables = filled(entry.environment, values)
-    # A script's own folder is what Python searches first: the app's has to be named.
+    # Python searches a script's own folder first: the app's folder must be named.
     needed = entry.install.kind == "python" and (entry.files or "{bin}" in str(entry.command[0]))
     path = {"PYTHONPATH": "."} if needed else {}
     assignments = "".join(f"{name}={shlex.quote(value)} " for name, value in {**path, **variables}.items())
@@ -159,7 +171,7 @@ def _file(
     if name in entry.files:
         return entry.files[name]
     if name not in entry.templates:
-        known = " or ".join([*entry.files, *entry.templates]) or "none: it needs no file"
+        known = " or ".join([*entry.files, *entry.templates]) or "no name: it has no files"
         raise UsageError(f"`--file {name}`: `{entry.name}` has no such file; expected {known}")
     settings = resolved_settings(entry, Frontend(entry.name, settings=chosen), cpus)
     seat = Seat(Address("127.0.0.1", PORT), ".", ".", cpus)

@@ -13,9 +13,9 @@ __all__ = ["DeclaredFacts", "declared_facts"]
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFacts:
-    """What the catalogue says of a subject under its settings; diagnosis compares it with what was observed.
+    """What the catalogue declares about a subject with its settings; diagnosis compares it with observations.
 
-    ``backlog`` null: the kernel's limit. ``slots``: how many requests may be in the app at once, null: no
+    ``backlog`` null: the kernel's limit. ``slots``: how many requests may be in the app at once; null: no
     fixed number.
     """
 
@@ -27,7 +27,7 @@ class DeclaredFacts:
 
 
 def declared_facts(entry: HostEntry, chosen: Subject | Frontend, cpus: int) -> DeclaredFacts:
-    """Return what the entry declares of backlog, keep-alive and concurrency under the chosen settings.
+    """Return what the entry declares about backlog, keep-alive and concurrency under the chosen settings.
 
     *Errors*: UsageError as `resolved_settings`.
     """

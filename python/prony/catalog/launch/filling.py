@@ -12,7 +12,7 @@ from prony.catalog.schema.template import check_text_value, fill, render
 from prony.errors import UsageError
 from prony.model import Address, Interface, Subject
 
-__all__ = ["Seat", "Values", "arguments", "filled", "named", "rendered", "target", "text"]
+__all__ = ["Seat", "Values", "arguments", "as_template_text", "filled", "named", "rendered", "target"]
 
 Values = Mapping[str, int | str | None]
 
@@ -21,8 +21,8 @@ Values = Mapping[str, int | str | None]
 class Seat:
     """Where a process runs.
 
-    ``app_dir`` is where it finds the app, ``run_dir`` its own folder and working directory, ``cpus`` the
-    number of CPUs that it may use. ``variables``: what the app is told of the services beside it.
+    ``app_dir`` holds the app, ``run_dir`` is its own folder and working directory, ``cpus`` the number of
+    CPUs that it may use. ``variables``: environment variables by which the app finds its services.
     """
 
     address: Address
@@ -33,7 +33,7 @@ class Seat:
 
     @property
     def values(self) -> Values:
-        """What the placeholders of a place stand for."""
+        """The values of the placeholders of a place."""
         return {
             "host": self.address.host,
             "port": self.address.port,
@@ -48,16 +48,16 @@ def rendered(entry: ProcessEntry, values: Values, environment: Iterable[str]) ->
 
     *Errors*: UsageError for a template that cannot be filled in.
     """
-    # A setting that nobody set and that has no default is none, which a template can ask.
+    # A setting without value and default is none, which a template can test.
     unset = dict.fromkeys(entry.settings)
     known = {**unset, **values, "variables": sorted(environment)}
     try:
-        return {name: render(text, known) for name, text in entry.templates.items()}
+        return {name: render(written, known) for name, written in entry.templates.items()}
     except ValueError as error:
         raise UsageError(f"a template of `{entry.name}` cannot be filled in: {error}") from None
 
 
-def text(value: int | str | None) -> str:
+def as_template_text(value: int | str | None) -> str:
     """Return a value as a template writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -99,11 +99,11 @@ def arguments(
                 chosen.append(argument)
             case Conditional():
                 chosen.extend(argument.then if holds(argument, settings) else argument.otherwise)
-    texts = {name: text(value) for name, value in values.items()}
-    return tuple(fill(text, texts) for text in chosen)
+    texts = {name: as_template_text(value) for name, value in values.items()}
+    return tuple(fill(written, texts) for written in chosen)
 
 
 def filled(environment: Mapping[str, str], values: Values) -> dict[str, str]:
     """Return variables with their placeholders filled."""
-    texts = {name: text(value) for name, value in values.items()}
-    return {name: fill(text, texts) for name, text in environment.items()}
+    texts = {name: as_template_text(value) for name, value in values.items()}
+    return {name: fill(written, texts) for name, written in environment.items()}

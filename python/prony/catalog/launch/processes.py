@@ -1,6 +1,6 @@
 """From a catalogue entry to the exact process to start.
 
-Pure: nothing is read or started. Must not know how environments are built.
+Pure: it reads and starts nothing. Must not know how environments are built.
 """
 
 from collections.abc import Mapping
@@ -28,12 +28,12 @@ class Installed(Protocol):
 
     @property
     def places(self) -> Mapping[str, str]:
-        """What ``python``, ``bin``, ``build`` and the programs' names stand for."""
+        """The values of ``python``, ``bin``, ``build`` and the programs' names."""
         ...
 
 
 def spoken_wire(entry: ServerEntry, subject: Subject, cpus: int = 1) -> Wire:
-    """Return what the subject's server speaks on its socket: its setting, else the entry's only wire.
+    """Return the wire of the subject's server: its setting, else the entry's only wire.
 
     *Errors*: UsageError as `resolved_settings`.
     """
@@ -87,14 +87,14 @@ def make_frontend(  # noqa: PLR0913, PLR0917 - the six things that a frontend's 
 
 
 def make_service(entry: ServiceEntry, environment: Installed, seat: Seat) -> Launch:
-    """Return the process of a service; a connection is enough to find it ready."""
+    """Return the process of a service; it is ready when it accepts a connection."""
     settings = resolve(entry, {}, seat.cpus)
     values: Values = {**settings, **environment.places, **seat.values}
     return _launch(entry, settings, values, seat, filled(entry.environment, values), entry.name, http=False)
 
 
 def service_variables(entry: ServiceEntry, environment: Installed, seat: Seat) -> dict[str, str]:
-    """Return the variables that tell an app where the service is."""
+    """Return the environment variables by which an app finds the service."""
     values: Values = {**resolve(entry, {}, seat.cpus), **environment.places, **seat.values}
     return filled(entry.variables, values)
 
@@ -123,7 +123,7 @@ def _launch(  # noqa: PLR0913, PLR0917 - what all processes have in common
 
 
 def _common(entry: ServerEntry) -> dict[str, str]:
-    # The app's folder may be read-only, and the user that servers run as has no home of its own.
+    # The app's folder may be read-only, and the user of the servers may have no home.
     if entry.install.kind != "python":
         return {}
     return {"PYTHONPATH": "{app_dir}", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "{run_dir}"}

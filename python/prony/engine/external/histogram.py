@@ -1,6 +1,6 @@
 """A distribution of a Recording, from a count of each microsecond.
 
-Must not know who counted.
+Must not know what was counted.
 
 >>> distribution({"count": 0, "min_ns": None, "max_ns": None, "sum_ns": None, "microseconds": {}})["count"]
 0
@@ -15,7 +15,7 @@ __all__ = ["distribution"]
 
 
 def distribution(counted: Json) -> Json:
-    """Return it with the engine's histogram: each value stands for the middle of its microsecond."""
+    """Return it with the engine's histogram: each value is the middle of its microsecond."""
     from prony._engine import Histogram
 
     histogram = Histogram()

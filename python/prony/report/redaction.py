@@ -12,17 +12,18 @@ from dataclasses import replace
 
 from prony.report.document import (
     Block,
-    Cell,
     Command,
     Document,
+    Entry,
     Judgements,
     Notes,
     Paragraph,
     Section,
     Table,
 )
+from prony.report.text import Text, Words
 
-__all__ = ["page", "without_paths"]
+__all__ = ["redacted", "without_paths"]
 
 # Not within an address (`http://127.0.0.1/a/b`), and at least two folders deep: `/api/items` is a request.
 _PATH = re.compile(r"(?<![\w.:/…])(?:/[\w.@+~-]+){3,}/?")
@@ -40,13 +41,18 @@ def _shortened(match: re.Match[str]) -> str:
     return path if path.startswith(_SYSTEM) else "…/" + "/".join(path.strip("/").split("/")[-_KEPT:])
 
 
-def page(document: Document, host: str) -> Document:
-    """Return the document as a page for others: ``host`` is the name of a machine that logs may tell."""
+def redacted(document: Document, host: str) -> Document:
+    """Return the document as a page for others: ``host`` is the name of a machine that logs may hold."""
     sections = tuple(
-        Section(without_paths(section.heading), tuple(_block(block, host) for block in section.blocks))
+        Section(_words(section.heading), tuple(_block(block, host) for block in section.blocks))
         for section in _answer_first(document.sections)
     )
-    return Document(without_paths(document.title), sections)
+    return Document(_words(document.title), sections)
+
+
+def _words(words: Words) -> Words:
+    """Return words without paths; a number is none."""
+    return words.mapped(without_paths) if isinstance(words, Text) else without_paths(words)
 
 
 def _answer_first(sections: Sequence[Section]) -> Sequence[Section]:
@@ -61,26 +67,27 @@ def _answer_first(sections: Sequence[Section]) -> Sequence[Section]:
 
 def _block(block: Block, host: str) -> Block:
     match block:
-        case Paragraph(text, tone):
-            return Paragraph(without_paths(text), tone)
+        case Paragraph(words, tone):
+            return Paragraph(_words(words), tone)
         case Notes(items):
-            return Notes(tuple((mark, without_paths(_unnamed(mark, text, host))) for mark, text in items))
-        case Command(text):
-            return Command(without_paths(text))
+            return Notes(tuple((mark, _words(_unnamed(mark, words, host))) for mark, words in items))
+        case Command(command):
+            return Command(without_paths(command))
         case Judgements(items):
-            return Judgements(tuple(replace(one, detail=without_paths(one.detail)) for one in items))
+            return Judgements(tuple(replace(one, detail=_words(one.detail)) for one in items))
         case Table(columns, rows):
-            return Table(columns, tuple(tuple(map(_cell, row)) for row in rows))
+            return Table(columns, tuple(tuple(map(_entry, row)) for row in rows))
         case _:
             return block
 
 
-def _cell(cell: Cell) -> Cell:
-    return replace(cell, text=without_paths(cell.text))
+def _entry(entry: Entry) -> Entry:
+    return replace(entry, text=_words(entry.text))
 
 
-def _unnamed(mark: str, text: str, host: str) -> str:
+def _unnamed(mark: str, words: Words, host: str) -> Words:
     """Return the line of a log (which has its mark) without the machine's name; other words are ours."""
     if not host or not mark.strip().startswith("|"):
-        return text
-    return re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "HOST", text)
+        return words
+    name = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")
+    return name.sub("HOST", str(words))

@@ -17,8 +17,8 @@ from prony.analysis.steady_state import SteadyState
 from prony.analysis.summary import CellSummary, Estimate, figures
 from prony.metrics import METRICS, Unit
 from prony.model import Cell, Failed, Invalid, Json, Outcome, Trial, TrialRecord
-from prony.reading.study import Group, Reading
-from prony.report.sections.originals import beside, measured
+from prony.reading.groups import Group
+from prony.reading.study import Reading
 from prony.report.words import group_words
 
 __all__ = ["UNITS", "Row", "Sheet", "header", "sheets"]
@@ -210,7 +210,7 @@ _COMPARISON_COLUMNS = (
 
 
 def _words(group: Group) -> str:
-    return group_words(group) or "each its own"
+    return str(group_words(group, 0)) or "each its own"
 
 
 def _comparison_rows(reading: Reading) -> Iterator[Row]:
@@ -261,8 +261,8 @@ _ORIGINAL_COLUMNS = ("role", "metric", "unit", "published", *_ESTIMATE[:4], "rea
 
 
 def _original_rows(reading: Reading) -> Iterator[Row]:
-    for original, cell in beside(reading):
-        value = measured(original, cell)
+    for one in reading.originals:
+        original, cell, value = one.original, one.cell, one.measured
         yield (
             *(*_cell(cell.cell), original.role or None),
             *(original.metric, UNITS[METRICS[original.metric].unit], original.value),

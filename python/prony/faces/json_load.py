@@ -28,7 +28,7 @@ def _generator(recording: Json) -> Json:
         "driver": engine.get("driver"),
         "threads": engine.get("threads"),
         "pacing": engine.get("pacing"),
-        **{key: generator.get(key) for key in ("limited", "cpu_ns_per_request", "spin_share")},
+        **{key: generator.get(key) for key in ("limit", "limited", "cpu_ns_per_request", "spin_share")},
         **{key: generator.get(key) for key in ("cpu_work_ns", "cpu_spin_ns", "run_queue_ns")},
     }
 
