@@ -51,7 +51,7 @@ def test_what_failed_under_load_is_told(account, told):
 def test_a_request_that_no_class_counts_is_a_failure_without_a_name():
     done = trial(ok=5)
     done.recording["account"]["scheduled"] = 6
-    assert "without a name" in verdict_of(FOUND, done, 1, STOPPED).reason
+    assert "for an unknown reason" in verdict_of(FOUND, done, 1, STOPPED).reason
 
 
 @pytest.mark.parametrize(

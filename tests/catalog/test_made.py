@@ -122,7 +122,7 @@ def test_a_program_that_is_not_there_is_told_with_what_is_needed(file: Path, use
     file.write_text(ENTRY.replace('["no-such-shell", "sh"]', '["no-such-shell"]'))
     found, _ = prepared(file, user)
     assert isinstance(found, Unavailable)
-    assert "finds no program `sh` to run" in found.reason
+    assert "cannot find or run the program `sh`" in found.reason
     file.write_text(
         ENTRY.replace('["no-such-shell", "sh"]', '["no-such-shell"]').replace(
             "[install]", '[needs]\ndebian = ["no-such-package"]\n[install]'

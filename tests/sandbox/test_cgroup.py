@@ -248,12 +248,16 @@ def test_a_process_of_another_pid_namespace_joins_and_is_ended(group: ControlGro
         text=True,
         env={**os.environ, "PYTHONPATH": SOURCE},
     ) as outside:
-        assert outside.stdout is not None
-        # Here it has another number than it sees itself.
-        seen = {int(outside.stdout.readline()) for _ in range(2)}
-        assert seen == {1, *group.members()}
-        assert group.kill() == 1
-        assert outside.wait(5) == 0
+        try:
+            assert outside.stdout is not None
+            # Here it has another number than it sees itself.
+            seen = {int(outside.stdout.readline()) for _ in range(2)}
+            assert seen == {1, *group.members()}
+            assert group.kill() == 1
+            assert outside.wait(5) == 0
+        finally:
+            group.kill()
+            outside.kill()
 
 
 def test_removing_a_group_ends_what_is_in_it(tree: CgroupTree) -> None:
