@@ -324,10 +324,10 @@ def test_the_page_of_the_fingerprint_has_every_key_in_its_order():
 def test_the_page_of_the_calibration_has_every_key():
     from dataclasses import fields
 
-    from prony.calibration import PARTS, Calibration, Change, Figure, Holding, Part
+    from prony.calibration import PARTS, Calibration, Change, Holding, PartFigure, PartResult
 
     page = REFERENCE / "calibration-json.md"
-    kinds = (Calibration, Part, Change, Figure, Holding)
+    kinds = (Calibration, PartResult, Change, PartFigure, Holding)
     names = {field.name for kind in kinds for field in fields(kind)}
     assert first_cells(page) == names | {"version"}
     assert all(f"`{name}`" in page.read_text() for name in PARTS)
