@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from prony.catalog.loader import load_catalog
+from prony.catalog.schema.loader import load_catalog
 
 from commands import cache, folder  # noqa: F401 - fixtures
 from prony.archive import open_archive
