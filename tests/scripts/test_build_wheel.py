@@ -9,10 +9,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-<<<<<<< HEAD
-=======
-from prony.catalog.schema.loader import load_catalog
->>>>>>> ci
 
 from commands import cache, folder  # noqa: F401 - fixtures
 from prony.archive import open_archive
