@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 
@@ -111,6 +112,30 @@ def test_the_command_line_starts_without_the_libraries_of_its_commands():
     script = "import sys, prony.cli.main; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()).isdisjoint({"numpy", "scipy", "pydantic", "sqlite3"})
+
+
+# --- the map in docs/design.md ----------------------------------------------------------------------------
+
+DESIGN = (ROOT.parent.parent / "docs" / "design.md").read_text()
+MAP = DESIGN.partition("## A map of the rooms")[2].partition("\n## ")[0]
+
+
+def test_the_map_has_every_room_in_its_rank():
+    rooms = re.findall(r"^- `(\w+)`", MAP.partition("\n### ")[0], re.MULTILINE)
+    assert tuple(rooms) == LAYERS
+
+
+def test_the_map_says_which_rooms_are_pure():
+    assert set(re.findall(r"^- `(\w+)` \(pure\)", MAP, re.MULTILINE)) == set(PURE)
+
+
+def test_the_map_walks_through_files_that_exist():
+    walked = re.findall(r"`([\w/-]+(?:\.py|\.rs|/))`", MAP.partition("\n### ")[2])
+    assert len(walked) > 20
+    missing = [
+        name for name in walked if not any((top / name).exists() for top in (ROOT, ROOT.parent.parent))
+    ]
+    assert missing == []
 
 
 # --- what a module offers ---------------------------------------------------------------------------------

@@ -4,14 +4,16 @@ outside of one.
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from golden import build, generators, studies
 from prony.analysis.noise_floor import Floor
+from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.faces.json_report import reading_json
-from prony.model import Failed
+from prony.model import Failed, Fault, FaultKind, Invalid
 from prony.reading.study import read_archive
 from prony.report.document import Bars, Command, Judgements, Notes, Paragraph, Table
 from prony.report.redaction import redacted
@@ -49,9 +51,23 @@ def disturbed(path):
         for block in range(5):
             for k, cell in enumerate(cells):
                 values = [1_000_000 + 1000 * block] * (200 + 40 * k)
-                writer.append(build.trial(cell, block, k, values, counters=counters, limited=limited))
+                for attempt in range(2):
+                    writer.append(
+                        spoilt(build.trial(cell, block, k, [], attempt=attempt), 0.3 + 0.1 * attempt)
+                    )
+                writer.append(
+                    build.trial(cell, block, k, values, counters=counters, limited=limited, attempt=2)
+                )
+        # Of two more blocks nothing counts.
+        for block in (5, 6):
+            writer.append(spoilt(build.trial(cells[0], block, 0, []), block / 10))
         writer.finish(build.RunStatus.FINISHED)
     return path
+
+
+def spoilt(trial, share):
+    fault = Fault(FaultKind.OTHER_LOAD, share=share)
+    return replace(trial, outcome=Invalid(in_words(fault)), fault=fault)
 
 
 def search(path):

@@ -21,7 +21,19 @@ from prony.analysis.steady_state import SteadyState, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.archive.limits import decode_limit
 from prony.metrics import METRICS
-from prony.model import Cell, Json, Limit, ListenerUsage, LogTail, Ok, Outcome, Placement, Trial, TrialRole
+from prony.model import (
+    Cell,
+    Fault,
+    Json,
+    Limit,
+    ListenerUsage,
+    LogTail,
+    Ok,
+    Outcome,
+    Placement,
+    Trial,
+    TrialRole,
+)
 
 __all__ = [
     "CellSummary",
@@ -53,6 +65,7 @@ class TrialFigures:
     attempt: int
     started_unix_ns: int
     outcome: Outcome
+    fault: Fault | None
     metrics: Mapping[str, Value]
     roles: Mapping[str, Mapping[str, Value]]
     account: Mapping[str, int]
@@ -169,6 +182,7 @@ def figures(trial: Trial) -> TrialFigures:
         attempt=trial.attempt,
         started_unix_ns=trial.started_unix_ns,
         outcome=trial.outcome,
+        fault=trial.fault,
         metrics=trial_metrics(trial),
         roles=role_metrics(trial),
         account=account,

@@ -74,7 +74,7 @@ fn percent_decoded(path: &str) -> Vec<u8> {
         };
         match escape {
             Some((high, low)) => {
-                decoded.push(high << 4 | low);
+                decoded.push((high << 4) | low);
                 rest = &rest[3..];
             }
             None => {

@@ -92,7 +92,7 @@ fn push_length(bytes: &mut Vec<u8>, length: usize) {
     match u8::try_from(length) {
         Ok(short @ 0..=127) => bytes.push(short),
         // Nothing that a specification holds comes near to 2 GiB.
-        _ => bytes.extend_from_slice(&(length as u32 | 1 << 31).to_be_bytes()),
+        _ => bytes.extend_from_slice(&(length as u32 | (1 << 31)).to_be_bytes()),
     }
 }
 
