@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from prony.assembly import Site, assemble, command_line, needs_of, unavailable
-from prony.catalog.environment import Environment, Unavailable
-from prony.catalog.loader import load_catalog
+from prony.catalog.install.environment import Environment, Unavailable
+from prony.catalog.schema.loader import load_catalog
 from prony.errors import UsageError
 from prony.model import Frontend, Interface, Subject, Wire
 from prony.runas import resolve_user

@@ -2,77 +2,33 @@
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
-from functools import cache
-from pathlib import Path
 
 import pytest
 
-import prony
+from modules import ROOT, imports, modules, offered, own_imports, tree
 
-ROOT = Path(prony.__file__).parent
-# From below to above: a module imports from its own layer and from those before it. The longest name wins.
+# From below to above, one rank each: a module imports from its own package and from those before it, also
+# where it imports late.
 LAYERS = (
-    ("units",),
-    ("errors",),
-    ("metrics",),
-    ("model",),
-    ("runas",),
-    ("archive",),
-    (
-        *("analysis", "diagnosis", "plan", "schedule", "study_document", "workloads", "cross_check"),
-        *(
-            "report.document",
-            "report.words",
-            "report.page",
-            "report.scales",
-            "report.sheets",
-            "report.tables",
-            "report.reading",
-            "report.sections",
-            "report.study",
-            "report.load",
-            "report.compare",
-            "report.selftest",
-            "report.planted",
-        ),
-    ),
-    ("catalog", "host", "sandbox", "monitor", "engine"),
-    ("assembly", "trial"),
-    ("study",),
-    ("check", "calibration"),
-    ("report",),
-    ("cli", "__main__"),
+    *("units", "glossary", "errors", "version", "metrics", "model", "runas", "specification", "archive"),
+    # Pure: values in, values out.
+    *("schedule", "study_document", "workloads", "plan", "cross_check"),
+    *("analysis", "diagnosis", "reading", "report"),
+    # Measuring.
+    *("host", "catalog", "sandbox", "monitor", "engine", "assembly"),
+    *("trial", "study", "check", "calibration"),
+    # Showing.
+    *("listing", "faces", "cli", "__main__"),
 )
+# Rooms within a package, ranked likewise.
+ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
-    "units",
-    "errors",
-    "metrics",
-    "model",
-    "analysis",
-    "diagnosis",
-    "plan",
-    "schedule",
-    "cross_check",
-    "study_document",
-    "workloads",
-)
-PURE_REPORT = (
-    *(
-        "report.document",
-        "report.words",
-        "report.page",
-        "report.scales",
-        "report.sheets",
-        "report.tables",
-        "report.sections",
-        "report.study",
-        "report.load",
-        "report.compare",
-        "report.selftest",
-        "report.planted",
-    ),
+    *("units", "glossary", "errors", "metrics", "model"),
+    *("schedule", "study_document", "workloads", "plan", "cross_check"),
+    *("analysis", "diagnosis", "reading", "report", "listing"),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
 # Who may know the compiled engine, and what for.
@@ -84,63 +40,22 @@ KNOWS_THE_ENGINE = {
     "engine.child": "the load of a trial",
     "engine.external.histogram": "the histogram of what a load script counted",
     "engine.local": "a load without a study",
-    "engine.spec": "the wires that it speaks",
     "host.facts.software": "its version and its file",
     "monitor.native": "samples of processes",
+    "specification": "the wires that it speaks",
     "sandbox.exchange": "the bytes of a request and a reply",
 }
 
 
-@cache
-def modules():
-    """Return the package's modules by name, without `prony.`; what other interpreters run is data."""
-    data = (ROOT / "catalog" / "apps", ROOT / "engine" / "scripts" / "python-scripts")
-    files = [file for file in ROOT.rglob("*.py") if not any(file.is_relative_to(folder) for folder in data)]
-    names = {file: file.relative_to(ROOT).with_suffix("").parts for file in files}
-    found = {".".join(name[:-1] if name[-1] == "__init__" else name): file for file, name in names.items()}
-    return {name: file for name, file in sorted(found.items()) if name}
-
-
-@cache
-def tree(name):
-    return ast.parse(modules()[name].read_text())
-
-
-def imports(name):
-    """Yield module and name of all that a module imports, wherever in it."""
-    for node in ast.walk(tree(name)):
-        match node:
-            case ast.Import(names):
-                yield from ((alias.name, None) for alias in names)
-            case ast.ImportFrom(module, names):
-                assert node.level == 0, f"{name} imports by a relative name"
-                yield from ((module, alias.name) for alias in names)
-
-
-@cache
-def own_imports(name):
-    """Return what a module imports of this package: module (without `prony.`) and name."""
-    return tuple(_own_imports(name))
-
-
-def _own_imports(name):
-    for module, imported in imports(name):
-        if module == "prony" and imported:
-            yield (imported, None) if imported in modules() or imported == "_engine" else ("", imported)
-        elif module.startswith("prony."):
-            full = f"{module}.{imported}".removeprefix("prony.")
-            yield (full, None) if full in modules() else (module.removeprefix("prony."), imported)
-
-
 def layer(name):
-    fits = [
-        (len(prefix), rank)
-        for rank, prefixes in enumerate(LAYERS)
-        for prefix in prefixes
-        if name == prefix or name.startswith(f"{prefix}.")
-    ]
-    assert fits, f"`{name}` is in no layer"
-    return max(fits)[1]
+    package = name.partition(".")[0]
+    assert package in LAYERS, f"`{name}` is in no layer"
+    return LAYERS.index(package)
+
+
+def room(name):
+    package, _, inner = name.partition(".")
+    return ROOMS[package].index(inner.partition(".")[0]) if inner and package in ROOMS else -1
 
 
 def under(name, prefixes):
@@ -151,16 +66,30 @@ def under(name, prefixes):
 
 
 @pytest.mark.parametrize("name", sorted(modules()))
-def test_a_module_imports_only_from_its_layer_and_those_below(name):
+def test_a_module_imports_only_from_its_package_and_those_below(name):
     above = [
         module
         for module, _ in own_imports(name)
-        if module not in ("", "_engine", "report") and layer(module) > layer(name)
+        if module not in ("", "_engine") and layer(module) > layer(name)
     ]
     assert above == []
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(modules()) if under(name, PURE + PURE_REPORT)])
+@pytest.mark.parametrize("name", [name for name in sorted(modules()) if name.partition(".")[0] in ROOMS])
+def test_a_room_imports_only_from_itself_and_those_below(name):
+    package = name.partition(".")[0]
+    above = [
+        module for module, _ in own_imports(name) if under(module, (package,)) and room(module) > room(name)
+    ]
+    assert above == []
+
+
+def test_every_package_has_one_rank():
+    packages = {name.partition(".")[0] for name in modules()}
+    assert sorted(packages) == sorted(LAYERS)
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(modules()) if under(name, PURE)])
 def test_pure_modules_know_no_files_processes_or_sockets(name):
     assert {module.partition(".")[0] for module, _ in imports(name)} & DOES_IO == set()
 
@@ -185,19 +114,35 @@ def test_the_command_line_starts_without_the_libraries_of_its_commands():
     assert set(done.stdout.split()).isdisjoint({"numpy", "scipy", "pydantic", "sqlite3"})
 
 
+# --- the map in docs/design.md ----------------------------------------------------------------------------
+
+DESIGN = (ROOT.parent.parent / "docs" / "design.md").read_text()
+MAP = DESIGN.partition("## A map of the rooms")[2].partition("\n## ")[0]
+
+
+def test_the_map_has_every_room_in_its_rank():
+    rooms = re.findall(r"^- `(\w+)`", MAP.partition("\n### ")[0], re.MULTILINE)
+    assert tuple(rooms) == LAYERS
+
+
+def test_the_map_says_which_rooms_are_pure():
+    assert set(re.findall(r"^- `(\w+)` \(pure\)", MAP, re.MULTILINE)) == set(PURE)
+
+
+def test_the_map_walks_through_files_that_exist():
+    walked = re.findall(r"`([\w/-]+(?:\.py|\.rs|/))`", MAP.partition("\n### ")[2])
+    assert len(walked) > 20
+    missing = [
+        name for name in walked if not any((top / name).exists() for top in (ROOT, ROOT.parent.parent))
+    ]
+    assert missing == []
+
+
 # --- what a module offers ---------------------------------------------------------------------------------
 
 
-def offered(name):
-    for node in tree(name).body:
-        match node:
-            case ast.Assign(targets=[ast.Name("__all__")], value=value):
-                return ast.literal_eval(value)
-    return None
-
-
 def with_list():
-    return [name for name in sorted(modules()) if name not in ("__main__", "catalog.pip_settings")]
+    return [name for name in sorted(modules()) if name not in ("__main__", "catalog.install.pip_settings")]
 
 
 @pytest.mark.parametrize("name", with_list())
@@ -277,7 +222,7 @@ def test_the_engine_that_is_taken_by_default_is_listed():
 
 
 def test_every_format_of_the_report_is_there():
-    from prony.report import FORMATS
+    from prony.faces import FORMATS
 
     for target in FORMATS.values():
         module, _, attribute = target.partition(":")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.loader import load_catalog
-from prony.catalog.studies.check import check_study
-from prony.catalog.studies.grid import grid_of
-from prony.catalog.studies.originals import COLUMNS
+from prony.catalog.schema.loader import load_catalog
+from prony.catalog.schema.studies.check import check_study
+from prony.catalog.schema.studies.grid import grid_of
+from prony.catalog.schema.studies.originals import COLUMNS
 from prony.model import ClaimKind, ClosedLoop, OpenLoop
 from prony.plan import PlanOptions, make_plan
 from prony.study_document import (

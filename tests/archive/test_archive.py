@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from golden import build
-from prony.archive import RunStatus, SubjectRecord, create, open_archive, resume
+from prony.archive import create, open_archive, resume
 from prony.errors import ArchiveError
 from prony.model import (
     Arrivals,
@@ -32,7 +32,9 @@ from prony.model import (
     Plan,
     Precision,
     Request,
+    RunStatus,
     SandboxChoice,
+    SubjectRecord,
     ThreadUsage,
     TrialRole,
     Workload,

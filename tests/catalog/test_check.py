@@ -2,11 +2,11 @@
 
 import pytest
 
-from prony.catalog.loader import load_catalog
+from prony.catalog.schema.loader import load_catalog
 from prony.check import ServerCheck, judge, names_to_check
 from prony.errors import UsageError
+from prony.listing.servers import check_json, checks_document
 from prony.model import Failed, Interface, Invalid, LogTail, Ok, Trial, TrialRole
-from prony.report.servers import check_json, checks_document
 from prony.sandbox import StopReport
 
 FOUND = ServerCheck("wsgiref", Interface.WSGI, "1.0")
@@ -39,8 +39,8 @@ def test_a_request_left_on_each_connection_passes_even_where_few_were_answered()
     [
         ({"ok": 900, "reset": 100}, "100 of 1000 requests failed"),
         ({"ok": 99_999, "failed_validation": 1}, "1 of 100000 replies were wrong"),
-        ({"ok": 99_999, "client_other": 1}, "1 requests failed for a reason without a name"),
-        ({"ok": 0, "reset": 3}, "not one request was answered"),
+        ({"ok": 99_999, "client_other": 1}, "1 requests failed for an unknown reason"),
+        ({"ok": 0, "reset": 3}, "no request was answered"),
     ],
 )
 def test_what_failed_under_load_is_told(account, told):
@@ -51,7 +51,7 @@ def test_what_failed_under_load_is_told(account, told):
 def test_a_request_that_no_class_counts_is_a_failure_without_a_name():
     done = trial(ok=5)
     done.recording["account"]["scheduled"] = 6
-    assert "without a name" in judge(FOUND, done, 1, STOPPED).reason
+    assert "for an unknown reason" in judge(FOUND, done, 1, STOPPED).reason
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from prony.catalog.apps import BUILT_IN_APPS, load_apps
-from prony.catalog.entry import HostEntry, ProcessEntry, SystemInstall
-from prony.catalog.launch import declared_facts
-from prony.catalog.loader import (
+from prony.catalog.install.resolve import LOCKS, shared_requirements
+from prony.catalog.launch.processes import declared_facts
+from prony.catalog.schema.apps import BUILT_IN_APPS, load_apps
+from prony.catalog.schema.entry import HostEntry, ProcessEntry, SystemInstall
+from prony.catalog.schema.loader import (
     BUILT_IN_FRONTENDS,
     BUILT_IN_SERVERS,
     BUILT_IN_SERVICES,
@@ -16,8 +17,7 @@ from prony.catalog.loader import (
     load_server,
     load_service,
 )
-from prony.catalog.resolve import LOCKS, shared_requirements
-from prony.catalog.template import names_in_template
+from prony.catalog.schema.template import names_in_template
 from prony.errors import UsageError
 from prony.model import Interface, Subject
 

@@ -8,9 +8,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from prony.catalog.environment import Environment, EnvironmentRequest, Unavailable, prepare
-from prony.catalog.loader import load_catalog
-from prony.catalog.status import status
+from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.prepare import prepare
+from prony.catalog.install.status import status
+from prony.catalog.schema.loader import load_catalog
 from prony.runas import resolve_user
 
 pytestmark = pytest.mark.servers

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.catalog.expression import evaluate, names_in
+from prony.catalog.schema.expression import evaluate, names_in
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from prony.catalog.apps import BUILT_IN_APPS
-from prony.catalog.loader import load_catalog
+from prony.catalog.schema.apps import BUILT_IN_APPS
+from prony.catalog.schema.loader import load_catalog
 
 FOLDER = BUILT_IN_APPS / "django-postgres"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from prony.catalog.launch import Seat, make_frontend
-from prony.catalog.loader import load_catalog
+from prony.catalog.launch.processes import Seat, make_frontend
+from prony.catalog.schema.loader import load_catalog
 from prony.errors import UsageError
 from prony.model import Address, Frontend, Interface, Subject, Wire
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.apps import load_apps
-from prony.catalog.loader import load_catalog, load_frontend, load_server, load_service
+from prony.catalog.schema.apps import load_apps
+from prony.catalog.schema.loader import load_catalog, load_frontend, load_server, load_service
 from prony.errors import UsageError
 
 HOSTILE = Path(__file__).parent / "hostile"

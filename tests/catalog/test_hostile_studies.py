@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.studies import read_study
+from prony.catalog.schema.studies import read_study
 from prony.errors import UsageError
 
 FOLDER = Path(__file__).parent / "hostile_studies"

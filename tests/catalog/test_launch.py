@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from prony.catalog.launch import Seat, command_for_user, declared_facts, make_launch, resolved_settings
-from prony.catalog.loader import load_catalog
+from prony.catalog.launch.processes import Seat, command_for_user, declared_facts, make_launch
+from prony.catalog.schema.loader import load_catalog
+from prony.catalog.schema.settings import resolved_settings
 from prony.errors import UsageError
 from prony.model import Address, App, Interface, RoleRule, StopRule, Subject
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from prony.assembly import needs_of
-from prony.catalog.environment import EnvironmentRequest, Unavailable, prepare
-from prony.catalog.loader import load_catalog, load_server
-from prony.catalog.resolve import built_in_requirements, committed_lock, shared_requirements
-from prony.catalog.status import status
-from prony.catalog.system import Debian, advise, wanted_python
+from prony.catalog.install.environment import EnvironmentRequest, Unavailable
+from prony.catalog.install.prepare import prepare
+from prony.catalog.install.resolve import built_in_requirements, committed_lock, shared_requirements
+from prony.catalog.install.status import status
+from prony.catalog.install.system import Debian, advise, wanted_python
+from prony.catalog.schema.loader import load_catalog, load_server
+from prony.listing.servers import advice_document
 from prony.model import Interface, Subject
-from prony.report.servers import advice_document
 from prony.runas import RunAs, resolve_user
 
 VALID = Path(__file__).parent / "hostile" / "valid.toml"
@@ -53,7 +54,7 @@ def test_it_is_not_built_and_says_why(entry, me):
     assert isinstance(found, Unavailable)
     assert found.reason == (
         "`old` needs CPython 3.99, which is not on this machine; "
-        "`prony doctor old` says where it is looked for"
+        "`prony doctor old` shows where Prony looks for it"
     )
 
 

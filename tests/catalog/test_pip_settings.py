@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.pip_settings import configuration_files, uv_settings
+from prony.catalog.install.pip_settings import configuration_files, uv_settings
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.entry import Needs
-from prony.catalog.loader import load_catalog, load_server
-from prony.catalog.system import Brew, Debian, Fedora, advise, find_system, missing
-from prony.report.servers import advice_document, advice_json
+from prony.catalog.install.system import Brew, Debian, Fedora, advise, find_system, missing
+from prony.catalog.schema.entry import Needs
+from prony.catalog.schema.loader import load_catalog, load_server
+from prony.listing.servers import advice_document, advice_json
 
 ROOT = Path(__file__).parent.parent.parent
 VALID = Path(__file__).parent / "hostile" / "valid.toml"
@@ -80,21 +80,22 @@ def test_what_has_no_name_on_this_system_is_told_by_debians():
     (item,) = advice.servers
     assert (item.known, item.needs, item.missing) == (False, ("gcc",), ())
     text = repr(advice_document(advice))
-    assert "Debian's names only" in text
+    assert "only the names of Debian's packages are known" in text
     assert "Nothing is missing." not in text
 
 
 def test_a_server_whose_packages_are_missing_is_not_built(monkeypatch, tmp_path):
-    from prony.catalog.environment import EnvironmentRequest, Unavailable, prepare
+    from prony.catalog.install.environment import EnvironmentRequest, Unavailable
+    from prony.catalog.install.prepare import prepare
     from prony.runas import resolve_user
 
     monkeypatch.setenv("PRONY_CACHE", str(tmp_path))
-    monkeypatch.setattr("prony.catalog.build.find_system", lambda: Debian(tmp_path))
+    monkeypatch.setattr("prony.catalog.install.build.find_system", lambda: Debian(tmp_path))
     request = EnvironmentRequest("mine", entry(debian=["no-such-package"]))
     found = prepare([request], resolve_user(), lambda progress: None)["mine"]
     assert isinstance(found, Unavailable)
     assert found.reason == (
-        "`valid` needs no-such-package of the system; `prony doctor valid` says how to install it"
+        "`valid` needs no-such-package from the system; `prony doctor valid` shows how to install it"
     )
 
 
@@ -116,7 +117,7 @@ def doctor(tmp_path, monkeypatch, capsys):
     (tmp_path / "dpkg").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr("prony.catalog.system.find_system", lambda: Debian(tmp_path / "dpkg"))
+    monkeypatch.setattr("prony.catalog.install.system.find_system", lambda: Debian(tmp_path / "dpkg"))
 
     def run(*arguments):
         monkeypatch.setattr("sys.argv", ["prony", "doctor", "--catalog", "needy.toml", *arguments])

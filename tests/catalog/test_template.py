@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.catalog.template import check_text_value, fill, placeholders, render
+from prony.catalog.schema.template import check_text_value, fill, placeholders, render
 
 
 def test_every_placeholder_is_filled():
@@ -21,7 +21,7 @@ def test_the_names_are_told():
 
 @pytest.mark.parametrize("text", ["{", "}", "{}", "{0}", "{a!r}", "{a:x}", "{{a}}", "{A}"])
 def test_a_brace_on_its_own_is_refused(text):
-    with pytest.raises(ValueError, match="a brace that belongs to no placeholder"):
+    with pytest.raises(ValueError, match="a brace that is not part of a placeholder"):
         placeholders(text)
 
 

@@ -5,8 +5,8 @@ import tomllib
 
 import pytest
 
-from prony.catalog.launch import Seat, make_launch
-from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog
+from prony.catalog.launch.processes import Seat, make_launch
+from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
 from prony.model import Address, Interface, Subject
 
 YARDSTICKS = ("nginx-static", "node-http", "go-net-http", "rust-hyper", "java-httpserver", "reference")
@@ -34,7 +34,7 @@ def test_it_serves_hello_without_an_interface(catalog, name):
     entry = catalog.server(name)
     assert entry.interfaces == (Interface.NONE,)
     assert entry.serves == ("hello",)
-    assert any("hosts no application" in caveat.text for caveat in entry.facts.caveats)
+    assert any("runs no application" in caveat.text for caveat in entry.facts.caveats)
 
 
 @pytest.mark.parametrize("name", YARDSTICKS)

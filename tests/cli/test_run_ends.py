@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from golden.build import closed_study, study_two
-from prony.archive import RunStatus, create, open_archive
+from prony.archive import create, open_archive
 from prony.cli.interrupt import Terminated
 from prony.errors import SubjectError
+from prony.model import RunStatus
 
 STUDY = """\
 format = 1
@@ -147,4 +148,4 @@ def test_the_command_that_goes_on_names_the_requirements_again(said, folder, mon
     own = ("--app", "shop:app", "--servers", "waitress", "--requirements", "my needs.txt")
     done = said("run", *own, "--out", "out.prony")
     assert done.status == 143
-    assert "`prony run --resume out.prony --requirements 'my needs.txt'` goes on" in done.err
+    assert "`prony run --resume out.prony --app shop:app --requirements 'my needs.txt'` goes on" in done.err

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from prony.catalog.studies import built_in_studies
+from prony.catalog.schema.studies import built_in_studies
 
 NAMES = tuple(built_in_studies())
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from prony import _engine
-from prony.engine.spec import encode_request, encode_target
 from prony.model import Address, Request, Wire
+from prony.specification import encode_request, encode_target
 
 
 def encode(address: Address, request: Request) -> bytes:

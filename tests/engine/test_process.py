@@ -10,10 +10,10 @@ import pytest
 import prony
 from prony.engine.child_process import Child
 from prony.engine.process import ProcessEngine
-from prony.engine.spec import encode_target
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Json, Workload
 from prony.sandbox.base import EngineSeat
+from prony.specification import encode_target
 
 # The child with another engine in place of the compiled one.
 DRIVER = """
@@ -107,7 +107,7 @@ def test_an_engine_that_hangs_is_killed_at_the_hard_deadline(
     body = (
         "import time, signal\ndef run(spec, on_event):\n  signal.signal(15, signal.SIG_IGN); time.sleep(600)"
     )
-    with pytest.raises(EngineError, match="not done after 300 ms and was killed"):
+    with pytest.raises(EngineError, match="did not finish within 300 ms and was killed"):
         engine(body, spare_ns=300_000_000).run(WORKLOAD, ADDRESS, seat, ignore)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from golden import build
 from golden.build import SECOND
-from prony.archive import RunStatus, SubjectRecord, create
+from prony.archive import create
 from prony.model import (
     Cell,
     Claim,
@@ -27,6 +27,8 @@ from prony.model import (
     Original,
     Plan,
     ProcessRow,
+    RunStatus,
+    SubjectRecord,
     TrialRole,
     Workload,
 )
@@ -104,6 +106,7 @@ def grid_trial(cell, block, position, rng):
     )
 
 
+@build.built_once
 def grid_study(path, blocks=6):
     """Five servers, three loads; `uwsgi` fails, `gunicorn` dies twice, one trial was repeated."""
     rng = random.Random(3)
@@ -172,6 +175,7 @@ COUNTED = {
 }  # fmt: skip
 
 
+@build.built_once
 def count_study(path, blocks=5):
     """Three ways to run Django, 1,000 requests over 20 connections; the threaded one dies with 500."""
     rng = random.Random(5)

@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from prony.calibration import Calibration, Change, Figure, Holding, Part
-from prony.report.calibration import calibration_document, change_words, summary
-from prony.report.host import host_document
-from prony.report.terminal import TerminalReporter
+from prony.faces.terminal import TerminalReporter
+from prony.listing.calibration import calibration_document, change_words, summary
+from prony.listing.host import host_document
 
 MONITORS = Change(
     *("the monitors", "not watched", "ok_per_s", 10, -0.004, -0.011, 0.003, 0.0125, "paired", "not shown", 31)
@@ -89,4 +89,4 @@ def test_the_machines_report_has_the_costs_in_short():
 
 
 def test_a_machine_without_a_calibration_is_told_how_to_get_one():
-    assert "`prony calibrate` does" in shown(host_document({}, ()))
+    assert "run `prony calibrate`" in shown(host_document({}, ()))

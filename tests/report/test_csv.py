@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from golden import build, generators, studies
 from prony.archive import open_archive
 from prony.errors import UsageError
+from prony.faces.csv_files import write_csv, write_sheets, written
+from prony.faces.sheets import Sheet, header
 from prony.metrics import METRICS
-from prony.report.csv_files import write_csv, write_sheets, written
-from prony.report.reading import read_archive
-from prony.report.sheets import Sheet, header
+from prony.reading.study import read_archive
 
 
 def tables(path, folder):

@@ -1,8 +1,8 @@
 """What `prony servers NAME` says of a server: values, not the catalogue's templates."""
 
-from prony.catalog import load_catalog
+from prony.catalog.schema.loader import load_catalog
+from prony.listing.servers import server_document
 from prony.report.document import Table
-from prony.report.servers import server_document
 
 
 def facts(name):

@@ -7,8 +7,8 @@ import pytest
 from golden import build
 from prony.analysis.listeners import SharedAddress
 from prony.archive import open_archive
-from prony.report.json_report import reading_json
-from prony.report.reading import read_archive
+from prony.faces.json_report import reading_json
+from prony.reading.study import read_archive
 from prony.report.sections.listeners import listeners
 
 
@@ -31,7 +31,7 @@ def lines_of(reading, *shared):
 
 
 def said(section):
-    return [text for _, text in section.blocks[0].items]
+    return [str(text) for _, text in section.blocks[0].items]
 
 
 def test_of_several_trials_the_one_with_the_fullest_queue_is_told(reading):

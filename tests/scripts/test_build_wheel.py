@@ -12,7 +12,7 @@ import pytest
 
 from commands import cache, folder  # noqa: F401 - fixtures
 from prony.archive import open_archive
-from prony.catalog.loader import load_catalog
+from prony.catalog.schema.loader import load_catalog
 from prony.model import Invalid, Ok, TrialRole
 from scripts.loading import SCRIPTS, load
 
@@ -131,7 +131,7 @@ def installed(folder, wheel, without_rust, cache):  # noqa: F811
 
 
 def pip_settings():
-    from prony.catalog.pip_settings import configuration_files, uv_settings
+    from prony.catalog.install.pip_settings import configuration_files, uv_settings
 
     return uv_settings(os.environ, configuration_files(os.environ, Path.home()))
 

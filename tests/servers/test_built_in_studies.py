@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from prony.archive import open_archive
-from prony.catalog.studies import built_in_studies
+from prony.catalog.schema.studies import built_in_studies
 from prony.model import Ok, TrialRole
 
 STUDIES = built_in_studies()

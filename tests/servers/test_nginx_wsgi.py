@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from commands import ended, eventually
-from prony.catalog.loader import BUILT_IN_SERVERS
+from prony.catalog.schema.loader import BUILT_IN_SERVERS
 
 SOURCE = BUILT_IN_SERVERS / "nginx-wsgi"
 PYTHON = "/usr/bin/python3"

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from prony.catalog.apps import BUILT_IN_APPS
-from prony.catalog.loader import BUILT_IN_SERVERS, load_catalog, load_server
+from prony.catalog.schema.apps import BUILT_IN_APPS
+from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog, load_server
 from prony.model import Interface
 
 PERL = shutil.which("perl") or "perl"

@@ -6,8 +6,8 @@ import signal
 import pytest
 
 from commands import ended, eventually
-from prony.archive import RunStatus, open_archive
-from prony.model import Failed, Ok, Phase
+from prony.archive import open_archive
+from prony.model import Failed, Ok, Phase, RunStatus
 from servers.world import processes_of
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -116,7 +116,7 @@ def test_a_killed_study_leaves_its_trials_and_no_server_and_the_next_start_clear
         process.communicate(timeout=10)
     assert eventually(lambda: not processes_of(prony.cache), 5), processes_of(prony.cache)
     found = trials(folder / "out.prony")
-    assert all(trial.outcome == Ok() or "environment_fault" in trial.facts for trial in found)
+    assert all(trial.outcome == Ok() or trial.fault is not None for trial in found)
     assert len(found) >= 1
     assert list((prony.cache / "run").glob("*"))
     report = prony("report", "out.prony")
@@ -132,7 +132,7 @@ def test_a_killed_study_leaves_its_trials_and_no_server_and_the_next_start_clear
 @pytest.fixture
 def impossible(folder):
     """A catalogue entry that no package index can satisfy, in a study with one that works."""
-    from prony.catalog.loader import BUILT_IN_SERVERS
+    from prony.catalog.schema.loader import BUILT_IN_SERVERS
 
     text = (BUILT_IN_SERVERS / "wsgiref.toml").read_text()
     text = text.replace('name = "wsgiref"', 'name = "impossible"')
@@ -179,7 +179,7 @@ def test_a_trial_that_failed_is_kept_with_its_reason(prony, folder, trials):
 
 
 def test_a_server_of_ones_own_runs_built_in_apps_with_what_they_need(prony, folder, trials):
-    from prony.catalog.loader import BUILT_IN_SERVERS
+    from prony.catalog.schema.loader import BUILT_IN_SERVERS
 
     text = (BUILT_IN_SERVERS / "wsgiref.toml").read_text().replace('name = "wsgiref"', 'name = "mine"')
     (folder / "mine.toml").write_text(text)

@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 from prony.model import Json
 
-__all__ = ["EMPTY", "Distribution", "Histogram", "decode_histogram", "merge_histograms", "read_distribution"]
+__all__ = ["EMPTY", "Distribution", "Histogram", "decode_histogram", "read_distribution"]
 
 
 class Histogram(Protocol):
@@ -47,20 +47,6 @@ def decode_histogram(text: str) -> Histogram:
 
     decoded: Histogram = EngineHistogram.decode(b64decode(text))
     return decoded
-
-
-def merge_histograms(texts: list[str]) -> Histogram | None:
-    """Return the sum of encoded histograms, null if there is none. For pictures: never for percentiles of
-    trials.
-    """
-    merged: Histogram | None = None
-    for text in texts:
-        histogram = decode_histogram(text)
-        if merged is None:
-            merged = histogram
-        else:
-            merged.merge(histogram)
-    return merged
 
 
 def read_distribution(value: Json | None) -> Distribution | None:

@@ -8,7 +8,7 @@ not know how a trial is run.
 '150/s met it; 200/s did not: p99 was 80 ms'
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -16,9 +16,9 @@ from prony.analysis.missing import Missing, Value
 from prony.analysis.objective import Condition, Objective
 from prony.analysis.trial_metrics import trial_metrics
 from prony.metrics import PERCENTILES, format_metric
-from prony.model import Cell, Failed, Invalid, Json, Ok, Trial
+from prony.model import Failed, Invalid, Json, Ok, Trial
 
-__all__ = ["FoundRate", "Step", "found_rate", "found_rates_of", "judge", "least_rate", "step_of"]
+__all__ = ["FoundRate", "Step", "found_rate", "judge", "least_rate", "step_of"]
 
 _FEWEST_ABOVE = 10
 """A percentile is a figure when so many requests lie above it."""
@@ -111,24 +111,6 @@ def found_rate(subject: str, steps: Sequence[Step], fresh: Sequence[Step]) -> Fo
         _stopped(steps, rate),
         tuple(steps),
     )
-
-
-def found_rates_of(cells: Sequence[Cell], trials: Iterable[Trial]) -> tuple[FoundRate, ...]:
-    """Return what the trials of a search say, of each subject in the order in which it was searched.
-
-    Of several attempts at a trial the last counts. ``cells``: those of the role find-rate.
-    """
-    names = {cell.id: cell.subject.name for cell in cells}
-    last: dict[tuple[int, int], Json] = {}
-    for trial in trials:
-        if trial.cell_id in names and "find_rate" in trial.facts:
-            last[trial.cell_id, trial.block] = trial.facts["find_rate"]
-    steps: dict[str, list[Step]] = {}
-    fresh: dict[str, list[Step]] = {}
-    for (cell, _), fact in last.items():
-        part = steps if fact["part"] == "search" else fresh
-        part.setdefault(names[cell], []).append(step_of(fact))
-    return tuple(found_rate(name, tried, fresh.get(name, ())) for name, tried in steps.items())
 
 
 def _stopped(steps: Sequence[Step], rate: float | None) -> str:

@@ -3,7 +3,7 @@
 from prony.analysis.latency import class_count
 from prony.metrics import METRICS, Unit
 from prony.model import Json
-from prony.units import seconds
+from prony.units import SECOND_NS, seconds
 
 __all__ = ["QUALIFIED_ERROR_RATIO", "answered", "is_speed", "rates", "window_s"]
 
@@ -51,7 +51,7 @@ def rates(recording: Json) -> dict[str, float | None]:
     ended = completed["ok"] + completed["failed"]
     closed = recording["loop"] == "closed"
     return {
-        "duration_ns_per_request": 1e9 * length_s / ended if closed and length_s and ended else None,
+        "duration_ns_per_request": SECOND_NS * length_s / ended if closed and length_s and ended else None,
         "ok_per_s": per_s(completed["ok"]),
         "attempted_per_s": per_s(scheduled),
         "error_per_s": per_s(completed["failed"]),

@@ -5,17 +5,6 @@ docs/archive-format.md is normative. Must not know analysis or reports.
 """
 
 from prony.archive.archive import Archive, open_archive
-from prony.archive.records import Run, RunStatus, SubjectRecord, TrialRecord
 from prony.archive.writer import ArchiveWriter, create, resume
 
-__all__ = [
-    "Archive",
-    "ArchiveWriter",
-    "Run",
-    "RunStatus",
-    "SubjectRecord",
-    "TrialRecord",
-    "create",
-    "open_archive",
-    "resume",
-]
+__all__ = ["Archive", "ArchiveWriter", "create", "open_archive", "resume"]

@@ -4,25 +4,16 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 
 from prony.archive.guard import limit, table_columns
 from prony.errors import ArchiveError
 
-__all__ = ["connect", "expected_columns", "prony_version", "reading", "schema"]
+__all__ = ["connect", "expected_columns", "reading", "schema"]
 
 # Another process may be reading: its quick_check of a large archive takes seconds.
 _WAIT_S = 30.0
-
-
-def prony_version() -> str:
-    """Return the version of this Prony; `unknown` in a checkout that is not installed."""
-    try:
-        return version("prony")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def schema() -> str:

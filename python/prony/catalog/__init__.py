@@ -1,36 +1,13 @@
-"""The catalogue of servers and apps, and the environments that they are installed in.
+"""The catalogue of servers, frontends, services, apps and studies, in three rooms.
 
-One TOML file a server in `servers`, one folder an app in `apps`. Must not know trials, studies or reports.
+`schema`: the content of an entry; `install`: how it is installed; `launch`: how it is started. The other
+folders are data: a TOML file for each server in `servers`, a folder for each app in `apps`. Must not know
+trials or reports.
 """
 
-from prony.catalog.apps import materialise_app, user_app
-from prony.catalog.entry import ServerEntry
-from prony.catalog.environment import (
-    Environment,
-    EnvironmentProgress,
-    EnvironmentRequest,
-    Unavailable,
-    prepare,
-)
-from prony.catalog.launch import command_for_user, declared_facts, make_launch
-from prony.catalog.loader import Catalog, load_catalog
-from prony.catalog.settings import resolved_settings
-from prony.catalog.status import status
+from pathlib import Path
 
-__all__ = [
-    "Catalog",
-    "Environment",
-    "EnvironmentProgress",
-    "EnvironmentRequest",
-    "ServerEntry",
-    "Unavailable",
-    "command_for_user",
-    "declared_facts",
-    "load_catalog",
-    "make_launch",
-    "materialise_app",
-    "prepare",
-    "resolved_settings",
-    "status",
-    "user_app",
-]
+__all__ = ["DATA"]
+
+DATA = Path(__file__).parent
+"""The folder with the data that comes with Prony."""

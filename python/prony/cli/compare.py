@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from prony.analysis.compare import Terms
     from prony.analysis.summary import CellSummary
     from prony.analysis.versus import Match
+    from prony.reading.study import Reading
     from prony.report.compare import Sides
-    from prony.report.reading import Reading
 
 __all__ = ["EPILOG", "compare"]
 
@@ -69,7 +69,7 @@ def _limit(text: str) -> "Limit":
 
 def _read(file: Path) -> "Reading":
     from prony.archive import open_archive
-    from prony.report.reading import read_archive
+    from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
         return read_archive(archive)
@@ -135,8 +135,9 @@ def _told(
 ) -> int:
     from prony.analysis.change import held
     from prony.analysis.versus import versus
-    from prony.report.compare import compare_document, compare_json
-    from prony.report.terminal import TerminalReporter
+    from prony.faces.json_compare import compare_json
+    from prony.faces.terminal import TerminalReporter
+    from prony.report.compare import compare_document
 
     if not found:
         raise UsageError(
@@ -160,7 +161,7 @@ def _terms(reading: "Reading", *, is_paired: bool) -> "Callable[[Match, int], Te
     """
     from prony.analysis.noise_floor import floors_by_metric
     from prony.cli.floors import floors_of
-    from prony.report.reading import terms
+    from prony.reading.groups import terms
 
     floors = floors_of(reading.fingerprint)
     agreed = terms(reading.plan, reading.blocks)

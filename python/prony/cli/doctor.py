@@ -11,8 +11,8 @@ import typer
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from prony.catalog.entry import ProcessEntry
-    from prony.catalog.loader import Catalog
+    from prony.catalog.schema.entry import ProcessEntry
+    from prony.catalog.schema.loader import Catalog
 
 __all__ = ["EPILOG", "doctor"]
 
@@ -40,11 +40,11 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Print which system packages servers lack and how to get them; change nothing. Exits 3 if any lack."""
-    from prony.catalog.loader import load_catalog
-    from prony.catalog.status import has_python, works
-    from prony.catalog.system import advise, find_system
-    from prony.report.servers import advice_document, advice_json
-    from prony.report.terminal import TerminalReporter
+    from prony.catalog.install.status import has_python, works
+    from prony.catalog.install.system import advise, find_system
+    from prony.catalog.schema.loader import load_catalog
+    from prony.faces.terminal import TerminalReporter
+    from prony.listing.servers import advice_document, advice_json
     from prony.runas import resolve_user
 
     known = load_catalog(tuple(catalog or ()))
@@ -78,7 +78,7 @@ def _entries(known: "Catalog", names: Iterable[str]) -> "Iterable[ProcessEntry]"
 
 
 def _of_study(known: "Catalog", name: str, unknown: UsageError) -> "Iterable[ProcessEntry]":
-    from prony.catalog.studies import built_in_studies, read_study
+    from prony.catalog.schema.studies import built_in_studies, read_study
 
     if name not in built_in_studies() and not Path(name).is_file():
         raise UsageError(f"there is no server or study `{name}`", unknown.hint)

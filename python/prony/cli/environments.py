@@ -23,7 +23,7 @@ def env(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show what Prony keeps in its cache; `prony clean` frees it."""
-    from prony.catalog.cache import cache_items
+    from prony.catalog.install.cache import cache_items
     from prony.runas import resolve_user
     from prony.units import format_bytes
 

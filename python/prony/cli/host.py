@@ -44,7 +44,7 @@ def host(
         }
         typer.echo(json.dumps(data, indent=2))
         return
-    from prony.report.host import host_document
-    from prony.report.terminal import TerminalReporter
+    from prony.faces.terminal import TerminalReporter
+    from prony.listing.host import host_document
 
     TerminalReporter().write(host_document(facts, checks, calibration))

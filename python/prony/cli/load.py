@@ -139,16 +139,16 @@ def load(
 
 
 def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: str | None) -> int:
-    from prony.analysis.load_json import load_result
     from prony.cli.progress import LoadProgress
     from prony.engine.local import LocalEngine
+    from prony.faces.json_load import load_result
     from prony.sandbox.base import EngineSeat
 
     with LoadProgress(workload) as progress:
         recording = LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
     if json_to != "-":
+        from prony.faces.terminal import TerminalReporter
         from prony.report.load import load_document
-        from prony.report.terminal import TerminalReporter
 
         TerminalReporter().write(load_document(recording))
     # Last: what was measured is on the screen if the file cannot be written after all.

@@ -14,7 +14,7 @@ from prony.errors import UsageError
 from prony.model import App, Arrivals, Check, Contract, Interface, Plan, Request
 
 if TYPE_CHECKING:
-    from prony.catalog.loader import Catalog
+    from prony.catalog.schema.loader import Catalog
     from prony.plan import PlanOptions
     from prony.study_document import StudyDocument
 
@@ -52,8 +52,8 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tupl
 
     *Errors*: UsageError when app or servers are not there, or do not fit.
     """
-    from prony.catalog.command import named_commands
-    from prony.catalog.loader import with_app, with_server
+    from prony.catalog.schema.command import named_commands
+    from prony.catalog.schema.loader import with_app, with_server
     from prony.plan import calibrated, make_plan
     from prony.study_document import CalibrationDocument
 
@@ -93,8 +93,8 @@ def _interface(wish: OwnApp, known: "Catalog") -> Interface:
 
 
 def _app(wish: OwnApp, known: "Catalog") -> App:
-    from prony.catalog.apps import user_app
-    from prony.catalog.command import command_app
+    from prony.catalog.schema.apps import user_app
+    from prony.catalog.schema.command import command_app
 
     if wish.app is not None and wish.app in known.apps:
         return _built_in(wish, known.apps[wish.app])

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from prony.catalog.environment import EnvironmentProgress
+from prony.catalog.install.prepare import EnvironmentProgress
 from prony.model import Cell, DurationStop, Failed, Invalid, Json, Ok, Trial, Workload
 from prony.study import StudyListener
 from prony.units import format_count, format_duration

@@ -14,6 +14,7 @@ from prony.cli.applicable import (
     refuse_options_of_another_run,
     refuse_options_of_own_app,
 )
+from prony.cli.consent import Again
 from prony.cli.measure import Ending, dry_run, end, measure, placement_of
 from prony.cli.options import (
     MAX_SEED,
@@ -36,9 +37,10 @@ from prony.cli.sandbox_options import Network, SandboxKind, SandboxOptions, chos
 from prony.cli.study_plan import plan_of_study
 from prony.errors import ExitCode, UsageError
 from prony.model import Arrivals, Interface
+from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
-    from prony.catalog.loader import Catalog
+    from prony.catalog.schema.loader import Catalog
     from prony.model import Plan, Request
     from prony.plan import PlanOptions
     from prony.runas import RunAs
@@ -71,7 +73,7 @@ Examples:
 # Years of measuring, even of the shortest trials.
 MAX_BLOCKS = 100_000
 DEFAULT_SERVERS = "gunicorn,waitress,uwsgi"
-_WARMUP_NS = 3_000_000_000
+_WARMUP_NS = 3 * SECOND_NS
 Panel = "Your own app"
 
 
@@ -117,7 +119,8 @@ def run(
         Path | None, typer.Option(help="Go on with the study in this archive, which was interrupted.")
     ] = None,
     trust_plan: Annotated[
-        bool, typer.Option("--trust-plan", help="With --resume: run the commands that the archive holds.")
+        bool,
+        typer.Option("--trust-plan", help="With --resume: agree to all that the archive would run or open."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1,
     out: Annotated[Path | None, typer.Option(help="The archive to write (NAME-DATE.prony here).")] = None,
@@ -230,7 +233,7 @@ def run(
     ] = False,
 ) -> int:
     """Measure a built-in study, a study's file, or your own app on several servers, and say which is best."""
-    from prony.catalog.loader import load_catalog
+    from prony.catalog.schema.loader import load_catalog
     from prony.model import EngineChoice
     from prony.plan import PlanOptions
     from prony.runas import resolve_user
@@ -242,8 +245,16 @@ def run(
     if resume is not None:
         refuse_options_beside_resume(typed, ALLOWED)
         headers = {name.lower(): value for name, value in map(header_of, header or ())}
+        again = Again(
+            app=app,
+            folder=directory.expanduser().resolve(),
+            commands=tuple(commands or ()),
+            run_as=run_as,
+            network=net.value if net else None,
+            sandbox=sandbox.value if "sandbox" in typed else None,
+        )
         wish = Resumption(
-            *(resume, known, variables(env or (), env_file), headers, requirements, python),
+            *(resume, known, variables(env or (), env_file), headers, requirements, python, again),
             trust_plan=trust_plan,
             force=force,
         )
@@ -282,7 +293,7 @@ def run(
             connections=_connections(connections, rate),
             rate=optional(rate_of, "--rate", rate),
             arrivals=arrivals,
-            duration_ns=optional(duration_of, "--duration", duration) or 10_000_000_000,
+            duration_ns=optional(duration_of, "--duration", duration) or 10 * SECOND_NS,
             warmup_ns=_WARMUP_NS if warmup is None else wait_of("--warmup", warmup),
             timeout_ns=duration_of("--timeout", timeout),
             repeats=repeats or 3,
@@ -357,7 +368,7 @@ def _connections(text: str | None, rate: str | None) -> tuple[int, ...] | None:
 
 
 def _check_readable(python: Path, user: "RunAs") -> None:
-    from prony.catalog.access import first_unreadable
+    from prony.catalog.install.access import first_unreadable
 
     blocked = first_unreadable(python, user)
     if blocked is not None:
@@ -380,8 +391,8 @@ def _check_threads(plan: "Plan", threads: int) -> None:
 
 def _check_settings(plan: "Plan", options: "PlanOptions", known: "Catalog") -> None:
     """Refuse a setting that nothing takes before anything is built or started for it."""
-    from prony.catalog.entry import FrontendEntry
-    from prony.catalog.settings import resolved_settings
+    from prony.catalog.schema.entry import FrontendEntry
+    from prony.catalog.schema.settings import resolved_settings
 
     subjects = plan.subjects()
     for server in options.settings:

@@ -13,11 +13,12 @@ import typer
 
 from prony.cli.options import MAX_SEED, duration_of
 from prony.errors import ExitCode, UsageError
+from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.cli.selftest_plans import Conditions
     from prony.model import Plan
-    from prony.report.reading import Reading
+    from prony.reading.study import Reading
     from prony.study import Study
 
 __all__ = ["EPILOG", "Kind", "selftest"]
@@ -92,7 +93,7 @@ def selftest(
     _check({Kind.AA: {"--app": app}, Kind.PLANTED: {"--plants": plants, "--force": force}}, kind)
     if file is not None:
         return _told(kind, file, run_as, as_json=as_json)
-    from prony.catalog.loader import load_catalog
+    from prony.catalog.schema.loader import load_catalog
     from prony.cli.sandbox_options import SandboxKind, SandboxOptions, chosen_sandbox
     from prony.cli.selftest_plans import Conditions
     from prony.plan import PlanOptions
@@ -105,7 +106,7 @@ def selftest(
     known = load_catalog(())
     options = PlanOptions(seed=seed, sandbox=chosen.choice)
     load = {"loop": "closed", "connections": connections}
-    profile = {"blocks": repeats, "duration": duration_of("--duration", duration), "warmup": 1_000_000_000}
+    profile = {"blocks": repeats, "duration": duration_of("--duration", duration), "warmup": SECOND_NS}
     plan = asked.plan(Conditions(load, profile, known, options))
     target = out or Path(f"selftest-{kind}-{time.strftime('%Y%m%d-%H%M%S')}.prony")
     if target.exists():
@@ -166,7 +167,7 @@ def _run(task: "Study") -> int:
 
 def _told(kind: Kind, file: Path, run_as: str | None, *, as_json: bool) -> int:
     from prony.archive import open_archive
-    from prony.report.reading import read_archive
+    from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
         reading = read_archive(archive)
@@ -177,9 +178,10 @@ def _told(kind: Kind, file: Path, run_as: str | None, *, as_json: bool) -> int:
 
 def _told_alike(file: Path, reading: "Reading", run_as: str | None, *, as_json: bool) -> int:
     from prony.analysis.self_tests import is_real, pairs, self_tests
+    from prony.faces.json_selftest import selftest_json
+    from prony.faces.terminal import TerminalReporter
     from prony.host.noise_floors import keep_floors
-    from prony.report.selftest import selftest_document, selftest_json
-    from prony.report.terminal import TerminalReporter
+    from prony.report.selftest import selftest_document
     from prony.runas import resolve_user
 
     found = pairs([group.cells for group in reading.groups])
@@ -201,9 +203,10 @@ def _told_alike(file: Path, reading: "Reading", run_as: str | None, *, as_json: 
 def _told_planted(file: Path, reading: "Reading", *, as_json: bool) -> int:
     from prony.analysis.compare import Verdict
     from prony.analysis.planted import planted
-    from prony.report.planted import planted_document, planted_json
-    from prony.report.reading import terms
-    from prony.report.terminal import TerminalReporter
+    from prony.faces.json_selftest import planted_json
+    from prony.faces.terminal import TerminalReporter
+    from prony.reading.groups import terms
+    from prony.report.planted import planted_document
 
     found = tuple(
         one for group in reading.groups for one in planted(group.cells, partial(terms, reading.plan))

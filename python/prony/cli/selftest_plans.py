@@ -11,7 +11,7 @@ from prony.errors import UsageError
 from prony.units import parse_percent
 
 if TYPE_CHECKING:
-    from prony.catalog.loader import Catalog
+    from prony.catalog.schema.loader import Catalog
     from prony.model import Cell, Plan, Subject
     from prony.plan import PlanOptions
 
@@ -105,7 +105,7 @@ def _working(cell: "Cell", number: int, work_us: int) -> "Cell":
 
 def _one_at_a_time(subject: "Subject", catalog: "Catalog") -> None:
     """*Errors*: UsageError when what a plant does to throughput would not be known."""
-    from prony.catalog.launch import declared_facts
+    from prony.catalog.launch.processes import declared_facts
 
     slots = declared_facts(catalog.server(subject.server), subject, os.cpu_count() or 1).slots
     if slots != 1:

@@ -11,8 +11,8 @@ import typer
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from prony.catalog.entry import ProcessEntry
-    from prony.catalog.loader import Catalog
+    from prony.catalog.schema.entry import ProcessEntry
+    from prony.catalog.schema.loader import Catalog
 
 __all__ = ["EPILOG", "servers"]
 
@@ -81,9 +81,9 @@ def servers(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """List the servers that Prony knows, show what it knows of some, or check them on this machine."""
-    from prony.catalog.loader import load_catalog
-    from prony.report.servers import server_document, server_json, servers_document
-    from prony.report.terminal import TerminalReporter
+    from prony.catalog.schema.loader import load_catalog
+    from prony.faces.terminal import TerminalReporter
+    from prony.listing.servers import server_document, server_json, servers_document
 
     known = load_catalog(tuple(catalog or ()))
     if new is not None:
@@ -111,7 +111,7 @@ def servers(
 
 
 def _update(known: "Catalog", names: Sequence[str]) -> int:
-    from prony.catalog.relock import relock
+    from prony.catalog.install.relock import relock
 
     entries = [known.find(name)[0] for name in names or known.servers if names or name not in known.own]
     for entry in entries:
@@ -126,7 +126,7 @@ def _update(known: "Catalog", names: Sequence[str]) -> int:
 
 
 def _new(known: "Catalog", name: str) -> int:
-    from prony.catalog.skeleton import write_skeleton
+    from prony.catalog.schema.skeleton import write_skeleton
 
     file = write_skeleton(name, known)
     typer.echo(f"{file}   (edit it, then: prony servers --check {name})")
@@ -155,8 +155,8 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
     from prony.check import ServerCheck, check_servers, names_to_check
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
-    from prony.report.servers import check_json, checks_document
-    from prony.report.terminal import TerminalReporter
+    from prony.faces.terminal import TerminalReporter
+    from prony.listing.servers import check_json, checks_document
     from prony.runas import resolve_user
 
     wanted = names_to_check(known, choice.names)
@@ -182,7 +182,7 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
 
 
 def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[str], app: str) -> str:
-    from prony.catalog.launch import file_for_user
+    from prony.catalog.launch.processes import file_for_user
     from prony.cli.options import settings_of
     from prony.host import available_cpus
 
@@ -211,7 +211,7 @@ def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[
 
 def _target_values(known: "Catalog", app: str) -> dict[str, str]:
     """Return what a template may ask of the app: a built-in one's name, or the user's own target."""
-    from prony.catalog.template import check_text_value
+    from prony.catalog.schema.template import check_text_value
 
     built_in = known.apps.get(app)
     target = next(iter(built_in.targets.values()), "") if built_in else app
@@ -225,7 +225,7 @@ def _target_values(known: "Catalog", app: str) -> dict[str, str]:
 
 def _upstream_values(chosen: dict[str, int | str], *, is_frontend: bool) -> dict[str, str]:
     """Return, and take out of ``chosen``, what is no setting: a port, and what the server behind speaks."""
-    from prony.catalog.launch import BEHIND_PORT, PORT
+    from prony.catalog.launch.processes import BEHIND_PORT, PORT
     from prony.model import Wire
 
     port = chosen.pop("port", PORT)

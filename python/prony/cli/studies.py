@@ -12,7 +12,7 @@ from prony.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prony.catalog.loader import Catalog
+    from prony.catalog.schema.loader import Catalog
     from prony.model import Plan
     from prony.report.studies import StudyView
 
@@ -39,10 +39,11 @@ def studies(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """List the studies that Prony knows, or show what some of them hold."""
-    from prony.catalog.loader import load_catalog
-    from prony.catalog.studies import built_in_studies
-    from prony.report.studies import studies_document, study_json, study_page
-    from prony.report.terminal import TerminalReporter
+    from prony.catalog.schema.loader import load_catalog
+    from prony.catalog.schema.studies import built_in_studies
+    from prony.faces.json_studies import study_json
+    from prony.faces.terminal import TerminalReporter
+    from prony.report.studies import studies_document, study_page
 
     known = load_catalog()
     views = [_view(name, known) for name in names or built_in_studies()]
@@ -70,7 +71,7 @@ def _view(name: str, known: "Catalog") -> "StudyView":
 
 def _here(plans: "Sequence[Plan]", known: "Catalog") -> "Mapping[str, str]":
     """Return of each subject and each generator besides Prony's own whether it can be measured here."""
-    from prony.catalog.status import status
+    from prony.catalog.install.status import status
     from prony.runas import resolve_user
 
     user = resolve_user()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from prony.errors import UsageError
 
 if TYPE_CHECKING:
-    from prony.catalog.loader import Catalog
-    from prony.catalog.studies import StudySource
+    from prony.catalog.schema.loader import Catalog
+    from prony.catalog.schema.studies import StudySource
     from prony.model import Plan
     from prony.plan import PlanOptions
     from prony.study_document import StudyDocument
@@ -40,8 +40,8 @@ def study_source(name: str, known: "Catalog") -> "StudySource":
 
     *Errors*: UsageError as `plan_of_study`.
     """
-    from prony.catalog.studies import read_study
-    from prony.catalog.toml_source import SourceError
+    from prony.catalog.schema.studies import read_study
+    from prony.catalog.schema.toml_source import SourceError
 
     file = Path(name)
     if ("/" in name or file.suffix == ".toml") and not file.is_file():

@@ -18,15 +18,15 @@ OnEvent = Callable[[Json], None]
 
 
 class Engine(Protocol):
-    """Puts a load on an address."""
+    """Sends a load to an address."""
 
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Json:
-        """Run the load to its end and return the Recording; ``on_event`` gets each event as it comes.
+        """Run the load to its end and return the Recording; ``on_event`` receives each event.
 
-        *Errors*: EngineError when it could not run; what ``on_event`` raises, after the load is stopped.
+        *Errors*: EngineError when it could not run; errors of ``on_event``, after the load is stopped.
         """
         ...
 
     def cancel(self) -> None:
-        """End the load that runs, from any thread: ``run`` returns a Recording marked as interrupted."""
+        """Stop the running load, from any thread: ``run`` returns a Recording marked as interrupted."""
         ...

@@ -11,9 +11,12 @@ archive or engine.
 from prony.model.address import Address, AddressKind, Wire
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
+from prony.model.fault import Fault, FaultKind
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
+from prony.model.limit import Limit, LimitKind
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
+from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.subject import App, Frontend, Interface, Subject
 from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
@@ -51,11 +54,15 @@ __all__ = [
     "DurationStop",
     "EngineChoice",
     "Failed",
+    "Fault",
+    "FaultKind",
     "Frontend",
     "Interface",
     "Invalid",
     "Json",
     "Launch",
+    "Limit",
+    "LimitKind",
     "ListenerUsage",
     "LogTail",
     "Loop",
@@ -73,14 +80,18 @@ __all__ = [
     "Readiness",
     "Request",
     "RoleRule",
+    "Run",
+    "RunStatus",
     "Sample",
     "SandboxChoice",
     "Stage",
     "Stop",
     "StopRule",
     "Subject",
+    "SubjectRecord",
     "ThreadUsage",
     "Trial",
+    "TrialRecord",
     "TrialRole",
     "Wire",
     "Workload",

@@ -1,4 +1,4 @@
-"""What came of one measurement of one cell. Must not know how it was made or where it is kept.
+"""The result of one measurement of one cell. Must not know how it was made or where it is kept.
 
 >>> Failed("start", "the port is taken").stage
 'start'
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from prony.model.fault import Fault
 from prony.model.observation import LogTail, Sample, ThreadUsage
 from prony.model.sandbox import Placement
 
@@ -43,7 +44,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Invalid:
-    """The generator's or the environment's fault: nothing is known of the subject."""
+    """The generator's or the environment's fault: the trial says nothing about the subject."""
 
     reason: str
 
@@ -55,11 +56,13 @@ Outcome = Ok | Failed | Invalid
 class Trial:
     """One measurement of one cell, as it is archived.
 
-    ``recording`` is the engine's Recording as it came (see docs/reference/engine-wire.md), null when there
-    was no load. ``nuisances`` holds what was randomised that nobody means to test. ``command`` is the exact
+    ``recording`` is the engine's Recording, unchanged (see docs/reference/engine-wire.md); null when there
+    was no load. ``nuisances`` holds what was randomised without being tested. ``command`` is the exact
     command line. ``*_unix_ns`` are wall-clock stamps. ``counters`` are kernel counters of the trial's
     namespace, as deltas over the window; a counter that could not be read is absent and named in
-    ``missing``, with its reason. ``facts``: what was learnt of its sandbox and surroundings, free.
+    ``missing``, with its reason. ``fault``: what the machine, the generator or Prony did that makes the trial
+    invalid or, if it counts anyway, disturbed it. ``facts``: observations about its sandbox and environment,
+    in free form.
     """
 
     cell_id: int
@@ -81,3 +84,4 @@ class Trial:
     events: tuple[Json, ...] = ()
     threads: tuple[ThreadUsage, ...] = ()
     facts: Json = field(default_factory=dict)
+    fault: Fault | None = None

@@ -100,7 +100,7 @@ def test_the_scripts_know_nothing_of_prony():
 
 
 def test_their_packages_are_pinned_and_locked_with_hashes():
-    from prony.catalog.resolve import committed_lock
+    from prony.catalog.install.resolve import committed_lock
 
     lock = committed_lock(entry(), ())
     assert lock.hashed

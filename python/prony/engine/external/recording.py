@@ -1,4 +1,4 @@
-"""What an external generator told, as a Recording: what it does not measure is null, with its reason.
+"""The report of an external generator as a Recording: what it does not measure is null, with the reason.
 
 Pure.
 
@@ -12,6 +12,7 @@ from fractions import Fraction
 from prony.engine.external.tool import Job, Measured, Reported, Tool
 from prony.metrics import PERCENTILES
 from prony.model import ClosedLoop, Json, Workload
+from prony.units import SECOND_NS
 
 __all__ = ["account", "interrupted", "to_recording"]
 
@@ -31,19 +32,22 @@ _CLASSES = (
 _DISTRIBUTIONS = (
     *("ok_response", "ok_service", "censored_response", "censored_service", "send_lag", "connect"),
 )
-# As in the engine's own percentiles: fewer values above one are a handful of requests.
+# As in the engine's own percentiles: with fewer values above it, a percentile describes a handful of
+# requests.
 _LEAST_ABOVE = 10
 
 
-def to_recording(tool: Tool, job: Job, measured: Measured, told: Json) -> Json:
-    """Return the Recording of a run. ``told``: ``open_ns``, ``close_ns``, ``open_unix_ns``, ``version``,
+def to_recording(tool: Tool, job: Job, measured: Measured, facts: Json) -> Json:
+    """Return the Recording of a run. ``facts``: ``open_ns``, ``close_ns``, ``open_unix_ns``, ``version``,
     ``spec``, ``command`` and ``warmed``.
     """
     counts = account(measured)
     failed = counts["scheduled"] - counts["ok"]
     return {
-        **_frame(tool, job, told, (*tool.caveats, *measured.caveats, *_own_caveats(tool, job, counts, told))),
-        "window": _window({**told, **_opened(measured)}, measured.duration_ns),
+        **_frame(
+            tool, job, facts, (*tool.caveats, *measured.caveats, *_own_caveats(tool, job, counts, facts))
+        ),
+        "window": _window({**facts, **_opened(measured)}, measured.duration_ns),
         "account": counts,
         "completed": measured.completed or {"ok": counts["ok"], "failed": failed},
         "bytes": {"sent": None, "received": measured.received_bytes, "body_received": measured.body_bytes},
@@ -55,15 +59,15 @@ def _opened(measured: Measured) -> Json:
     return {} if measured.open_ns is None else {"open_ns": measured.open_ns}
 
 
-def interrupted(tool: Tool, job: Job, told: Json) -> Json:
-    """Return the Recording of a run that was broken off: the tool has told nothing."""
+def interrupted(tool: Tool, job: Job, facts: Json) -> Json:
+    """Return the Recording of an interrupted run: the tool has reported nothing."""
     nothing = account(Measured(0, 0))
-    window = {**_window(told, 0), "interrupted": True}
-    return {**_frame(tool, job, told, tool.caveats), "window": window, "account": nothing}
+    window = {**_window(facts, 0), "interrupted": True}
+    return {**_frame(tool, job, facts, tool.caveats), "window": window, "account": nothing}
 
 
 def account(measured: Measured) -> Json:
-    """Return the requests by what became of them; a class that the tool does not tell apart is null."""
+    """Return the requests by how they ended; a class that the tool does not report separately is null."""
     failed: Mapping[str, int] = {name: count for name, count in measured.failed.items() if count}
     bad = dict(measured.bad_status)
     scheduled = measured.ok + sum(bad.values()) + sum(failed.values())
@@ -71,21 +75,21 @@ def account(measured: Measured) -> Json:
     return {"scheduled": scheduled, "ok": measured.ok, "bad_status": bad, **known}
 
 
-def _frame(tool: Tool, job: Job, told: Json, caveats: tuple[str, ...]) -> Json:
-    """Return what every Recording of a tool has, and null for what none of them measures."""
+def _frame(tool: Tool, job: Job, facts: Json, caveats: tuple[str, ...]) -> Json:
+    """Return what every Recording of a tool has, with null for what no tool measures."""
     return {
         "format": 1,
         "engine": {
             "name": tool.name,
-            "version": told.get("version"),
+            "version": facts.get("version"),
             "driver": None,
             "threads": job.threads,
             "pacing": None,
-            "command": told.get("command"),
+            "command": facts.get("command"),
             "caveats": list(caveats),
             "missing": {name: f"{tool.name} {reason}" for name, reason in _missing(tool).items()},
         },
-        "spec": told.get("spec"),
+        "spec": facts.get("spec"),
         "loop": "closed" if isinstance(job.workload.loop, ClosedLoop) else "open",
         "completed": {"ok": 0, "failed": 0},
         "connections": dict.fromkeys(("opened", "reconnects", "connect_failures", "retried", "answered")),
@@ -100,13 +104,16 @@ def _frame(tool: Tool, job: Job, told: Json, caveats: tuple[str, ...]) -> Json:
     }
 
 
-_GENERATOR = ("limited", "cpu_work_ns", "cpu_spin_ns", "run_queue_ns", "cpu_ns_per_request", "spin_share")
+_GENERATOR = (
+    *("limit", "limited", "cpu_work_ns", "cpu_spin_ns", "run_queue_ns"),
+    *("cpu_ns_per_request", "spin_share"),
+)
 _MISSING = {
     "distributions": "gives no histogram of its latencies",
     "series": "gives no figures by the second",
-    "connections": "does not tell what became of its connections",
-    "little": "does not tell how many requests were in flight",
-    "window": "has no window: it is as long as the tool says that it took, from when it was started",
+    "connections": "does not report what became of its connections",
+    "little": "does not report how many requests were in flight",
+    "window": "has no window: the window begins with its start and is as long as the tool reports",
 }
 
 
@@ -115,13 +122,13 @@ def _missing(tool: Tool) -> Mapping[str, str]:
     return {name: reason for name, reason in _MISSING.items() if name not in own}
 
 
-def _window(told: Json, duration_ns: int) -> Json:
-    opened, ended = told.get("open_ns"), told.get("close_ns")
+def _window(facts: Json, duration_ns: int) -> Json:
+    opened, ended = facts.get("open_ns"), facts.get("close_ns")
     return {
         "open_ns": opened,
         "close_ns": None if opened is None else opened + duration_ns,
         "drained_ns": None if opened is None or ended is None else max(ended, opened + duration_ns),
-        "open_unix_ns": told.get("open_unix_ns"),
+        "open_unix_ns": facts.get("open_unix_ns"),
         "interrupted": False,
     }
 
@@ -146,20 +153,26 @@ def _is_known(percentile: str, count: int) -> bool:
     return count * (1 - Fraction(percentile) / 100) >= _LEAST_ABOVE
 
 
-def _own_caveats(tool: Tool, job: Job, counts: Json, told: Json) -> tuple[str, ...]:
-    """Return what holds of this run only."""
+def _own_caveats(tool: Tool, job: Job, counts: Json, facts: Json) -> tuple[str, ...]:
+    """Return the caveats of this run."""
     name, workload, lost = tool.name, job.workload, (job.requests or 0) - counts["scheduled"]
     wanted, warm = workload.expect_status, 0 if tool.speaks else workload.warmup_ns
     texts = (
-        (f"{name} does not compare bodies: a reply with another one counts", _wants_body(tool, workload)),
         (
-            f"{name} does not tell statuses apart: not only {wanted} counts",
-            wanted and not tool.abilities.tells_status,
+            f"{name} does not compare bodies: a reply with a wrong body counts as valid",
+            _wants_body(tool, workload),
         ),
-        (f"{lost} of the {job.requests} requests are in none of {name}'s counts", lost > 0),
-        (f"{name} has no warm-up: it was run once before, on other connections", warm and told.get("warmed")),
-        (f"{name} was not warmed up", warm and not told.get("warmed")),
-        (f"{name} takes whole seconds only: the load lasted {job.seconds} s", _is_rounded(tool, job)),
+        (
+            f"{name} does not report single statuses: replies with a status other than {wanted} count too",
+            wanted and not tool.abilities.reports_status,
+        ),
+        (f"{lost} of the {job.requests} requests are missing from {name}'s counts", lost > 0),
+        (
+            f"{name} has no warm-up: Prony ran it once before, on other connections",
+            warm and facts.get("warmed"),
+        ),
+        (f"{name} was not warmed up", warm and not facts.get("warmed")),
+        (f"{name} accepts whole seconds only: the load lasted {job.seconds} s", _is_rounded(tool, job)),
     )
     return tuple(text for text, holds in texts if holds)
 
@@ -169,4 +182,4 @@ def _wants_body(tool: Tool, workload: Workload) -> bool:
 
 
 def _is_rounded(tool: Tool, job: Job) -> bool:
-    return tool.abilities.whole_seconds and (job.duration_ns or 0) % 1_000_000_000 != 0
+    return tool.abilities.whole_seconds and (job.duration_ns or 0) % SECOND_NS != 0

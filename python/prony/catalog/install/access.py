@@ -1,0 +1,47 @@
+"""Whether another user can reach a file: by owner, group and permission bits.
+
+Ignores access control lists and security modules: programs that must run are tried instead. Must not know
+what the files are.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from prony.runas import RunAs
+
+__all__ = ["first_unreadable", "may"]
+
+_READ, _SEARCH = 4, 1
+
+
+def first_unreadable(path: Path, user: RunAs) -> Path | None:
+    """Return the first folder on the way to ``path``, or ``path`` itself, that ``user`` cannot enter; else
+    null.
+    """
+    if not user.drop:
+        return None if os.access(path, os.R_OK) else path
+    resolved = path.resolve()
+    for parent in reversed(resolved.parents):
+        if not may(parent, user, _SEARCH):
+            return parent
+    wanted = _READ | _SEARCH if resolved.is_dir() else _READ
+    return None if may(resolved, user, wanted) else resolved
+
+
+def may(path: Path, user: RunAs, wanted: int) -> bool:
+    """Return whether ``user`` has all permission bits ``wanted`` on ``path``: 4 read, 2 write, 1 execute."""
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    mode = stat.S_IMODE(status.st_mode)
+    if user.uid == 0:
+        return True
+    if status.st_uid == user.uid:
+        granted = mode >> 6
+    elif status.st_gid in {user.gid, *user.groups()}:
+        granted = mode >> 3
+    else:
+        granted = mode
+    return granted & wanted == wanted

@@ -1,0 +1,369 @@
+"""Builds one environment: chooses its lock, installs the packages, tests it, and marks it as complete.
+
+The folder of an environment belongs to Prony's own user and holds the lock, the mark and the virtual
+environment. Only the virtual environment belongs to the user that servers run as: no server can change what
+Prony trusts later.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock as ThreadLock
+
+from prony.catalog.install.child import Children
+from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.interpreter import Interpreter, choose_interpreter, find_interpreter
+from prony.catalog.install.made import Making, NotMade, locked, make
+from prony.catalog.install.own_parts import own_parts
+from prony.catalog.install.programs import VERSION_UNKNOWN, find_programs, try_system
+from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
+from prony.catalog.install.system import find_system, missing
+from prony.catalog.install.uv import Uv, cause, last_lines, open_uv
+from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
+from prony.errors import HostError
+from prony.model import Json
+from prony.runas import RunAs, own_folder
+from prony.version import prony_version
+
+__all__ = ["Builder", "environment_name"]
+
+# Part of every environment's name: increase it when environments are built in another way.
+_RECIPE = "1"
+
+_MARK = "complete.json"
+
+_REPORT = """
+import importlib, importlib.metadata, json, platform, sys
+missing = []
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        missing.append(f"{name}: {error}")
+packages = {one.metadata["Name"]: one.version for one in importlib.metadata.distributions()}
+interpreter = f"{platform.python_implementation()} {platform.python_version()}"
+print()
+print(json.dumps({"missing": missing, "packages": packages, "interpreter": interpreter}))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Recipe:
+    """The uv, interpreter and lock of a virtual environment."""
+
+    uv: Uv
+    interpreter: Interpreter
+    lock: Lock
+
+
+class Builder:
+    """Finds or builds environments for one user; safe to use from several threads."""
+
+    def __init__(self, user: RunAs) -> None:
+        self._user = user
+        self._children = Children(user)
+        self._lock = ThreadLock()
+        self._uv: Uv | None = None
+        self._interpreters: dict[str | None, Interpreter | None] = {}
+
+    def end(self) -> None:
+        """Kill what is still being built, and build nothing more."""
+        self._children.end()
+
+    def environment(
+        self, request: EnvironmentRequest, on_build: Callable[[], None]
+    ) -> Environment | Unavailable:
+        """Return the environment for ``request``; ``on_build`` is called when it has to be built.
+
+        *Errors*: HostError as `prony.catalog.install.environment.prepare`.
+        """
+        try:
+            match request.server.install:
+                case PythonInstall() as install:
+                    found = self._python(request, install, on_build)
+                case SystemInstall() as install:
+                    found = self._system(request, install)
+            if isinstance(found, Unavailable) or not install.build:
+                return found
+            making = Making(
+                request.server, install.build, self._values(request, found), _made_from(request, found)
+            )
+            product = make(making, self._user, self._children, on_build)
+        except OSError as error:
+            raise HostError(
+                f"cannot build an environment in `{self._user.cache}`: {error}",
+                hint="choose another place with the environment variable PRONY_CACHE",
+            ) from error
+        if isinstance(product, NotMade):
+            return Unavailable(request.key, product.reason, product.log)
+        return replace(found, build=product)
+
+    def _python(
+        self, request: EnvironmentRequest, install: PythonInstall, on_build: Callable[[], None]
+    ) -> Environment | Unavailable:
+        programs = find_programs(install.programs, self._user)
+        absent = tuple(name for name in install.programs if name not in programs)
+        # A user's own environment is used as it is; the system's programs are needed too.
+        lacking = (() if request.python else missing(request.server.needs, find_system())) or absent
+        if lacking:
+            return _needs(request, lacking)
+        if request.python:
+            found = self._own(request, install, request.python)
+        else:
+            found = self._locked(request, install, on_build)
+        if install.prony and isinstance(found, Environment):
+            found = replace(found, prony=own_parts(self._user), version=prony_version())
+        if isinstance(found, Unavailable) or install.version is None:
+            return replace(found, programs=programs) if isinstance(found, Environment) else found
+        tried = try_system(request.server, install, self._user, self._children)
+        if tried.version is None:
+            return Unavailable(request.key, tried.reason, "")
+        return replace(found, programs=programs, version=tried.version)
+
+    def _locked(
+        self, request: EnvironmentRequest, install: PythonInstall, on_build: Callable[[], None]
+    ) -> Environment | Unavailable:
+        interpreter = self._interpreter(install)
+        if interpreter is None:
+            return _needs_python(request, install)
+        uv = self._ready_uv()
+        lock = self._chosen_lock(request, install, uv, interpreter)
+        if isinstance(lock, Unresolved):
+            return Unavailable(request.key, lock.reason, lock.log)
+        folder = self._user.cache / "environments" / environment_name(request.server, lock, interpreter)
+        recipe = _Recipe(uv, interpreter, lock)
+        with locked(folder, self._children):
+            return _marked(request, install, folder, lock) or self._built(
+                request, install, folder, recipe, on_build
+            )
+
+    def _system(self, request: EnvironmentRequest, install: SystemInstall) -> Environment | Unavailable:
+        tried = try_system(request.server, install, self._user, self._children)
+        if tried.version is None:
+            lacking = missing(request.server.needs, find_system())
+            return _needs(request, lacking) if lacking else Unavailable(request.key, tried.reason, "")
+        version = None if tried.version == VERSION_UNKNOWN else tried.version
+        return Environment(request.key, version, tried.interpreter, programs=tried.programs)
+
+    def _values(self, request: EnvironmentRequest, found: Environment) -> Mapping[str, str]:
+        app = {"app_dir": str(request.app_folder)} if request.app_folder else {}
+        return {**found.places, **app}
+
+    def _ready_uv(self) -> Uv:
+        with self._lock:
+            if self._uv is None:
+                self._uv = open_uv(self._user, self._children)
+            return self._uv
+
+    def _interpreter(self, install: PythonInstall) -> Interpreter | None:
+        """Return the interpreter for ``install``; null when it needs one that is not on this machine."""
+        version = install.python
+        with self._lock:
+            if version not in self._interpreters:
+                self._user.cache.mkdir(parents=True, exist_ok=True)
+                self._interpreters[version] = (
+                    find_interpreter(self._children, self._user, version)
+                    if version
+                    else choose_interpreter(self._children, self._user)
+                )
+            return self._interpreters[version]
+
+    def _chosen_lock(
+        self, request: EnvironmentRequest, install: PythonInstall, uv: Uv, interpreter: Interpreter
+    ) -> Lock | Unresolved:
+        requirements = request.app_requirements or ()
+        lock = None if request.requirements_file else committed_lock(request.server, requirements)
+        if lock:
+            return lock
+        file = request.requirements_file.absolute() if request.requirements_file else None
+        return resolve_lock(uv, self._user, interpreter, Wanted(request.server, install, requirements, file))
+
+    def _built(
+        self,
+        request: EnvironmentRequest,
+        install: PythonInstall,
+        folder: Path,
+        recipe: _Recipe,
+        on_build: Callable[[], None],
+    ) -> Environment | Unavailable:
+        on_build()
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir()
+        folder.chmod(0o755)
+        lock_file = folder / "lock.txt"
+        lock_file.write_text(recipe.lock.text)
+        lock_file.chmod(0o644)
+        venv = own_folder(folder / "venv", self._user)
+        found = self._filled(request, install, venv, lock_file, recipe)
+        if isinstance(found, Unavailable):
+            shutil.rmtree(folder)
+        else:
+            _mark(folder, found)
+        return found
+
+    def _filled(
+        self,
+        request: EnvironmentRequest,
+        install: PythonInstall,
+        venv: Path,
+        lock_file: Path,
+        recipe: _Recipe,
+    ) -> Environment | Unavailable:
+        python = venv / "bin" / "python"
+        interpreter = str(recipe.interpreter.path)
+        create = ["venv", "--allow-existing", "--no-project", "--python", interpreter, str(venv)]
+        hashes = ["--require-hashes"] if recipe.lock.hashed else []
+        # Compile bytecode now: trials forbid writing it, so that the first one is not slower than the others.
+        fill = [
+            "pip",
+            "sync",
+            "--python",
+            str(python),
+            "--compile-bytecode",
+            "--allow-empty-requirements",
+            *hashes,
+        ]
+        for command in (create, [*fill, str(lock_file)]):
+            done = recipe.uv.run(*command)
+            if not done.ok:
+                log = last_lines(done)
+                return Unavailable(
+                    request.key, f"`{request.server.name}` cannot be installed: {cause(done)}", log
+                )
+        return self._tried(request, install, python, recipe.lock.digest)
+
+    def _own(
+        self, request: EnvironmentRequest, install: PythonInstall, given: Path
+    ) -> Environment | Unavailable:
+        path = given.expanduser().absolute()
+        named = [path / "bin" / "python", path / "bin" / "python3"] if path.is_dir() else [path]
+        python = next((file for file in named if file.exists()), named[0])
+        if not python.exists():
+            return Unavailable(
+                request.key,
+                f"`{python}` does not exist; expected a virtual environment or an interpreter",
+                "",
+            )
+        found = self._tried(request, install, python, "")
+        if isinstance(found, Environment):
+            return _on_its_python(found, request, install)
+        wanted = " ".join(f"'{requirement}'" for requirement in install.requirements)
+        reason = f"{found.reason}; install it there: {python} -m pip install {wanted}"
+        return Unavailable(found.key, reason, found.log)
+
+    def _tried(
+        self, request: EnvironmentRequest, install: PythonInstall, python: Path, digest: str
+    ) -> Environment | Unavailable:
+        """Import the server as the user that will run it, and list the environment's packages."""
+        key, server = request.key, request.server
+        environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [str(python), "-c", _REPORT, *install.imports]
+        done = self._children.run(command, environment, Path("/"))
+        if not done.ok:
+            reason = f"the user `{self._user.name}` cannot run `{python}`: {cause(done)}"
+            return Unavailable(key, reason, last_lines(done))
+        report = json.loads(done.output.splitlines()[-1])
+        missing = [*report["missing"], *_missing_program(server, python.parent)]
+        if missing:
+            return Unavailable(
+                key,
+                f"`{server.name}` is not usable in `{python.parent.parent}`: {missing[0]}",
+                "\n".join(missing),
+            )
+        return _environment(key, install, report, python, digest)
+
+
+def environment_name(server: ProcessEntry, lock: Lock, interpreter: Interpreter) -> str:
+    """Return the name of an environment's folder: the same for the same packages on the same interpreter."""
+    parts = [_RECIPE, lock.digest, str(interpreter.path), interpreter.name]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return f"{server.name}-{digest[:16]}"
+
+
+def _missing_program(server: ProcessEntry, folder: Path) -> list[str]:
+    program = server.command[0]
+    if not isinstance(program, str) or not program.startswith("{bin}/"):
+        return []
+    path = folder / program.removeprefix("{bin}/")
+    return [] if path.is_file() else [f"there is no program `{path}`"]
+
+
+def _mark(folder: Path, environment: Environment) -> None:
+    content = {"packages": dict(environment.packages), "interpreter": environment.interpreter}
+    draft = folder / f"{_MARK}.draft"
+    draft.write_text(json.dumps(content, sort_keys=True))
+    draft.chmod(0o644)
+    draft.rename(folder / _MARK)
+
+
+def _marked(
+    request: EnvironmentRequest, install: PythonInstall, folder: Path, lock: Lock
+) -> Environment | None:
+    try:
+        content = json.loads((folder / _MARK).read_text())
+    except (OSError, ValueError):
+        return None
+    python = folder / "venv" / "bin" / "python"
+    return _environment(request.key, install, content, python, lock.digest) if python.exists() else None
+
+
+def _environment(
+    key: str, install: PythonInstall, report: Json, python: Path, lock_digest: str
+) -> Environment:
+    packages = _normalised(report["packages"])
+    interpreter = str(report["interpreter"])
+    version = _version(install, packages) if install.requirements else interpreter
+    return Environment(key, version, interpreter, python, python.parent, packages, lock_digest)
+
+
+def _version(install: PythonInstall, packages: Mapping[str, str]) -> str | None:
+    """Return the version of the server's package, the first that it requires."""
+    name = re.split(r"[^A-Za-z0-9._-]", install.requirements[0], maxsplit=1)[0]
+    return packages.get(_normal(name))
+
+
+def _needs(request: EnvironmentRequest, lacking: Sequence[str]) -> Unavailable:
+    name = request.server.name
+    how = f"`prony doctor {name}` shows how to install it"
+    return Unavailable(request.key, f"`{name}` needs {', '.join(lacking)} from the system; {how}", "")
+
+
+def _needs_python(request: EnvironmentRequest, install: PythonInstall) -> Unavailable:
+    name = request.server.name
+    where = f"`prony doctor {name}` shows where Prony looks for it"
+    return Unavailable(
+        request.key, f"`{name}` needs CPython {install.python}, which is not on this machine; {where}", ""
+    )
+
+
+def _on_its_python(
+    found: Environment, request: EnvironmentRequest, install: PythonInstall
+) -> Environment | Unavailable:
+    """Return a user's own environment, unless the server needs another version of Python."""
+    if install.python is None or found.interpreter.startswith(f"CPython {install.python}."):
+        return found
+    name, its = request.server.name, found.interpreter
+    return Unavailable(
+        request.key, f"`{name}` needs CPython {install.python}, and `{found.python}` is {its}", ""
+    )
+
+
+def _made_from(request: EnvironmentRequest, found: Environment) -> str:
+    """Return what a product depends on, besides the entry's files and commands."""
+    parts = [f"{name}={path}" for name, path in sorted(found.places.items())]
+    return "\n".join([*parts, found.version or "", found.interpreter, found.lock_digest, request.app_digest])
+
+
+def _normalised(packages: Mapping[str, str]) -> dict[str, str]:
+    # Source: PEP 503, Normalized Names.
+    return {_normal(name): version for name, version in sorted(packages.items())}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

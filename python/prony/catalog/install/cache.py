@@ -1,0 +1,48 @@
+"""Lists and removes the content of Prony's cache. Must not know what is in an environment."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["CacheItem", "cache_items", "remove"]
+
+
+@dataclass(frozen=True, slots=True)
+class CacheItem:
+    """One folder of the cache. ``kind`` is its parent folder, such as ``environments``."""
+
+    kind: str
+    path: Path
+    size_bytes: int
+
+
+def cache_items(cache: Path) -> tuple[CacheItem, ...]:
+    """Return the content of ``cache``, by kind and name. Files with several names count once."""
+    kinds = sorted(path for path in cache.iterdir() if path.is_dir()) if cache.is_dir() else []
+    return tuple(
+        CacheItem(kind.name, path, _size_bytes(path))
+        for kind in kinds
+        for path in sorted(kind.iterdir())
+        if path.is_dir()
+    )
+
+
+def remove(item: CacheItem) -> bool:
+    """Remove one item; false when a part of it could not be removed."""
+    shutil.rmtree(item.path, ignore_errors=True)
+    return not item.path.exists()
+
+
+def _size_bytes(folder: Path) -> int:
+    seen: dict[tuple[int, int], int] = {}
+    for file in _files(folder):
+        found = file.lstat()
+        seen[found.st_dev, found.st_ino] = found.st_blocks * 512
+    return sum(seen.values())
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path, _, names in os.walk(folder):
+        yield from (Path(path) / name for name in names)

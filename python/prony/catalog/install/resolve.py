@@ -1,0 +1,195 @@
+"""Which exact packages an environment holds: a server's committed lock, or one resolved for a user's app.
+
+Must not know how environments are built.
+"""
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import mkdtemp
+
+from prony.catalog import DATA
+from prony.catalog.install.access import first_unreadable
+from prony.catalog.install.child import Completed
+from prony.catalog.install.interpreter import Interpreter
+from prony.catalog.install.uv import Uv, cause, last_lines
+from prony.catalog.schema.apps import BUILT_IN_APPS
+from prony.catalog.schema.entry import AppEntry, ProcessEntry, PythonInstall, ServerEntry
+from prony.catalog.schema.toml_source import read_toml, validate
+from prony.runas import RunAs
+
+__all__ = [
+    "LOCKS",
+    "Lock",
+    "Unresolved",
+    "Wanted",
+    "built_in_requirements",
+    "committed_lock",
+    "resolve_lock",
+    "shared_requirements",
+]
+
+LOCKS = DATA / "locks"
+
+_NAME = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*(\s*\[[^\]]*\])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """Exact versions of all packages. ``hashed``: with hashes, which are then required."""
+
+    text: str
+    hashed: bool
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the text, in hexadecimal."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to resolve together: a server, and the requirements of an app: strings, or the user's file."""
+
+    server: ProcessEntry
+    install: PythonInstall
+    requirements: tuple[str, ...] = ()
+    file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """There is no set of packages that satisfies server and app; ``log`` has uv's message."""
+
+    reason: str
+    log: str
+
+
+def built_in_requirements() -> tuple[str, ...]:
+    """Return the requirements of all built-in apps, sorted."""
+    entries = [validate(read_toml(file), AppEntry) for file in sorted(BUILT_IN_APPS.glob("*/app.toml"))]
+    return tuple(sorted({requirement for entry in entries for requirement in entry.requirements}))
+
+
+def shared_requirements(server: ProcessEntry) -> tuple[str, ...]:
+    """Return which of the built-in apps' requirements the server's own environment and lock satisfy.
+
+    All; but none if it is not a server, or needs a Python of its own, for which those packages may not exist.
+    """
+    install = server.install
+    alone = not isinstance(server, ServerEntry) or (isinstance(install, PythonInstall) and install.python)
+    return () if alone else built_in_requirements()
+
+
+def committed_lock(server: ProcessEntry, app_requirements: Sequence[str]) -> Lock | None:
+    """Return the server's lock that comes with Prony; null: there is none, or the app needs other
+    packages.
+    """
+    file = LOCKS / f"{server.name}.txt"
+    if not file.is_file() or not set(app_requirements) <= set(shared_requirements(server)):
+        return None
+    return Lock(file.read_text(), hashed=True)
+
+
+def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) -> Lock | Unresolved:
+    """Resolve server and app together; if the server's pins conflict with the app's, the app's win.
+
+    The result is cached, and used until something that it depends on changes.
+    """
+    refused = _refused(wanted.file, user) if wanted.file else None
+    if refused:
+        return refused
+    kept = _kept_file(user, interpreter, wanted)
+    if kept.is_file() and _self_contained(wanted.file):
+        return Lock(kept.read_text(), hashed=False)
+    pins = wanted.install.requirements
+    done = _compile(uv, user, interpreter, wanted, pins)
+    if not done.ok and pins:
+        # Only a conflict loosens a pin: a pin that cannot be installed by itself is an error.
+        alone = _compile(uv, user, interpreter, replace(wanted, file=None, requirements=()), pins)
+        if not alone.ok:
+            return Unresolved(
+                f"`{wanted.server.name}` cannot be installed: {cause(alone)}", last_lines(alone)
+            )
+        done = _compile(uv, user, interpreter, wanted, _relaxed(pins))
+    if done.ok:
+        _keep(kept, done.output)
+        return Lock(done.output, hashed=False)
+    app = f"`{wanted.file}`" if wanted.file else ", ".join(f"`{name}`" for name in wanted.requirements)
+    together = f"`{wanted.server.name}` and {app or 'nothing else'} cannot be installed together"
+    return Unresolved(f"{together}: {cause(done)}", last_lines(done))
+
+
+def _compile(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted, pins: Sequence[str]) -> Completed:
+    draft = Path(mkdtemp(prefix=".resolve-", dir=_folder(user)))
+    try:
+        draft.chmod(0o755)
+        source = draft / "requirements.in"
+        source.write_text("".join(f"{line}\n" for line in (*pins, *wanted.requirements)))
+        source.chmod(0o644)
+        overrides = draft / "overrides.txt"
+        overrides.write_text("".join(f"{line}\n" for line in wanted.install.overrides))
+        overrides.chmod(0o644)
+        files = [str(source), *([str(wanted.file)] if wanted.file else [])]
+        options = ["--python", str(interpreter.path), "--no-header", "--no-annotate", "--generate-hashes"]
+        options += ["--override", str(overrides)]
+        # Relative paths in a requirements file are relative to its folder.
+        return uv.run("pip", "compile", *options, *files, folder=wanted.file.parent if wanted.file else None)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _refused(file: Path, user: RunAs) -> Unresolved | None:
+    if not file.is_file():
+        return Unresolved(f"`{file}` does not exist; expected a requirements.txt or a pyproject.toml", "")
+    blocked = first_unreadable(file, user)
+    if blocked:
+        return Unresolved(
+            f"servers run as the user `{user.name}`, who cannot read `{file}` (no access to `{blocked}`)",
+            "",
+        )
+    return None
+
+
+def _relaxed(requirements: Sequence[str]) -> tuple[str, ...]:
+    names = [_NAME.match(requirement) for requirement in requirements]
+    return tuple(match.group(0).strip() for match in names if match)
+
+
+def _kept_file(user: RunAs, interpreter: Interpreter, wanted: Wanted) -> Path:
+    server = wanted.server
+    parts = [server.name, *wanted.install.requirements, "", *wanted.install.overrides, ""]
+    parts += [*wanted.requirements, ""]
+    parts += [interpreter.name, platform.machine()]
+    if wanted.file:
+        parts += [str(wanted.file), wanted.file.read_text(errors="replace")]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return _folder(user) / f"{server.name}-{digest[:16]}.txt"
+
+
+def _self_contained(file: Path | None) -> bool:
+    """Return whether only the file's text decides: no includes, local folders or dynamic projects."""
+    if file is None:
+        return True
+    lines = [line.strip() for line in file.read_text(errors="replace").splitlines()]
+    plain = all(not line.startswith(("-", ".", "/")) and "@" not in line for line in lines)
+    return file.suffix == ".txt" and plain
+
+
+def _keep(file: Path, text: str) -> None:
+    draft = file.with_name(f".draft-{os.getpid()}-{file.name}")
+    draft.write_text(text)
+    draft.chmod(0o644)
+    draft.rename(file)
+
+
+def _folder(user: RunAs) -> Path:
+    folder = user.cache / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    return folder

@@ -1,0 +1,102 @@
+"""Whether a server can be measured on this machine: now, after an installation, or only with system packages.
+
+Must not know how environments are built.
+"""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from prony.catalog.install.child import Children
+from prony.catalog.install.interpreter import is_there
+from prony.catalog.install.programs import find_programs, try_system
+from prony.catalog.install.resolve import committed_lock
+from prony.catalog.install.system import find_system, missing, wanted_python
+from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
+from prony.runas import RunAs, resolve_user
+
+__all__ = ["has_python", "installed_versions", "lacks", "status", "works"]
+
+
+# How many programs to ask for their version at a time: each takes a tenth of a second.
+_AT_ONCE = 4
+
+
+def status(entry: ProcessEntry, user: RunAs | None = None) -> str:
+    """Return ``ready``, ``installable`` or ``needs: ...`` with what the system lacks.
+
+    ``ready``: for a Python server its environment is in the cache of ``user``, with its own lock; its build,
+    if any, is done.
+    """
+    user = user or resolve_user()
+    lacking = lacks(entry, user)
+    if lacking:
+        return f"needs: {', '.join(lacking)}"
+    match entry.install:
+        case PythonInstall(build=build):
+            ready = _built(entry, user)
+        case SystemInstall(build=build):
+            ready = True
+    # Its digest has 16 digits: another entry's name may begin with this one's.
+    made = build is None or any((user.cache / "builds").glob(f"{entry.name}-{'[0-9a-f]' * 16}/complete.json"))
+    return "ready" if ready and made else "installable"
+
+
+def lacks(entry: ProcessEntry, user: RunAs) -> tuple[str, ...]:
+    """Return the system packages that ``entry`` lacks; else the missing programs.
+
+    A package is not missing if all programs exist and work without it. A missing Python of its own comes
+    last.
+    """
+    lacking = missing(entry.needs, find_system())
+    if lacking and works(entry, user):
+        return ()
+    programs = find_programs(entry.install.programs, user)
+    absent = lacking or tuple(name for name in entry.install.programs if name not in programs)
+    return absent if has_python(entry, user) else (*absent, *wanted_python(entry))
+
+
+def has_python(entry: ProcessEntry, user: RunAs) -> bool:
+    """Return whether the Python version that ``entry`` needs is on this machine; true if it needs none."""
+    version = entry.install.python if isinstance(entry.install, PythonInstall) else None
+    return version is None or is_there(Children(user), user, version)
+
+
+def installed_versions(entries: Iterable[ProcessEntry], user: RunAs) -> Mapping[str, str]:
+    """Return the versions of those ``entries`` that the system installs and that work, by name."""
+    found = [(entry.name, entry, entry.install) for entry in entries]
+    asked = [
+        (name, entry, install) for name, entry, install in found if install.version and entry.is_asked_for
+    ]
+    children = Children(user)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        tried = pool.map(lambda one: try_system(one[1], one[2], user, children).version, asked)
+        return {name: version for (name, _, _), version in zip(asked, tried, strict=True) if version}
+
+
+def works(entry: ProcessEntry, user: RunAs) -> bool:
+    """Return whether the system's programs exist and print their version; false for other entries.
+
+    Programs of an entry that the user did not name are not started.
+    """
+    install = entry.install
+    return (
+        entry.is_asked_for
+        and isinstance(install, SystemInstall)
+        and try_system(entry, install, user, Children(user)).version is not None
+    )
+
+
+def _built(entry: ProcessEntry, user: RunAs) -> bool:
+    lock = committed_lock(entry, ())
+    if lock is None:
+        return False
+    folders = (user.cache / "environments").glob(f"{entry.name}-*")
+    return any(_is_whole(folder, lock.text) for folder in folders)
+
+
+def _is_whole(folder: Path, lock: str) -> bool:
+    try:
+        return (folder / "complete.json").is_file() and (folder / "lock.txt").read_text() == lock
+    except OSError:
+        return False

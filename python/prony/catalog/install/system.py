@@ -1,0 +1,201 @@
+"""The system packages that servers need: which are missing, and the command that installs them.
+
+Never installs anything. Must not know environments.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Protocol
+
+from prony.catalog.schema.entry import Needs, ProcessEntry, PythonInstall
+
+__all__ = [
+    "Advice",
+    "Brew",
+    "Debian",
+    "Fedora",
+    "ServerNeeds",
+    "System",
+    "advise",
+    "find_system",
+    "missing",
+    "wanted_python",
+]
+
+_DPKG = Path("/var/lib/dpkg/info")
+_BREW = tuple(Path(path) for path in ("/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew"))
+
+
+class System(Protocol):
+    """A package system."""
+
+    @property
+    def name(self) -> Literal["debian", "fedora", "brew"]:
+        """The field of an entry's `needs` that has its packages' names."""
+        ...
+
+    def missing(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the packages ``names`` that are not installed."""
+        ...
+
+    def command(self, names: Sequence[str]) -> str:
+        """Return the command that installs the packages ``names``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Debian:
+    """Debian and its derivatives; ``folder`` is dpkg's list of installed packages."""
+
+    folder: Path = _DPKG
+    name: Literal["debian"] = "debian"
+
+    def missing(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return those of ``names`` for which dpkg has no list of files."""
+        return tuple(name for name in names if not self._is_installed(name))
+
+    def command(self, names: Sequence[str]) -> str:
+        """Return the call of apt-get."""
+        return _as_root(f"apt-get install --no-install-recommends {' '.join(names)}")
+
+    def _is_installed(self, name: str) -> bool:
+        return (self.folder / f"{name}.list").exists() or any(self.folder.glob(f"{name}:*.list"))
+
+
+def _rpm_knows(name: str) -> bool:
+    done = subprocess.run(
+        ["/usr/bin/rpm", "--query", "--whatprovides", "--", name], capture_output=True, check=False
+    )
+    return done.returncode == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fedora:
+    """Fedora and its relatives; ``is_installed`` asks rpm."""
+
+    is_installed: Callable[[str], bool] = _rpm_knows
+    name: Literal["fedora"] = "fedora"
+
+    def missing(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return those of ``names`` that no installed package provides."""
+        return tuple(name for name in names if not self.is_installed(name))
+
+    def command(self, names: Sequence[str]) -> str:
+        """Return the call of dnf."""
+        return _as_root(f"dnf install {' '.join(names)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Brew:
+    """Homebrew below ``prefix``."""
+
+    prefix: Path
+    name: Literal["brew"] = "brew"
+
+    def missing(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return those of ``names`` that are not linked below ``opt``."""
+        return tuple(name for name in names if not (self.prefix / "opt" / name).exists())
+
+    def command(self, names: Sequence[str]) -> str:
+        """Return the call of brew, which refuses root."""
+        return f"brew install {' '.join(names)}"
+
+
+def find_system() -> System | None:
+    """Return this machine's package system; null: one for which entries have no package names."""
+    if _DPKG.is_dir() and shutil.which("apt-get", path=_with_sbin()):
+        return Debian()
+    if shutil.which("dnf", path=_with_sbin()) and Path("/usr/bin/rpm").exists():
+        return Fedora()
+    prefix = next((prefix for prefix in _BREW if (prefix / "bin" / "brew").exists()), None)
+    return Brew(prefix) if prefix else None
+
+
+def missing(needs: Needs, system: System | None) -> tuple[str, ...]:
+    """Return the packages of ``needs`` that are not installed; none if their names are not known."""
+    return system.missing(getattr(needs, system.name)) if system else ()
+
+
+def wanted_python(entry: ProcessEntry) -> tuple[str, ...]:
+    """Return the Python that ``entry`` needs, such as ``CPython 3.8``; empty if it needs none of its own."""
+    version = entry.install.python if isinstance(entry.install, PythonInstall) else None
+    return (f"CPython {version}",) if version else ()
+
+
+# --- advice -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ServerNeeds:
+    """What one server needs. ``known`` false: the names of the packages on this system are not known."""
+
+    server: str
+    needs: tuple[str, ...]
+    missing: tuple[str, ...]
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a list of servers needs on this machine; ``command`` null: no package is missing.
+
+    ``pythons``: those of ``missing`` that are interpreters, which no package installs.
+    """
+
+    system: str | None
+    servers: tuple[ServerNeeds, ...]
+    missing: tuple[str, ...]
+    command: str | None
+    pythons: tuple[str, ...] = ()
+
+
+def advise(
+    entries: Iterable[ProcessEntry],
+    system: System | None,
+    works: Callable[[ProcessEntry], bool] = lambda _entry: False,
+    has_python: Callable[[ProcessEntry], bool] = lambda _entry: True,
+) -> Advice:
+    """Return the system packages that ``entries`` need, which are missing, and the command that installs
+    them.
+
+    ``works`` returns whether an entry runs even if its packages are not installed, ``has_python`` whether the
+    Python that it needs is on this machine.
+    """
+    known = tuple(entries)
+    packages = tuple(_needs_of(entry, system, works) for entry in known)
+    pythons = {entry.name: () if has_python(entry) else wanted_python(entry) for entry in known}
+    found = tuple(
+        replace(
+            item,
+            needs=(*item.needs, *wanted_python(entry)),
+            missing=(*item.missing, *pythons[entry.name]),
+        )
+        for entry, item in zip(known, packages, strict=True)
+    )
+    lacking = tuple(sorted({name for item in packages for name in item.missing}))
+    absent = tuple(sorted({name for names in pythons.values() for name in names}))
+    command = system.command(lacking) if system and lacking else None
+    return Advice(system.name if system else None, found, (*lacking, *absent), command, absent)
+
+
+def _needs_of(
+    entry: ProcessEntry, system: System | None, works: Callable[[ProcessEntry], bool]
+) -> ServerNeeds:
+    by_system: Mapping[str, tuple[str, ...]] = dict(entry.needs)
+    names = by_system[system.name] if system else ()
+    if not names and any(by_system.values()):
+        return ServerNeeds(entry.name, entry.needs.debian, (), known=False)
+    lacking = missing(entry.needs, system)
+    return ServerNeeds(entry.name, names, () if lacking and works(entry) else lacking)
+
+
+def _as_root(command: str) -> str:
+    return command if os.geteuid() == 0 else f"sudo {command}"
+
+
+def _with_sbin() -> str:
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/bin:/usr/sbin"

@@ -1,0 +1,181 @@
+"""Runs uv as the user of the servers, with its cache inside Prony's, and with pip's settings.
+
+Must not know servers or environments.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from prony.catalog.install.access import first_unreadable
+from prony.catalog.install.child import Children, Completed
+from prony.catalog.install.pip_settings import configuration_files, uv_settings
+from prony.errors import HostError
+from prony.runas import SUBJECT_PATH, RunAs, find_uv, own_folder
+
+__all__ = ["Uv", "cause", "last_lines", "open_uv", "tool_environment"]
+
+# The variables of root's environment that another user's uv may see: others may hold secrets, and packages
+# run code when they are built.
+_PASSED = (
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "PATH",
+    "CC",
+    "CXX",
+    "CFLAGS",
+    "CXXFLAGS",
+    "CPPFLAGS",
+    "LDFLAGS",
+    "HTTP_TIMEOUT",
+)
+_PASSED_STARTS = ("LC_", "UV_", "SSL_")
+# The same for tools of other languages: the settings by which they find their packages.
+_TOOLS_PASSED_STARTS = ("CARGO_", "GO", "NPM_CONFIG_", "npm_config_")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+# Variables that would make uv use another interpreter or project.
+_DROPPED = (
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "UV_PYTHON",
+    "UV_PROJECT",
+    "UV_PROJECT_ENVIRONMENT",
+)
+
+
+# Lines of uv's output that do not name the cause.
+_NO_CAUSE = ("Using ", "Creating ", "Resolved ", "Activate ", "No solution found", "warning:", "hint:")
+
+_LONGEST_CAUSE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Uv:
+    """uv at ``path``, with its ``environment``; it runs in ``folder``, which holds no project."""
+
+    path: str
+    environment: Mapping[str, str]
+    folder: Path
+    children: Children
+
+    def run(self, *arguments: str, folder: Path | None = None) -> Completed:
+        """Run uv with ``arguments`` and return how it ended."""
+        command = [self.path, "--no-progress", "--color", "never", *arguments]
+        return self.children.run(command, self.environment, folder or self.folder)
+
+
+def open_uv(user: RunAs, children: Children) -> Uv:
+    """Return uv, ready to run as ``user``.
+
+    *Errors*: HostError when there is none, or the cache cannot be written.
+    """
+    home = own_folder(user.cache / "home", user)
+    cache = own_folder(user.cache / "uv", user)
+    environment = _environment(user, home, cache)
+    return Uv(_program(user, children), environment, home, children)
+
+
+def tool_environment(user: RunAs) -> dict[str, str]:
+    """Return the environment of commands that build an entry or print its version.
+
+    Programs are searched where subjects will find them; tools store downloads below Prony's cache.
+
+    *Errors*: HostError when the cache cannot be written.
+    """
+    home = own_folder(user.cache / "home", user)
+    passed = {
+        name: value
+        for name, value in os.environ.items()
+        if _may_pass(name) or name.startswith(_TOOLS_PASSED_STARTS)
+    }
+    for name in ("UV_CACHE_DIR", "CARGO_HOME", "GOPATH", "GOCACHE", "GOMODCACHE"):
+        passed.pop(name, None)
+    if "SSL_CERT_FILE" in passed:
+        passed["SSL_CERT_FILE"] = _readable(Path(passed["SSL_CERT_FILE"]), user)
+    return {
+        **passed,
+        "PATH": SUBJECT_PATH,
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def last_lines(done: Completed, count: int = 12) -> str:
+    """Return the last lines of a command's standard error, or else of its standard output."""
+    lines = [line.rstrip() for line in (done.log.strip() or done.output.strip()).splitlines()]
+    return "\n".join(lines[-count:])
+
+
+def cause(done: Completed) -> str:
+    """Return in a line or two why a command failed, from its standard error.
+
+    >>> cause(Completed(1, "", "error: No solution found\\n  cause: Because a needs b"))
+    'Because a needs b'
+    >>> cause(Completed(1, "", "error: Request failed\\n  cause: Connection refused"))
+    'Request failed: Connection refused'
+    """
+    words = ""
+    for line in done.log.splitlines():
+        stripped = line.strip(" ×╰─▶│├·").removeprefix("error: ")
+        if stripped and not stripped.startswith(_NO_CAUSE):
+            joint = ": " if stripped.startswith("cause: ") else " "
+            words += (joint if words else "") + stripped.removeprefix("cause: ")
+    words = words or f"it ended with status {done.status} and without a message"
+    return words if len(words) <= _LONGEST_CAUSE else f"{words[:_LONGEST_CAUSE]}…"
+
+
+def _environment(user: RunAs, home: Path, cache: Path) -> dict[str, str]:
+    own = dict(os.environ)
+    settings = own | uv_settings(own, configuration_files(own, Path.home()))
+    environment = {name: value for name, value in settings.items() if name not in _DROPPED}
+    if user.drop:
+        environment = {name: value for name, value in environment.items() if _may_pass(name)}
+        environment |= {"HOME": str(home), "UV_CACHE_DIR": str(cache)}
+        if "SSL_CERT_FILE" in environment:
+            environment["SSL_CERT_FILE"] = _readable(Path(environment["SSL_CERT_FILE"]), user)
+    environment.setdefault("UV_CACHE_DIR", str(cache))
+    return environment | {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
+
+
+def _may_pass(name: str) -> bool:
+    return (
+        name in _PASSED or name.startswith(_PASSED_STARTS) or name.lower() in _PROXIES or name == "ALL_PROXY"
+    )
+
+
+def _program(user: RunAs, children: Children) -> str:
+    path = find_uv()
+    if not user.drop or children.run([path, "--version"], {"PATH": os.defpath}, Path("/")).ok:
+        return path
+    return _copied(Path(path), user)
+
+
+def _readable(file: Path, user: RunAs) -> str:
+    return str(file) if not file.is_file() or first_unreadable(file, user) is None else _copied(file, user)
+
+
+def _copied(file: Path, user: RunAs) -> str:
+    """Copy ``file`` into the cache, where ``user`` can read and run it, and return the copy's path."""
+    status = file.stat()
+    target = user.cache / "tools" / f"{file.stem}-{status.st_size}-{status.st_mtime_ns}{file.suffix}"
+    if not target.exists():
+        draft = target.with_name(f".draft-{os.getpid()}-{target.name}")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.parent.chmod(0o755)
+            shutil.copyfile(file, draft)
+            draft.chmod(0o755 if os.access(file, os.X_OK) else 0o644)
+            draft.rename(target)
+        except OSError as error:
+            raise HostError(
+                f"cannot copy `{file}` to `{target}`: {error.strerror}",
+                hint="choose another place with the environment variable PRONY_CACHE",
+            ) from error
+    return str(target)

@@ -1,0 +1,209 @@
+"""Apps: the built-in ones, a user's own, and what identifies them.
+
+Must not know servers or environments.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from re import fullmatch
+
+from prony.catalog import DATA
+from prony.catalog.schema.entry import AppEntry, CheckEntry, RepeatedBody
+from prony.catalog.schema.toml_source import read_toml, validate
+from prony.errors import UsageError
+from prony.model import App, Check, Contract, Interface, Request
+from prony.units import MIB
+
+__all__ = ["BUILT_IN_APPS", "app_files", "folder_digest", "is_built_in", "is_target", "load_apps", "user_app"]
+
+BUILT_IN_APPS = DATA / "apps"
+
+_SKIPPED = frozenset(
+    {".git", ".hg", ".tox", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"}
+)
+
+# Files that determine an app's replies; others, such as a database's file, may change during a measurement.
+_SUFFIXES = frozenset({".py", ".psgi", ".pl", ".pm", ".sql", ".html"})
+
+# Enough for a large application; beyond it, only name and size of files enter the digest, to stay fast.
+_MOST_BYTES = 64 * MIB
+_MOST_FILES = 20_000
+
+
+def load_apps(file: Path) -> tuple[App, ...]:
+    """Return the apps that ``file``, an `app.toml`, describes: its folder's name is its name.
+
+    Its variants are apps of their own, named ``<folder>-<variant>``.
+
+    *Errors*: UsageError with all problems of the file.
+    """
+    entry = validate(read_toml(file), AppEntry)
+    app = App(
+        name=file.parent.name,
+        title=entry.title,
+        folder=str(file.parent),
+        targets=dict(entry.targets),
+        requirements=entry.requirements,
+        services=entry.services,
+        contract=_contract(entry.checks),
+        environment=dict(entry.environment),
+        digest=folder_digest(file.parent),
+    )
+    variants = (
+        replace(app, name=f"{app.name}-{name}", title=variant.title, contract=_contract(variant.checks))
+        for name, variant in entry.variants.items()
+    )
+    return app, *variants
+
+
+def _contract(checks: Sequence[CheckEntry]) -> Contract:
+    return Contract(
+        tuple(
+            Check(
+                Request(check.method, check.path, tuple(check.headers.items()), _body(check.request_body)),
+                check.status,
+                _body(check.body),
+            )
+            for check in checks
+        )
+    )
+
+
+def _body(body: str | RepeatedBody | None) -> bytes | None:
+    match body:
+        case None:
+            return None
+        case str():
+            return body.encode()
+        case RepeatedBody():
+            return body.repeat.encode() * body.times
+
+
+def user_app(  # noqa: PLR0913 - what a user may say of an app
+    target: str,
+    folder: Path,
+    interface: Interface,
+    *,
+    requirements: Sequence[str] = (),
+    contract: Contract = Contract(),  # noqa: B008 - frozen
+    environment: Mapping[str, str] | None = None,
+    name: str | None = None,
+) -> App:
+    """Return a user's own app: the callable ``target`` (``module:attribute``) importable from ``folder``.
+
+    A requirements file is not the app's but the environment's: see
+    `prony.catalog.install.environment.EnvironmentRequest`.
+
+    *Errors*: UsageError when the target has another form, or the folder or the module does not exist.
+    """
+    if interface is Interface.PSGI:
+        return _psgi_app(target, folder, contract, environment or {})
+    module = target.partition(":")[0]
+    if not is_target(interface, target):
+        raise UsageError(
+            f"`{target}` does not name an application; expected `module:attribute`, such as `hello:app`"
+        )
+    folder = folder.expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(
+            f"`{folder}` is not a folder; expected the folder that contains the module `{module}`"
+        )
+    if not any(candidate.exists() for candidate in _module_files(folder, module)):
+        raise UsageError(
+            f"`{folder}` has no module `{module}`: neither `{module.replace('.', '/')}.py` nor a package",
+            hint="name the folder that contains the module with `--dir`",
+        )
+    return App(
+        name=name or _app_name(module),
+        title=target,
+        folder=str(folder),
+        targets={interface: target},
+        requirements=tuple(requirements),
+        contract=contract,
+        environment=dict(environment or {}),
+        digest=folder_digest(folder),
+    )
+
+
+def is_target(interface: Interface, target: str) -> bool:
+    """Return whether ``target`` is a name of the kind that this interface has, and nothing more.
+
+    Servers evaluate calls in place of an attribute, and load files from any folder: neither is a name.
+
+    >>> is_target(Interface.WSGI, "shop.web:app"), is_target(Interface.WSGI, "os:system('id')")
+    (True, False)
+    >>> is_target(Interface.PSGI, "shop.psgi"), is_target(Interface.PSGI, "../shop.psgi")
+    (True, False)
+    """
+    match interface:
+        case Interface.WSGI | Interface.ASGI:
+            module, colon, attribute = target.partition(":")
+            parts = (*module.split("."), *attribute.split("."))
+            return bool(colon) and all(part.isidentifier() for part in parts)
+        case Interface.PSGI:
+            return fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*\.psgi", target) is not None
+        case Interface.NONE:
+            return not target
+
+
+def _psgi_app(target: str, folder: Path, contract: Contract, environment: Mapping[str, str]) -> App:
+    file = folder.expanduser().absolute() / target
+    if not is_target(Interface.PSGI, file.name) or not file.is_file():
+        raise UsageError(
+            f"`{target}`: there is no such file; expected a PSGI application, such as `hello.psgi`"
+        )
+    return App(
+        name=_app_name(file.stem),
+        title=target,
+        folder=str(file.parent),
+        targets={Interface.PSGI: file.name},
+        contract=contract,
+        environment=dict(environment),
+        digest=folder_digest(file.parent),
+    )
+
+
+def folder_digest(folder: Path) -> str:
+    """Return the SHA-256, in hexadecimal, over names and content of an app's files in ``folder`` and below.
+
+    Version control, virtual environments and caches are left out.
+    """
+    digest = hashlib.sha256()
+    budget = _MOST_BYTES
+    for number, file in enumerate(app_files(folder)):
+        size = file.stat().st_size
+        whole = number < _MOST_FILES and size <= budget
+        budget -= size if whole else 0
+        content = hashlib.sha256(file.read_bytes()).hexdigest() if whole else str(size)
+        digest.update(f"{file.relative_to(folder).as_posix()}\0{content}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def is_built_in(app: App) -> bool:
+    """Return whether the app comes with Prony."""
+    return Path(app.folder).parent == BUILT_IN_APPS
+
+
+def app_files(folder: Path) -> Iterator[Path]:
+    """Yield the files that determine an app's replies, in ``folder`` and below, in a fixed order."""
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        for name in sorted(files):
+            file = Path(parent, name)
+            if file.suffix in _SUFFIXES and file.is_file():
+                yield file
+
+
+def _module_files(folder: Path, module: str) -> tuple[Path, Path]:
+    base = folder.joinpath(*module.split("."))
+    return base.with_name(f"{base.name}.py"), base
+
+
+def _app_name(module: str) -> str:
+    name = "".join(
+        letter if letter.isascii() and letter.isalnum() else "-" for letter in module.lower()
+    ).strip("-")
+    return name or "app"

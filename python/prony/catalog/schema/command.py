@@ -1,0 +1,121 @@
+"""Any program that listens on a given port, as a server of the catalogue: ``prony run --command``.
+
+Must not know the command line.
+
+>>> command_entry("mine", ["/srv/mine", "--port", "{port}"]).command
+('/srv/mine', '--port', '{port}')
+"""
+
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from re import fullmatch
+
+from pydantic import ValidationError
+
+from prony.catalog.schema.apps import folder_digest
+from prony.catalog.schema.entry import (
+    BacklogFact,
+    ConcurrencyFact,
+    Facts,
+    KeepAliveFact,
+    Role,
+    ServerEntry,
+    SystemInstall,
+)
+from prony.catalog.schema.rules import check_entry
+from prony.errors import UsageError
+from prony.model import App, Contract, Interface
+
+__all__ = ["command_app", "command_entry", "named_commands", "parse_command"]
+
+_NOT_DECLARED = "not declared: a command of the user"
+
+
+def named_commands(texts: Sequence[str], folder: Path) -> tuple[ServerEntry, ...]:
+    """Return an entry for each of ``texts``, such as ``node server.js {port}`` or ``old=./server {port}``.
+
+    *Errors*: UsageError for a text that is not a command, or a name that is used twice.
+    """
+    entries = [command_entry(*parse_command(text, folder)) for text in texts]
+    names = [entry.name for entry in entries]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise UsageError(
+            f"two commands are named `{twice}`",
+            hint=(f"give one of them another name: --command '{twice}-2=...'"),
+        )
+    return tuple(entries)
+
+
+def parse_command(text: str, folder: Path) -> tuple[str, list[str]]:
+    """Return name and words of a command; without a name it is named after its program.
+
+    A program with a ``/`` in its name is relative to ``folder``, any other is searched on the PATH. No shell
+    interprets the words.
+
+    *Errors*: UsageError.
+    """
+    match = fullmatch(r"([a-z0-9]+(?:-[a-z0-9]+)*)=(.+)", text.strip())
+    given, rest = (match.group(1), match.group(2)) if match else ("", text)
+    try:
+        words = shlex.split(rest)
+    except ValueError as error:
+        raise UsageError(f"`--command {text}`: {error}") from None
+    if not words:
+        raise UsageError("`--command`: expected a program and its arguments, such as 'node server.js {port}'")
+    program = folder / words[0] if "/" in words[0] else Path(shutil.which(words[0]) or "")
+    if not program.is_file() or not os.access(program, os.X_OK):
+        raise UsageError(f"`--command {text}`: cannot find a program `{words[0]}` to run")
+    name = given or "-".join(
+        part for part in program.stem.lower().replace("_", "-").split("-") if part.isalnum()
+    )
+    return name or "command", [str(program.absolute()), *words[1:]]
+
+
+def command_entry(name: str, words: Sequence[str]) -> ServerEntry:
+    """Return the entry of a program that serves HTTP itself at ``{host}`` and ``{port}``.
+
+    These are placeholders in its words, and the environment variables HOST and PORT.
+
+    *Errors*: UsageError for words that an entry may not have.
+    """
+    try:
+        entry = ServerEntry(
+            name=name,
+            title=shlex.join(words)[:1000],
+            language="other",
+            interfaces=(Interface.NONE,),
+            install=SystemInstall(kind="system"),
+            folder_is="app_dir",
+            command=tuple(words),
+            environment={"HOST": "{host}", "PORT": "{port}"},
+            facts=Facts(
+                backlog=BacklogFact(source=_NOT_DECLARED),
+                keep_alive=(KeepAliveFact(on=True, source=_NOT_DECLARED),),
+                concurrency=ConcurrencyFact(text="not known", source=_NOT_DECLARED),
+            ),
+            roles=(Role(role="server", where="main"), Role(role="worker", where="child")),
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"`--command {name}=...`: {first['msg']}: found `{first['input']}`") from None
+    wrong = [problem for problem in check_entry(entry, name) if problem.place[:1] == ("command",)]
+    if wrong:
+        raise UsageError(f"`--command {name}=...`: found `{wrong[0].found}`; expected {wrong[0].expected}")
+    return entry
+
+
+def command_app(folder: Path, contract: Contract, environment: dict[str, str]) -> App:
+    """Return the app of a command: any reply, checked against ``contract``."""
+    return App(
+        name="app",
+        title="what the command serves",
+        folder=str(folder),
+        targets={Interface.NONE: ""},
+        contract=contract,
+        environment=environment,
+        digest=folder_digest(folder),
+    )

@@ -1,0 +1,454 @@
+"""The content of a server's or an app's TOML file: the types of the catalogue's public keys.
+
+Shape and types only; rules for several fields are in `rules`. Must not know files, environments or users.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    Tag,
+)
+
+from prony.model import Interface, Wire
+from prony.units import parse_duration
+
+__all__ = [
+    "AppEntry",
+    "BacklogFact",
+    "BodyEntry",
+    "BoolSetting",
+    "Build",
+    "CheckEntry",
+    "ChoiceSetting",
+    "ConcurrencyFact",
+    "Condition",
+    "Conditional",
+    "Facts",
+    "FrontendEntry",
+    "HostEntry",
+    "IntSetting",
+    "KeepAliveFact",
+    "Needs",
+    "ProcessEntry",
+    "PythonInstall",
+    "RepeatedBody",
+    "Role",
+    "ServerEntry",
+    "ServiceEntry",
+    "Setting",
+    "Step",
+    "SystemInstall",
+    "TextSetting",
+    "Variant",
+]
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
+FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)]
+# A callable, `module:attribute`, or for PSGI a file, `hello.psgi`.
+Target = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_.]*"
+        r"|[A-Za-z0-9_][A-Za-z0-9_-]*\.psgi)$"
+    ),
+]
+Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=1000)]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=200)]
+# Names that no command line mistakes for an option; to apt a hyphen at the end means "remove".
+Package = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+@_-]*[A-Za-z0-9+]$")]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+# From 3.8 on: Prony uses importlib.metadata in every environment.
+PythonVersion = Annotated[str, StringConstraints(pattern=r"^3\.([89]|[1-9][0-9])$")]
+Signal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"]
+
+
+def _duration(text: str) -> str:
+    parse_duration(text)
+    return text
+
+
+Duration = Annotated[str, AfterValidator(_duration)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+class IntSetting(_Part):
+    """A whole number in a range.
+
+    ``default`` is a number or an expression of ``{cpus}``; absent: the server decides.
+    """
+
+    type: Literal["int"]
+    default: Annotated[int, Field(strict=True)] | str | None = None
+    min: Annotated[int, Field(strict=True)]
+    max: Annotated[int, Field(strict=True)]
+    doc: Line
+    source: Line
+
+
+class ChoiceSetting(_Part):
+    """One of a few words. ``default`` absent: the server decides."""
+
+    type: Literal["choice"]
+    default: str | None = None
+    choices: Annotated[tuple[Line, ...], Field(min_length=1)]
+    doc: Line
+    source: Line
+
+
+class BoolSetting(_Part):
+    """On or off."""
+
+    type: Literal["bool"]
+    default: Annotated[bool, Field(strict=True)]
+    doc: Line
+    source: Line
+
+
+class TextSetting(_Part):
+    """A short text. ``default`` absent: the server decides."""
+
+    type: Literal["text"]
+    default: Line | None = None
+    doc: Line
+    source: Line
+
+
+Setting = Annotated[IntSetting | ChoiceSetting | BoolSetting | TextSetting, Field(discriminator="type")]
+SettingValue = Annotated[bool, Field(strict=True)] | Annotated[int, Field(strict=True)] | Line
+
+
+class Condition(_Part):
+    """True when the setting ``if`` has the value ``is``, or is ``above`` a number.
+
+    With neither it is true when the setting is on, or set at all. ``and``: another condition that must be
+    true.
+    """
+
+    setting: Key = Field(alias="if")
+    value: SettingValue | None = Field(default=None, alias="is")
+    above: Annotated[int, Field(strict=True)] | None = None
+    also: "Condition | None" = Field(default=None, alias="and")
+
+
+class Conditional(Condition):
+    """Arguments that depend on a setting."""
+
+    then: tuple[Line, ...]
+    otherwise: tuple[Line, ...] = Field(default=(), alias="else")
+
+
+def _argument_kind(value: Any) -> str:
+    return "text" if isinstance(value, str) else "conditional"
+
+
+Argument = Annotated[
+    Annotated[Line, Tag("text")] | Annotated[Conditional, Tag("conditional")], Discriminator(_argument_kind)
+]
+
+
+def _step_kind(value: Any) -> str:
+    return "list" if isinstance(value, list | tuple) else "table"
+
+
+Command = Annotated[tuple[Line, ...], Field(min_length=1)]
+
+
+class Step(_Part):
+    """One command of a build. ``stdin``: the file that it reads its standard input from."""
+
+    run: Command
+    stdin: Line | None = None
+
+
+class Build(_Part):
+    """A product that is compiled or generated once, from the files in the entry's folder.
+
+    ``run``: commands, in order, without a shell. ``product``: the file that must exist afterwards, below
+    ``{build}``.
+    """
+
+    run: Annotated[
+        tuple[
+            Annotated[
+                Annotated[Command, Tag("list")] | Annotated[Step, Tag("table")], Discriminator(_step_kind)
+            ],
+            ...,
+        ],
+        Field(min_length=1),
+    ]
+    product: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The commands, all in the long form."""
+        return tuple(step if isinstance(step, Step) else Step(run=step) for step in self.run)
+
+
+class _Install(_Part):
+    programs: dict[Key, Annotated[tuple[Line, ...], Field(min_length=1)]] = Field(default_factory=dict)
+    version: Command | None = None
+    build: Build | None = None
+
+
+class PythonInstall(_Install):
+    """Pinned requirements in a virtual environment of the server's own.
+
+    ``overrides`` replace the requirements of its packages. ``imports`` are the modules that must be
+    importable if a user's own environment is used. ``version``: the command that prints the server's version.
+    ``python``: the minor version of CPython that it needs, such as ``3.8``; absent: the usual one.
+    ``prony``: whether it needs Prony's own compiled part.
+    """
+
+    kind: Literal["python"]
+    python: PythonVersion | None = None
+    prony: Annotated[bool, Field(strict=True)] = False
+    requirements: tuple[Line, ...]
+    overrides: tuple[Line, ...] = ()
+    imports: tuple[Line, ...] = ()
+
+
+class SystemInstall(_Install):
+    """No installation: it uses the system's programs. ``version``: the command that shows that they work.
+
+    Without it they only need to exist. ``interpreter``: the command that prints the interpreter's version.
+    """
+
+    kind: Literal["system"]
+    interpreter: Command | None = None
+
+
+Install = Annotated[PythonInstall | SystemInstall, Field(discriminator="kind")]
+
+
+class Needs(_Part):
+    """The system packages that must be installed, by their names in each package system."""
+
+    debian: tuple[Package, ...] = ()
+    fedora: tuple[Package, ...] = ()
+    brew: tuple[Package, ...] = ()
+
+
+class Variant(_Part):
+    """A named preset of settings."""
+
+    title: Line
+    settings: dict[Key, SettingValue]
+
+
+class BacklogFact(_Part):
+    """The listen queue. ``value`` is a number or an expression of settings; absent: the kernel's limit."""
+
+    value: Annotated[int, Field(strict=True)] | str | None = None
+    source: Line
+
+
+class KeepAliveFact(_Part):
+    """Whether connections are kept open, and how long they may be idle; ``when``: under which condition.
+
+    ``idle_s`` is a number of seconds or an expression of settings; absent: not known.
+    """
+
+    when: Condition | None = None
+    on: Annotated[bool, Field(strict=True)]
+    idle_s: Annotated[int, Field(strict=True)] | str | None = None
+    source: Line
+
+
+class ConcurrencyFact(_Part):
+    """How many processes serve, and how many requests may be in the app at once.
+
+    ``slots`` absent: no fixed number.
+    """
+
+    processes: Annotated[int, Field(strict=True)] | str = 1
+    slots: Annotated[int, Field(strict=True)] | str | None = None
+    text: Line
+    source: Line
+
+
+class Caveat(_Part):
+    """What a reader of figures should know."""
+
+    text: Line
+    source: Line
+
+
+class Facts(_Part):
+    """What diagnosis needs to know about the server. ``keep_alive``: the first whose condition is true."""
+
+    backlog: BacklogFact
+    keep_alive: Annotated[tuple[KeepAliveFact, ...], Field(min_length=1)]
+    concurrency: ConcurrencyFact
+    caveats: tuple[Caveat, ...] = ()
+
+
+class Role(_Part):
+    """Gives processes their role, as `prony.model.RoleRule`."""
+
+    role: Name
+    where: Literal["main", "child", "command"]
+    pattern: str = ""
+
+
+class ReadinessEntry(_Part):
+    """When the server is ready, as `prony.model.Readiness`."""
+
+    timeout: Duration = "15s"
+    http: Annotated[bool, Field(strict=True)] = True
+
+
+class StopEntry(_Part):
+    """How to stop the server, as `prony.model.StopRule`."""
+
+    signal: Signal = "SIGTERM"
+    timeout: Duration = "5s"
+
+
+class ProcessEntry(_Part):
+    """What all entries with a process have in common.
+
+    ``remark``: every report shows it. ``folder_is``: the process's working directory.
+    """
+
+    name: Name
+    title: Line
+    remark: Line | None = None
+    language: Literal["python", "perl", "c", "go", "java", "javascript", "rust", "other"]
+    upstream: Url | None = None
+    licence: Line | None = None
+    needs: Needs = Needs()
+    install: Install
+    folder_is: Literal["run_dir", "app_dir"] = "run_dir"
+    command: Annotated[tuple[Argument, ...], Field(min_length=1)]
+    environment: dict[Variable, Line] = Field(default_factory=dict)
+    settings: dict[Key, Setting] = Field(default_factory=dict)
+    variants: dict[Name, Variant] = Field(default_factory=dict)
+    roles: Annotated[tuple[Role, ...], Field(min_length=1)]
+    readiness: ReadinessEntry = ReadinessEntry()
+    stop: StopEntry = StopEntry()
+    files: dict[FileName, str] = Field(default_factory=dict)
+    templates: dict[FileName, str] = Field(default_factory=dict)
+
+    _folder: Path = PrivateAttr(default=Path("/nonexistent"))
+    _is_asked_for: bool = PrivateAttr(default=True)
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether the user named it; an entry that was only found in the folder may not run anything."""
+        return self._is_asked_for
+
+    def asked_for(self, asked: bool = True) -> Self:
+        """Record whether the user named it, and return itself."""
+        self._is_asked_for = asked
+        return self
+
+    @property
+    def folder(self) -> Path:
+        """The folder next to the entry's file with the inputs of its build; it need not exist."""
+        return self._folder
+
+    def found_at(self, file: Path) -> Self:
+        """Record the file from which it was read, and return itself."""
+        self._folder = file.with_suffix("").absolute()
+        return self
+
+
+class HostEntry(ProcessEntry):
+    """A process that answers requests: diagnosis needs facts about its listen queue and connections."""
+
+    facts: Facts
+
+
+class ServerEntry(HostEntry):
+    """One server of the catalogue: one TOML file, named after it.
+
+    ``serves``: the built-in apps whose replies a server without an interface gives itself.
+    """
+
+    interfaces: Annotated[tuple[Interface, ...], Field(min_length=1)]
+    wires: Annotated[tuple[Wire, ...], Field(min_length=1)] = (Wire.HTTP,)
+    serves: tuple[Name, ...] = ()
+
+
+class FrontendEntry(HostEntry):
+    """What stands in front of a server: ``forwards`` are the wires over which it passes requests on.
+
+    ``examples``: the servers that it is checked with.
+    """
+
+    forwards: Annotated[tuple[Wire, ...], Field(min_length=1)]
+    examples: Annotated[tuple[Name, ...], Field(min_length=1)]
+
+
+class ServiceEntry(ProcessEntry):
+    """A service of an app, such as a database; the app finds it by the environment variables
+    ``variables``.
+    """
+
+    variables: dict[Variable, Line]
+
+
+class RepeatedBody(_Part):
+    """A body that is too long for the file."""
+
+    repeat: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    times: Annotated[int, Field(gt=0, le=1_000_000, strict=True)]
+
+
+def _body_kind(value: Any) -> str:
+    return "text" if isinstance(value, str) else "repeated"
+
+
+BodyEntry = Annotated[
+    Annotated[str, Tag("text")] | Annotated[RepeatedBody, Tag("repeated")], Discriminator(_body_kind)
+]
+
+
+class CheckEntry(_Part):
+    """One request and the reply that the app must give."""
+
+    method: Annotated[str, StringConstraints(pattern=r"^[A-Z]+$")] = "GET"
+    path: Annotated[str, StringConstraints(pattern=r"^/[!-~]*$")] = "/"
+    headers: dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]+$")], Line] = Field(
+        default_factory=dict
+    )
+    request_body: BodyEntry | None = None
+    status: Annotated[int, Field(ge=100, le=599, strict=True)] | None = None
+    body: BodyEntry | None = None
+
+
+Checks = tuple[CheckEntry, ...]
+
+
+class AppVariant(_Part):
+    """The same code with another contract, and so with another measured request."""
+
+    title: Line
+    checks: Annotated[Checks, Field(min_length=1)]
+
+
+class AppEntry(_Part):
+    """One app of the catalogue: a folder with this file, `app.toml`, and the app's modules.
+
+    ``services``: the entries of `services/` that it needs.
+    """
+
+    title: Line
+    requirements: tuple[Line, ...] = ()
+    targets: Annotated[dict[Interface, Target], Field(min_length=1)]
+    services: tuple[Name, ...] = ()
+    environment: dict[Variable, Line] = Field(default_factory=dict)
+    checks: Checks = ()
+    variants: dict[Name, AppVariant] = Field(default_factory=dict)

@@ -1,0 +1,338 @@
+"""The catalogue: every server, frontend, service and app that Prony knows by name, read from TOML files.
+
+Must not know environments or users. Files are read when `load_catalog` is called, never at import.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TypeVar
+
+from prony.catalog import DATA
+from prony.catalog.schema.apps import BUILT_IN_APPS, load_apps
+from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, ServerEntry, ServiceEntry
+from prony.catalog.schema.rules import check_entry
+from prony.catalog.schema.toml_source import SourceError, problems_error, read_toml, validate
+from prony.errors import UsageError
+from prony.model import App, Frontend, Interface
+
+__all__ = [
+    "BUILT_IN_FRONTENDS",
+    "BUILT_IN_GENERATORS",
+    "BUILT_IN_SERVERS",
+    "BUILT_IN_SERVICES",
+    "OWN_FOLDER",
+    "Catalog",
+    "load_catalog",
+    "load_frontend",
+    "load_generator",
+    "load_server",
+    "load_service",
+    "with_app",
+    "with_server",
+]
+
+BUILT_IN_SERVERS = DATA / "servers"
+BUILT_IN_FRONTENDS = DATA / "frontends"
+BUILT_IN_SERVICES = DATA / "services"
+BUILT_IN_GENERATORS = DATA / "generators"
+
+# Below the working folder: Prony reads it without being asked, and so runs its entries only when named.
+OWN_FOLDER = Path("prony.d")
+
+Item = TypeVar("Item")
+Entry = TypeVar("Entry", bound=ProcessEntry)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Servers, apps, frontends and services by name, in alphabetical order.
+
+    ``own``: the names that do not come with Prony. ``unasked``: those of them that the user did not name but
+    that were found in the working folder's ``prony.d``: the author of a study must not be able to run them.
+    """
+
+    servers: Mapping[str, ServerEntry]
+    apps: Mapping[str, App]
+    frontends: Mapping[str, FrontendEntry] = field(default_factory=dict)
+    services: Mapping[str, ServiceEntry] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
+    unasked: frozenset[str] = frozenset()
+
+    def server(self, name: str) -> ServerEntry:
+        """Return the server of this name, not of a variant; see `find`.
+
+        *Errors*: UsageError naming the nearest names.
+        """
+        if name not in self.servers:
+            raise _unknown("server", name, self._server_names(), "`prony servers` lists them all")
+        return self.servers[name]
+
+    def app(self, name: str) -> App:
+        """Return the app of this name.
+
+        *Errors*: UsageError naming the nearest names.
+        """
+        if name not in self.apps:
+            raise _unknown("app", name, self.apps, f"apps: {', '.join(self.apps)}")
+        return self.apps[name]
+
+    def find(self, name: str) -> tuple[ServerEntry, str]:
+        """Return entry and variant of a server's name: ``gunicorn-gthread`` is `gunicorn` and ``gthread``.
+
+        The variant is empty for an entry's own name.
+
+        *Errors*: UsageError naming the nearest names.
+        """
+        found = _entry_and_variant(self.servers, name)
+        if found is None:
+            raise _unknown("server", name, self._server_names(), "`prony servers` lists them all")
+        return found
+
+    def frontend(self, name: str) -> Frontend:
+        """Return the frontend of this name: ``nginx-keepalive``.
+
+        *Errors*: UsageError naming the nearest names.
+        """
+        found = _entry_and_variant(self.frontends, name)
+        if found is None:
+            names = _with_variants(self.frontends.values())
+            raise _unknown("frontend", name, names, f"frontends: {', '.join(self.frontends)}")
+        return Frontend(found[0].name, found[1])
+
+    def service(self, name: str) -> ServiceEntry:
+        """Return the service of this name.
+
+        *Errors*: UsageError naming the nearest names.
+        """
+        if name not in self.services:
+            raise _unknown("service", name, self.services, f"services: {', '.join(self.services)}")
+        return self.services[name]
+
+    def entries(self) -> Iterator[ProcessEntry]:
+        """Yield all servers, frontends and services."""
+        yield from self.servers.values()
+        yield from self.frontends.values()
+        yield from self.services.values()
+
+    def entry(self, name: str) -> ProcessEntry:
+        """Return the entry of a server, a frontend or a service, by its own name or that of a variant.
+
+        Of a server behind a frontend it is the frontend's.
+
+        *Errors*: UsageError naming the nearest names.
+        """
+        for entries in (self.servers, self.frontends, self.services):
+            found = _entry_and_variant(entries, name)
+            if found is not None:
+                return found[0]
+        return self.processes(name)[-1]
+
+    def processes(self, name: str) -> tuple[ProcessEntry, ...]:
+        """Return the entries of a server's name, perhaps with a frontend: ``uwsgi@nginx``.
+
+        *Errors*: UsageError as `find` and `frontend`.
+        """
+        server, at, frontend = name.partition("@")
+        if not at:
+            return (self.find(server)[0],)
+        return self.find(server)[0], self.frontends[self.frontend(frontend).entry]
+
+    def split(self, name: str) -> tuple[str, str]:
+        """Return the names of entry and variant: ``gunicorn-gthread`` is ``("gunicorn", "gthread")``.
+
+        *Errors*: UsageError as `find`.
+        """
+        entry, variant = self.find(name)
+        return entry.name, variant
+
+    def serves(self, name: str) -> Sequence[str]:
+        """Return the built-in apps whose replies a server of this name gives itself, without an interface.
+
+        *Errors*: UsageError as `find`.
+        """
+        return self.find(name)[0].serves
+
+    def interfaces(self, name: str) -> Sequence[Interface]:
+        """Return the interfaces that the server, or the entry of the variant, of this name speaks.
+
+        *Errors*: UsageError as `find`.
+        """
+        return self.find(name)[0].interfaces
+
+    def _server_names(self) -> list[str]:
+        return _with_variants(self.servers.values())
+
+
+def load_catalog(extra: Sequence[Path] = (), found: Path = OWN_FOLDER) -> Catalog:
+    """Return the built-in catalogue, with the entries in ``extra`` and the servers in the folder ``found``.
+
+    Each of ``extra`` is a server's TOML file, or a folder with such files (in it or in its folder
+    ``servers``) and apps (``apps/<name>/app.toml``).
+
+    *Errors*: UsageError with all problems of all files, or for a name that is already taken.
+    """
+    problems: list[str] = []
+    servers = _load(sorted(BUILT_IN_SERVERS.glob("*.toml")), load_server, problems)
+    frontends = _load(sorted(BUILT_IN_FRONTENDS.glob("*.toml")), load_frontend, problems)
+    services = _load(sorted(BUILT_IN_SERVICES.glob("*.toml")), load_service, problems)
+    apps = _load_apps(sorted(BUILT_IN_APPS.glob("*/app.toml")), problems)
+    given = [file for path in extra for file in _server_files(path)]
+    own_servers = _load(given, load_server, problems)
+    own_servers += (unasked := _load(_others(found, given), _load_unasked, problems))
+    own_apps = _load_apps([file for path in extra for file in sorted(path.glob("apps/*/app.toml"))], problems)
+    known_servers = _named(servers, own_servers, lambda entry: entry.name, problems)
+    known_apps = _named(apps, own_apps, lambda app: app.name, problems)
+    problems.extend(_clashes(known_servers))
+    if problems:
+        raise SourceError(problems)
+    own = {entry.name for _, entry in own_servers} | {app.name for _, app in own_apps}
+    return Catalog(
+        servers=known_servers,
+        apps=known_apps,
+        frontends={entry.name: entry for _, entry in frontends},
+        services={entry.name: entry for _, entry in services},
+        own=frozenset(own),
+        unasked=frozenset(entry.name for _, entry in unasked),
+    )
+
+
+def with_app(catalog: Catalog, app: App) -> Catalog:
+    """Return the catalogue with a user's app; it may replace a built-in one of the same name."""
+    return replace(catalog, apps={**catalog.apps, app.name: app})
+
+
+def with_server(catalog: Catalog, entry: ServerEntry) -> Catalog:
+    """Return the catalogue with one more server, from the command line.
+
+    *Errors*: UsageError when its name is taken.
+    """
+    taken = {
+        *_with_variants(catalog.entries()),
+        *(entry.name for entry in catalog.entries()),
+    }
+    if entry.name in taken:
+        raise UsageError(
+            f"the catalogue already has the name `{entry.name}`; expected another one",
+            hint=f"give it a name of its own: --command 'my-{entry.name}=...'",
+        )
+    return replace(catalog, servers={**catalog.servers, entry.name: entry})
+
+
+def load_server(file: Path) -> ServerEntry:
+    """Return the server that ``file`` describes.
+
+    *Errors*: UsageError with all problems of the file.
+    """
+    return _load_entry(file, ServerEntry)
+
+
+def _load_unasked(file: Path) -> ServerEntry:
+    return load_server(file).asked_for(False)
+
+
+def load_frontend(file: Path) -> FrontendEntry:
+    """Return the frontend that ``file`` describes.
+
+    *Errors*: UsageError with all problems of the file.
+    """
+    return _load_entry(file, FrontendEntry)
+
+
+def load_generator(name: str) -> ProcessEntry:
+    """Return what a built-in load generator needs to be installed, as an entry."""
+    return validate(read_toml(BUILT_IN_GENERATORS / f"{name}.toml"), ProcessEntry)
+
+
+def load_service(file: Path) -> ServiceEntry:
+    """Return the service that ``file`` describes.
+
+    *Errors*: UsageError with all problems of the file.
+    """
+    return _load_entry(file, ServiceEntry)
+
+
+def _load_entry(file: Path, kind: type[Entry]) -> Entry:
+    source = read_toml(file)
+    entry = validate(source, kind)
+    problems = check_entry(entry, file.stem)
+    if problems:
+        raise problems_error(source, problems)
+    return entry.found_at(file)
+
+
+def _load(
+    files: Iterable[Path], load: Callable[[Path], Item], problems: list[str]
+) -> list[tuple[Path, Item]]:
+    items: list[tuple[Path, Item]] = []
+    for file in files:
+        try:
+            items.append((file, load(file)))
+        except SourceError as error:
+            problems.extend(error.lines)
+    return items
+
+
+def _load_apps(files: Iterable[Path], problems: list[str]) -> list[tuple[Path, App]]:
+    return [(file, app) for file, apps in _load(files, load_apps, problems) for app in apps]
+
+
+def _entry_and_variant(entries: Mapping[str, Entry], name: str) -> tuple[Entry, str] | None:
+    if name in entries:
+        return entries[name], ""
+    for entry in entries.values():
+        variant = name.removeprefix(f"{entry.name}-")
+        if variant != name and variant in entry.variants:
+            return entry, variant
+    return None
+
+
+def _with_variants(entries: Iterable[ProcessEntry]) -> list[str]:
+    return [
+        name for entry in entries for name in (entry.name, *(f"{entry.name}-{v}" for v in entry.variants))
+    ]
+
+
+def _named(
+    built_in: list[tuple[Path, Item]],
+    own: list[tuple[Path, Item]],
+    name: Callable[[Item], str],
+    problems: list[str],
+) -> dict[str, Item]:
+    items = {name(item): item for _, item in built_in}
+    for file, item in own:
+        if name(item) in items:
+            problems.append(f"{file}:1 name: found `{name(item)}`; expected a name that is not taken yet")
+        items[name(item)] = item
+    return dict(sorted(items.items()))
+
+
+def _clashes(servers: Mapping[str, ServerEntry]) -> list[str]:
+    return [
+        f"`{entry.name}-{variant}` is a server and a variant of `{entry.name}`; expected one of the two"
+        for entry in servers.values()
+        for variant in entry.variants
+        if f"{entry.name}-{variant}" in servers
+    ]
+
+
+def _server_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted([*path.glob("*.toml"), *path.glob("servers/*.toml")])
+    if path.is_file():
+        return [path]
+    raise UsageError(f"`{path}` is neither a file nor a folder; expected catalogue entries")
+
+
+def _others(folder: Path, given: Iterable[Path]) -> list[Path]:
+    """Return the entries in ``folder`` that are not ``given`` already."""
+    known = {file.resolve() for file in given}
+    return [file for file in sorted(folder.glob("*.toml")) if file.resolve() not in known]
+
+
+def _unknown(kind: str, name: str, known: Iterable[str], where: str) -> UsageError:
+    names = sorted(known)
+    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    shown = f"did you mean {' or '.join(f'`{found}`' for found in near)}?" if near else ""
+    return UsageError(f"there is no {kind} `{name}`", hint=f"{shown} {where}".strip())

@@ -1,0 +1,10 @@
+"""The placeholders of an entry's commands and files, besides its own settings and programs."""
+
+__all__ = ["APP_PLACEHOLDERS", "PLACEHOLDERS", "UPSTREAM_PLACEHOLDERS"]
+
+PLACEHOLDERS = frozenset(["host", "port", "cpus", "run_dir", "app_dir"])
+"""Placeholders of every command, besides its entry's settings and programs."""
+APP_PLACEHOLDERS = frozenset(["app", "module", "attribute", "interface"])
+"""Placeholders of servers and frontends: the app and its interface."""
+UPSTREAM_PLACEHOLDERS = frozenset(["upstream_host", "upstream_port", "wire"])
+"""Placeholders of frontends: the server behind it."""

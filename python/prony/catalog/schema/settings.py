@@ -1,0 +1,160 @@
+"""The settings of a server: their values for one subject, checked against type and range.
+
+Pure. Must not know commands or environments.
+"""
+
+from collections.abc import Mapping
+
+from prony.catalog.schema.entry import (
+    BoolSetting,
+    ChoiceSetting,
+    Condition,
+    HostEntry,
+    IntSetting,
+    KeepAliveFact,
+    ProcessEntry,
+    ServerEntry,
+    Setting,
+    TextSetting,
+)
+from prony.catalog.schema.expression import evaluate
+from prony.catalog.schema.template import check_text_value
+from prony.errors import UsageError
+from prony.model import Frontend, Subject
+
+__all__ = [
+    "SettingsError",
+    "all_settings",
+    "holds",
+    "keep_alive_fact",
+    "parse_value",
+    "resolve",
+    "resolved_settings",
+]
+
+_TRUE = frozenset({"true", "on", "yes", "1"})
+_FALSE = frozenset({"false", "off", "no", "0"})
+
+
+class SettingsError(ValueError):
+    """A value is invalid for its setting: what was found, and what was expected."""
+
+    def __init__(self, key: str, found: object, expected: str) -> None:
+        super().__init__(f"`{key}` is `{found}`; expected {expected}")
+        self.key = key
+        self.found = found
+        self.expected = expected
+
+
+def resolved_settings(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int) -> dict[str, int | str]:
+    """Return the value of every setting: the chosen, else the chosen variant's, else the entry's default.
+
+    A setting without value and default is left out: the server decides. ``cpus`` is the number of the
+    server's CPUs. Bool settings are ``True`` and ``False``.
+
+    *Errors*: UsageError naming ``--set server.key``, the value and the range; or an unknown variant.
+    """
+    if chosen.variant and chosen.variant not in entry.variants:
+        known = ", ".join(f"`{name}`" for name in entry.variants) or "none"
+        raise UsageError(f"`{entry.name}` has no variant `{chosen.variant}`; it has: {known}")
+    preset = entry.variants[chosen.variant].settings if chosen.variant else {}
+    try:
+        return resolve(entry, {**preset, **chosen.settings}, cpus)
+    except SettingsError as error:
+        raise UsageError(
+            f"`--set {entry.name}.{error.key}={error.found}`: expected {error.expected}",
+            hint=f"prony servers {entry.name} lists the settings",
+        ) from None
+
+
+def all_settings(entry: ProcessEntry) -> Mapping[str, Setting]:
+    """Return the entry's settings, including `wire` for a server that speaks more than one."""
+    wires = entry.wires if isinstance(entry, ServerEntry) else ()
+    if len(wires) < 2:
+        return entry.settings
+    wire = ChoiceSetting(
+        type="choice",
+        default=wires[0],
+        choices=tuple(wires),
+        doc="what it speaks on its socket",
+        source="the entry's `wires`",
+    )
+    return {"wire": wire, **entry.settings}
+
+
+def resolve(entry: ProcessEntry, chosen: Mapping[str, int | str], cpus: int) -> dict[str, int | str]:
+    """Return the value of every setting under the ``chosen`` ones.
+
+    *Errors*: SettingsError for an unknown setting or an invalid value.
+    """
+    settings = all_settings(entry)
+    for key, value in chosen.items():
+        if key not in settings:
+            known = ", ".join(f"`{name}`" for name in sorted(settings)) or "no setting: it has none"
+            raise SettingsError(key, value, f"one of the settings {known}")
+    defaults = {key: setting.default for key, setting in settings.items() if setting.default is not None}
+    values = {**defaults, **chosen}
+    return {key: parse_value(key, settings[key], value, cpus) for key, value in values.items()}
+
+
+def parse_value(key: str, setting: Setting, value: int | str, cpus: int) -> int | str:
+    """Return ``value`` as the setting's type: a text is parsed as a number or a bool if the type demands it.
+
+    *Errors*: SettingsError.
+    """
+    match setting:
+        case IntSetting():
+            return _whole_number(key, setting, value, cpus)
+        case BoolSetting():
+            return _bool(key, value)
+        case ChoiceSetting():
+            if value not in setting.choices:
+                raise SettingsError(
+                    key, value, "one of " + ", ".join(f"`{choice}`" for choice in setting.choices)
+                )
+            return value
+        case TextSetting():
+            text = str(value)
+            expected = check_text_value(text)
+            if expected:
+                raise SettingsError(key, text, expected)
+            return text
+
+
+def holds(condition: Condition, values: Mapping[str, int | str]) -> bool:
+    """Return whether ``condition`` is true under the resolved settings ``values``."""
+    if condition.also is not None and not holds(condition.also, values):
+        return False
+    value = values.get(condition.setting)
+    if condition.above is not None:
+        return isinstance(value, int) and value > condition.above
+    if condition.value is not None:
+        return value == condition.value
+    return value is not None and value is not False
+
+
+def keep_alive_fact(entry: HostEntry, values: Mapping[str, int | str]) -> KeepAliveFact:
+    """Return what the entry declares about keep-alive under resolved settings: the first that applies."""
+    return next(fact for fact in entry.facts.keep_alive if fact.when is None or holds(fact.when, values))
+
+
+def _whole_number(key: str, setting: IntSetting, value: int | str, cpus: int) -> int:
+    expected = f"a whole number from {setting.min} to {setting.max}"
+    if isinstance(value, bool):
+        raise SettingsError(key, value, expected)
+    try:
+        number = value if isinstance(value, int) else evaluate(value, {"cpus": cpus})
+    except ValueError:
+        raise SettingsError(key, value, f"{expected}, or an expression such as `2*{{cpus}}+1`") from None
+    if not setting.min <= number <= setting.max:
+        raise SettingsError(key, value, expected)
+    return number
+
+
+def _bool(key: str, value: int | str) -> bool:
+    word = str(value).lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise SettingsError(key, value, "`true` or `false`")

@@ -1,0 +1,161 @@
+"""The rules of a study's document beyond types: names exist, claims can be tested.
+
+Pure. Finds all problems, each with its place; `toml_source` turns places into lines.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES
+from prony.analysis.trial_metrics import has_roles
+from prony.catalog.schema.studies.grid import Grid
+from prony.catalog.schema.toml_source import Place, Problem
+from prony.metrics import METRICS
+from prony.model import ClaimKind
+from prony.study_document import ClaimDocument, StudyDocument
+
+__all__ = ["check_study"]
+
+_CPU = ("cpu_percent", "generator_cpu_percent")
+# The stages at which a whole trial fails, as in `prony.model.Failed`.
+_STAGES = ("install", "start", "contract", "load", "stop")
+_BOUNDED = (ClaimKind.RATIO, ClaimKind.VALUE)
+
+
+def check_study(document: StudyDocument, grid: Grid) -> list[Problem]:
+    """Return all problems of ``document`` beyond types; ``grid`` has its cells."""
+    found = [*_workloads(document, grid), *_profiles(document, grid)]
+    # Without cells nothing else can be checked.
+    return found if not all(grid.profiles.values()) else [*found, *_readings(document, grid)]
+
+
+def _readings(document: StudyDocument, grid: Grid) -> list[Problem]:
+    return [
+        *_design(document, grid),
+        *_repeated(("claims",), [claim.name for claim in document.claims]),
+        *(
+            problem
+            for index, claim in enumerate(document.claims)
+            for problem in _claim(("claims", index), claim, grid)
+        ),
+    ]
+
+
+def _repeated(place: Place, names: Sequence[str | None]) -> Iterator[Problem]:
+    for index, name in enumerate(names):
+        if name is not None and name in names[:index]:
+            yield Problem((*place, index, "name"), name, "a name that is not taken yet")
+
+
+def _workloads(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
+    yield from _repeated(("workloads",), [part.name for part in document.workloads])
+    names = [name for part in document.subjects for name in part.names]
+    for index, part in enumerate(document.workloads):
+        if not any(part.is_for(name) for name in names):
+            expected = f"a pattern that matches one of {', '.join(names)}"
+            yield Problem(("workloads", index, "subjects"), ", ".join(part.subjects), expected)
+    for name, cells in grid.profiles.items():
+        seen = [(cell.subject.name, cell.engine, cell.workload) for cell in cells]
+        if len(set(map(repr, seen))) < len(seen):
+            yield Problem(("workloads",), f"a load twice in the profile {name}", "loads that differ")
+
+
+def _profiles(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
+    known = [part.name for part in document.workloads if part.name]
+    for name, profile in document.profiles.items():
+        for load in profile.workloads:
+            if load not in known:
+                expected = f"the name of one of the workloads: {', '.join(known) or 'none has one'}"
+                yield Problem(("profiles", name, "workloads", load), load, expected)
+        if not grid.profiles[name]:
+            yield Problem(("profiles", name), "no load", "at least one that is not skipped")
+
+
+def _design(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
+    primary = {str(key): value for key, value in document.design.primary.items()}
+    for name, cells in grid.profiles.items():
+        if not any(cell.is_under(primary) for cell in cells):
+            found = _load_words(primary)
+            yield Problem(("design", "primary"), found, f"a load of every profile; `{name}` has no such")
+
+
+def _load_words(load: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in load.items())
+
+
+def _claim(place: Place, claim: ClaimDocument, grid: Grid) -> Iterator[Problem]:
+    if claim.metric not in METRICS:
+        expected = "one of METRICS (docs/reference/metrics.md)"
+        yield Problem((*place, "metric"), claim.metric, expected)
+    elif claim.role and not has_roles(claim.metric):
+        yield Problem((*place, "role"), claim.role, f"no role: `{claim.metric}` is not measured by role")
+    yield from _cells(place, claim, grid)
+    yield from _bounds(place, claim)
+    yield from _failure(place, claim)
+    if claim.kind is ClaimKind.SINGLE_CORE and claim.metric not in _CPU:
+        yield Problem((*place, "metric"), claim.metric, f"one of {', '.join(_CPU)}, for a single core")
+    if claim.kind is ClaimKind.GROWS and not _has_several_loads(claim, grid):
+        yield Problem(
+            (*place, "load"), _load_words(_load(claim, "load")) or "all", "several loads, to grow with"
+        )
+
+
+def _cells(place: Place, claim: ClaimDocument, grid: Grid) -> Iterator[Problem]:
+    """Yield globs that match nothing, and loads that the matching cells do not have."""
+    sides = {
+        ("subject", "engine", "load"): (claim.subject, claim.engine, _load(claim, "load")),
+        ("against", "against_engine", "against_load"): (
+            claim.against,
+            claim.against_engine or claim.engine,
+            _load(claim, "against_load"),
+        ),
+    }
+    for fields, (subject, engine, load) in sides.items():
+        if not grid.has(subject, "*", {}):
+            yield Problem((*place, fields[0]), subject, _pattern("subjects", grid.subjects))
+        elif not grid.has("*", engine, {}):
+            yield Problem((*place, fields[1]), engine, _pattern("generators", grid.engines))
+        elif not grid.has(subject, engine, load):
+            yield Problem((*place, fields[2]), _load_words(load), "a load that some profile has for them")
+
+
+def _pattern(what: str, names: Iterable[str]) -> str:
+    return f"a pattern that matches one of the {what}: {', '.join(names)}"
+
+
+def _load(claim: ClaimDocument, field: str) -> dict[str, float]:
+    return {str(key): value for key, value in getattr(claim, field).items()}
+
+
+def _bounds(place: Place, claim: ClaimDocument) -> Iterator[Problem]:
+    bounds = {name: value for name in ("low", "high") if (value := getattr(claim, name)) is not None}
+    if claim.kind in _BOUNDED and not bounds:
+        yield Problem((*place, "low"), None, "")
+    if claim.kind not in _BOUNDED:
+        for name, value in bounds.items():
+            yield Problem((*place, name), value, f"no such field: a claim `{claim.kind}` has no bounds")
+    if len(bounds) == 2 and bounds["low"] > bounds["high"]:
+        yield Problem((*place, "high"), bounds["high"], f"at least `low`, {bounds['low']:g}")
+    with_itself = claim.against == "*" and not claim.against_engine and not claim.against_load
+    if claim.kind is ClaimKind.RATIO and with_itself:
+        yield Problem((*place, "against"), None, "")
+
+
+def _failure(place: Place, claim: ClaimDocument) -> Iterator[Problem]:
+    if claim.failure is None:
+        return
+    if claim.kind is not ClaimKind.FAILS:
+        expected = f"no such field: a claim `{claim.kind}` names no failure"
+        yield Problem((*place, "failure"), claim.failure, expected)
+    elif not _is_failure(claim.failure):
+        expected = "a class of the account, such as `timed_out` or `bad_status`, or a stage, such as `start`"
+        yield Problem((*place, "failure"), claim.failure, expected)
+
+
+def _is_failure(name: str) -> bool:
+    known = (*_STAGES, *FAILED_CLASSES, *UNANSWERED_CLASSES)
+    return name in known or name.startswith("bad_status ")
+
+
+def _has_several_loads(claim: ClaimDocument, grid: Grid) -> bool:
+    cells = grid.fitting(claim.subject, claim.engine, _load(claim, "load"))
+    return len({tuple(sorted(cell.load.items())) for cell in cells}) > 1

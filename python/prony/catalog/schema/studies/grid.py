@@ -1,0 +1,75 @@
+"""The cells of a study's document, by names and loads: what its other parts may refer to.
+
+Pure: the catalogue is not asked. Must not know claims or figures.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from prony.model import App, Cell, EngineChoice, Interface, Subject
+from prony.study_document import StudyDocument
+from prony.workloads import engines_of, in_profile, is_skipped, workloads_of
+
+__all__ = ["Grid", "grid_of"]
+
+_ANY_APP = App("", "", "", {})
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """All cells of all profiles, by profile."""
+
+    profiles: Mapping[str, tuple[Cell, ...]]
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of all profiles."""
+        return tuple(cell for cells in self.profiles.values() for cell in cells)
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The names of the subjects, each once."""
+        return tuple(dict.fromkeys(cell.subject.name for cell in self.cells))
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """The names of the generators, each once."""
+        return tuple(dict.fromkeys(cell.engine.name for cell in self.cells))
+
+    def fitting(self, subject: str, engine: str, load: Mapping[str, float]) -> tuple[Cell, ...]:
+        """Return the cells whose subject and generator match the globs, under ``load``."""
+        return tuple(
+            cell
+            for cell in self.cells
+            if fnmatchcase(cell.subject.name, subject)
+            and fnmatchcase(cell.engine.name, engine)
+            and cell.is_under(load)
+        )
+
+    def has(self, subject: str, engine: str, load: Mapping[str, float]) -> bool:
+        """Return whether there are such cells."""
+        return bool(self.fitting(subject, engine, load))
+
+
+def grid_of(document: StudyDocument) -> Grid:
+    """Return the cells of all profiles of ``document``."""
+    return Grid({name: _cells(document, name) for name in document.profiles})
+
+
+def _cells(document: StudyDocument, name: str) -> tuple[Cell, ...]:
+    profile = document.profiles[name]
+    names = dict.fromkeys(subject for part in document.subjects for subject in part.names)
+    parts = [in_profile(part, profile) for part in document.workloads if not is_skipped(part, profile)]
+    found = (
+        (subject, load, engine)
+        for subject in names
+        for part in parts
+        if part.is_for(subject)
+        for engine in engines_of(part, EngineChoice())
+        for load in workloads_of(part, _ANY_APP, None)
+    )
+    return tuple(
+        Cell(number, Subject(subject, "", _ANY_APP, Interface.NONE), load, engine)
+        for number, (subject, load, engine) in enumerate(found)
+    )

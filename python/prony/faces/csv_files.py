@@ -1,0 +1,70 @@
+"""A study's tables as CSV files in a folder of their own: RFC 4180, UTF-8, a header line.
+
+What a spreadsheet would take for a formula is quoted by an apostrophe: text may come from servers and logs.
+Numbers stay numbers. *Source*: RFC 4180; OWASP, "CSV Injection".
+
+>>> written("=1+1"), written(-1.5), written(None)
+("'=1+1", '-1.5', '')
+"""
+
+import csv
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from prony.archive import Archive
+from prony.errors import UsageError
+from prony.faces.sheets import Sheet, sheets
+from prony.faces.terminal import plain
+from prony.reading.study import Reading
+
+__all__ = ["write_csv", "write_sheets", "written"]
+
+_FORMULA = ("=", "+", "-", "@")
+
+
+def written(value: str | float | None) -> str:
+    """Return a cell's text: nothing for a missing value, text without control characters."""
+    match value:
+        case None:
+            return ""
+        case str():
+            text = plain(value)
+            return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
+        case _:
+            return repr(value)
+
+
+def write_csv(archive: Archive, reading: Reading, folder: Path) -> None:
+    """Write all tables of a study into a new folder, whole or not at all.
+
+    *Errors*: UsageError when there is such a folder already, or it cannot be written.
+    """
+    write_sheets(sheets(reading, archive.trials), folder)
+
+
+def write_sheets(found: Iterable[Sheet], folder: Path) -> None:
+    """Write tables into a new folder, whole or not at all; errors as `write_csv`."""
+    folder = folder.absolute()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(
+            f"`{folder}` is there already", hint="name a folder that does not exist yet, or an empty one"
+        )
+    unfinished = folder.with_name(f".{folder.name}.unfinished")
+    try:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        for sheet in found:
+            _write(sheet, unfinished / f"{sheet.name}.csv")
+        unfinished.replace(folder)
+    except OSError as error:
+        raise UsageError(f"cannot write `{folder}`: {error.strerror}") from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _write(sheet: Sheet, file: Path) -> None:
+    with file.open("w", encoding="utf-8", newline="") as out:
+        lines = csv.writer(out)
+        lines.writerow(sheet.columns)
+        lines.writerows([written(value) for value in row] for row in sheet.rows)

@@ -1,0 +1,320 @@
+"""A study's report as JSON with stable keys (`prony report FILE --json`). docs/reference/report-json.md
+lists them.
+
+What a text report shows has its value here: `report.text.Figure` names the place.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from prony.analysis.answer import Answer
+from prony.analysis.claims import ClaimResult
+from prony.analysis.compare import Comparison
+from prony.analysis.displayed import cell_trimmed_mean
+from prony.analysis.drift import CALIBRATED
+from prony.analysis.missing import Missing, Value
+from prony.analysis.summary import CellSummary, Estimate, TrialFigures
+from prony.archive.codec import encode_engine, encode_sandbox, encode_workload
+from prony.metrics import METRICS
+from prony.model import Claim, Failed, Invalid, Json, Outcome, Plan, SubjectRecord, TrialRole
+from prony.reading.causes import Cause
+from prony.reading.checks import Calibrations, CrossCheck
+from prony.reading.failures import FailureTest, Repeated, failed_alike, failed_requests
+from prony.reading.findings import Found
+from prony.reading.groups import Group
+from prony.reading.originals import Beside
+from prony.reading.pace import fullest_addresses, pace_of
+from prony.reading.saturation import Curve
+from prony.reading.study import Reading
+from prony.report.findings import advice_words, finding_words, limit_words
+
+__all__ = ["VERSION", "reading_json"]
+
+VERSION = 1
+
+
+def _estimate(value: Estimate | Missing) -> Json:
+    if isinstance(value, Missing):
+        return {"missing": value.reason}
+    return {**asdict(value), "half_width": value.half_width}
+
+
+def _estimates(metrics: Mapping[str, Estimate | Missing]) -> Json:
+    return {name: _estimate(value) for name, value in metrics.items()}
+
+
+def _comparison(found: Comparison) -> Json:
+    return {**asdict(found), "verdict": found.verdict.value}
+
+
+def _known(value: Value) -> float | None:
+    return None if isinstance(value, Missing) else value
+
+
+# --- cells ------------------------------------------------------------------------------------------------
+
+
+def _trial(trial: TrialFigures) -> Json:
+    own = {"block": trial.block, "attempt": trial.attempt}
+    return {**own, **_outcome(trial.outcome), "log": trial.log.text}
+
+
+def _outcome(outcome: Outcome) -> Json:
+    match outcome:
+        case Failed(stage, reason):
+            return {"outcome": "failed", "stage": stage, "reason": reason}
+        case Invalid(reason):
+            return {"outcome": "invalid", "stage": None, "reason": reason}
+        case _:
+            return {"outcome": "ok", "stage": None, "reason": None}
+
+
+def _cell(cell: CellSummary) -> Json:
+    return {
+        "cell_id": cell.cell.id,
+        "name": cell.name,
+        "subject": cell.cell.subject.name,
+        "workload": encode_workload(cell.cell.workload),
+        "trials_ok": cell.ok,
+        "trials": cell.total,
+        "qualified": cell.unqualified is None,
+        "unqualified_reason": cell.unqualified,
+        "generator_limited": None if cell.limited is None else str(limit_words(cell.limited, "")),
+        "error_ratio": cell.error_ratio,
+        "success_ratio": cell.success_ratio,
+        "censored_from": cell.censored_from,
+        "account": dict(cell.account),
+        "failed_requests": [asdict(one) for one in failed_requests(cell)],
+        "metrics": _estimates(cell.metrics),
+        "roles": {role: _estimates(metrics) for role, metrics in cell.roles.items()},
+        "by_block": {
+            str(block): {name: _known(value) for name, value in metrics.items()}
+            for block, metrics in cell.by_block.items()
+        },
+        "trimmed_mean": {name: _known(cell_trimmed_mean(cell, name)) for name in METRICS},
+        "pace": {str(trial.block): _pace(trial) for trial in cell.counted},
+        "paces": [{"kind": one.kind.value, "trials": one.trials, "of": one.of} for one in pace_of(cell)],
+        "listeners": {str(trial.block): [asdict(one) for one in trial.listeners] for trial in cell.counted},
+        "shared_addresses": [asdict(one) for one in fullest_addresses(cell)],
+        "uncounted": [_trial(trial) for trial in cell.others],
+        "failed_alike": [{"blocks": list(one.blocks), **_cause(one.cause)} for one in failed_alike(cell)],
+    }
+
+
+def _cause(cause: Cause) -> Json:
+    fault = None if cause.fault is None else cause.fault.value
+    return {**_outcome(cause.outcome), "fault": fault, "low": cause.low, "high": cause.high}
+
+
+def _pace(trial: TrialFigures) -> Json:
+    """Return how the pace of a trial developed: its kind and its levels, or why that cannot be said."""
+    if isinstance(trial.steady, Missing):
+        return {"missing": trial.steady.reason}
+    return {
+        "kind": trial.steady.kind.value,
+        "levels": [
+            {"start_s": one.start, "end_s": one.end, "mean": one.mean} for one in trial.steady.segments
+        ],
+    }
+
+
+# --- groups -----------------------------------------------------------------------------------------------
+
+
+def _answer(found: Answer, subjects: Mapping[str, SubjectRecord]) -> Json:
+    record = subjects.get(found.leader or "")
+    return {
+        "metric": found.metric,
+        "leader": found.leader,
+        "ties": list(found.ties),
+        "blocks": found.blocks,
+        "decided": found.decided,
+        "reason": found.reason,
+        "command_line": None if record is None else record.command_line,
+        "comparisons": {name: _comparison(comparison) for name, comparison in found.comparisons.items()},
+    }
+
+
+def _group(group: Group, subjects: Mapping[str, SubjectRecord]) -> Json:
+    return {
+        "load": {
+            key: value
+            for key, value in encode_workload(group.workload).items()
+            if key not in ("request", "expect")
+        },
+        "engine": encode_engine(group.engine),
+        "sandbox": encode_sandbox(group.sandbox),
+        "cells": [_cell(cell) for cell in group.cells],
+        "noise_floor": group.noise_floor or None,
+        "primary": group.primary,
+        "of_generators": group.of_generators,
+        "standings": [{**asdict(one), "decided": one.decided} for one in group.standings],
+        "answer": _answer(group.answer, subjects),
+        "failures": [_failure_test(one) for one in group.failures],
+    }
+
+
+def _failure_test(one: FailureTest) -> Json:
+    return {**asdict(one), "shown": one.shown}
+
+
+def _curve(curve: Curve, reading: Reading) -> Json:
+    return {
+        "groups": [reading.place(group) for group in curve.groups],
+        "over": curve.over,
+        "latency": curve.latency,
+        "subjects": {name: asdict(found) for name, found in curve.subjects.items()},
+    }
+
+
+# --- what is said of them ---------------------------------------------------------------------------------
+
+
+def _claim(claim: Claim, result: ClaimResult) -> Json:
+    return {
+        **asdict(claim),
+        "kind": claim.kind.value,
+        "verdict": result.verdict.value,
+        "n": result.n,
+        "figure": result.figure,
+        "interval": None if result.interval is None else list(result.interval),
+        "reason": result.reason or None,
+    }
+
+
+def _beside(one: Beside) -> Json:
+    """Return a published figure with the figure of the cell that repeats it."""
+    return {
+        "cell_id": one.cell.cell.id,
+        "name": one.cell.name,
+        "metric": one.original.metric,
+        "role": one.original.role or None,
+        "published": one.original.value,
+        "measured": _estimate(one.measured),
+        "note": one.original.note or None,
+    }
+
+
+def _check(check: CrossCheck) -> Json:
+    return {
+        "cell_id": check.own.cell.id,
+        "check_cell_id": check.other.cell.id,
+        "name": check.own.name,
+        "generator": check.other.cell.engine.name,
+        "metric": check.metric,
+        "own": _estimate(check.own.metrics[check.metric]),
+        "other": _estimate(check.other.metrics[check.metric]),
+        "comparison": _comparison(check.comparison),
+    }
+
+
+def _finding(found: Found) -> Json:
+    finding = found.finding
+    return {
+        "subject": found.subject,
+        "rule": finding.rule,
+        "kind": finding.kind.value,
+        "confidence": finding.confidence.value,
+        "sentence": str(finding_words(finding, "")),
+        "numbers": dict(finding.numbers),
+        "names": dict(finding.names),
+        "advice": None if finding.advice is None else str(advice_words(finding, "")),
+        "trials": found.trials,
+        "of": found.of,
+    }
+
+
+# --- the study --------------------------------------------------------------------------------------------
+
+
+def _plan(plan: Plan) -> Json:
+    return {
+        "name": plan.name,
+        "title": plan.title,
+        "question": plan.question,
+        "profile": plan.profile,
+        "blocks": plan.blocks,
+        "cells": len(plan.cells),
+        "seed": plan.seed,
+        "source": plan.source,
+        "notes": list(plan.notes),
+        "design": asdict(plan.design),
+    }
+
+
+def _subject(record: SubjectRecord) -> Json:
+    return {
+        "server_version": record.server_version,
+        "interpreter": record.interpreter,
+        "packages": dict(record.packages),
+        "lock_digest": record.lock_digest,
+        "settings": dict(record.settings),
+        "command_line": record.command_line,
+        "sandbox": record.sandbox,
+        "facts": record.facts,
+        "unavailable": record.unavailable,
+    }
+
+
+def _calibration(trial: TrialFigures) -> Json:
+    metrics = {name: _known(trial.metrics[name]) for name in CALIBRATED}
+    return {**_position(trial), "metrics": metrics}
+
+
+def _drift(found: Calibrations) -> Json:
+    drifts = {name: asdict(one) for name, one in found.drifts.items()}
+    return {"trials": found.trials, "counted": found.counted, "uncounted": found.uncounted, "metrics": drifts}
+
+
+def _repeated(found: Repeated) -> Json:
+    causes = [{**_cause(cause), "trials": count} for cause, count in found.causes]
+    return {"trials": found.trials, "causes": causes}
+
+
+def _position(trial: TrialFigures) -> Json:
+    return {
+        "cell_id": trial.cell_id,
+        "role": trial.role.value,
+        "block": trial.block,
+        "position": trial.position,
+        "attempt": trial.attempt,
+        "started_unix_ns": trial.started_unix_ns,
+        **_outcome(trial.outcome),
+    }
+
+
+def reading_json(reading: Reading) -> Json:
+    """Return the report of a study that has been read, as JSON. A missing value is null or names its
+    reason.
+    """
+    calibrations, repeated = reading.calibrations, reading.repeated
+    of_calibration = [trial for trial in reading.trials if trial.role is TrialRole.CALIBRATION]
+    return {
+        "version": VERSION,
+        "plan": _plan(reading.plan),
+        "runs": [{**asdict(run), "status": run.status.value} for run in reading.runs],
+        "fingerprint": reading.fingerprint,
+        "subjects": {name: _subject(record) for name, record in reading.subjects.items()},
+        "extent": {
+            "blocks": reading.blocks,
+            "trials": {role.value: reading.count(role) for role in TrialRole},
+        },
+        "placements": [asdict(placement) for placement in reading.placements],
+        "groups": [_group(group, reading.subjects) for group in reading.groups],
+        "curves": [_curve(curve, reading) for curve in reading.curves],
+        "claims": [_claim(claim, result) for claim, result in reading.claims],
+        "verdicts": {verdict.value: count for verdict, count in reading.verdicts.items()},
+        "originals": [_beside(one) for one in reading.originals],
+        "calibration": [_calibration(trial) for trial in of_calibration],
+        "drift": None if calibrations is None else _drift(calibrations),
+        "cross_checks": [_check(check) for check in reading.cross_checks],
+        "found_rates": [asdict(one) for one in reading.found_rates],
+        "repeated": None if repeated is None else _repeated(repeated),
+        "unmeasured": dict(reading.unmeasured),
+        "order": [_position(trial) for trial in reading.trials],
+        "findings": [_finding(found) for found in reading.findings],
+        "shared_findings": [
+            {"subjects": one.subjects, "findings": one.found, "trials": one.trials, "of": one.of}
+            for one in reading.shared_findings
+        ],
+    }

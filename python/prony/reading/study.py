@@ -1,0 +1,213 @@
+"""An archive read once, as what all reports of a study are made from."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from prony.analysis.claim_cells import claimed
+from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
+from prony.analysis.noise_floor import Floor, floors_by_metric
+from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
+from prony.archive import Archive
+from prony.diagnosis import Evidence, Finding, diagnose
+from prony.errors import ArchiveError
+from prony.model import Cell, Claim, Json, Placement, Plan, Run, SubjectRecord, TrialRecord, TrialRole
+from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
+from prony.reading.failures import Repeated, repeated
+from prony.reading.findings import Found, Shared, merged, shared
+from prony.reading.found_rates import Confirmed, confirmed_rates
+from prony.reading.groups import Group, groups_of, terms
+from prony.reading.originals import Beside, beside
+from prony.reading.saturation import Curve, curves
+
+__all__ = ["Reading", "read", "read_archive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All that reports of a study say, as values. ``trials``: all of them, in the order in which they ran,
+    also those of the calibration, of cross-checks and of searches, whose cells are ``added`` to the plan's
+    own. ``claims``: each claim of the plan with what the study says of it.
+    """
+
+    plan: Plan
+    runs: tuple[Run, ...]
+    fingerprint: Json
+    subjects: Mapping[str, SubjectRecord]
+    groups: tuple[Group, ...]
+    findings: tuple[Found, ...]
+    placements: tuple[Placement, ...]
+    trials: tuple[TrialFigures, ...] = ()
+    claims: tuple[tuple[Claim, ClaimResult], ...] = ()
+    added: Mapping[TrialRole, tuple[CellSummary, ...]] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> tuple[CellSummary, ...]:
+        """The cells of all groups."""
+        return tuple(cell for group in self.groups for cell in group.cells)
+
+    @property
+    def measured(self) -> tuple[Group, ...]:
+        """The groups of which a trial was run, whatever came of it; all where that is none."""
+        ran = (group for group in self.groups if any(cell.total for cell in group.cells))
+        return tuple(ran) or self.groups
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks were begun; those planned when there are no trials."""
+        ran = {trial.block for trial in self.trials if trial.role is TrialRole.SUBJECT}
+        return len(ran) or self.plan.blocks
+
+    @property
+    def verdicts(self) -> Mapping[ClaimVerdict, int]:
+        """How many claims have which verdict."""
+        return Counter(result.verdict for _, result in self.claims)
+
+    @property
+    def shared_findings(self) -> tuple[Shared, ...]:
+        """The findings, those that say the same of several subjects together."""
+        return shared(self.findings)
+
+    @property
+    def calibrations(self) -> Calibrations | None:
+        """What the calibration says of the machine while the study ran; null without one."""
+        return calibrations(self.trials, self.plan.design.margin)
+
+    @property
+    def cross_checks(self) -> tuple[CrossCheck, ...]:
+        """The cells held against the same under other generators."""
+        found = self.added.get(TrialRole.CROSS_CHECK, ())
+        return cross_checks(self.cells, found, self.plan.design.margin)
+
+    @property
+    def found_rates(self) -> tuple[Confirmed, ...]:
+        """What the last search found of each subject; empty without a search."""
+        return confirmed_rates(self.runs)
+
+    @property
+    def originals(self) -> tuple[Beside, ...]:
+        """The published figures, each beside each cell that repeats it."""
+        return beside(self.cells, self.plan.originals)
+
+    @property
+    def curves(self) -> tuple[Curve, ...]:
+        """The loads that differ in one thing only, where there are enough, and where subjects saturate."""
+        return curves(self.groups)
+
+    @property
+    def repeated(self) -> Repeated | None:
+        """The trials that were thrown away and repeated; null where none was."""
+        return repeated(self.trials)
+
+    @property
+    def unmeasured(self) -> Mapping[str, str]:
+        """The subjects of which there is no trial under some load, with the reason."""
+        records = self.subjects.values()
+        reasons = {record.name: record.unavailable for record in records if record.unavailable}
+        left_out = {number: why for run in self.runs for number, why in run.facts.get("left_out", {}).items()}
+        for cell in self.cells:
+            if not cell.total:
+                reasons.setdefault(cell.name, left_out.get(str(cell.cell.id), "no trial was run"))
+        return reasons
+
+    def place(self, group: Group) -> int:
+        """Return which of the groups this is.
+
+        *Errors*: ValueError for a group that is none of these.
+        """
+        return [id(one) for one in self.groups].index(id(group))
+
+    def count(self, role: TrialRole) -> int:
+        """Return how many trials were run for this reason."""
+        return sum(trial.role is role for trial in self.trials)
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the study searched for rates instead of running its cells."""
+        return bool(self.found_rates) and not self.count(TrialRole.SUBJECT)
+
+
+def _claims(
+    plan: Plan, cells: Sequence[CellSummary], blocks: int, floors: Sequence[Floor]
+) -> tuple[tuple[Claim, ClaimResult], ...]:
+    agreed = terms(plan, blocks)
+    found = []
+    for claim in plan.claims:
+        first = next((cell.cell for cell in claimed(claim, cells)), None)
+        known = floors_by_metric(floors, first, blocks) if first else {}
+        found.append((claim, evaluate(claim, cells, replace(agreed, floors=known))))
+    return tuple(found)
+
+
+@contextmanager
+def _reading(record: TrialRecord) -> Iterator[None]:
+    """Turn what a Recording of another shape causes into one kind of error: an archive may come from
+    anyone.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ArchiveError(f"trial {record.id} holds a Recording that cannot be read: {error!r}") from error
+
+
+def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's noise
+    plan: Plan,
+    runs: tuple[Run, ...],
+    subjects: Mapping[str, SubjectRecord],
+    trials: Iterable[TrialRecord],
+    added: Mapping[TrialRole, Sequence[Cell]] | None = None,
+    floors: Sequence[Floor] = (),
+) -> Reading:
+    """Return what the values of an archive say. Each trial is dropped when its figures have been taken.
+    ``added``: cells that are none of the plan's, by the reason why they were measured; ``floors``: those of
+    the machine that measured.
+
+    *Errors*: ArchiveError when a Recording is not of the documented shape.
+    """
+    own_cells = {cell.id: cell for cell in plan.cells}
+    taken: list[TrialFigures] = []
+    findings: list[tuple[str, Finding]] = []
+    count: dict[str, int] = {}
+    for record in trials:
+        trial = record.trial
+        with _reading(record):
+            taken.append(figures(trial))
+        if trial.role is not TrialRole.SUBJECT or trial.cell_id not in own_cells:
+            continue
+        cell = own_cells[trial.cell_id]
+        name = cell.subject.name
+        count[name] = count.get(name, 0) + 1
+        with _reading(record):
+            findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
+    own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
+    groups = groups_of(plan, own, floors)
+    return Reading(
+        plan=plan,
+        runs=runs,
+        fingerprint=runs[0].fingerprint if runs else {},
+        subjects=subjects,
+        groups=groups,
+        findings=merged(findings, count),
+        placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
+        trials=tuple(taken),
+        claims=_claims(
+            plan,
+            [cell for group in groups for cell in group.cells],
+            len({trial.block for trial in own}),
+            floors,
+        ),
+        added={
+            role: tuple(summarise_cell(cell, [one for one in taken if one.role is role]) for cell in cells)
+            for role, cells in (added or {}).items()
+            if cells
+        },
+    )
+
+
+def read_archive(archive: Archive, floors: Sequence[Floor] = ()) -> Reading:
+    """Return what ``archive`` says, with the noise floors of the machine that measured."""
+    plan = archive.plan()
+    reasons = (role for role in TrialRole if role is not TrialRole.SUBJECT)
+    added: dict[TrialRole, Sequence[Cell]] = {role: archive.cells(role) for role in reasons}
+    return read(plan, archive.runs(), archive.subjects(), archive.trials(), added, floors)

@@ -1,0 +1,128 @@
+"""A workload in the engine's own terms: docs/reference/engine-wire.md.
+
+Uses only the list of wires of the compiled engine. Must not know how an engine is run.
+
+>>> spec = to_spec(Workload(ClosedLoop(2), CountStop(10)), Address("127.0.0.1", 80), EngineChoice(threads=4))
+>>> spec["threads"], spec["workload"]["stop"]
+(2, {'kind': 'requests', 'requests': 10})
+"""
+
+from base64 import b64encode
+from collections.abc import Sequence
+
+from prony.errors import EngineError
+from prony.model import (
+    Address,
+    AddressKind,
+    ClosedLoop,
+    CountStop,
+    DurationStop,
+    EngineChoice,
+    Json,
+    Loop,
+    OpenLoop,
+    Request,
+    Stop,
+    Workload,
+)
+from prony.units import nanoseconds
+
+__all__ = ["encode_request", "encode_target", "hard_limit_ns", "to_spec"]
+
+
+def to_spec(
+    workload: Workload, address: Address, choice: EngineChoice, cpus: Sequence[int] | None = None
+) -> Json:
+    """Return the specification of a run. ``cpus``: workers are pinned to these; null: not pinned.
+
+    *Errors*: EngineError for an address that the engine cannot connect to.
+    """
+    return {
+        "target": encode_target(address),
+        "workload": {
+            "loop": _loop(workload.loop),
+            "stop": _stop(workload.stop),
+            "warmup_ns": workload.warmup_ns,
+            "timeout_ns": workload.timeout_ns,
+            "grace_ns": workload.grace_ns,
+            "request": encode_request(workload.request),
+            "expect": {"status": workload.expect_status, "body": _bytes(workload.expect_body)},
+        },
+        "threads": min(choice.threads, workload.loop.connections),
+        "cpus": list(cpus) if cpus is not None else None,
+        "pacing": str(choice.pacing),
+    }
+
+
+def encode_target(address: Address) -> Json:
+    """Return an address in the form of a specification.
+
+    *Errors*: EngineError when the engine cannot connect to it.
+    """
+    # Imported where it is used: archives can be read without it.
+    from prony._engine import WIRES
+
+    is_unix = address.kind is AddressKind.UNIX
+    place = address.host if is_unix else f"{address.host}:{address.port}"
+    if address.tls:
+        raise EngineError(f"the engine cannot speak {address.wire} with TLS to `{place}`; expected no TLS")
+    if address.wire not in WIRES:
+        raise EngineError(
+            f"the engine cannot speak {address.wire} to `{place}`; expected one of {', '.join(WIRES)}"
+        )
+    return {
+        "host": address.host,
+        "port": address.port,
+        "socket": "unix" if is_unix else "tcp",
+        "wire": {"kind": str(address.wire)},
+    }
+
+
+def encode_request(request: Request) -> Json:
+    """Return a request in the form of a specification."""
+    return {
+        "method": request.method,
+        "path": request.path,
+        "headers": [list(header) for header in request.headers],
+        "body": _bytes(request.body),
+        "keep_alive": request.keep_alive,
+    }
+
+
+def hard_limit_ns(workload: Workload) -> int:
+    """Return the longest time that a run can take: the sum of all waits, each at its longest."""
+    match workload.stop, workload.loop:
+        case DurationStop(duration_ns), _:
+            load_ns = duration_ns
+        case CountStop(requests), OpenLoop(rate_per_s):
+            load_ns = nanoseconds(requests / rate_per_s)
+        case CountStop(requests), ClosedLoop(connections):
+            # Each connection sends its share one request after the other, each as late as possible.
+            load_ns = -(-requests // connections) * workload.timeout_ns
+    return workload.warmup_ns + load_ns + workload.grace_ns + workload.timeout_ns
+
+
+def _loop(loop: Loop) -> Json:
+    match loop:
+        case ClosedLoop(connections):
+            return {"kind": "closed", "connections": connections}
+        case OpenLoop(rate_per_s, arrivals, seed, connections):
+            return {
+                "kind": "open",
+                "rate_per_s": rate_per_s,
+                "arrivals": str(arrivals),
+                "seed": seed,
+                "connections": connections,
+            }
+
+
+def _stop(stop: Stop) -> Json:
+    match stop:
+        case DurationStop(duration_ns):
+            return {"kind": "duration", "duration_ns": duration_ns}
+        case CountStop(requests):
+            return {"kind": "requests", "requests": requests}
+
+
+def _bytes(value: bytes | None) -> str | None:
+    return b64encode(value).decode() if value is not None else None

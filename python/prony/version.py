@@ -1,0 +1,13 @@
+"""The version of this Prony."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+__all__ = ["prony_version"]
+
+
+def prony_version() -> str:
+    """Return the version of this Prony; `unknown` in a checkout that is not installed."""
+    try:
+        return version("prony")
+    except PackageNotFoundError:
+        return "unknown"
