@@ -2,7 +2,7 @@
 
 Pure. Must not know how anything was measured.
 
->>> Figure("a sample", "duration", 5.0, 4.0, 6.0, 40).half_width
+>>> PartFigure("a sample", "duration", 5.0, 4.0, 6.0, 40).half_width
 1.0
 """
 

@@ -3,7 +3,7 @@
 For readiness and contracts only. The engine sends the load; it also encodes every wire except HTTP. Must not
 know subjects.
 
->>> render(Request(), Address("127.0.0.1", 8000)).splitlines()[0]
+>>> request_bytes(Request(), Address("127.0.0.1", 8000)).splitlines()[0]
 b'GET / HTTP/1.1'
 """
 

@@ -113,7 +113,7 @@ def pressure(kind: str) -> Fact:
 def parse_psi(text: str) -> Json:
     """Return PSI: percent of the last 10 s, 60 s, 300 s, and the total since boot in microseconds.
 
-    >>> parse_pressure("some avg10=1.50 avg60=0.00 avg300=0.00 total=7")["some"]["avg10"]
+    >>> parse_psi("some avg10=1.50 avg60=0.00 avg300=0.00 total=7")["some"]["avg10"]
     1.5
     """
     found: Json = {}

@@ -2,7 +2,7 @@
 
 Must not know what runs in a container.
 
->>> Engine("/usr/local/bin/docker").name
+>>> ContainerEngine("/usr/local/bin/docker").name
 'docker'
 """
 
