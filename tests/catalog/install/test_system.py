@@ -11,8 +11,8 @@ from prony.catalog.schema.entry import SystemNeeds
 from prony.catalog.schema.loader import load_catalog, load_server
 from prony.listing.servers import advice_document, advice_json
 
-ROOT = Path(__file__).parent.parent.parent
-VALID = Path(__file__).parent / "hostile" / "valid.toml"
+ROOT = Path(__file__).parents[3]
+VALID = Path(__file__).parents[1] / "schema" / "hostile" / "valid.toml"
 
 
 @pytest.fixture
