@@ -239,8 +239,8 @@ def test_a_process_of_another_pid_namespace_joins_and_is_ended(group: Group) -> 
         "import os, sys, time; from prony.sandbox import linux; from prony.sandbox.cgroup.join import join\n"
         "linux.unshare(linux.NEW_PIDS); pid = os.fork()\n"
         "if pid == 0:\n"
-        "    join(sys.argv[1].split(':')); print(os.getpid(), flush=True); time.sleep(600)\n"
-        "print(pid, flush=True); os.waitpid(pid, 0)"
+        "    join(sys.argv[1].split(':')); os.write(1, b'%d\\n' % os.getpid()); time.sleep(600)\n"
+        "os.write(1, b'%d\\n' % pid); os.waitpid(pid, 0)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script, ":".join(group.join_paths)],

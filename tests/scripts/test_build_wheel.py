@@ -9,10 +9,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from prony.catalog.loader import load_catalog
 
 from commands import cache, folder  # noqa: F401 - fixtures
 from prony.archive import open_archive
+from prony.catalog.schema.loader import load_catalog
 from prony.model import Ok, TrialRole
 from scripts.loading import SCRIPTS, load
 
