@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.launch.processes import Seat, make_launch
+from prony.catalog.launch.filling import Seat
+from prony.catalog.launch.processes import make_launch
 from prony.catalog.schema.command import command_app, command_entry, named_commands, parse_command
 from prony.errors import UsageError
 from prony.model import Address, Contract, Interface, Subject
@@ -44,8 +45,8 @@ def test_it_works_in_its_own_folder_and_is_told_where_to_listen(program: Path) -
     ("text", "message"),
     [
         ("", "expected a program and its arguments"),
-        ("./no-such-server {port}", "there is no program `./no-such-server`"),
-        ("no-such-program-anywhere", "there is no program `no-such-program-anywhere`"),
+        ("./no-such-server {port}", "cannot find a program `./no-such-server`"),
+        ("no-such-program-anywhere", "cannot find a program `no-such-program-anywhere`"),
         ("./my_server.py 'half", "No closing quotation"),
     ],
 )

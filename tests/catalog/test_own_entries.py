@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.launch.processes import declared_facts
+from prony.catalog.launch.declared import declared_facts
 from prony.catalog.schema.loader import load_catalog, load_server
 from prony.catalog.schema.skeleton import skeleton, write_skeleton
 from prony.check import names_to_check
@@ -77,7 +77,7 @@ def test_a_file_is_never_written_over(said, folder):
     assert status == ExitCode.USAGE
     assert "a server of that name exists" in err
     (folder / "prony.d/broken.txt").touch()
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="already exists"):
         write_skeleton("mine", load_catalog(found=folder / "nowhere"), folder / "prony.d")
     assert (folder / "prony.d/mine.toml").read_bytes() == before
 

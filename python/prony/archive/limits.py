@@ -12,6 +12,7 @@ Limit(kind=<LimitKind.BUSY: 'busy'>, share=0.95, lag_ns=None, reason='')
 import re
 
 from prony.model import Json, Limit, LimitKind
+from prony.units import MILLISECOND_NS
 
 __all__ = ["decode_limit"]
 
@@ -39,5 +40,5 @@ def _of_sentence(sentence: str) -> Limit:
     if waited := _WAITED.fullmatch(sentence):
         return Limit(LimitKind.KEPT_WAITING, share=float(waited[1]) / 100)
     if late := _LATE.fullmatch(sentence):
-        return Limit(LimitKind.LATE, lag_ns=round(float(late[1]) * 1_000_000))
+        return Limit(LimitKind.LATE, lag_ns=round(float(late[1]) * MILLISECOND_NS))
     return Limit(LimitKind.OTHER, reason=sentence)

@@ -31,7 +31,6 @@ from prony.model.workload import (
     Loop,
     OpenLoop,
     Pacing,
-    Stage,
     Stop,
     Workload,
 )
@@ -84,7 +83,6 @@ __all__ = [
     "RunStatus",
     "Sample",
     "SandboxChoice",
-    "Stage",
     "Stop",
     "StopRule",
     "Subject",

@@ -21,7 +21,6 @@ __all__ = [
     "Loop",
     "OpenLoop",
     "Pacing",
-    "Stage",
     "Stop",
     "Workload",
 ]
@@ -88,14 +87,6 @@ class CountStop:
 
 
 Stop = DurationStop | CountStop
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One stretch of load under one loop. A workload has one now; ramps and steps will have several."""
-
-    loop: Loop
-    stop: Stop
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from prony.errors import HostError
 from prony.model import Cell, Json, SubjectRecord, TrialRole
 from prony.schedule import Key
 from prony.study.identity import differences
-from prony.study.ledger import Entry, entry_of
+from prony.study.ledger import ArchivedTrial, entry_of
 
 __all__ = ["Earlier", "changes", "read_earlier", "refuse"]
 
@@ -28,7 +28,7 @@ class Earlier:
     trials.
     """
 
-    entries: Mapping[Key, Entry]
+    entries: Mapping[Key, ArchivedTrial]
     subjects: Mapping[str, SubjectRecord]
     fingerprint: Json
     rate_cells: tuple[Cell, ...]

@@ -99,8 +99,8 @@ def _problems(row: Mapping[str, str], where: str, grid: Grid) -> Iterator[str]:
 
 def _role_problems(row: Mapping[str, str], where: str) -> Iterator[str]:
     if row.get("role") and row["metric"] in METRICS and not has_roles(row["metric"]):
-        yield f"{where} role: found `{row['role']}`; expected no role: `{row['metric']}` is not measured by "
-        "role"
+        metric = row["metric"]
+        yield f"{where} role: found `{row['role']}`; expected no role: `{metric}` is not measured by role"
 
 
 def _original(row: Mapping[str, str]) -> Original:
