@@ -8,12 +8,13 @@ from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.loader import load_catalog
 from prony.engine import ENGINES
 from prony.errors import SubjectError
-from prony.model import Address, LogTail, SandboxChoice
+from prony.model import Address, LogTail, Network, SandboxChoice
 from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
 from prony.sandbox import SANDBOXES, EngineSeat, SandboxFacts, StopReport
 from prony.study import Study, run_study
 from prony.study_document import StudyDocument
+from recordings import recording_of
 
 DOCUMENT = {
     "name": "paper",
@@ -27,7 +28,7 @@ DOCUMENT = {
 class Sandbox:
     """Starts nothing; `log` is the test's list of what happened."""
 
-    facts = SandboxFacts("host's loopback", False, "me")
+    facts = SandboxFacts(Network.HOST, False, "me")
     address, seat = Address("127.0.0.1", 8000), EngineSeat(cpus=(0,))
     tree_pid = network_pid = os.getpid()
 
@@ -98,10 +99,7 @@ class Engine:
         on_event({"event": "window_close", "monotonic_ns": 2})
         if self._world.replies:
             return self._world.replies(self._world.launch, workload)
-        return {
-            "window": {"interrupted": False},
-            "little": {"in_flight_integral_ns": 1, "sojourn_sum_ns": 1, "residual": 0.0},
-        }
+        return recording_of()
 
     def cancel(self):
         pass

@@ -19,6 +19,7 @@ from prony.model import (
     CountStop,
     DurationStop,
     EngineChoice,
+    Network,
     OpenLoop,
     Placement,
     Request,
@@ -129,7 +130,7 @@ class Listener:
         self.notices.append(text)
 
 
-FACTS = SandboxFacts("host's loopback", False, "me")
+FACTS = SandboxFacts(Network.HOST, False, "me")
 FITS = HostCheck("CPUs", "ok", "2", "2")
 DISTURBED = HostCheck("steal now", "warn", "5 %", "1 % or less", "wait")
 UNFIT = HostCheck("ports", "fail", "10", "5,000", "sudo sysctl -w x=1")
@@ -179,7 +180,7 @@ def test_a_forced_study_runs_and_says_why_it_should_not(study, checked):
 def test_the_archives_place_and_the_network_that_was_had_are_asked_for(study, checked):
     demands = checked(FITS)
     admit(study, PLACEMENT, FACTS, Listener())
-    admit(study, PLACEMENT, replace(FACTS, network="own namespace"), Listener())
+    admit(study, PLACEMENT, replace(FACTS, network=Network.ISOLATED), Listener())
     assert [demand.own_network for demand in demands] == [False, True]
     folder, size = demands[0].archive
     assert folder == study.out.parent

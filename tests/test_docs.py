@@ -160,10 +160,11 @@ def test_the_events_are_those_that_the_engine_tells(recording):
 
 
 def test_the_json_of_a_load_has_the_documented_keys(recording):
-    from prony.analysis.load_json import load_result
+    from prony.faces.load_json import load_result
+    from prony.model.recording import decode_recording
 
     page = REFERENCE / "load-json.md"
-    result = load_result(recording)
+    result = load_result(decode_recording(recording))
     top = first_cells(page) & set(result)
     assert set(result) - top == set()
     summary = result["latency"]["ok"]["response_ns"]

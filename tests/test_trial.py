@@ -20,6 +20,7 @@ from prony.model import (
     Invalid,
     Launch,
     LogTail,
+    Network,
     Ok,
     Phase,
     Placement,
@@ -32,6 +33,7 @@ from prony.sandbox import EngineSeat, SandboxFacts, StopReport
 from prony.sandbox.cgroup.base import Counters
 from prony.schedule import Position
 from prony.trial import Task, run_trial
+from recordings import recording_of
 
 ADDRESS = Address("127.0.0.1", 8000)
 CONTRACT = Contract((Check(Request(path="/ready")),))
@@ -42,11 +44,11 @@ BAD_LITTLE = {"in_flight_integral_ns": 10**9, "sojourn_sum_ns": 2 * 10**9, "resi
 
 
 def recording(*, interrupted=False, little=None):
-    return {
-        "window": {"interrupted": interrupted},
-        "little": little or {"in_flight_integral_ns": 10**9, "sojourn_sum_ns": 10**9, "residual": 0.0},
-        "account": {"scheduled": 1, "ok": 1},
-    }
+    return recording_of(
+        window={"interrupted": interrupted},
+        little=little or {"in_flight_integral_ns": 10**9, "sojourn_sum_ns": 10**9, "residual": 0.0},
+        account={"scheduled": 1, "ok": 1, "bad_status": {}},
+    )
 
 
 class Bench:
@@ -55,7 +57,7 @@ class Bench:
     address, seat = ADDRESS, EngineSeat(cpus=(0,))
     tree_pid = network_pid = os.getpid()
     pids = MappingProxyType({"server": os.getpid()})
-    facts = SandboxFacts("host's loopback", False, "me")
+    facts = SandboxFacts(Network.HOST, False, "me")
     folder = Path("/nowhere")
     counted = MappingProxyType({})
 

@@ -27,6 +27,7 @@ from prony.model import (
     Outcome,
     Phase,
     Placement,
+    Recording,
     Sample,
     ThreadUsage,
     Trial,
@@ -72,7 +73,7 @@ class Task:
 class _Evidence:
     """What has been gathered so far; a trial that breaks off keeps it."""
 
-    recording: Json | None = None
+    recording: Recording | None = None
     samples: tuple[Sample, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
@@ -257,14 +258,14 @@ def _deltas(counters: Iterable[WindowCounters]) -> tuple[dict[str, int], dict[st
     return found, missing
 
 
-def _judged(recording: Json | None) -> Outcome:
+def _judged(recording: Recording | None) -> Outcome:
     if recording is None:
         return Invalid("the generator returned no recording")
-    if recording["window"]["interrupted"]:
+    if recording.window.interrupted:
         return Invalid("interrupted")
-    little = recording["little"]
-    residual = little["residual"]
-    large = (little["in_flight_integral_ns"] or 0) > MIN_LITTLE_INTEGRAL_NS
+    little = recording.little
+    residual = little.residual
+    large = (little.in_flight_integral_ns or 0) > MIN_LITTLE_INTEGRAL_NS
     if residual is not None and large and abs(residual) > MAX_LITTLE_RESIDUAL:
         return Invalid(f"Little's law is off by {residual:+.0%}: the generator's own figures disagree")
     return Ok()

@@ -62,11 +62,10 @@ def with_replies(path, make, kept):
 def _with_replies(trial, kept):
     if trial.recording is None:
         return trial
-    account = trial.recording["account"]
-    bad = {**account["bad_status"], "500": account["ok"] - kept}
-    return replace(
-        trial, recording={**trial.recording, "account": {**account, "ok": kept, "bad_status": bad}}
-    )
+    account = trial.recording.account
+    bad = {**account.bad_status, "500": account.ok - kept}
+    changed = replace(account, ok=kept, bad_status=bad)
+    return replace(trial, recording=replace(trial.recording, account=changed))
 
 
 def test_the_report_and_the_archives_path_come_before_the_json(ended, folder):

@@ -7,6 +7,7 @@ import pytest
 from golden import build
 from prony.diagnosis import RULES, Confidence, Evidence, diagnose
 from prony.model import Cell, Failed, Invalid, SubjectRecord
+from recordings import with_parts
 
 CELL = Cell(
     1, build.subject("wsgiref+hello"), build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
@@ -82,10 +83,8 @@ def test_trials_that_do_not_count_accuse_neither_the_generator_nor_the_server(ou
 
 
 def answered(without_reply, most, limited=None):
-    recording = dict(limited or HEALTHY.recording or {})
     replies = {"connections": 10, "without_reply": without_reply, "min": 0, "max": most}
-    recording["connections"] = {**recording["connections"], "answered": replies}
-    return recording
+    return with_parts(limited or HEALTHY.recording, connections={"answered": replies})
 
 
 def test_connections_without_a_reply_are_starved():

@@ -33,6 +33,7 @@ from prony.model import (
     TrialRole,
     Workload,
 )
+from prony.model.recording import decode_recording
 
 MS = 1_000_000
 SECOND = 1_000_000_000
@@ -91,6 +92,11 @@ def latencies(rng, count, median_ms, tail_ms=0.0, tail_share=0.0):
 
 
 def recording(workload, ok, errors=None, censored=(), limited=None, error_samples=()):
+    return decode_recording(wire(workload, ok, errors, censored, limited, error_samples))
+
+
+def wire(workload, ok, errors, censored, limited, error_samples):
+    """A Recording as a generator tells it."""
     open_loop = isinstance(workload.loop, OpenLoop)
     duration = workload.stop.duration_ns
     account = {**NO_ERRORS, **(errors or {})}

@@ -20,6 +20,8 @@ from prony.model import (
     TrialRole,
     Workload,
 )
+from prony.model.shapes import encode
+from recordings import with_parts
 
 # name, threads, connections: requests a second, CPU %, share of the machine's memory
 GENERATORS = {
@@ -56,9 +58,9 @@ def external(recording, name, count, cpu, memory):
         "percentiles": {"50": 30_900_000, "90": 33_000_000, "99": 41_000_000},
     }
     processes = {"cpu_percent": cpu, "rss_mean_bytes": memory * 8 * 1024**3, "memory_ratio": memory}
-    return {
-        **recording,
-        "engine": {
+    return with_parts(
+        recording,
+        engine={
             "name": name,
             "version": "1.0",
             "threads": 1,
@@ -67,11 +69,11 @@ def external(recording, name, count, cpu, memory):
             "caveats": list(CAVEATS.get(name, ())),
             "missing": {"distributions": f"{name} gives no histogram of its latencies"},
         },
-        "distributions": dict.fromkeys(recording["distributions"]),
-        "reported_latency_ns": None if name == "python-threads" else reported,
-        "series": [],
-        "generator": {"limited": None, "cpu_work_ns": None, "threads": [], "processes": processes},
-    }
+        distributions=dict.fromkeys(encode(recording.distributions)),
+        reported_latency_ns=None if name == "python-threads" else reported,
+        series=[],
+        generator={"cpu_work_ns": None, "cpu_ns_per_request": None, "threads": [], "processes": processes},
+    )
 
 
 def generator_trial(cell, block, position, rng):
@@ -82,8 +84,7 @@ def generator_trial(cell, block, position, rng):
     trial = build.trial(cell, block, position, values, cores=0.2)
     if name == "prony":
         processes = {"rss_mean_bytes": memory * 8 * 1024**3, "memory_ratio": memory}
-        generator = {**trial.recording["generator"], "processes": processes}
-        return replace(trial, recording={**trial.recording, "generator": generator})
+        return replace(trial, recording=with_parts(trial.recording, generator={"processes": processes}))
     return replace(trial, recording=external(trial.recording, name, count, cpu, memory))
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from golden import build, generators, studies
-from prony.analysis.load_json import load_result
 from prony.archive import open_archive
 from prony.faces.json_report import report_json
+from prony.faces.load_json import load_result
 
 PAGES = Path(__file__).parents[2] / "docs/reference"
 

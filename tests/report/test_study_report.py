@@ -12,16 +12,18 @@ import pytest
 from rich.console import Console
 
 from golden import build, generators, studies
-from prony.analysis.load_json import load_result
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import ArchiveError
 from prony.faces.json_report import report_json
+from prony.faces.load_json import load_result
 from prony.faces.terminal import TerminalReporter
 from prony.listing.host import host_document
 from prony.model import LogTail
+from prony.model.shapes import encode
 from prony.report.load import load_document
 from prony.report.study import study_document
+from recordings import recording_of, with_parts
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 WIDTHS = (80, 120, 200)
@@ -212,7 +214,7 @@ def test_a_run_in_which_nothing_was_sent_is_said_so():
 
 def load_text(workload, *arguments, **changes):
     recording = build.recording(workload, *arguments)
-    return shown(load_document({**recording, **changes}), 120)
+    return shown(load_document(with_parts(recording, **changes)), 120)
 
 
 CLOSED = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
@@ -226,7 +228,8 @@ def test_a_closed_loop_has_no_pacing():
 
 def test_the_title_of_a_load_names_its_target_and_request():
     request = {"method": "GET", "path": "/a?b=1"}
-    spec = {"target": {"host": "::1", "port": 80}, "workload": {"request": request}}
+    load = {**encode(CLOSED), "request": request}
+    spec = {"target": {"host": "::1", "port": 80}, "workload": load}
     text = load_text(CLOSED, [1_000_000] * 100, spec=spec)
     assert text.startswith("Load on [::1]:80: GET /a?b=1\n")
 
@@ -238,8 +241,7 @@ def test_error_samples_that_are_alike_are_shown_once():
 
 
 def test_refused_connections_are_not_said_to_be_nothing_sent():
-    refused = build.recording(CLOSED, [], {"connect_refused": 1200})
-    text = load_text(CLOSED, [], {"connect_refused": 1200}, window={**refused["window"], "open_ns": None})
+    text = load_text(CLOSED, [], {"connect_refused": 1200}, window={"open_ns": None})
     assert "Nothing was sent." not in text
     assert "connection refused" in text
     assert "0 of 1,200 answered as expected" in text
@@ -258,15 +260,12 @@ def test_a_run_in_which_nothing_was_answered_has_no_latency():
 def test_an_external_generator_may_leave_most_out():
     workload = build.Workload(build.ClosedLoop(10), build.DurationStop(build.SECOND))
     full = build.recording(workload, [10_000_000] * 500)
-    bare = {
-        **full,
-        "engine": {"name": "wrk", "version": "4.2"},
-        "distributions": {"ok_service": full["distributions"]["ok_service"]},
-        "generator": {},
-        "series": [],
-    }
-    for key in ("connections", "bytes", "queue", "little", "error_samples"):
-        del bare[key]
+    bare = recording_of(
+        engine={"name": "wrk", "version": "4.2"},
+        account=encode(full.account),
+        completed=encode(full.completed),
+        distributions={"ok_service": full.distributions.ok_service},
+    )
     assert "500 /s answered" in shown(load_document(bare), 100)
     assert load_result(bare)["generator"]["cpu_ns_per_request"] is None
 

@@ -13,7 +13,7 @@ import pytest
 
 import prony
 from prony.errors import HostError
-from prony.model import Placement, SandboxChoice
+from prony.model import Network, Placement, SandboxChoice
 from prony.runas import RunAs
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.available import look
@@ -184,7 +184,7 @@ def test_the_image_is_made_once(engine: Engine) -> None:
 
 def test_the_facts_say_what_a_container_keeps_apart(container: Sandbox, engine: Engine) -> None:
     facts = container.facts
-    assert (facts.kind, facts.network, facts.pid_namespace) == ("container", "own namespace", True)
+    assert (facts.kind, facts.network, facts.pid_namespace) == ("container", Network.ISOLATED, True)
     assert facts.cpus == f"by a container of {engine.name}"
     assert facts.limits["cpus"].startswith("enforced: ")
     assert facts.missing == {}

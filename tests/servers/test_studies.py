@@ -25,9 +25,9 @@ def test_a_study_measures_every_subject_and_says_which_to_start(prony, folder, s
     found = trials(folder / "out.prony")
     assert [trial.outcome for trial in found] == [Ok()] * FLASK
     for trial in found:
-        account = trial.recording["account"]
-        assert account["scheduled"] == 1100
-        assert trial.recording["distributions"]["ok_response"]["count"] == account["ok"] > 1000
+        account = trial.recording.account
+        assert account.scheduled == 1100
+        assert trial.recording.distributions.ok_response.count == account.ok > 1000
         assert {Phase.WARMUP, Phase.WINDOW, Phase.DRAIN} <= {sample.phase for sample in trial.samples}
         assert any(sample.processes for sample in trial.samples)
         assert trial.counters["PassiveOpens"] >= 0

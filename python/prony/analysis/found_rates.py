@@ -68,7 +68,7 @@ def judge(trial: Trial, objective: Objective, rate_per_s: float) -> Step:
     A subject that fails does not meet it; of a trial that is not valid nothing can be told. A figure that is
     missing (too few requests for a percentile) is not taken for one that is met.
     """
-    limited = ((trial.recording or {}).get("generator") or {}).get("limited")
+    limited = trial.recording.generator.limited if trial.recording else None
     match trial.outcome:
         case Failed(stage, reason):
             return Step(rate_per_s, False, f"it failed at {stage}: {reason}", limited)

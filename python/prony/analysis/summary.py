@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from math import fsum, sqrt
 from statistics import median
 
+from prony.analysis.account import counted
 from prony.analysis.effects import student_t
-from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES, class_count, latency_summaries
+from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, listener_usage, shared_addresses
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
@@ -20,7 +21,8 @@ from prony.analysis.starvation import starvation
 from prony.analysis.steady_state import SteadyState, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.metrics import METRICS
-from prony.model import Cell, Json, ListenerUsage, LogTail, Ok, Outcome, Placement, Trial, TrialRole
+from prony.model import Cell, ListenerUsage, LogTail, Ok, Outcome, Placement, Trial, TrialRole
+from prony.model.recording import GeneratorName, Recording
 
 __all__ = [
     "CellSummary",
@@ -64,7 +66,7 @@ class TrialFigures:
     log: LogTail
     command: tuple[str, ...]
     placement: Placement | None
-    engine: Json
+    engine: GeneratorName | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,24 +120,20 @@ class CellSummary:
     by_block: Mapping[int, Mapping[str, Value]]
 
 
-def flat_account(recording: Json | None) -> dict[str, int]:
+def flat_account(recording: Recording | None) -> dict[str, int]:
     """Return the account by class, `bad_status` by code, without the classes that are 0 (but `scheduled`
     and `ok`).
     """
     if recording is None:
         return {}
-    account = recording["account"]
-    codes = {f"bad_status {code}": count for code, count in (account.get("bad_status") or {}).items()}
-    known = ("ok", *(name for name in (*FAILED_CLASSES, *UNANSWERED_CLASSES) if name != "bad_status"))
-    counts = {
-        "scheduled": account["scheduled"],
-        **{name: class_count(account, name) for name in known},
-        **codes,
-    }
+    account = recording.account
+    counts = {"scheduled": account.scheduled, **counted(account)}
+    del counts["bad_status"]
+    counts |= {f"bad_status {code}": count for code, count in account.bad_status.items()}
     return {name: count for name, count in counts.items() if count or name in ("scheduled", "ok")}
 
 
-def _censored_from(recording: Json | None) -> float | None:
+def _censored_from(recording: Recording | None) -> float | None:
     if recording is None:
         return None
     summaries = latency_summaries(recording)
@@ -143,7 +141,7 @@ def _censored_from(recording: Json | None) -> float | None:
     return None if summary is None else summary.censored_from
 
 
-def _starved(recording: Json | None) -> str | None:
+def _starved(recording: Recording | None) -> str | None:
     found = starvation(recording)
     if found is None:
         return None
@@ -153,7 +151,7 @@ def _starved(recording: Json | None) -> str | None:
 def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
     account = flat_account(trial.recording)
-    generator = (trial.recording or {}).get("generator") or {}
+    recording = trial.recording
     listeners = listener_usage(trial)
     return TrialFigures(
         cell_id=trial.cell_id,
@@ -167,7 +165,7 @@ def figures(trial: Trial) -> TrialFigures:
         roles=role_metrics(trial),
         account=account,
         censored_from=_censored_from(trial.recording),
-        limited=generator.get("limited"),
+        limited=recording.generator.limited if recording else None,
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
         listeners=listeners,
@@ -175,7 +173,7 @@ def figures(trial: Trial) -> TrialFigures:
         log=trial.log,
         command=trial.command,
         placement=trial.placement,
-        engine=(trial.recording or {}).get("engine") or {},
+        engine=recording.engine if recording else None,
     )
 
 

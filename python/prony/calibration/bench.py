@@ -28,7 +28,9 @@ from prony.model import (
     Ok,
     Outcome,
     Placement,
+    Recording,
     SandboxChoice,
+    SandboxKind,
     Subject,
     Trial,
     Workload,
@@ -113,7 +115,7 @@ class Bench:
 
     def _task(self, cell: Cell, block: int) -> Task:
         folder = self.run.folder / f"calibrate-{block}-{cell.id}"
-        groups = self.groups if cell.sandbox.kind == "cgroup" else None
+        groups = self.groups if cell.sandbox.kind is SandboxKind.CGROUP else None
         sandbox = open_sandbox(cell.sandbox, self.user, folder, groups)
         app_folder = materialise_app(cell.subject.app, self.user)
         site = Site(sandbox.free_port, sandbox.folder_for, app_folder, len(self.placement.server_cpus))
@@ -156,7 +158,7 @@ def unwatched(task: Task, on_event: OnEvent) -> Trial:
     *Errors*: as `run_trial`.
     """
     started = time.time_ns()
-    recording: Json | None = None
+    recording: Recording | None = None
     outcome: Outcome = Ok()
     try:
         with task.sandbox.start(task.launch, task.placement) as subject:

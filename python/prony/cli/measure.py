@@ -152,7 +152,7 @@ def _all_confirmed(out: Path) -> bool:
 
 
 def _valid_replies(trial: "Trial") -> int:
-    return int(trial.recording["account"]["ok"]) if trial.recording else 0
+    return trial.recording.account.ok if trial.recording else 0
 
 
 def _has_qualified(out: Path) -> bool:

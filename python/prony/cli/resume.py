@@ -52,7 +52,7 @@ def resumed_study(wish: Resumption) -> "Study":
     was not said again; ArchiveError for a file that is none.
     """
     from prony.archive import open_archive
-    from prony.model import TrialRole
+    from prony.model import Network, TrialRole
     from prony.runas import resolve_user
     from prony.sandbox.choice import Chosen
     from prony.sandbox.namespaces import gain_namespaces
@@ -60,7 +60,7 @@ def resumed_study(wish: Resumption) -> "Study":
 
     with open_archive(wish.file) as archive:
         plan, checks = archive.plan(), archive.cells(TrialRole.CROSS_CHECK)
-    if plan.cells[0].sandbox.network == "isolated":
+    if plan.cells[0].sandbox.network is Network.ISOLATED:
         gain_namespaces()
     known = _with_commands(plan, wish)
     user = resolve_user(plan.cells[0].sandbox.run_as)

@@ -32,10 +32,10 @@ from prony.cli.options import (
 from prony.cli.own_app import OwnApp, plan_of_app, variables
 from prony.cli.protocol import ProtocolOptions, cross_checks_of, with_protocol
 from prony.cli.resume import ALLOWED, Resumption, is_complete, resumed_study
-from prony.cli.sandbox_options import Network, SandboxKind, SandboxOptions, chosen_sandbox
+from prony.cli.sandbox_options import SandboxOptions, SandboxWish, chosen_sandbox
 from prony.cli.study_plan import plan_of_study
 from prony.errors import ExitCode, UsageError
-from prony.model import Arrivals, Interface
+from prony.model import Arrivals, Interface, Network
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
@@ -186,12 +186,12 @@ def run(
         Network | None, typer.Option(help="The server's network (a study: isolated; your own app: host).")
     ] = None,
     sandbox: Annotated[
-        SandboxKind,
+        SandboxWish,
         typer.Option(
             help="process: CPUs by affinity; cgroup: control groups; auto: the strongest of them here; "
             "container: by Docker or Podman."
         ),
-    ] = SandboxKind.AUTO,
+    ] = SandboxWish.AUTO,
     cpu_quota: Annotated[
         float | None,
         typer.Option("--cpus", min=0.01, help="The server's limit of CPUs, such as 0.5 or 2."),

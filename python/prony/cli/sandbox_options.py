@@ -5,23 +5,17 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from prony.cli.options import memory_of, optional
+from prony.model import Network, SandboxKind
 
 if TYPE_CHECKING:
     from prony.sandbox.cgroup.base import LimitName
     from prony.sandbox.choice import Chosen
 
-__all__ = ["Network", "SandboxKind", "SandboxOptions", "chosen_sandbox"]
+__all__ = ["SandboxOptions", "SandboxWish", "chosen_sandbox"]
 
 
-class Network(StrEnum):
-    """Where a server's sockets are."""
-
-    ISOLATED = "isolated"
-    HOST = "host"
-
-
-class SandboxKind(StrEnum):
-    """How subjects are kept apart and limited."""
+class SandboxWish(StrEnum):
+    """How subjects are kept apart and limited: one of `SandboxKind`, or the strongest that can be had."""
 
     AUTO = "auto"
     PROCESS = "process"
@@ -33,7 +27,7 @@ class SandboxKind(StrEnum):
 class SandboxOptions:
     """What was typed; null: nothing."""
 
-    kind: SandboxKind = SandboxKind.AUTO
+    kind: SandboxWish = SandboxWish.AUTO
     net: Network | None = None
     cpus: float | None = None
     memory: str | None = None
@@ -67,12 +61,13 @@ def chosen_sandbox(options: SandboxOptions, *, own_app: bool) -> "Chosen":
     if network is Network.ISOLATED:
         gain_namespaces()
     choice = SandboxChoice(
-        network=network.value,
+        network=network,
         share_cpus=options.share_cpus,
         run_as=options.run_as,
         cpu_quota=options.cpus,
         memory_bytes=optional(memory_of, "--memory", options.memory),
         pids=options.pids,
     )
-    wish = Wish(options.kind.value, choice, options.limits())
-    return choose(wish, look(STRONGEST_FIRST if wish.kind == "auto" else (wish.kind,)))
+    kind = None if options.kind is SandboxWish.AUTO else SandboxKind(options.kind.value)
+    wish = Wish(kind, choice, options.limits())
+    return choose(wish, look((kind,) if kind else STRONGEST_FIRST))

@@ -93,14 +93,14 @@ def selftest(
     if file is not None:
         return _told(kind, file, run_as, as_json=as_json)
     from prony.catalog.schema.loader import load_catalog
-    from prony.cli.sandbox_options import SandboxKind, SandboxOptions, chosen_sandbox
+    from prony.cli.sandbox_options import SandboxOptions, SandboxWish, chosen_sandbox
     from prony.cli.selftest_plans import Conditions
     from prony.plan import PlanOptions
     from prony.runas import resolve_user
     from prony.study import Study
 
     chosen = chosen_sandbox(
-        SandboxOptions(SandboxKind.AUTO, None, None, None, None, False, run_as), own_app=False
+        SandboxOptions(SandboxWish.AUTO, None, None, None, None, False, run_as), own_app=False
     )
     known = load_catalog(())
     options = PlanOptions(seed=seed, sandbox=chosen.choice)

@@ -21,8 +21,9 @@ def generator_limited(evidence: Evidence) -> list[Finding]:
 
     A generator that waits for its CPU sends less than it could, and sees replies later than they came.
     """
-    generator = (evidence.trial.recording or {}).get("generator") or {}
-    if not (reason := generator.get("limited")) or not isinstance(evidence.trial.outcome, Ok):
+    recording = evidence.trial.recording
+    reason = recording.generator.limited if recording else None
+    if not reason or not isinstance(evidence.trial.outcome, Ok):
         return []
     return [
         Finding(

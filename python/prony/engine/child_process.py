@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import prony
@@ -21,9 +22,10 @@ from prony.engine.base import OnEvent
 from prony.engine.watch import GeneratorWatch
 from prony.errors import EngineError
 from prony.model import Json
+from prony.model.recording import GeneratorProcesses
 from prony.units import format_duration
 
-__all__ = ["SPARE_NS", "Child"]
+__all__ = ["SPARE_NS", "Child", "Told"]
 
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from importlib import import_module; "
@@ -32,6 +34,14 @@ _BOOT = (
 SPARE_NS = 15_000_000_000
 """What a generator needs beside its load: to start, to import, to merge histograms, on a busy machine."""
 _CANCEL_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a child ended with: what it said as its recording, and what the generator itself used."""
+
+    said: Json
+    processes: GeneratorProcesses
 
 
 class Child:
@@ -58,8 +68,8 @@ class Child:
             self._module,
         ]
 
-    def run(self, order: Json, limit_ns: int, on_event: OnEvent) -> Json:
-        """Send ``order``, follow the events, and return the recording, with what the generator itself used.
+    def run(self, order: Json, limit_ns: int, on_event: OnEvent) -> Told:
+        """Send ``order``, follow the events, and return what came of it.
 
         *Errors*: EngineError when it could not run, died, or was not done in time; what ``on_event`` raises.
         """
@@ -74,16 +84,15 @@ class Child:
 
     def _watched(
         self, process: "subprocess.Popen[bytes]", order: Json, limit_ns: int, on_event: OnEvent
-    ) -> Json:
+    ) -> Told:
         with GeneratorWatch(process.pid, order["seat"]["cpus"], self._is_generator) as watch:
 
             def on_any_event(event: Json) -> None:
                 watch.note(event)
                 on_event(event)
 
-            recording = self._follow(process, limit_ns, on_any_event)
-        recording.setdefault("generator", {})["processes"] = watch.summary()
-        return recording
+            said = self._follow(process, limit_ns, on_any_event)
+        return Told(said, watch.summary())
 
     def cancel(self) -> None:
         """End the load that runs, from any thread."""

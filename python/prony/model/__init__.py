@@ -14,8 +14,9 @@ from prony.model.exchange import Check, Contract, Request
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
+from prony.model.recording import Account, Recording
 from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
-from prony.model.sandbox import Placement, SandboxChoice
+from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxKind
 from prony.model.subject import App, Frontend, Interface, Subject
 from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
 from prony.model.workload import (
@@ -37,6 +38,7 @@ from prony.model.workload import (
 __all__ = [
     "MAX_CONNECTIONS",
     "MAX_RATE_PER_S",
+    "Account",
     "Address",
     "AddressKind",
     "App",
@@ -61,6 +63,7 @@ __all__ = [
     "LogTail",
     "Loop",
     "Needs",
+    "Network",
     "Ok",
     "OpenLoop",
     "Original",
@@ -72,12 +75,14 @@ __all__ = [
     "Precision",
     "ProcessRow",
     "Readiness",
+    "Recording",
     "Request",
     "RoleRule",
     "Run",
     "RunStatus",
     "Sample",
     "SandboxChoice",
+    "SandboxKind",
     "Stage",
     "Stop",
     "StopRule",

@@ -5,25 +5,39 @@ False
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from enum import StrEnum
 
-__all__ = ["Placement", "SandboxChoice"]
+__all__ = ["Network", "Placement", "SandboxChoice", "SandboxKind"]
+
+
+class SandboxKind(StrEnum):
+    """What keeps a subject apart: processes in namespaces, control groups around these, or a container."""
+
+    PROCESS = "process"
+    CGROUP = "cgroup"
+    CONTAINER = "container"
+
+
+class Network(StrEnum):
+    """Where server and generator meet: in a network namespace of their own, or on the host's loopback."""
+
+    ISOLATED = "isolated"
+    HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxChoice:
     """How subjects are kept apart.
 
-    ``network``: ``isolated`` puts server and generator together into a network namespace of their own where
-    privileges allow, ``host`` uses the host's loopback. ``share_cpus`` lets generator and server run on one
-    CPU. ``run_as``: the user that subjects run as when Prony is root; null: the caller of sudo, else
-    ``nobody``. The limits are the server's alone, with all its processes: ``cpu_quota`` in CPUs, such as 0.5,
-    also bounds how many CPUs it gets; ``memory_bytes`` without swap; ``pids`` counts threads. What the kind
-    cannot enforce is told.
+    ``network``: the one that is asked for; privileges may not allow one of its own. ``share_cpus`` lets
+    generator and server run on one CPU. ``run_as``: the user that subjects run as when Prony is root;
+    null: the caller of sudo, else ``nobody``. The limits are the server's alone, with all its processes:
+    ``cpu_quota`` in CPUs, such as 0.5, also bounds how many CPUs it gets; ``memory_bytes`` without swap;
+    ``pids`` counts threads. What the kind cannot enforce is told.
     """
 
-    kind: Literal["process", "cgroup", "container"] = "process"
-    network: Literal["isolated", "host"] = "isolated"
+    kind: SandboxKind = SandboxKind.PROCESS
+    network: Network = Network.ISOLATED
     share_cpus: bool = False
     run_as: str | None = None
     cpu_quota: float | None = None

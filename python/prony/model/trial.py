@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from prony.model.observation import LogTail, Sample, ThreadUsage
+from prony.model.recording import Recording
 from prony.model.sandbox import Placement
 
 __all__ = ["Failed", "Invalid", "Json", "Ok", "Outcome", "Trial", "TrialRole"]
@@ -55,11 +56,11 @@ Outcome = Ok | Failed | Invalid
 class Trial:
     """One measurement of one cell, as it is archived.
 
-    ``recording`` is the engine's Recording as it came (see docs/reference/engine-wire.md), null when there
-    was no load. ``nuisances`` holds what was randomised that nobody means to test. ``command`` is the exact
-    command line. ``*_unix_ns`` are wall-clock stamps. ``counters`` are kernel counters of the trial's
-    namespace, as deltas over the window; a counter that could not be read is absent and named in
-    ``missing``, with its reason. ``facts``: what was learnt of its sandbox and surroundings, free.
+    ``recording`` is null when there was no load. ``nuisances`` holds what was randomised that nobody means to
+    test. ``command`` is the exact command line. ``*_unix_ns`` are wall-clock stamps. ``counters`` are
+    kernel counters of the trial's namespace, as deltas over the window; a counter that could not be read
+    is absent and named in ``missing``, with its reason. ``facts``: what was learnt of its sandbox and
+    surroundings, free.
     """
 
     cell_id: int
@@ -73,7 +74,7 @@ class Trial:
     command: tuple[str, ...] = ()
     placement: Placement | None = None
     nuisances: Mapping[str, str] = field(default_factory=dict)
-    recording: Json | None = None
+    recording: Recording | None = None
     samples: tuple[Sample, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)

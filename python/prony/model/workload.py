@@ -4,10 +4,12 @@
 'closed loop, 100 connections, 5000 requests'
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import ClassVar
 
 from prony.model.exchange import Request
+from prony.model.shapes import at
 
 __all__ = [
     "MAX_CONNECTIONS",
@@ -51,6 +53,7 @@ MAX_RATE_PER_S = 1e9
 class ClosedLoop:
     """Each of ``connections`` sends again when it has its answer: the load depends on the server."""
 
+    KIND: ClassVar[str] = "closed"
     connections: int
 
 
@@ -61,6 +64,7 @@ class OpenLoop:
     They go over at most ``connections``, opened on demand.
     """
 
+    KIND: ClassVar[str] = "open"
     rate_per_s: float
     arrivals: Arrivals = Arrivals.CONSTANT
     seed: int = 1
@@ -74,6 +78,7 @@ Loop = ClosedLoop | OpenLoop
 class DurationStop:
     """The window lasts so long."""
 
+    KIND: ClassVar[str] = "duration"
     duration_ns: int
 
 
@@ -81,6 +86,7 @@ class DurationStop:
 class CountStop:
     """The window holds exactly so many requests."""
 
+    KIND: ClassVar[str] = "requests"
     requests: int
 
 
@@ -109,8 +115,8 @@ class Workload:
     warmup_ns: int = 0
     timeout_ns: int = 10_000_000_000
     grace_ns: int = 10_000_000_000
-    expect_status: int | None = None
-    expect_body: bytes | None = None
+    expect_status: int | None = field(default=None, metadata=at("expect", "status"))
+    expect_body: bytes | None = field(default=None, metadata=at("expect", "body"))
 
     def describe(self) -> str:
         """Return the load in a few words, such as ``closed loop, 100 connections, 30 s``."""

@@ -1,7 +1,6 @@
 """An archive read once, as what all reports of a study are made from."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prony.analysis.answer import Answer, answer
@@ -14,7 +13,6 @@ from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, sta
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive
 from prony.diagnosis import RULES, Evidence, Finding, diagnose
-from prony.errors import ArchiveError
 from prony.model import (
     Cell,
     Claim,
@@ -190,17 +188,6 @@ def _claims(
     return tuple(found)
 
 
-@contextmanager
-def _reading(record: TrialRecord) -> Iterator[None]:
-    """Turn what a Recording of another shape causes into one kind of error: an archive may come from
-    anyone.
-    """
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise ArchiveError(f"trial {record.id} holds a Recording that cannot be read: {error!r}") from error
-
-
 def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's noise
     plan: Plan,
     runs: tuple[Run, ...],
@@ -212,8 +199,6 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     """Return what the values of an archive say. Each trial is dropped when its figures have been taken.
     ``added``: cells that are none of the plan's, by the reason why they were measured; ``floors``: those of
     the machine that measured.
-
-    *Errors*: ArchiveError when a Recording is not of the documented shape.
     """
     own_cells = {cell.id: cell for cell in plan.cells}
     taken: list[TrialFigures] = []
@@ -221,15 +206,13 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     count: dict[str, int] = {}
     for record in trials:
         trial = record.trial
-        with _reading(record):
-            taken.append(figures(trial))
+        taken.append(figures(trial))
         if trial.role is not TrialRole.SUBJECT or trial.cell_id not in own_cells:
             continue
         cell = own_cells[trial.cell_id]
         name = cell.subject.name
         count[name] = count.get(name, 0) + 1
-        with _reading(record):
-            findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
+        findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
     groups = _groups(plan, own, floors)
     return Reading(

@@ -3,15 +3,15 @@
 Must not know plans or trials. Imports little, for the supervisor starts through this package: a kind of
 sandbox when it is opened.
 
->>> sorted(SANDBOXES)
-['cgroup', 'container', 'process']
+>>> sorted(SANDBOXES)[0]
+<SandboxKind.CGROUP: 'cgroup'>
 """
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.model import SandboxChoice
+from prony.model import SandboxChoice, SandboxKind
 from prony.runas import RunAs
 from prony.sandbox.base import EngineSeat, RunningSubject, Sandbox, SandboxFacts, StopReport
 
@@ -43,11 +43,11 @@ def _container(choice: SandboxChoice, user: RunAs, folder: Path, _groups: "Group
     return ContainerSandbox(choice, user, folder)
 
 
-SANDBOXES: Mapping[str, Callable[[SandboxChoice, RunAs, Path, "Groups | None"], Sandbox]] = {
-    "process": _process,
+SANDBOXES: Mapping[SandboxKind, Callable[[SandboxChoice, RunAs, Path, "Groups | None"], Sandbox]] = {
+    SandboxKind.PROCESS: _process,
     # The same, with what `groups.open_groups` opens for it.
-    "cgroup": _process,
-    "container": _container,
+    SandboxKind.CGROUP: _process,
+    SandboxKind.CONTAINER: _container,
 }
 
 

@@ -13,7 +13,7 @@ from random import Random
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
-from prony.model import Address, Contract, Launch, LogTail, Placement, Request
+from prony.model import Address, Contract, Launch, LogTail, Network, Placement, Request, SandboxKind
 from prony.sandbox.cgroup.base import Counters
 
 __all__ = ["EngineSeat", "RunningSubject", "Sandbox", "SandboxFacts", "StopReport"]
@@ -59,13 +59,13 @@ class SandboxFacts:
     that is asked for holds here, and what showed it.
     """
 
-    network: Literal["own namespace", "host's loopback"]
+    network: Network
     pid_namespace: bool
     user: str
     cpus: str = "by affinity"
     limits: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
-    kind: str = "process"
+    kind: SandboxKind = SandboxKind.PROCESS
     reasons: tuple[str, ...] = ()
 
 

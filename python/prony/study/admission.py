@@ -18,6 +18,7 @@ from prony.model import (
     ClosedLoop,
     CountStop,
     DurationStop,
+    Network,
     OpenLoop,
     Placement,
     Plan,
@@ -47,7 +48,7 @@ def admit(
     """
     asked = demand_of(study.plan, study.catalog, placement)
     size = expected_bytes(len(study.plan.cells) * study.plan.blocks, asked.load_s, asked.processes)
-    own_network = facts.network == "own namespace"
+    own_network = facts.network is Network.ISOLATED
     found = preflight(replace(asked, own_network=own_network, archive=(study.out.parent, size)))
     reasons = unfit(found)
     if reasons and not study.force:
@@ -74,7 +75,7 @@ def demand_of(plan: Plan, catalog: Catalog, placement: Placement) -> Demand:
         backlogs=dict(_backlogs(catalog, subjects, cpus)),
         processes=max(sum(_processes(catalog, subject, cpus).values()) for subject in subjects),
         memory_bytes=first.sandbox.memory_bytes,
-        own_network=first.sandbox.network == "isolated",
+        own_network=first.sandbox.network is Network.ISOLATED,
     )
 
 

@@ -122,7 +122,7 @@ def _record(
         lock_digest=environment.lock_digest,
         settings=resolved_settings(entry, subject, cpus),
         command_line=command_line(study.catalog, subject, cpus, ready.needs, environments),
-        sandbox={**asdict(facts), "network": "isolated" if facts.network == "own namespace" else "host"},
+        sandbox=asdict(facts),
         facts={**_facts(study.catalog, subject, ready.needs, environments, cpus), "entry": said},
         entry_digest=digest(said),
     )

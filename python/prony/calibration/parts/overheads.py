@@ -17,7 +17,7 @@ from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.trial_metrics import trial_metrics
 from prony.calibration.bench import Bench, Runner, unwatched, watched
 from prony.calibration.result import Change, Part
-from prony.model import Failed, Invalid, Ok, SandboxChoice, Trial
+from prony.model import Failed, Invalid, Network, Ok, SandboxChoice, SandboxKind, Trial
 from prony.sandbox import describe
 from prony.study import StudyListener
 
@@ -58,13 +58,13 @@ class Contrast:
 
 def setups(own_network: bool, groups: bool) -> dict[str, Setup]:
     """Return the surroundings that this machine offers; the first is a bare process."""
-    host, own = SandboxChoice(network="host"), SandboxChoice(network="isolated")
+    host, own = SandboxChoice(network=Network.HOST), SandboxChoice(network=Network.ISOLATED)
     usual = own if own_network else host
     found = {"bare": Setup("a bare process", host, watched)}
     if own_network:
         found["namespace"] = Setup("in a network namespace", own, watched)
     if groups:
-        kind = SandboxChoice(kind="cgroup", network=usual.network)
+        kind = SandboxChoice(kind=SandboxKind.CGROUP, network=usual.network)
         found["group"] = Setup("in a control group", kind, watched)
     return {**found, "unwatched": Setup("not watched", usual, unwatched)}
 
@@ -83,8 +83,8 @@ def contrasts(names: Iterable[str]) -> tuple[Contrast, ...]:
 
 def measure_overheads(bench: Bench, listener: StudyListener, seed: int) -> Part:
     """Measure every setup in every block, and return what each difference costs."""
-    facts = describe(SandboxChoice(network="isolated"), bench.user)
-    own_network = facts.network == "own namespace"
+    facts = describe(SandboxChoice(network=Network.ISOLATED), bench.user)
+    own_network = facts.network is Network.ISOLATED
     found = setups(own_network, bench.groups is not None)
     trials = _measured(bench, found, listener, seed)
     missing = {} if own_network else {"a network namespace": facts.missing["network namespace"]}

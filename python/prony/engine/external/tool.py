@@ -21,6 +21,7 @@ from prony.model import (
     Wire,
     Workload,
 )
+from prony.model.recording import Completed
 
 __all__ = [
     "Abilities",
@@ -180,7 +181,7 @@ class Measured:
     body_bytes: int | None = None
     caveats: tuple[str, ...] = ()
     open_ns: int | None = None
-    completed: Mapping[str, int] | None = None
+    completed: Completed | None = None
     latencies: Json | None = None
 
 

@@ -97,7 +97,7 @@ def _caveats(cells: Sequence[CellSummary]) -> Iterator[str]:
     for cell in cells:
         own = told.setdefault(cell.cell.engine.name, {})
         for trial in cell.counted:
-            own |= dict.fromkeys(str(text) for text in trial.engine.get("caveats") or ())
+            own |= dict.fromkeys(trial.engine.caveats if trial.engine else ())
     for name, texts in told.items():
         if texts:
             first, *more = texts

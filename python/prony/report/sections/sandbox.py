@@ -8,16 +8,16 @@ Must not know other remarks.
 
 from collections.abc import Iterator, Mapping
 
-from prony.model import SandboxChoice
+from prony.model import SandboxChoice, SandboxKind
 from prony.reading.study import Reading
 from prony.units import format_bytes
 
 __all__ = ["limits_in_words", "sandbox_notes"]
 
 _HOLDERS = {
-    "process": "Limits that were asked for:",
-    "cgroup": "The server was held by a control group to",
-    "container": "The server, with all that ran beside it, was held by a container to",
+    SandboxKind.PROCESS: "Limits that were asked for:",
+    SandboxKind.CGROUP: "The server was held by a control group to",
+    SandboxKind.CONTAINER: "The server, with all that ran beside it, was held by a container to",
 }
 
 
@@ -32,7 +32,7 @@ def sandbox_notes(reading: Reading) -> Iterator[str]:
 def limits_in_words(choice: SandboxChoice, states: Mapping[str, str]) -> list[str]:
     """Return the limits that were asked for, each with how far it held (``states``: by name, as recorded)."""
     told = {
-        "cpus": "its CPUs" if choice.kind != "process" else None,
+        "cpus": "its CPUs" if choice.kind is not SandboxKind.PROCESS else None,
         "cpu_quota": None if choice.cpu_quota is None else _counted_cpus(choice.cpu_quota),
         "memory": None if choice.memory_bytes is None else f"{format_bytes(choice.memory_bytes)} of memory",
         "pids": None if choice.pids is None else f"{choice.pids} processes and threads",

@@ -5,7 +5,7 @@ Pure. Finds all problems, each with the place it belongs to; `toml_source` turns
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES
+from prony.analysis.account import ClassKind, classes
 from prony.analysis.trial_metrics import is_told_by_role
 from prony.catalog.schema.studies.grid import Grid
 from prony.catalog.schema.toml_source import Place, Problem
@@ -150,8 +150,8 @@ def _failure(place: Place, claim: ClaimDocument) -> Iterator[Problem]:
 
 
 def _is_failure(name: str) -> bool:
-    known = (*_STAGES, *FAILED_CLASSES, *UNANSWERED_CLASSES)
-    return name in known or name.startswith("bad_status ")
+    known = (name for name, kind in classes().items() if kind is not ClassKind.OK)
+    return name in (*_STAGES, *known) or name.startswith("bad_status ")
 
 
 def _has_several_loads(claim: ClaimDocument, grid: Grid) -> bool:
