@@ -8,10 +8,10 @@ from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.loader import load_catalog
 from prony.engine import ENGINES
 from prony.errors import SubjectError
-from prony.model import Address, LogTail, Network, SandboxChoice
+from prony.model import Address, LogTail, Network, SandboxChoice, SandboxFacts
 from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
-from prony.sandbox import SANDBOXES, EngineSeat, SandboxFacts, StopReport
+from prony.sandbox import SANDBOXES, EngineSeat, StopReport
 from prony.study import Study, run_study
 from prony.study_document import StudyDocument
 from recordings import recording_of

@@ -24,12 +24,12 @@ from prony.model import (
     Placement,
     Request,
     SandboxChoice,
+    SandboxFacts,
 )
 from prony.plan import PlanOptions, StudyDocument, make_plan
 from prony.reading.study import read_archive
 from prony.report.study import reading_document
 from prony.runas import resolve_user
-from prony.sandbox import SandboxFacts
 from prony.study import Study, admission
 from prony.study.admission import admit, demand_of
 

@@ -274,7 +274,8 @@ def test_another_machine_is_refused_with_the_difference(world, monkeypatch):
     study = world.study()
     broken_off(world, study, 5)
     here = fingerprint()
-    elsewhere = {**here, "kernel": {**here["kernel"], "release": "99.0"}}
+    kernel = {**here.free["kernel"], "release": "99.0"}
+    elsewhere = replace(here, free={**here.free, "kernel": kernel})
     monkeypatch.setattr("prony.study.run.fingerprint", lambda **options: elsewhere)
     with pytest.raises(HostError, match=r"kernel: was .*, is 99\.0"):
         world.measure(replace(study, resumes=True))

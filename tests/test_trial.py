@@ -25,11 +25,12 @@ from prony.model import (
     Phase,
     Placement,
     Request,
+    SandboxFacts,
     Subject,
     TrialRole,
     Workload,
 )
-from prony.sandbox import EngineSeat, SandboxFacts, StopReport
+from prony.sandbox import EngineSeat, StopReport
 from prony.sandbox.cgroup.base import Counters
 from prony.schedule import Position
 from prony.trial import Task, run_trial

@@ -10,11 +10,11 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from prony.analysis.environment_faults import environment_fault
 from prony.engine import Engine
-from prony.errors import EngineError, PronyError, SubjectError
+from prony.errors import EngineError, FailureStage, PronyError, SubjectError
 from prony.model import (
     Cell,
     Contract,
@@ -31,7 +31,10 @@ from prony.model import (
     Sample,
     ThreadUsage,
     Trial,
+    TrialEvent,
+    TrialFacts,
 )
+from prony.model.shapes import decode
 from prony.monitor.base import Gauges, WindowCounters
 from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.frequency import FrequencyGauge
@@ -79,8 +82,8 @@ class _Evidence:
     missing: dict[str, str] = field(default_factory=dict)
     threads: tuple[ThreadUsage, ...] = ()
     log: LogTail = LogTail("")
-    events: list[Json] = field(default_factory=list)
-    facts: Json = field(default_factory=dict)
+    events: list[TrialEvent] = field(default_factory=list)
+    facts: TrialFacts = TrialFacts()
     fault: str | None = None
     left: int = 0
 
@@ -117,7 +120,7 @@ def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
     )
     # What went wrong in the subject is data, whatever else went on.
     fault = None if isinstance(outcome, Failed) else evidence.fault or environment_fault(trial)
-    return replace(trial, facts={**trial.facts, "environment_fault": fault}) if fault else trial
+    return replace(trial, facts=replace(trial.facts, environment_fault=fault)) if fault else trial
 
 
 def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) -> Outcome:
@@ -149,7 +152,7 @@ def _with_left(outcome: Outcome, left: int) -> Outcome:
     told = f"it left {left} {processes} could not be killed and may still run"
     match outcome:
         case Ok():
-            return Failed("stop", told)
+            return Failed(FailureStage.STOP, told)
         case Failed(stage, reason):
             return Failed(stage, f"{reason}; {told}")
         case Invalid(reason):
@@ -169,14 +172,14 @@ def _on_running(
         killed = _out_of_memory(task, subject)
         raise SubjectError(killed, stage=error.stage, log=error.log) if killed else error from None
     if broken is not None:
-        return Failed("contract", _out_of_memory(task, subject) or broken)
+        return Failed(FailureStage.CONTRACT, _out_of_memory(task, subject) or broken)
     _load(task, subject, evidence, on_event)
     killed = _out_of_memory(task, subject)
     if killed is not None:
-        return Failed("load", killed)
+        return Failed(FailureStage.LOAD, killed)
     died = subject.exit_reason()
     if died is not None:
-        return Failed("load", f"{died} under load")
+        return Failed(FailureStage.LOAD, f"{died} under load")
     return _judged(evidence.recording)
 
 
@@ -204,13 +207,13 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
                 for each in counters:
                     each.open_window()
                 processes.open_window()
-                evidence.events.append(event)
+                evidence.events.append(decode(TrialEvent, event, "event"))
             case "window_close":
                 for each in counters:
                     each.close_window()
                 processes.close_window()
-                evidence.facts["strays"] = len(subject.strays(task.placement))
-                evidence.events.append(event)
+                evidence.facts = replace(evidence.facts, strays=len(subject.strays(task.placement)))
+                evidence.events.append(decode(TrialEvent, event, "event"))
         on_event(event)
 
     with processes:
@@ -225,7 +228,7 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
             evidence.threads = processes.threads()
             deltas, evidence.missing = _deltas(counters)
             evidence.counters = {**evidence.counters, **deltas}
-            evidence.facts["listeners"] = [asdict(one) for one in listeners.usage()]
+            evidence.facts = replace(evidence.facts, listeners=tuple(listeners.usage()))
             for each in gauges:
                 evidence.missing |= each.missing()
                 each.close()

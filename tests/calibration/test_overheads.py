@@ -21,7 +21,7 @@ from prony.calibration.parts.overheads import (
     setups,
     shuffled,
 )
-from prony.model import Failed, Invalid, Ok
+from prony.model import Failed, Invalid, Ok, TrialFacts
 
 WORDS = {
     "bare": "a bare process",
@@ -150,7 +150,7 @@ def test_a_trial_that_failed_or_lost_requests_has_no_figures(trial):
 
 def test_what_was_lost_and_what_was_disturbed_is_told(trial):
     broken = replace(trial, outcome=Invalid("the generator: no port"))
-    noisy = replace(trial, facts={"environment_fault": "steal took 9 %"})
+    noisy = replace(trial, facts=TrialFacts(environment_fault="steal took 9 %"))
     told = lost({"bare": [trial, broken], "unwatched": [noisy, trial]}, WORDS)
     assert told == (
         "1 of 2 trials a bare process do not count: the generator: no port",

@@ -6,7 +6,7 @@ import pytest
 
 from golden import build
 from prony.diagnosis import RULES, Confidence, Evidence, diagnose
-from prony.model import Cell, Failed, Invalid, SubjectRecord
+from prony.model import Cell, Failed, Invalid, Network, SandboxFacts, SubjectRecord
 from recordings import with_parts
 
 CELL = Cell(
@@ -30,7 +30,7 @@ def test_a_trial_without_load_has_no_finding():
 @pytest.mark.parametrize("name", ["ListenOverflows", "TcpExt.ListenOverflows"])
 def test_overflows_of_the_listen_queue_name_the_backlog(name):
     trial = replace(HEALTHY, counters={name: 12})
-    (found,) = findings(trial, subject=SubjectRecord("wsgiref+hello", facts={"backlog": 5}))
+    (found,) = findings(trial, subject=SubjectRecord("wsgiref+hello", facts=build.declared(backlog=5)))
     assert (found.rule, found.confidence, found.numbers) == ("D01", Confidence.CERTAIN, {"overflows": 12})
     assert "listen queue of 5 was full" in found.sentence
 
@@ -41,7 +41,9 @@ def test_overflows_without_a_known_backlog_name_none():
 
 
 def test_overflows_on_the_hosts_network_are_the_machines_and_only_possibly_the_servers():
-    record = SubjectRecord("wsgiref+hello", facts={"backlog": 5}, sandbox={"network": "host"})
+    record = SubjectRecord(
+        "wsgiref+hello", facts=build.declared(backlog=5), sandbox=SandboxFacts(Network.HOST)
+    )
     (found,) = findings(replace(HEALTHY, counters={"ListenOverflows": 12}), subject=record)
     assert found.confidence is Confidence.POSSIBLE
     assert "on this machine" in found.sentence
@@ -89,7 +91,7 @@ def answered(without_reply, most, limited=None):
 
 def test_connections_without_a_reply_are_starved():
     trial = replace(HEALTHY, recording=answered(without_reply=9, most=200))
-    (found,) = findings(trial, subject=SubjectRecord("uwsgi+hello", facts={"slots": 1}))
+    (found,) = findings(trial, subject=SubjectRecord("uwsgi+hello", facts=build.declared(slots=1)))
     assert (found.rule, found.numbers) == ("D10", {"served": 1, "connections": 10})
     assert "in the window, as many as it has workers and threads" in found.sentence
 
@@ -102,7 +104,7 @@ def test_a_slow_but_fair_server_in_less_than_a_round_is_not_starving(most):
 @pytest.mark.parametrize("kept", [True, False])
 def test_turning_keep_alive_off_is_advised_only_where_it_is_on(kept):
     trial = replace(HEALTHY, recording=answered(without_reply=9, most=3))
-    (found,) = findings(trial, subject=SubjectRecord("a+b", facts={"keep_alive": kept}))
+    (found,) = findings(trial, subject=SubjectRecord("a+b", facts=build.declared(keep_alive=kept)))
     assert ("turn keep-alive off" in (found.advice or "")) is kept
 
 

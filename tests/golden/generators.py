@@ -17,9 +17,11 @@ from prony.model import (
     Invalid,
     Original,
     Plan,
+    RunFacts,
     TrialRole,
     Workload,
 )
+from prony.model.facts import FoundRate, RateStep
 from prony.model.shapes import encode
 from recordings import with_parts
 
@@ -137,11 +139,17 @@ def checked_study(path, blocks=6):
     checks = tuple(replace(cell, id=cell.id + 10, engine=EngineChoice("wrk")) for cell in cells)
     plan = Plan("two", "Two servers", "", "quick", cells, blocks, 1)
     found = [
-        {"subject": "bjoern+hello", "rate_per_s": 4100.0, "met": 6, "of": 6, "steps": [{}] * 9,
-         "stopped": "4100/s met it; 4180/s did not: not `p99 < 50ms`: it was 61.2 ms"},
-        {"subject": "waitress+hello", "rate_per_s": None, "met": 0, "of": 0, "steps": [{}] * 10,
-         "stopped": "no rate met it, down to 0.1/s: it failed at start: no port"},
-    ]  # fmt: skip
+        FoundRate(
+            *("bjoern+hello", 4100.0, 6, 6),
+            stopped="4100/s met it; 4180/s did not: not `p99 < 50ms`: it was 61.2 ms",
+            steps=(RateStep(100.0, True),) * 9,
+        ),
+        FoundRate(
+            *("waitress+hello", None, 0, 0),
+            stopped="no rate met it, down to 0.1/s: it failed at start: no port",
+            steps=(RateStep(100.0, False, "it failed at start: no port"),) * 10,
+        ),
+    ]
     with create(path, plan, build.FINGERPRINT) as writer:
         for cell in checks:
             writer.record_cell(cell, TrialRole.CROSS_CHECK)
@@ -156,6 +164,6 @@ def checked_study(path, blocks=6):
                     told = external(trial.recording, "wrk", count, 20.0, 0.001)
                     trial = replace(trial, role=TrialRole.CROSS_CHECK, recording=told)
                 writer.append(trial)
-        writer.record_facts({"found_rates": found})
+        writer.record_facts(RunFacts(found_rates=tuple(found)))
         writer.finish()
     return path

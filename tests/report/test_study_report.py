@@ -19,7 +19,8 @@ from prony.faces.json_report import report_json
 from prony.faces.load_json import load_result
 from prony.faces.terminal import TerminalReporter
 from prony.listing.host import host_document
-from prony.model import LogTail
+from prony.model import Fingerprint, LogTail, RunFacts
+from prony.model.facts import FoundRate, RateStep
 from prony.model.shapes import encode
 from prony.report.load import load_document
 from prony.report.study import study_document
@@ -113,18 +114,19 @@ def test_the_json_report(archive, update_golden):
 
 def test_a_search_alone_ends_in_the_highest_rate_that_was_confirmed(tmp_path):
     plan = build_plan()
-    found = [
-        {"subject": "a+b", "rate_per_s": 250.0, "met": 5, "of": 5, "stopped": "300/s did not", "steps": [{}]},
-        {"subject": "c+b", "rate_per_s": 900.0, "met": 4, "of": 5, "stopped": "950/s did not", "steps": [{}]},
-        {"subject": "d+b", "rate_per_s": None, "met": 0, "of": 0, "stopped": "no rate met it", "steps": [{}]},
-    ]
+    tried = (RateStep(100.0, True),)
+    found = (
+        FoundRate("a+b", 250.0, 5, 5, "300/s did not", tried),
+        FoundRate("c+b", 900.0, 4, 5, "950/s did not", tried),
+        FoundRate("d+b", None, 0, 0, "no rate met it", tried),
+    )
     cell = replace(plan.cells[0], id=9)
-    with build.create(tmp_path / "a.prony", plan, {}) as writer:
+    with build.create(tmp_path / "a.prony", plan, Fingerprint()) as writer:
         writer.record_subject(build.SubjectRecord("c+b", command_line="start c"))
         writer.record_cell(cell, build.TrialRole.FIND_RATE)
         trial = build.trial(cell, 0, 0, [1_000_000] * 100)
         writer.append(replace(trial, role=build.TrialRole.FIND_RATE))
-        writer.record_facts({"found_rates": found})
+        writer.record_facts(RunFacts(found_rates=found))
     text = text_of(tmp_path / "a.prony")
     assert "1 trial of a search (seed 1)." in text
     assert "No trial was run" not in text
@@ -189,7 +191,7 @@ def test_missing_is_never_zero_or_nan(archive):
 
 
 def test_a_study_with_no_trials_still_reports(tmp_path):
-    with build.create(tmp_path / "a.prony", build_plan(), {}):
+    with build.create(tmp_path / "a.prony", build_plan(), Fingerprint()):
         pass
     with open_archive(tmp_path / "a.prony") as opened:
         text = shown(study_document(opened), 100)
@@ -291,7 +293,7 @@ def test_a_log_without_end_is_cut_to_its_last_lines(tmp_path):
         build.Cell(1, plan.cells[0].subject, workload), 0, 0, [], outcome=build.Failed("start", "no")
     )
     trial = replace(trial, log=LogTail("\n".join(f"line {k}" for k in range(1000))))
-    with build.create(tmp_path / "a.prony", plan, {}) as writer:
+    with build.create(tmp_path / "a.prony", plan, Fingerprint()) as writer:
         writer.append(trial)
     with open_archive(tmp_path / "a.prony") as opened:
         text = shown(study_document(opened), 100)
@@ -341,15 +343,15 @@ def test_a_machine_that_is_not_fit_says_what_mends_it():
     assert "    ulimit -n 10100" in text
 
 
-def study(path, *trials, network="isolated"):
+def study(path, *trials, network=build.Network.ISOLATED):
     """An archive of trials by subject: (name, trial of a cell and block)."""
     workload = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
     names = dict.fromkeys(name for name, _ in trials)
     cells = {name: build.Cell(k + 1, build.subject(name), workload) for k, name in enumerate(names)}
     plan = build.Plan("study", "", "", "quick", tuple(cells.values()), len(trials) // len(names), 1)
-    with build.create(path, plan, {}) as writer:
+    with build.create(path, plan, Fingerprint()) as writer:
         for name in names:
-            writer.record_subject(build.SubjectRecord(name, sandbox={"network": network}))
+            writer.record_subject(build.SubjectRecord(name, sandbox=build.SandboxFacts(network)))
         for k, (name, options) in enumerate(trials):
             values = options.pop("values", [1_000_000] * 200)
             writer.append(build.trial(cells[name], k // len(names), k % len(names), values, **options))
@@ -395,11 +397,14 @@ def test_a_subject_on_an_old_interpreter_is_told_with_the_reason(tmp_path):
     cells = tuple(build.Cell(k, build.subject(name), workload) for k, name in enumerate(on, 1))
     remark = load_catalog().server(server).remark
     path = tmp_path / "a.prony"
-    with build.create(path, build.Plan("study", "", "", "quick", cells, 1, 1), {}) as writer:
+    with build.create(path, build.Plan("study", "", "", "quick", cells, 1, 1), Fingerprint()) as writer:
         for name, interpreter in on.items():
             remarks = {server: remark} if server in name else {}
             record = build.SubjectRecord(
-                name, server_version="1.0.2", interpreter=interpreter, facts={"remarks": remarks}
+                name,
+                server_version="1.0.2",
+                interpreter=interpreter,
+                facts=build.SubjectFacts(remarks=remarks),
             )
             writer.record_subject(record)
         for position, cell in enumerate(cells):

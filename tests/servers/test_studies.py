@@ -116,7 +116,7 @@ def test_a_killed_study_leaves_its_trials_and_no_server_and_the_next_start_clear
         process.communicate(timeout=10)
     assert eventually(lambda: not processes_of(prony.cache), 5), processes_of(prony.cache)
     found = trials(folder / "out.prony")
-    assert all(trial.outcome == Ok() or "environment_fault" in trial.facts for trial in found)
+    assert all(trial.outcome == Ok() or trial.facts.environment_fault for trial in found)
     assert len(found) >= 1
     assert list((prony.cache / "run").glob("*"))
     report = prony("report", "out.prony")
@@ -236,8 +236,8 @@ def test_the_highest_rate_of_a_server_is_found_and_confirmed(prony, folder):
     )
     assert done.status == 0, done.err
     with open_archive(folder / "out.prony") as archive:
-        (found,) = archive.runs()[-1].facts["found_rates"]
+        (found,) = archive.runs()[-1].facts.found_rates
         assert {record.trial.role for record in archive.trials()} == {TrialRole.FIND_RATE}
     # Other programs may spoil a trial three times: then the search ends there, and says so.
-    assert (found["rate_per_s"] or 0) > 100 or "nothing could be told" in found["stopped"], found["stopped"]
-    assert (found["of"], bool(found["stopped"])) == (2 if found["rate_per_s"] else 0, True)
+    assert (found.rate_per_s or 0) > 100 or "nothing could be told" in found.stopped, found.stopped
+    assert (found.of, bool(found.stopped)) == (2 if found.rate_per_s else 0, True)

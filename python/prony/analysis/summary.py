@@ -13,7 +13,7 @@ from statistics import median
 from prony.analysis.account import counted
 from prony.analysis.effects import student_t
 from prony.analysis.latency import latency_summaries
-from prony.analysis.listeners import SharedAddress, listener_usage, shared_addresses
+from prony.analysis.listeners import SharedAddress, shared_addresses
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
@@ -152,7 +152,7 @@ def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
     account = flat_account(trial.recording)
     recording = trial.recording
-    listeners = listener_usage(trial)
+    listeners = trial.facts.listeners
     return TrialFigures(
         cell_id=trial.cell_id,
         role=trial.role,

@@ -14,6 +14,7 @@ from typing import Any
 from prony.archive.codec import decode_placement, dump, encode_placement, load_object
 from prony.archive.guard import check_histogram, inflate_log
 from prony.archive.secrets import masked
+from prony.errors import FailureStage
 from prony.model import (
     Failed,
     Invalid,
@@ -26,6 +27,8 @@ from prony.model import (
     Sample,
     ThreadUsage,
     Trial,
+    TrialEvent,
+    TrialFacts,
     TrialRecord,
     TrialRole,
 )
@@ -36,7 +39,7 @@ from prony.model.recording import (
     Specification,
     decode_recording,
 )
-from prony.model.shapes import encode
+from prony.model.shapes import decode, encode
 
 __all__ = ["insert_trial", "read_trial"]
 
@@ -57,7 +60,7 @@ def _outcome_columns(outcome: Outcome) -> tuple[str, str | None, str | None]:
         case Ok():
             return "ok", None, None
         case Failed(stage, reason):
-            return "failed", stage, reason
+            return "failed", str(stage), reason
         case Invalid(reason):
             return "invalid", None, reason
 
@@ -67,7 +70,7 @@ def _read_outcome(kind: str, stage: str | None, reason: str | None) -> Outcome:
         case "ok":
             return Ok()
         case "failed":
-            return Failed(stage or "", reason or "")
+            return Failed(FailureStage(stage or ""), reason or "")
         case "invalid":
             return Invalid(reason or "")
         case _:
@@ -89,7 +92,7 @@ def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int
         dump(list(trial.command)),
         encode_placement(trial.placement),
         dump(dict(trial.nuisances)),
-        dump(dict(trial.facts)),
+        dump(encode(trial.facts)),
     )
     cursor = database.execute(f"INSERT INTO trial VALUES (NULL,{','.join('?' * len(row))})", row)  # noqa: S608 - no text
     trial_id = cursor.lastrowid or 0
@@ -99,7 +102,8 @@ def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int
     _insert(database, "counter", ((trial_id, name, None, reason) for name, reason in trial.missing.items()))
     text = trial.log.text.encode("utf-8", "replace")
     _insert(database, "log", [(trial_id, zlib.compress(text), len(text), int(trial.log.truncated))])
-    _insert(database, "event", ((trial_id, number, dump(event)) for number, event in enumerate(trial.events)))
+    events = ((trial_id, number, dump(encode(event))) for number, event in enumerate(trial.events))
+    _insert(database, "event", events)
     _insert(database, "thread", ((trial_id, *astuple(thread)) for thread in trial.threads))
     return trial_id
 
@@ -318,8 +322,8 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
         counters={name: delta for name, delta, _ in counters if delta is not None},
         missing={name: missing or "not known" for name, delta, missing in counters if delta is None},
         log=_read_log(database, trial_id),
-        events=tuple(load_object(text) for (text,) in events),
+        events=tuple(decode(TrialEvent, load_object(text), "event") for (text,) in events),
         threads=tuple(ThreadUsage(*columns) for columns in threads),
-        facts=load_object(facts),
+        facts=decode(TrialFacts, load_object(facts), "facts"),
     )
     return TrialRecord(trial_id, run_id, trial)

@@ -16,7 +16,7 @@ from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.install.prepare import EnvironmentProgress, prepare
 from prony.catalog.schema.loader import Catalog
 from prony.engine import open_engine
-from prony.errors import EngineError, PronyError, SubjectError
+from prony.errors import EngineError, FailureStage, PronyError, SubjectError
 from prony.model import (
     Cell,
     ClosedLoop,
@@ -148,7 +148,9 @@ def open_bench(  # noqa: PLR0913, PLR0917 - what a bench is made of
     found = prepare(needs.all(), user, tell, jobs=1)
     lacking = unavailable(needs, found)
     if lacking:
-        raise SubjectError(f"the reference server cannot be had: {lacking.reason}", stage="install")
+        raise SubjectError(
+            f"the reference server cannot be had: {lacking.reason}", stage=FailureStage.INSTALL
+        )
     return Bench(catalog, user, run, subject, needs, found, placement, effort)
 
 
@@ -165,7 +167,7 @@ def unwatched(task: Task, on_event: OnEvent) -> Trial:
             subject.wait_until_ready(task.cell.workload.request)
             recording = task.engine.run(task.cell.workload, subject.address, subject.seat, on_event)
             died = subject.exit_reason()
-            outcome = Failed("load", died) if died else outcome
+            outcome = Failed(FailureStage.LOAD, died) if died else outcome
     except SubjectError as error:
         outcome = Failed(error.stage, error.message)
     except EngineError as error:

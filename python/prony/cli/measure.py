@@ -147,8 +147,8 @@ def _all_confirmed(out: Path) -> bool:
     from prony.archive import open_archive
 
     with open_archive(out) as archive:
-        found = archive.runs()[-1].facts.get("found_rates", [])
-    return all(one["rate_per_s"] is not None and one["met"] == one["of"] for one in found)
+        found = archive.runs()[-1].facts.found_rates
+    return all(one.rate_per_s is not None and one.met == one.of for one in found)
 
 
 def _valid_replies(trial: "Trial") -> int:

@@ -5,6 +5,7 @@ that the rest was dropped for another reason: no memory, no route, a full queue 
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.model import Network
 
 __all__ = ["dropped_connects"]
 
@@ -19,7 +20,7 @@ def dropped_connects(evidence: Evidence) -> list[Finding]:
     dropped = max(others, half_open)
     if dropped <= 0:
         return []
-    ours = evidence.subject is None or evidence.subject.sandbox.get("network") != "host"
+    ours = evidence.subject is None or evidence.subject.sandbox.network is not Network.HOST
     why = "the queue of half-open connections was full" if half_open else "for want of memory or a route"
     return [
         Finding(

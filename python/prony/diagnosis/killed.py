@@ -4,6 +4,7 @@
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.errors import FailureStage
 from prony.model import Failed
 
 __all__ = ["killed"]
@@ -23,7 +24,7 @@ def killed(evidence: Evidence) -> list[Finding]:
                 advice="raise the memory limit, or run fewer workers",
             )
         ]
-    if isinstance(outcome, Failed) and outcome.stage == "load":
+    if isinstance(outcome, Failed) and outcome.stage == FailureStage.LOAD:
         # A SIGKILL without a counted kill may be anyone's: only the fact is stated.
         return [Finding("D19", Confidence.POSSIBLE, f"it ended during the load: {outcome.reason}")]
     return []

@@ -9,6 +9,7 @@ is a listener's: it holds one more than its limit.
 from prony.analysis.accept_queue import AcceptQueue, accept_queues
 from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.model import Network, SubjectFacts
 
 __all__ = ["full_queues", "listen_queue"]
 
@@ -33,7 +34,7 @@ def listen_queue(evidence: Evidence) -> list[Finding]:
 
 
 def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> Finding:
-    ours = bool(full) or evidence.subject is None or evidence.subject.sandbox.get("network") != "host"
+    ours = bool(full) or evidence.subject is None or evidence.subject.sandbox.network is not Network.HOST
     limit = _limit(evidence, full)
     came = f"{overflows:,} connection{'' if overflows == 1 else 's'}"
     sentence = (
@@ -67,7 +68,7 @@ def _limit(evidence: Evidence, full: list[AcceptQueue]) -> str:
     if len(full) == 1:
         whose = "" if full[0].process == "server" else f" ({full[0].process})"
         return f" of {full[0].limit}{whose}"
-    facts = evidence.subject.facts if evidence.subject else {}
-    backlog = facts.get("backlog")
+    facts = evidence.subject.facts if evidence.subject else SubjectFacts()
+    backlog = facts.declared.backlog
     # Behind a frontend there is another queue, and the kernel counts both in one.
-    return f" of {backlog}" if backlog is not None and not facts.get("frontend") else ""
+    return f" of {backlog}" if backlog is not None and facts.frontend is None else ""

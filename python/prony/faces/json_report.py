@@ -16,6 +16,7 @@ from prony.archive import Archive
 from prony.archive.codec import encode_engine, encode_sandbox, encode_workload
 from prony.metrics import METRICS
 from prony.model import Claim, Failed, Invalid, Json, Original, SubjectRecord, TrialRole
+from prony.model.shapes import encode
 from prony.reading.study import Group, Reading, read_archive
 from prony.report.sections.checks import Check, cross_checks
 from prony.report.sections.originals import beside, measured
@@ -135,8 +136,8 @@ def _subject(record: SubjectRecord) -> Json:
         "lock_digest": record.lock_digest,
         "settings": dict(record.settings),
         "command_line": record.command_line,
-        "sandbox": record.sandbox,
-        "facts": record.facts,
+        "sandbox": encode(record.sandbox),
+        "facts": encode(record.facts),
         "unavailable": record.unavailable,
     }
 
@@ -220,15 +221,15 @@ def reading_json(reading: Reading) -> Json:
             "notes": list(plan.notes),
             "design": asdict(plan.design),
         },
-        "runs": [{**asdict(run), "status": run.status.value} for run in reading.runs],
-        "fingerprint": reading.fingerprint,
+        "runs": encode(reading.runs),
+        "fingerprint": encode(reading.fingerprint),
         "subjects": {name: _subject(record) for name, record in reading.subjects.items()},
         "groups": [_group(group, reading.subjects) for group in reading.groups],
         "claims": [_claim(claim, result) for claim, result in reading.claims],
         "originals": [_beside(original, cell) for original, cell in beside(reading)],
         "calibration": [_calibration(trial) for trial in _of_role(reading, TrialRole.CALIBRATION)],
         "cross_checks": [_check(check) for check in cross_checks(reading)],
-        "found_rates": list(found_rates(reading)),
+        "found_rates": encode(found_rates(reading)),
         "order": [_position(trial) for trial in reading.trials],
         "findings": [
             {

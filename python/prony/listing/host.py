@@ -5,7 +5,7 @@ from typing import Protocol
 
 from prony.calibration import Calibration
 from prony.listing.calibration import summary
-from prony.model import Json
+from prony.model import Fingerprint
 from prony.report.document import Block, Cell, Column, Command, Document, Paragraph, Section, Table, Tone
 from prony.report.words import machine_words
 
@@ -45,7 +45,7 @@ def _row(check: Check) -> tuple[Cell, ...]:
 
 
 def host_document(
-    fingerprint: Json, checks: Sequence[Check], calibration: Calibration | None = None
+    fingerprint: Fingerprint, checks: Sequence[Check], calibration: Calibration | None = None
 ) -> Document:
     """Return the report of a machine: each check, the commands that mend those that are not ok, and what
     Prony costs here.

@@ -11,12 +11,19 @@ archive or engine.
 from prony.model.address import Address, AddressKind, Wire
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
+from prony.model.facts import (
+    Fingerprint,
+    RunFacts,
+    SubjectFacts,
+    TrialEvent,
+    TrialFacts,
+)
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.recording import Account, Recording
 from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
-from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxKind
+from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
 from prony.model.subject import App, Frontend, Interface, Subject
 from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
 from prony.model.workload import (
@@ -54,6 +61,7 @@ __all__ = [
     "DurationStop",
     "EngineChoice",
     "Failed",
+    "Fingerprint",
     "Frontend",
     "Interface",
     "Invalid",
@@ -79,17 +87,22 @@ __all__ = [
     "Request",
     "RoleRule",
     "Run",
+    "RunFacts",
     "RunStatus",
     "Sample",
     "SandboxChoice",
+    "SandboxFacts",
     "SandboxKind",
     "Stage",
     "Stop",
     "StopRule",
     "Subject",
+    "SubjectFacts",
     "SubjectRecord",
     "ThreadUsage",
     "Trial",
+    "TrialEvent",
+    "TrialFacts",
     "TrialRecord",
     "TrialRole",
     "Wire",

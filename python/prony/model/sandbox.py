@@ -4,10 +4,13 @@
 False
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ["Network", "Placement", "SandboxChoice", "SandboxKind"]
+from prony.model.shapes import OPTIONAL, REST
+
+__all__ = ["Network", "Placement", "SandboxChoice", "SandboxFacts", "SandboxKind"]
 
 
 class SandboxKind(StrEnum):
@@ -43,6 +46,26 @@ class SandboxChoice:
     cpu_quota: float | None = None
     memory_bytes: int | None = None
     pids: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxFacts:
+    """What keeps subjects apart on this machine. ``missing`` names what does not, with its reason.
+
+    ``cpus``: how they are held to theirs, in words. ``limits``: how far each limit that is asked for holds
+    here, and what showed it. ``kind``: the sandbox that was taken; ``reasons``: why no stronger one was.
+    Null: not known.
+    """
+
+    network: Network | None = field(default=None, metadata=OPTIONAL)
+    pid_namespace: bool | None = field(default=None, metadata=OPTIONAL)
+    user: str | None = field(default=None, metadata=OPTIONAL)
+    cpus: str | None = field(default=None, metadata=OPTIONAL)
+    limits: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    missing: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    kind: SandboxKind | None = field(default=None, metadata=OPTIONAL)
+    reasons: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,14 @@ prony.model.shapes.ShapeError: queue.waited: expected a whole number of at least
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum, StrEnum
 from functools import cache
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-__all__ = ["OPTIONAL", "REST", "ShapeError", "at", "decode", "encode"]
+__all__ = ["INLINE", "OPTIONAL", "REST", "ShapeError", "at", "decode", "encode"]
 
 T = TypeVar("T")
 
@@ -35,6 +35,9 @@ OPTIONAL: Mapping[str, object] = MappingProxyType({"optional": True})
 
 REST: Mapping[str, object] = MappingProxyType({"rest": True})
 """Metadata of a mapping that takes every key which no other field names."""
+
+INLINE: Mapping[str, object] = MappingProxyType({"inline": True})
+"""Metadata of a field whose own fields stand in the same object as it."""
 
 # Wider than any count or time, and no arithmetic on it overflows a float.
 _MOST_WHOLE = 2**128
@@ -255,11 +258,7 @@ def _word(kind: type[StrEnum]) -> _Decoder:
 
 def _object(kind: Any) -> _Decoder:
     """Return what decodes a dataclass. An instance of it passes as it is."""
-    hints = get_type_hints(kind)
-    rest = next((index for index, one in enumerate(fields(kind)) if "rest" in one.metadata), None)
-    read = [(_path(one), _decoder(hints[one.name]), _default(one)) for one in fields(kind)]
-    free = None if rest is None else read.pop(rest)[1]
-    named = {path[0] for path, _, _ in read}
+    read = [(_path(one), inner, _default(one)) for one, inner in _inner(kind)]
 
     def decoded(value: object) -> Any:
         if type(value) is kind:
@@ -275,21 +274,41 @@ def _object(kind: Any) -> _Decoder:
                 found.append(inner(one))
             except ShapeError as error:
                 raise ShapeError(error.expected, error.found, *path, *error.path) from None
-        if rest is not None and free is not None:
-            found.insert(rest, free({name: one for name, one in items.items() if name not in named}))
         return kind(*found)
 
     return decoded
 
 
+def _inner(kind: Any) -> "Iterator[tuple[Field[Any], _Decoder]]":
+    """Yield the fields of a dataclass, each with what decodes it."""
+    hints = get_type_hints(kind)
+    for one in fields(kind):
+        inner = _decoder(hints[one.name])
+        yield one, _without(_names(kind), inner) if "rest" in one.metadata else inner
+
+
+def _without(names: frozenset[str], inner: _Decoder) -> _Decoder:
+    return lambda value: inner({name: one for name, one in _items(value).items() if name not in names})
+
+
+def _names(kind: Any) -> frozenset[str]:
+    """Return the keys that the fields of a dataclass take, those of its inline fields among them."""
+    hints = get_type_hints(kind)
+    inline = (_names(hints[one.name]) for one in fields(kind) if "inline" in one.metadata)
+    return frozenset(path[0] for one in fields(kind) if (path := _path(one))).union(*inline)
+
+
 def _at(items: Mapping[str, object], path: tuple[str, ...]) -> object:
-    found = items.get(path[0], _NOTHING)
-    for name in path[1:]:
+    found: object = items
+    for name in path:
         found = found.get(name, _NOTHING) if isinstance(found, dict) else _NOTHING
     return found
 
 
 def _path(one: "Field[Any]") -> tuple[str, ...]:
+    """Return where a field lies; what has no key of its own lies in the object itself."""
+    if "inline" in one.metadata or "rest" in one.metadata:
+        return ()
     return tuple(one.metadata.get("path", (one.name,)))
 
 
@@ -318,15 +337,10 @@ def encode(value: object) -> Any:
 
 
 @cache
-def _written(kind: Any) -> tuple[tuple[str, tuple[str, ...], object, bool], ...]:
-    """Return of each field its name, its path, the value that is left out, and whether it is the rest."""
+def _written(kind: Any) -> tuple[tuple[str, tuple[str, ...], object], ...]:
+    """Return of each field its name, its path, and the value that is left out."""
     return tuple(
-        (
-            one.name,
-            _path(one),
-            _default(one) if "optional" in one.metadata else _NOTHING,
-            "rest" in one.metadata,
-        )
+        (one.name, _path(one), _default(one) if "optional" in one.metadata else _NOTHING)
         for one in fields(kind)
     )
 
@@ -334,9 +348,9 @@ def _written(kind: Any) -> tuple[tuple[str, tuple[str, ...], object, bool], ...]
 def _encode_object(value: object) -> dict[str, Any]:
     kind = getattr(value, "KIND", None)
     found: dict[str, Any] = {} if kind is None else {"kind": kind}
-    for name, path, left_out, rest in _written(cast("Hashable", type(value))):
+    for name, path, left_out in _written(cast("Hashable", type(value))):
         one = getattr(value, name)
-        if rest:
+        if not path:
             found |= encode(one)
         elif one != left_out:
             place = found

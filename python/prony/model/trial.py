@@ -1,7 +1,7 @@
 """What came of one measurement of one cell. Must not know how it was made or where it is kept.
 
->>> Failed("start", "the port is taken").stage
-'start'
+>>> Failed(FailureStage.START, "the port is taken").stage
+<FailureStage.START: 'start'>
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from prony.errors import FailureStage
+from prony.model.facts import TrialEvent, TrialFacts
 from prony.model.observation import LogTail, Sample, ThreadUsage
 from prony.model.recording import Recording
 from prony.model.sandbox import Placement
@@ -36,9 +38,9 @@ class Ok:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The subject's fault: ``stage`` is ``install``, ``start``, ``contract``, ``load`` or ``stop``."""
+    """The subject's fault: what it was about, and why it failed."""
 
-    stage: str
+    stage: FailureStage
     reason: str
 
 
@@ -79,6 +81,6 @@ class Trial:
     counters: Mapping[str, int] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     log: LogTail = LogTail("")
-    events: tuple[Json, ...] = ()
+    events: tuple[TrialEvent, ...] = ()
     threads: tuple[ThreadUsage, ...] = ()
-    facts: Json = field(default_factory=dict)
+    facts: TrialFacts = TrialFacts()

@@ -18,7 +18,7 @@ from prony.model import (
     Claim,
     ClosedLoop,
     EngineChoice,
-    Json,
+    Fingerprint,
     OpenLoop,
     Placement,
     Plan,
@@ -77,7 +77,7 @@ class Reading:
 
     plan: Plan
     runs: tuple[Run, ...]
-    fingerprint: Json
+    fingerprint: Fingerprint
     subjects: Mapping[str, SubjectRecord]
     groups: tuple[Group, ...]
     findings: tuple[Found, ...]
@@ -218,7 +218,7 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     return Reading(
         plan=plan,
         runs=runs,
-        fingerprint=runs[0].fingerprint if runs else {},
+        fingerprint=runs[0].fingerprint if runs else Fingerprint(),
         subjects=subjects,
         groups=groups,
         findings=_merge(findings, count),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from prony.model import ClosedLoop, CountStop, Json, OpenLoop, Workload
+from prony.model import ClosedLoop, CountStop, Fingerprint, OpenLoop, Workload
 from prony.reading.study import Group
 from prony.units import format_bytes, format_count
 
@@ -90,11 +90,9 @@ def signed_percent(effect: float) -> str:
     return f"{100 * effect:+.1f} %" if abs(effect) < 1 else f"{100 * effect:+.0f} %"
 
 
-def _fact(fingerprint: Json, *path: str) -> str | int | None:
+def _fact(fingerprint: Fingerprint, *path: str) -> str | int | None:
     """Return a fact of the fingerprint; null where it is missing or of another kind."""
-    value: object = fingerprint
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
+    value = fingerprint.fact(*path)
     return value if isinstance(value, (str, int)) else None
 
 
@@ -103,7 +101,7 @@ def group_words(group: Group) -> str:
     return "" if group.of_generators else load_words(group.workload)
 
 
-def machine_words(fingerprint: Json) -> str:
+def machine_words(fingerprint: Fingerprint) -> str:
     """Return the machine in one line; what is not known is left out."""
     cpus, memory = _fact(fingerprint, "cpu", "available"), _fact(fingerprint, "memory", "total_bytes")
     guest = _fact(fingerprint, "virtualisation", "guest")

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.model import SandboxChoice, SandboxKind
+from prony.model import SandboxChoice, SandboxFacts, SandboxKind
 from prony.runas import RunAs
-from prony.sandbox.base import EngineSeat, RunningSubject, Sandbox, SandboxFacts, StopReport
+from prony.sandbox.base import EngineSeat, RunningSubject, Sandbox, StopReport
 
 if TYPE_CHECKING:
     # The supervisor passes through here, and needs none of it.
@@ -24,7 +24,6 @@ __all__ = [
     "EngineSeat",
     "RunningSubject",
     "Sandbox",
-    "SandboxFacts",
     "StopReport",
     "describe",
     "open_sandbox",

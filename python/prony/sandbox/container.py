@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from prony.model import Launch, Network, Placement, SandboxChoice, SandboxKind
+from prony.model import Launch, Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
 from prony.runas import RunAs
 from prony.sandbox import journal
-from prony.sandbox.base import RunningSubject, SandboxFacts
+from prony.sandbox.base import RunningSubject
 from prony.sandbox.cgroup.base import Limits
 from prony.sandbox.containers.container import Container
 from prony.sandbox.containers.found import limit_states, usable_engine

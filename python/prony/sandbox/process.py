@@ -17,10 +17,10 @@ from pathlib import Path
 from random import Random
 
 from prony.errors import HostError
-from prony.model import Json, Launch, Network, Placement, SandboxChoice
+from prony.model import Json, Launch, Network, Placement, SandboxChoice, SandboxFacts
 from prony.runas import RunAs
 from prony.sandbox import journal
-from prony.sandbox.base import RunningSubject, SandboxFacts
+from prony.sandbox.base import RunningSubject
 from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.cgroup.base import LimitName, LimitState
 from prony.sandbox.groups import Groups, TrialGroups, states_by_affinity

@@ -22,10 +22,10 @@ from prony.model import (
     OpenLoop,
     Placement,
     Plan,
+    SandboxFacts,
     Subject,
     Workload,
 )
-from prony.sandbox import SandboxFacts
 from prony.study.base import Study, StudyListener
 
 __all__ = ["admit", "demand_of", "expected_bytes"]
@@ -109,10 +109,10 @@ def _new_per_s(plan: Plan) -> float | None:
 
 def _processes(catalog: Catalog, subject: Subject, cpus: int) -> dict[str, int]:
     """Return how many processes server and frontend have under their settings, by what they are."""
-    found = {"server": declared_facts(catalog.server(subject.server), subject, cpus).processes}
+    found = {"server": declared_facts(catalog.server(subject.server), subject, cpus).processes or 1}
     if subject.frontend is not None:
         entry = catalog.frontends[subject.frontend.entry]
-        found["frontend"] = declared_facts(entry, subject.frontend, cpus).processes
+        found["frontend"] = declared_facts(entry, subject.frontend, cpus).processes or 1
     return found
 
 

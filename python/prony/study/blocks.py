@@ -76,7 +76,7 @@ def _with_fault(trial: Trial, force: bool) -> Trial:
     ``force``: what comes again in the last attempt too is taken as this machine's usual state: that one
     counts, and is flagged.
     """
-    fault = trial.facts.get("environment_fault")
+    fault = trial.facts.environment_fault
     counts = trial.role is TrialRole.CALIBRATION or (force and trial.attempt >= MOST_RETRIES)
     if fault and not counts and isinstance(trial.outcome, Ok):
         return replace(trial, outcome=Invalid(fault))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from prony.archive import ArchiveWriter
-from prony.model import Json, Outcome, Trial
+from prony.model import Outcome, Trial, TrialFacts
 from prony.schedule import Key, Turn
 
 __all__ = ["Entry", "Ledger", "entry_of", "length_of"]
@@ -18,13 +18,13 @@ class Entry:
     """What is kept of a trial that is in the archive; ``length_ns``: how long it took."""
 
     outcome: Outcome
-    facts: Json
+    facts: TrialFacts
     length_ns: int
 
     @property
     def fault(self) -> str | None:
         """What of the environment spoilt it, in words; null: nothing."""
-        return self.facts.get("environment_fault")
+        return self.facts.environment_fault
 
 
 def entry_of(trial: Trial) -> tuple[Key, Entry]:

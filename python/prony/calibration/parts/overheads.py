@@ -179,7 +179,7 @@ def _change(contrast: Contrast, metric: str, words: Mapping[str, str], found: Co
 def lost(trials: Mapping[str, Sequence[Trial]], words: Mapping[str, str]) -> tuple[str, ...]:
     """Return in words which trials do not count, and how many were disturbed by something else."""
     notes = [_why_lost(words[name], of) for name, of in trials.items()]
-    known = [trial.facts.get("environment_fault") for of in trials.values() for trial in of]
+    known = [trial.facts.environment_fault for of in trials.values() for trial in of]
     disturbed = [str(fault) for fault in known if fault]
     if disturbed:
         notes.append(f"{len(disturbed)} of {len(known)} trials were disturbed: {disturbed[0]}")

@@ -22,12 +22,12 @@ from prony.catalog.schema.settings import holds, keep_alive_fact, resolve, resol
 from prony.catalog.schema.template import check_text_value, fill, render
 from prony.errors import UsageError
 from prony.model import Address, Frontend, Interface, Launch, Readiness, RoleRule, StopRule, Subject, Wire
+from prony.model.facts import DeclaredFacts
 from prony.units import parse_duration
 
 __all__ = [
     "BEHIND_PORT",
     "PORT",
-    "DeclaredFacts",
     "Installed",
     "Seat",
     "command_for_user",
@@ -80,21 +80,6 @@ class Seat:
             "run_dir": self.run_dir,
             "cpus": self.cpus,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredFacts:
-    """What the catalogue says of a subject under its settings; diagnosis compares it with what was observed.
-
-    ``backlog`` null: the kernel's limit. ``slots``: how many requests may be in the app at once, null: no
-    fixed number.
-    """
-
-    backlog: int | None
-    keep_alive: bool
-    keep_alive_idle_s: int | None
-    processes: int
-    slots: int | None
 
 
 def spoken_wire(entry: ServerEntry, subject: Subject, cpus: int = 1) -> Wire:

@@ -27,8 +27,7 @@ def _too_few(reading: Reading) -> tuple[Block, ...]:
 
 def _forced(reading: Reading) -> tuple[Block, ...]:
     """Return why the figures may not be valid, where they were measured all the same."""
-    told = [run.fingerprint.get("forced") for run in reading.runs]
-    said = "; ".join(dict.fromkeys(str(one) for found in told if isinstance(found, list) for one in found))
+    said = "; ".join(dict.fromkeys(one for run in reading.runs for one in run.fingerprint.forced))
     if not said:
         return ()
     return (Paragraph(f"Measured by --force, and refused without it: {said}", Tone.BAD),)
@@ -43,11 +42,11 @@ def _interrupted(reading: Reading) -> tuple[Block, ...]:
 
 def _stopped(reading: Reading) -> tuple[Block, ...]:
     """Return the rule that ended a study of no fixed number of blocks."""
-    told = [run.facts.get("stopped") for run in reading.runs]
-    found = next((one for one in reversed(told) if isinstance(one, dict)), None)
+    told = [run.facts.stopped for run in reading.runs]
+    found = next((one for one in reversed(told) if one is not None), None)
     if found is None:
         return ()
-    where = f"Stopped after {_blocks(found.get('blocks') or reading.blocks)}: {found.get('words')}."
+    where = f"Stopped after {_blocks(found.blocks)}: {found.words}."
     return (Paragraph(where, Tone.QUIET),)
 
 

@@ -1,20 +1,17 @@
 """The highest rate of each subject that meets an objective: found by a search, confirmed in fresh trials."""
 
-from collections.abc import Mapping, Sequence
-
 from prony.analysis.failure_rates import clopper_pearson
-from prony.model import Json, TrialRole
+from prony.model import TrialRole
+from prony.model.facts import FoundRate
 from prony.reading.study import Reading
 from prony.report.document import Block, Cell, Column, Footnotes, Notes, Paragraph, Section, Table, Tone
 
 __all__ = ["found_rates", "is_search", "rate_answers", "rates"]
 
 
-def found_rates(reading: Reading) -> Sequence[Json]:
-    """Return what the last run found, one object for each subject; empty without a search."""
-    told = [run.facts.get("found_rates") for run in reading.runs]
-    found = next((one for one in reversed(told) if isinstance(one, list)), [])
-    return [one for one in found if isinstance(one, dict)]
+def found_rates(reading: Reading) -> tuple[FoundRate, ...]:
+    """Return what the last run found of each subject; empty without a search."""
+    return next((run.facts.found_rates for run in reversed(reading.runs) if run.facts.found_rates), ())
 
 
 def is_search(reading: Reading) -> bool:
@@ -25,16 +22,15 @@ def is_search(reading: Reading) -> bool:
 
 def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
     """Return what the search found, the highest rate first, and the subject that has it."""
-    found = [one for one in found_rates(reading) if isinstance(one.get("rate_per_s"), (int, float))]
-    ranked = sorted(found, key=lambda one: -one["rate_per_s"])
+    found = [(one.rate_per_s, one) for one in found_rates(reading) if one.rate_per_s is not None]
+    ranked = sorted(found, key=lambda one: -one[0])
     if not ranked:
         return [Paragraph("No subject met the objective at any rate.", Tone.WARNING)], None
     lines = [
-        f"{one['subject']}: {one['rate_per_s']:,.5g}/s, met in {one['met']} of {one['of']} fresh trials"
-        for one in ranked
+        f"{one.subject}: {rate:,.5g}/s, met in {one.met} of {one.of} fresh trials" for rate, one in ranked
     ]
     blocks: list[Block] = [Paragraph(f"{lines[0]}.", Tone.STRONG)]
-    return [*blocks, Notes(tuple(("", f"{line}.") for line in lines[1:]))], str(ranked[0]["subject"])
+    return [*blocks, Notes(tuple(("", f"{line}.") for line in lines[1:]))], ranked[0][1].subject
 
 
 def rates(reading: Reading) -> Section | None:
@@ -56,13 +52,10 @@ def rates(reading: Reading) -> Section | None:
     return Section(heading, (Paragraph(lead, Tone.QUIET), Table(columns, rows), notes.notes()))
 
 
-def _row(found: Mapping[str, object], notes: Footnotes) -> tuple[Cell, ...]:
-    rate, met, of = found.get("rate_per_s"), _count(found.get("met")), _count(found.get("of"))
-    steps = found.get("steps")
-    tried = len(steps) if isinstance(steps, list) else 0
-    ended = str(found.get("stopped") or "")
-    name = Cell(f"{found.get('subject', '')}{notes.mark(ended) if ended else ''}")
-    if not isinstance(rate, (int, float)):
+def _row(found: FoundRate, notes: Footnotes) -> tuple[Cell, ...]:
+    rate, met, of, tried = found.rate_per_s, found.met, found.of, len(found.steps)
+    name = Cell(f"{found.subject}{notes.mark(found.stopped) if found.stopped else ''}")
+    if rate is None:
         return name, Cell("—", Tone.BAD), Cell(""), Cell(""), Cell(f"{tried}")
     interval = Cell("")
     if of:
@@ -70,7 +63,3 @@ def _row(found: Mapping[str, object], notes: Footnotes) -> tuple[Cell, ...]:
         interval = Cell(f"{low:.0%} to {high:.0%}")
     tone = Tone.STRONG if met == of and of else Tone.WARNING
     return name, Cell(f"{rate:,.5g}", tone), Cell(f"{met}/{of}", tone), interval, Cell(f"{tried}")
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0

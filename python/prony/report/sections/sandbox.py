@@ -8,7 +8,7 @@ Must not know other remarks.
 
 from collections.abc import Iterator, Mapping
 
-from prony.model import SandboxChoice, SandboxKind
+from prony.model import Network, SandboxChoice, SandboxFacts, SandboxKind
 from prony.reading.study import Reading
 from prony.units import format_bytes
 
@@ -46,8 +46,8 @@ def limits_in_words(choice: SandboxChoice, states: Mapping[str, str]) -> list[st
 
 def _network_notes(reading: Reading) -> Iterator[str]:
     records = reading.subjects.values()
-    networks = {str(record.sandbox["network"]) for record in records if record.sandbox.get("network")}
-    if "host" in networks:
+    networks = {record.sandbox.network for record in records if record.sandbox.network}
+    if Network.HOST in networks:
         yield "Servers ran on the host's loopback: sockets left by one trial may be met by the next."
     elif networks:
         yield "Each trial ran in a network namespace of its own, server and generator together."
@@ -64,13 +64,14 @@ def _placement_notes(reading: Reading) -> Iterator[str]:
 
 
 def _limit_notes(reading: Reading) -> Iterator[str]:
-    facts = next((one.sandbox for one in reading.subjects.values() if one.sandbox), {})
-    yield from (f"Sandbox `{facts['kind']}`: {reason}." for reason in facts.get("reasons", ()))
+    told = (one.sandbox for one in reading.subjects.values() if one.sandbox != SandboxFacts())
+    facts = next(told, SandboxFacts())
+    yield from (f"Sandbox `{facts.kind}`: {reason}." for reason in facts.reasons)
     choices = {group.sandbox for group in reading.groups}
     if len(choices) != 1:
         return
     (choice,) = choices
-    limits = limits_in_words(choice, facts.get("limits", {}))
+    limits = limits_in_words(choice, facts.limits)
     if limits:
         yield f"{_HOLDERS[choice.kind]} {', '.join(limits)}."
     yield from _scaling_notes(reading, choice.cpu_quota)

@@ -154,7 +154,7 @@ def _repeated(reading: Reading) -> Iterator[str]:
 def unavailable(reading: Reading) -> Section | None:
     """Return the subjects that were not measured, with the reason; null if all were."""
     reasons = {record.name: record.unavailable for record in reading.subjects.values() if record.unavailable}
-    left_out = {number: why for run in reading.runs for number, why in run.facts.get("left_out", {}).items()}
+    left_out = {number: why for run in reading.runs for number, why in run.facts.left_out.items()}
     for group in reading.groups:
         for cell in group.cells:
             if not cell.total:

@@ -9,6 +9,7 @@ from prony.analysis.account import ClassKind, classes
 from prony.analysis.trial_metrics import is_told_by_role
 from prony.catalog.schema.studies.grid import Grid
 from prony.catalog.schema.toml_source import Place, Problem
+from prony.errors import FailureStage
 from prony.metrics import METRICS
 from prony.model import ClaimKind
 from prony.study_document import ClaimDocument, StudyDocument
@@ -16,8 +17,6 @@ from prony.study_document import ClaimDocument, StudyDocument
 __all__ = ["check_study"]
 
 _CPU = ("cpu_percent", "generator_cpu_percent")
-# Of a trial that fails as a whole, as `prony.model.Failed` has them.
-_STAGES = ("install", "start", "contract", "load", "stop")
 _BOUNDED = (ClaimKind.RATIO, ClaimKind.VALUE)
 
 
@@ -151,7 +150,7 @@ def _failure(place: Place, claim: ClaimDocument) -> Iterator[Problem]:
 
 def _is_failure(name: str) -> bool:
     known = (name for name, kind in classes().items() if kind is not ClassKind.OK)
-    return name in (*_STAGES, *known) or name.startswith("bad_status ")
+    return name in (*FailureStage, *known) or name.startswith("bad_status ")
 
 
 def _has_several_loads(claim: ClaimDocument, grid: Grid) -> bool:
