@@ -16,6 +16,15 @@ import pytest
 
 COLUMNS = 100
 
+# For commands that measure nothing: the machine is claimed by another name, so that several may run at once.
+UNCLAIMED = """
+import secrets
+from importlib import import_module
+import_module("prony.host.claim")._NAME = "\\0prony-test-" + secrets.token_hex(8)
+from prony.cli.main import main
+main()
+"""
+
 
 @dataclass(frozen=True)
 class Done:
@@ -37,8 +46,8 @@ class Prony:
     cache: Path
     folder: Path
 
-    def __call__(self, *arguments, timeout_s=60, **environment) -> Done:
-        process = self.start(*arguments, **environment)
+    def __call__(self, *arguments, timeout_s=60, **options) -> Done:
+        process = self.start(*arguments, **options)
         try:
             out, err = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -47,9 +56,10 @@ class Prony:
             pytest.fail(f"prony {arguments} was not done after {timeout_s} s\n{out}\n{err}")
         return Done(process.returncode, out, err)
 
-    def start(self, *arguments, **environment):
+    def start(self, *arguments, ignored=(), program=("-m", "prony"), **environment):
+        """Start it as a shell with a terminal does; ``ignored``: signals that it is started to ignore."""
         return subprocess.Popen(
-            [sys.executable, "-m", "prony", *map(str, arguments)],
+            [sys.executable, *program, *map(str, arguments)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -58,6 +68,7 @@ class Prony:
             env=self.environment() | environment,
             # A session of its own: a signal to it must not reach the tests.
             start_new_session=True,
+            preexec_fn=lambda: _heed_all_signals_but(ignored),  # noqa: PLW1509 - nothing else runs meanwhile
         )
 
     def environment(self) -> dict[str, str]:
@@ -68,6 +79,14 @@ class Prony:
             "PYTHONWARNINGS": "error",
         }
         return {**os.environ, **own}
+
+
+def _heed_all_signals_but(ignored) -> None:
+    """Set the signals with which users end a command: these tests may have been started in the background,
+    with some of them ignored.
+    """
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
 
 
 @contextlib.contextmanager

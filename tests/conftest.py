@@ -25,12 +25,16 @@ def update_golden(request):
 
 
 @pytest.fixture
-def world(monkeypatch):
+def own_claim(monkeypatch):
+    """Where nothing is measured, a claim that is the test's own: another Prony may measure meanwhile."""
+    monkeypatch.setattr("prony.host.claim._NAME", f"\0prony-test-{secrets.token_hex(8)}")
+
+
+@pytest.fixture
+def world(monkeypatch, own_claim):
     """A study with everything outside of it made of paper."""
     from commands import passable_folder
     from paper import World
 
-    # Nothing is measured here: another Prony may do so meanwhile.
-    monkeypatch.setattr("prony.host.claim._NAME", f"\0prony-test-{secrets.token_hex(8)}")
     with passable_folder() as folder:
         yield World(folder, monkeypatch)

@@ -9,6 +9,7 @@ import zlib
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from math import ceil
 from types import ModuleType
 
@@ -97,14 +98,18 @@ class Histogram:
 
 def encoded(values: Iterable[int]) -> str:
     histogram = Histogram()
-    for value in values:
-        histogram.record(value)
+    for value, count in Counter(values).items():
+        histogram.record(value, count)
     return b64encode(histogram.encode()).decode()
 
 
 def distribution(values):
     """A Recording's distribution of ``values``, exact where a Recording is exact."""
-    values = list(values)
+    return {**_distribution(tuple(values))}
+
+
+@cache
+def _distribution(values):
     if not values:
         return {"count": 0, "min_ns": None, "max_ns": None, "sum_ns": None, "histogram": None}
     return {

@@ -1,6 +1,9 @@
 """A study with environments, sandbox, engine and faults made of paper, and what happened in it."""
 
 import os
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from prony.archive import open_archive
@@ -8,7 +11,9 @@ from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.loader import load_catalog
 from prony.engine import ENGINES
 from prony.errors import SubjectError
-from prony.model import Address, LogTail, Network, SandboxChoice, SandboxFacts
+from prony.host import fingerprint
+from prony.host.facts.activity import Activity
+from prony.model import Address, Fault, FaultKind, LogTail, Network, SandboxChoice, SandboxFacts
 from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
 from prony.sandbox import SANDBOXES, EngineSeat, StopReport
@@ -23,6 +28,21 @@ DOCUMENT = {
     "workloads": [{"loop": "closed", "connections": [1, 2]}],
     "profiles": {"quick": {"blocks": 3, "duration": "1s"}},
 }
+
+
+CATALOG = load_catalog()
+# The module; the package names its function so.
+preflight = import_module("prony.host.preflight")
+
+
+@cache
+def _machine():
+    return fingerprint()
+
+
+def _fingerprint(forced=()):
+    """Say what the machine was when a study first asked: it takes a while to see."""
+    return replace(_machine(), forced=tuple(forced))
 
 
 class Sandbox:
@@ -141,13 +161,16 @@ class World:
         user = os.environ.get("USER") or "root"
         self.user = RunAs(user, os.geteuid(), os.getegid(), False, folder / "cache")
         monkeypatch.setattr("prony.study.preparing.prepare", self._prepare)
+        monkeypatch.setattr("prony.study.run.fingerprint", _fingerprint)
+        monkeypatch.setattr(preflight, "look", lambda: Activity({}, {}, 0))
         # Windows of no length say nothing of the machine.
-        monkeypatch.setattr("prony.trial.environment_fault", self._fault)
+        monkeypatch.setattr("prony.analysis.validity.environment_fault", self._fault)
         monkeypatch.setitem(SANDBOXES, "process", lambda choice, user, place, groups: Sandbox(place, self))
         monkeypatch.setitem(ENGINES, "prony", lambda choice: Engine(self))
 
     def _fault(self, trial):
-        return self.faults.get((trial.block, trial.cell_id, trial.attempt))
+        text = self.faults.get((trial.block, trial.cell_id, trial.attempt))
+        return text and Fault(FaultKind.SANDBOX, text=text)
 
     def _prepare(self, requests, user, on_progress, jobs):
         self.requests = list(requests)
@@ -171,7 +194,7 @@ class World:
         }
 
     def study(self, catalog=None, **changes):
-        known = catalog or load_catalog()
+        known = catalog or CATALOG
         document = StudyDocument.model_validate({**DOCUMENT, **changes})
         options = PlanOptions(sandbox=SandboxChoice(share_cpus=True))
         plan = make_plan(document, "as written", known, options)

@@ -2,14 +2,18 @@
 
 import pytest
 
+from golden import build
 from golden.build import subject
-from prony.cross_check import cross_check_cells, cross_checked
+from prony.analysis.summary import figures, summarise_cell
+from prony.cross_check import cross_check_cells
 from prony.errors import UsageError
 from prony.model import Cell, ClosedLoop, DurationStop, Plan, Workload
+from prony.reading.checks import cross_checks
 
-LOADS = [Workload(ClosedLoop(number), DurationStop(1)) for number in (1, 10)]
+LOADS = [Workload(ClosedLoop(number), DurationStop(build.SECOND)) for number in (1, 10)]
 CELLS = tuple(Cell(number, subject("wsgiref+flask-hello"), load) for number, load in enumerate(LOADS))
 PLAN = Plan("p", "P", "", "quick", CELLS, 5, 1, calibration=Cell(2, CELLS[0].subject, LOADS[0]))
+VALUES = [1_000_000] * 200
 
 
 def test_each_cell_comes_once_more_for_each_engine_with_an_id_of_its_own():
@@ -20,9 +24,14 @@ def test_each_cell_comes_once_more_for_each_engine_with_an_id_of_its_own():
     assert len(set(ids)) == len(ids)
 
 
-def test_each_of_them_knows_the_cell_that_it_checks():
-    cells = cross_check_cells(PLAN, ("wrk", "ab"))
-    assert [cross_checked(PLAN.cells, cell) for cell in cells] == [*PLAN.cells, *PLAN.cells]
+def test_each_of_them_is_compared_with_the_cell_that_it_checks():
+    checks = cross_check_cells(PLAN, ("wrk", "ab"))
+    trials = [figures(build.trial(cell, block, 0, VALUES)) for cell in (*CELLS, *checks) for block in (0, 1)]
+    own, others = ([summarise_cell(cell, trials) for cell in cells] for cells in (CELLS, checks))
+    found = [
+        (one.own.cell, one.other.cell) for one in cross_checks(own, others, 0.02) if one.metric == "ok_per_s"
+    ]
+    assert found == list(zip((*CELLS, *CELLS), checks, strict=True))
 
 
 @pytest.mark.parametrize("engines", [("prony",), ("wrk", "wrk")])

@@ -4,6 +4,9 @@ import json
 import re
 import shlex
 import tomllib
+from functools import cache
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from itertools import takewhile
 from pathlib import Path
 
@@ -14,6 +17,8 @@ from prony.catalog.schema.entry import ServerEntry
 from prony.catalog.schema.loader import load_catalog
 from prony.check import names_to_check, subjects_to_check
 from prony.cli.main import COMMANDS, app
+from prony.glossary import TERMS
+from prony.reading.study import read_archive
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -21,12 +26,6 @@ PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
 REFERENCE = DOCS / "reference"
 LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-LANGUAGES = {
-    **{"c": "C", "go": "Go", "java": "Java", "javascript": "JavaScript", "perl": "Perl", "python": "Python"},
-    "rust": "Rust",
-}
 
 
 def ident(page):
@@ -38,15 +37,24 @@ def blocks(page, language):
 
 
 def first_cells(page, heading=""):
-    """Return the code words in the first column of a page's tables, after ``heading``."""
+    """Return the code words that head rows of tables and items of lists, after ``heading``."""
     text = page.read_text().partition(heading)[2] if heading else page.read_text()
-    rows = re.findall(r"^\| (`.+?) \|", text, re.MULTILINE)
-    return {word for row in rows for word in re.findall(r"`([^`]+)`", row)}
+    rows = re.findall(r"^(?:\| (`.+?) \||- ((?:`[^`]+`(?:,\s)?)+):)", text, re.MULTILINE)
+    return {word for row in rows for word in re.findall(r"`([^`]+)`", "".join(row))}
 
 
 def anchor(heading):
     kept = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
     return kept.strip().replace(" ", "-")
+
+
+@cache
+def reference():
+    """Return the script that makes the generated pages, as a module."""
+    loader = SourceFileLoader("reference", str(ROOT / "scripts/reference"))
+    module = module_from_spec(spec_from_loader("reference", loader))
+    loader.exec_module(module)
+    return module
 
 
 def options_of(name):
@@ -71,6 +79,60 @@ def recording():
         events = []
         found = _engine.run(json.dumps(spec), lambda event: events.append(json.loads(event)))
     return {**json.loads(found), "events": events}
+
+
+# --- what a reader meets -----------------------------------------------------------------------------------
+
+
+def is_recorded(page, line):
+    """Whether `prony report --markdown` wrote this row of figures or this command: neither can be folded."""
+    if page.parent != DOCS / "studies" or page.name == "README.md":
+        return False
+    return line.startswith("|") or any(line in text.splitlines() for text in blocks(page, "text"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ident)
+def test_lines_have_at_most_120_columns(page):
+    wide = {
+        number: line
+        for number, line in enumerate(page.read_text().splitlines(), 1)
+        if len(line) > 120 and not is_recorded(page, line)
+    }
+    assert wide == {}
+
+
+def test_the_readme_has_at_most_100_lines():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 100
+
+
+def test_the_output_in_the_readme_has_at_most_25_lines():
+    (output,) = blocks(ROOT / "README.md", "text")
+    assert len(output.splitlines()) <= 25
+
+
+def test_the_readme_shows_your_own_app_right_after_the_two_commands():
+    headings = re.findall(r"^## (.+)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert headings[:2] == ["Two commands", "Your own app"]
+    assert headings.index("Studies") < headings.index("How it works")
+
+
+def test_every_term_of_the_glossary_is_linked_from_a_page():
+    linked = {link for page in PAGES for link in re.findall(r"glossary\.md#([\w-]+)\)", page.read_text())}
+    assert {anchor(term) for term in TERMS} - linked == set()
+
+
+def test_the_terms_of_the_glossary_are_in_order_and_short():
+    assert list(TERMS) == sorted(TERMS)
+    assert [term for term, words in TERMS.items() if not 1 <= len(re.findall(r"\.(?: |$)", words)) <= 4] == []
+
+
+def test_folding_keeps_every_word_and_breaks_neither_code_nor_links():
+    text = "- a `code that stands` and [a link](to/a/page.md), 5 > 4 - 1 " + "word " * 40 + "1. end"
+    folded = reference().folded(text)
+    assert folded.split() == text.split()
+    assert max(map(len, folded.splitlines())) <= 120
+    assert not re.search(r"^  (?:[-+*>#]|\d+\.) ", folded, re.MULTILINE)
+    assert reference().folded(folded) == folded
 
 
 # --- examples ---------------------------------------------------------------------------------------------
@@ -160,7 +222,7 @@ def test_the_events_are_those_that_the_engine_tells(recording):
 
 
 def test_the_json_of_a_load_has_the_documented_keys(recording):
-    from prony.faces.load_json import load_result
+    from prony.faces.json_load import load_result
     from prony.model.recording import decode_recording
 
     page = REFERENCE / "load-json.md"
@@ -175,11 +237,11 @@ def test_the_json_of_a_load_has_the_documented_keys(recording):
 def test_the_json_of_a_report_has_the_documented_keys(tmp_path):
     from golden.build import study_two
     from prony.archive import open_archive
-    from prony.faces.json_report import report_json
+    from prony.faces.json_report import reading_json
 
     study_two(tmp_path / "two.prony")
     with open_archive(tmp_path / "two.prony") as archive:
-        report = report_json(archive)
+        report = reading_json(read_archive(archive))
     page = REFERENCE / "report-json.md"
     words = set(re.findall(r"`([\w./\[\]]+)`", page.read_text()))
     (group, *_) = report["groups"]
@@ -197,15 +259,38 @@ def test_the_readme_counts_the_rows_of_the_catalogue():
     catalog = load_catalog(found=ROOT / "nothing")
     rows = list(subjects_to_check(catalog, names_to_check(catalog, ()), catalog.app("hello")))
     alone = [catalog.server(row.server) for row in rows if row.frontend is None]
-    lines = []
-    for language in sorted({entry.language for entry in alone}):
-        names = sorted({entry.name for entry in alone if entry.language == language})
-        count = sum(entry.language == language for entry in alone)
-        lines.append(f"| {LANGUAGES[language]} | {len(names)} | {count} | {', '.join(names)} |")
-    front = len(rows) - len(alone)
-    lines.append(f"| frontends | {len(catalog.frontends)} | {front} | {', '.join(catalog.frontends)} |")
-    lines.append(f"| in all | {len(catalog.servers) + len(catalog.frontends)} | {len(rows)} | |")
-    assert "\n".join(lines) in (ROOT / "README.md").read_text()
+    counts = []
+    for language, title in reference().LANGUAGES.items():
+        names = {entry.name for entry in alone if entry.language == language}
+        counts.append(f"{title} ({len(names)}, {sum(entry.language == language for entry in alone)})")
+    counts[0] = counts[0].replace(", ", " entries, ").replace(")", " rows)")
+    every = len(catalog.servers) + len(catalog.frontends)
+    head = f"knows {every} servers and frontends in {len(rows)} rows"
+    tail = f"and frontends ({len(catalog.frontends)}, {len(rows) - len(alone)})."
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert [part for part in (head, f": {', '.join(counts)}, {tail}") if part not in readme] == []
+    assert {entry.language for entry in alone} == set(reference().LANGUAGES)
+
+
+def test_the_page_of_servers_names_every_entry_under_its_language():
+    catalog = load_catalog(found=ROOT / "nothing")
+    page = " ".join((REFERENCE / "servers.md").read_text().partition("## Servers")[0].split())
+    for language, title in reference().LANGUAGES.items():
+        names = sorted(name for name, entry in catalog.servers.items() if entry.language == language)
+        assert re.search(rf"\*\*{title}\*\* \([^)]+\): {re.escape(', '.join(names))}(?: |$)", page)
+
+
+def test_the_output_in_the_readme_has_the_figures_of_the_recorded_page():
+    (output,) = blocks(ROOT / "README.md", "text")
+    page = " ".join((DOCS / "studies/embedded-servers.md").read_text().replace("**", "").split())
+    shown = re.findall(r"^(\S+\+\S+) +(\d/\d) .*?((?:[\d.]+ ±[\d.]+ *)+)$", output, re.MULTILINE)
+    assert len(shown) == 8
+    for name, trials, figures in shown:
+        (row,) = re.findall(rf"\| {re.escape(name)} \| {trials} \|.*?(?=\| (?:\w|-)+\+|alike:)", page)
+        assert all(f"| {figure} |" in row for figure in re.findall(r"[\d.]+ ±[\d.]+", figures))
+    answer = output.partition("Answer\n")[2].replace("...", "\n")
+    sentences = [" ".join(part.split()) for part in re.split(r"\n(?=\S)\n*|\.\s*\n", answer)]
+    assert [text for text in sentences if text.strip("() .") not in page] == []
 
 
 def test_every_column_of_an_archive_is_documented():
@@ -235,7 +320,7 @@ def test_the_page_of_the_fingerprint_has_every_key_in_its_order():
     from prony.model.shapes import encode
 
     text = (REFERENCE / "fingerprint.md").read_text()
-    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(encode(fingerprint()))
+    assert re.findall(r"^- `(\w+)`: ", text, re.MULTILINE) == list(encode(fingerprint()))
 
 
 def test_the_page_of_the_calibration_has_every_key():

@@ -37,7 +37,7 @@ def test_what_makes_archives_comparable_is_there() -> None:
 
 def test_what_was_measured_by_force_is_marked() -> None:
     assert fingerprint().forced == ()
-    assert fingerprint(forced=("ports: 10; wanted: 100",)).forced == ("ports: 10; wanted: 100",)
+    assert fingerprint(forced=("ports: 10; needed: 100",)).forced == ("ports: 10; needed: 100",)
 
 
 def test_no_address_and_no_name_of_this_machine_is_kept() -> None:

@@ -2,58 +2,38 @@
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
-from functools import cache
-from pathlib import Path
 
 import pytest
 
-import prony
+from modules import ROOT, imports, modules, offered, own_imports, tree
 
-ROOT = Path(prony.__file__).parent
 # From below to above, one rank each: a module imports from its own package and from those before it, also
 # where it imports late.
 LAYERS = (
-    *("units", "errors", "version", "metrics", "model", "runas", "specification", "archive"),
+    *("units", "glossary", "errors", "version", "metrics", "model", "runas", "specification", "archive"),
     # Pure: values in, values out.
     *("schedule", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "reading", "report"),
     # Measuring.
-    *(
-        "host",
-        "catalog",
-        "sandbox",
-        "monitor",
-        "engine",
-        "assembly",
-        "trial",
-        "study",
-        "check",
-        "calibration",
-    ),
+    *("host", "catalog", "sandbox", "monitor", "engine", "assembly"),
+    *("trial", "study", "check", "calibration"),
     # Showing.
     *("listing", "faces", "cli", "__main__"),
 )
 # Rooms within a package, ranked likewise.
 ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
-    *(
-        "units",
-        "errors",
-        "metrics",
-        "model",
-        "schedule",
-        "study_document",
-        "workloads",
-        "plan",
-        "cross_check",
-    ),
+    *("units", "glossary", "errors", "metrics", "model"),
+    *("schedule", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "reading", "report", "listing"),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
 # Who may know the compiled engine, and what for.
 KNOWS_THE_ENGINE = {
+    "__main__": "its version, before the commands are loaded",
     "analysis.account": "the classes of the account",
     "analysis.distribution": "histograms",
     "cli.main": "its version",
@@ -66,47 +46,6 @@ KNOWS_THE_ENGINE = {
     "specification": "the wires that it speaks",
     "sandbox.exchange": "the bytes of a request and a reply",
 }
-
-
-@cache
-def modules():
-    """Return the package's modules by name, without `prony.`; what other interpreters run is data."""
-    data = (ROOT / "catalog" / "apps", ROOT / "engine" / "scripts" / "python-scripts")
-    files = [file for file in ROOT.rglob("*.py") if not any(file.is_relative_to(folder) for folder in data)]
-    names = {file: file.relative_to(ROOT).with_suffix("").parts for file in files}
-    found = {".".join(name[:-1] if name[-1] == "__init__" else name): file for file, name in names.items()}
-    return {name: file for name, file in sorted(found.items()) if name}
-
-
-@cache
-def tree(name):
-    return ast.parse(modules()[name].read_text())
-
-
-def imports(name):
-    """Yield module and name of all that a module imports, wherever in it."""
-    for node in ast.walk(tree(name)):
-        match node:
-            case ast.Import(names):
-                yield from ((alias.name, None) for alias in names)
-            case ast.ImportFrom(module, names):
-                assert node.level == 0, f"{name} imports by a relative name"
-                yield from ((module, alias.name) for alias in names)
-
-
-@cache
-def own_imports(name):
-    """Return what a module imports of this package: module (without `prony.`) and name."""
-    return tuple(_own_imports(name))
-
-
-def _own_imports(name):
-    for module, imported in imports(name):
-        if module == "prony" and imported:
-            yield (imported, None) if imported in modules() or imported == "_engine" else ("", imported)
-        elif module.startswith("prony."):
-            full = f"{module}.{imported}".removeprefix("prony.")
-            yield (full, None) if full in modules() else (module.removeprefix("prony."), imported)
 
 
 def layer(name):
@@ -156,10 +95,6 @@ def test_pure_modules_know_no_files_processes_or_sockets(name):
     assert {module.partition(".")[0] for module, _ in imports(name)} & DOES_IO == set()
 
 
-# Where JSON is made of what is read; elsewhere in these packages all that travels has a type.
-STILL_MAKE_JSON = {"report.compare", "report.planted", "report.selftest", "report.studies"}
-
-
 def test_what_is_read_and_reported_has_a_type():
     packages = ("analysis", "diagnosis", "reading", "report")
     untyped = {
@@ -172,7 +107,7 @@ def test_what_is_read_and_reported_has_a_type():
             for node in ast.walk(tree(name))
         )
     }
-    assert untyped == STILL_MAKE_JSON
+    assert untyped == set()
 
 
 def test_the_compiled_engine_is_known_in_few_named_places():
@@ -195,15 +130,31 @@ def test_the_command_line_starts_without_the_libraries_of_its_commands():
     assert set(done.stdout.split()).isdisjoint({"numpy", "scipy", "pydantic", "sqlite3"})
 
 
+# --- the map in docs/design.md ----------------------------------------------------------------------------
+
+DESIGN = (ROOT.parent.parent / "docs" / "design.md").read_text()
+MAP = DESIGN.partition("## A map of the rooms")[2].partition("\n## ")[0]
+
+
+def test_the_map_has_every_room_in_its_rank():
+    rooms = re.findall(r"^- `(\w+)`", MAP.partition("\n### ")[0], re.MULTILINE)
+    assert tuple(rooms) == LAYERS
+
+
+def test_the_map_says_which_rooms_are_pure():
+    assert set(re.findall(r"^- `(\w+)` \(pure\)", MAP, re.MULTILINE)) == set(PURE)
+
+
+def test_the_map_walks_through_files_that_exist():
+    walked = re.findall(r"`([\w/-]+(?:\.py|\.rs|/))`", MAP.partition("\n### ")[2])
+    assert len(walked) > 20
+    missing = [
+        name for name in walked if not any((top / name).exists() for top in (ROOT, ROOT.parent.parent))
+    ]
+    assert missing == []
+
+
 # --- what a module offers ---------------------------------------------------------------------------------
-
-
-def offered(name):
-    for node in tree(name).body:
-        match node:
-            case ast.Assign(targets=[ast.Name("__all__")], value=value):
-                return ast.literal_eval(value)
-    return None
 
 
 def with_list():

@@ -124,7 +124,7 @@ def test_the_subject_that_holds_most_is_named():
 def test_only_what_makes_figures_invalid_makes_a_machine_unfit():
     found = [HostCheck("a", "ok", "1", "1"), HostCheck("b", "warn", "2", "3", "mend b")]
     assert unfit(found) == ()
-    assert unfit([*found, HostCheck("c", "fail", "4", "5", "mend c")]) == ("c: 4; wanted: 5  (mend c)",)
+    assert unfit([*found, HostCheck("c", "fail", "4", "5", "mend c")]) == ("c: 4; needed: 5; fix: mend c",)
 
 
 @given(st.integers(1, 65_535), st.integers(1, 64))

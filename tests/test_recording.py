@@ -19,7 +19,8 @@ from prony.analysis.account import ClassKind, answered, classes, counted, failed
 from prony.analysis.summary import figures
 from prony.archive import open_archive
 from prony.errors import ArchiveError
-from prony.faces.load_json import load_result
+from prony.faces.json_load import load_result
+from prony.model import Limit, LimitKind
 from prony.model.recording import Account, Distribution, Recording, decode_recording
 from prony.model.shapes import ShapeError, encode
 from prony.report.load import load_document
@@ -81,6 +82,8 @@ def values(kind):
     if kind is Account:
         others = st.dictionaries(st.sampled_from(OTHERS), WHOLE | st.none())
         return st.builds(Account, WHOLE, WHOLE, st.dictionaries(TEXTS, WHOLE), others)
+    if kind is Limit:
+        return st.builds(Limit, st.sampled_from(LimitKind), st.floats(0, 1), WHOLE, TEXTS)
     if get_origin(kind) is tuple:
         several = inner[-1] is ...
         return (

@@ -9,16 +9,27 @@ import pytest
 from golden import generators
 from golden.build import recording
 from prony.analysis.compare import Verdict
-from prony.analysis.found_rates import found_rates_of
 from prony.analysis.noise_floor import Floor
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import EngineError, HostError
 from prony.host import fingerprint
 from prony.host.noise_floors import keep_floors, kept_floors
-from prony.model import Design, Failed, Invalid, Ok, OpenLoop, Precision, RunStatus, TrialRole
+from prony.model import (
+    Design,
+    Failed,
+    Fault,
+    FaultKind,
+    Invalid,
+    Ok,
+    OpenLoop,
+    Precision,
+    RunStatus,
+    TrialRole,
+)
 from prony.model.facts import SearchPart
 from prony.plan import calibrated
+from prony.reading.found_rates import confirmed_rates
 from prony.reading.study import read_archive
 from prony.schedule import block_turns
 from prony.study.looks import primary_family
@@ -84,7 +95,7 @@ def test_a_spoilt_trial_is_repeated_at_the_end_of_its_block(world):
     spoilt, again = (trial for trial in trials_of(world) if (trial.block, trial.cell_id) == (1, 2))
     assert (spoilt.attempt, spoilt.outcome) == (0, Invalid("the machine slept"))
     assert (again.attempt, again.position, again.outcome) == (1, 4, Ok())
-    assert spoilt.facts.environment_fault == "the machine slept"
+    assert spoilt.fault == Fault(FaultKind.SANDBOX, text="the machine slept")
     assert "a trial is repeated at the block's end: the machine slept" in world.listener.notices
     assert [trial.block for trial in trials_of(world)] == [0] * 4 + [1] * 5 + [2] * 4
 
@@ -100,7 +111,7 @@ def test_a_trial_is_repeated_at_most_twice_and_what_comes_again_counts_by_force_
         *[(2, last)] * 2,
     ]
     assert [trial.position for trial in own][2:] == [4, 5, 6, 7]
-    assert all(trial.facts.environment_fault == "other load" for trial in own)
+    assert {trial.fault.text for trial in own} == {"other load"}
 
 
 def test_a_sandbox_that_cannot_be_made_is_a_fault_of_the_machine(world):
@@ -108,7 +119,7 @@ def test_a_sandbox_that_cannot_be_made_is_a_fault_of_the_machine(world):
     world.run()
     first = trials_of(world)[0]
     assert first.outcome == Invalid("no control group")
-    assert first.facts.environment_fault == "no control group"
+    assert first.fault == Fault(FaultKind.SANDBOX, text="no control group")
     assert len(trials_of(world)) == 13
 
 
@@ -242,8 +253,8 @@ def test_a_single_subject_is_measured_until_its_own_figures_are_precise(world):
 @pytest.mark.parametrize(
     ("budget_ns", "blocks", "words"),
     [
-        (7_500_000_000, 3, "was over before the first look, after 10 blocks"),
-        (26_000_000_000, 10, "the look after 15 blocks would have ended after"),
+        (7_500_000_000, 3, "was used up before the first look, after 10 blocks"),
+        (26_000_000_000, 10, "the blocks up to the next look, after 15, would exceed the budget of"),
     ],
 )
 def test_no_block_and_no_look_begins_that_would_end_after_the_budget(
@@ -313,9 +324,15 @@ def test_a_search_is_told_by_its_trials_alone(world):
     search(world)
     with open_archive(world.folder / "out.prony") as archive:
         cells = archive.cells(TrialRole.FIND_RATE)
-        found = found_rates_of(cells, [record.trial for record in archive.trials()])
-        told = archive.runs()[-1].facts.found_rates
-    assert found == told
+        facts = [record.trial.facts.find_rate for record in archive.trials()]
+        found = confirmed_rates(archive.runs())
+    for part, counted in (
+        ("search", [len(one.steps) for one in found]),
+        ("confirmation", [one.of for one in found]),
+    ):
+        assert sum(fact.part == part for fact in facts) == sum(counted)
+    met = [one.step.rate_per_s for one in facts if one.part is SearchPart.CONFIRMATION and one.step.met]
+    assert Counter(met) == {one.rate_per_s: one.met for one in found}
     assert all(isinstance(cell.workload.loop, OpenLoop) for cell in cells)
 
 

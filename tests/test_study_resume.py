@@ -3,8 +3,10 @@
 import os
 import random
 import signal
+import sqlite3
 import time
 import traceback
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -36,6 +38,11 @@ def what_ran(world):
          trial.outcome, trial.facts, trial.placement)
         for trial in trials
     ]  # fmt: skip
+
+
+def trials_of(world):
+    with open_archive(archive_of(world)) as archive:
+        return [record.trial for record in archive.trials()]
 
 
 def runs_of(world):
@@ -226,7 +233,7 @@ def test_another_version_of_a_server_is_refused_with_the_difference(world, monke
     with pytest.raises(HostError) as refused:
         world.measure(replace(study, resumes=True))
     said = refused.value.message
-    assert "this is not the study any more that it holds" in said
+    assert "the study has changed since it began" in said
     assert "waitress+hello: server version was 1.0, is 2.0" in said
     assert "waitress+hello: waitress was 1.0, is 2.0" in said
     assert "wsgiref" not in said
@@ -268,6 +275,37 @@ def test_another_entry_of_the_catalogue_is_refused(world):
     changed = replace(known, servers={**known.servers, "wsgiref": entry})
     with pytest.raises(HostError, match=r'wsgiref\+hello: of its .*, server\.title was ".+", is "another"'):
         world.measure(replace(study, catalog=changed, resumes=True))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM subject",
+        "DELETE FROM subject WHERE subject_name = 'waitress+hello'",
+        "UPDATE subject SET entry_digest = NULL",
+    ],
+)
+def test_a_subject_that_was_measured_and_is_not_described_any_more_is_refused(world, statement):
+    study = world.study()
+    broken_off(world, study, 5)
+    with closing(sqlite3.connect(archive_of(world))) as database, database:
+        database.execute(statement)
+    with pytest.raises(HostError, match=r"waitress\+hello: was measured, but its record is missing"):
+        world.measure(replace(study, resumes=True))
+
+
+def test_of_an_added_cell_only_its_rate_is_taken_from_the_archive(world):
+    study = search(world)
+    broken_off(world, study, 8)
+    with closing(sqlite3.connect(archive_of(world))) as database, database:
+        database.execute(
+            "UPDATE cell SET subject_json = json_set(subject_json, '$.app.targets.wsgi', 'os:system(1)'),"
+            " sandbox_json = json_set(sandbox_json, '$.network', 'host') WHERE role = 'find-rate'"
+        )
+    world.measure(replace(study, resumes=True))
+    commands = [word for trial in trials_of(world) for word in trial.command]
+    assert commands
+    assert not any("system" in word for word in commands)
 
 
 def test_another_machine_is_refused_with_the_difference(world, monkeypatch):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from prony.errors import UsageError
 from prony.model import Cell, EngineChoice, Plan
 
-__all__ = ["cross_check_cells", "cross_checked"]
+__all__ = ["cross_check_cells"]
 
 
 def cross_check_cells(plan: Plan, engines: Sequence[str]) -> tuple[Cell, ...]:
@@ -35,9 +35,3 @@ def cross_check_cells(plan: Plan, engines: Sequence[str]) -> tuple[Cell, ...]:
         replace(cell, id=number, engine=replace(cell.engine, name=name))
         for number, (cell, name) in enumerate(pairs, start=max(taken, default=-1) + 1)
     )
-
-
-def cross_checked(cells: Sequence[Cell], check: Cell) -> Cell | None:
-    """Return which of ``cells`` a cell of `cross_check_cells` checks; null: none of them."""
-    own = replace(check.engine, name=EngineChoice().name)
-    return next((cell for cell in cells if replace(check, id=cell.id, engine=own) == cell), None)

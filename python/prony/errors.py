@@ -2,9 +2,9 @@
 
 ::
 
-    PronyError                 4   a fault of Prony's own
-    ├── UsageError             2   the command line or a plan asks for what cannot be
-    ├── HostError              3   this machine cannot do it
+    PronyError                 4   a fault in Prony itself
+    ├── UsageError             2   the command line or a plan asks for something impossible
+    ├── HostError              3   this machine lacks what the measurement needs
     ├── SubjectError           3   a server could not be installed, started or verified
     ├── EngineError            3   the load engine could not run
     └── ArchiveError           3   a file is not an archive, or not one that this version reads
@@ -54,7 +54,7 @@ class PronyError(Exception):
 
 
 class UsageError(PronyError):
-    """The command line or a plan asks for what cannot be."""
+    """The command line or a plan asks for something impossible."""
 
     exit_code = ExitCode.USAGE
 
@@ -76,7 +76,7 @@ class FailureStage(StrEnum):
 
 
 class SubjectError(PronyError):
-    """A server could not be installed, started, or did not keep its contract.
+    """A server could not be installed or started, or it broke its contract.
 
     ``log`` holds the last lines that the server wrote.
     """

@@ -1,6 +1,6 @@
 """A workload in the engine's own terms: docs/reference/engine-wire.md.
 
-Of the compiled engine it asks only what that speaks. Must not know how an engine is run.
+Uses only the list of wires of the compiled engine. Must not know how an engine is run.
 
 >>> spec = to_spec(Workload(ClosedLoop(2), CountStop(10)), Address("127.0.0.1", 80), EngineChoice(threads=4))
 >>> spec["threads"], spec["workload"]["stop"]
@@ -23,6 +23,7 @@ from prony.model import (
     Workload,
 )
 from prony.model.shapes import encode
+from prony.units import nanoseconds
 
 __all__ = ["encode_request", "encode_target", "hard_limit_ns", "to_spec"]
 
@@ -30,9 +31,9 @@ __all__ = ["encode_request", "encode_target", "hard_limit_ns", "to_spec"]
 def to_spec(
     workload: Workload, address: Address, choice: EngineChoice, cpus: Sequence[int] | None = None
 ) -> Json:
-    """Return the specification of a run. ``cpus``: those that workers are pinned to; null: none.
+    """Return the specification of a run. ``cpus``: workers are pinned to these; null: not pinned.
 
-    *Errors*: EngineError for an address that the engine does not speak to.
+    *Errors*: EngineError for an address that the engine cannot connect to.
     """
     return {
         "target": encode_target(address),
@@ -44,11 +45,11 @@ def to_spec(
 
 
 def encode_target(address: Address) -> Json:
-    """Return an address as a specification holds it.
+    """Return an address in the form of a specification.
 
-    *Errors*: EngineError when the engine does not speak to it.
+    *Errors*: EngineError when the engine cannot connect to it.
     """
-    # Loaded where it is used: archives are read without it.
+    # Imported where it is used: archives can be read without it.
     from prony._engine import WIRES
 
     is_unix = address.kind is AddressKind.UNIX
@@ -68,19 +69,19 @@ def encode_target(address: Address) -> Json:
 
 
 def encode_request(request: Request) -> Json:
-    """Return a request as a specification holds it."""
+    """Return a request in the form of a specification."""
     found: Json = encode(request)
     return found
 
 
 def hard_limit_ns(workload: Workload) -> int:
-    """Return the time after which a run cannot be at its work any more: every wait at its longest."""
+    """Return the longest time that a run can take: the sum of all waits, each at its longest."""
     match workload.stop, workload.loop:
         case DurationStop(duration_ns), _:
             load_ns = duration_ns
         case CountStop(requests), OpenLoop(rate_per_s):
-            load_ns = round(requests / rate_per_s * 1e9)
+            load_ns = nanoseconds(requests / rate_per_s)
         case CountStop(requests), ClosedLoop(connections):
-            # Each connection's share, one after the other, each as late as may be.
+            # Each connection sends its share one request after the other, each as late as possible.
             load_ns = -(-requests // connections) * workload.timeout_ns
     return workload.warmup_ns + load_ns + workload.grace_ns + workload.timeout_ns

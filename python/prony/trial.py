@@ -1,8 +1,8 @@
 """One measurement of one cell: the order of events.
 
 *start the sandbox -> wait until ready -> verify the contract -> start monitors -> load (warm-up, then the
-window, on the same connections) -> stop monitors -> collect the log -> stop -> judge validity*. What goes
-wrong becomes the trial's Outcome, with its evidence; only an interruption passes through. Must not know
+window, on the same connections) -> stop monitors -> collect the log -> stop -> judge validity*. Every
+failure becomes the trial's Outcome, with its evidence; only an interruption is raised. Must not know
 studies or archives.
 """
 
@@ -12,19 +12,19 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from prony.analysis.environment_faults import environment_fault
+from prony.analysis.validity import Circumstances, judge
 from prony.engine import Engine
 from prony.errors import EngineError, FailureStage, PronyError, SubjectError
 from prony.model import (
     Cell,
     Contract,
     Failed,
-    Invalid,
+    Fault,
+    FaultKind,
     Json,
     Launch,
     LogTail,
     Ok,
-    Outcome,
     Phase,
     Placement,
     Recording,
@@ -51,16 +51,13 @@ from prony.units import format_bytes
 
 __all__ = ["Position", "Task", "run_trial"]
 
-# Little's law: the engine's integral of requests in flight against its own stamps. They are two views of one
-# thing, so more than this apart means that one of them is wrong (DESIGN: only that mismatch invalidates).
-MAX_LITTLE_RESIDUAL = 0.10
-# ... but both are integers of a clock: with next to nothing in flight the ratio says nothing.
-MIN_LITTLE_INTEGRAL_NS = 50_000_000
-
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """All that one trial needs, resolved."""
+    """Everything that one trial needs, resolved.
+
+    ``counts_disturbed``: even if the machine disturbs it, it counts, and is flagged.
+    """
 
     cell: Cell
     position: Position
@@ -70,11 +67,12 @@ class Task:
     engine: Engine
     placement: Placement
     nuisances: Mapping[str, str]
+    counts_disturbed: bool = True
 
 
 @dataclass(slots=True)
 class _Evidence:
-    """What has been gathered so far; a trial that breaks off keeps it."""
+    """What has been collected so far; a trial that ends early keeps it."""
 
     recording: Recording | None = None
     samples: tuple[Sample, ...] = ()
@@ -84,19 +82,19 @@ class _Evidence:
     log: LogTail = LogTail("")
     events: list[TrialEvent] = field(default_factory=list)
     facts: TrialFacts = TrialFacts()
-    fault: str | None = None
+    broke: Fault | None = None
     left: int = 0
 
 
 def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
-    """Run one trial to its end and return it, whatever its outcome.
+    """Run one trial and return it, whatever its outcome.
 
-    *Errors*: none of a subject, the engine or the sandbox passes; KeyboardInterrupt does, after everything
-    is stopped.
+    *Errors*: errors of a subject, the engine or the sandbox are not raised, they become the outcome;
+    KeyboardInterrupt is raised after everything is stopped.
     """
     started = time.time_ns()
     evidence = _Evidence()
-    outcome = _with_left(_measure(task, evidence, on_event), evidence.left)
+    outcome = _measure(task, evidence, on_event)
     trial = Trial(
         cell_id=task.cell.id,
         block=task.position.block,
@@ -118,12 +116,11 @@ def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
         threads=evidence.threads,
         facts=evidence.facts,
     )
-    # What went wrong in the subject is data, whatever else went on.
-    fault = None if isinstance(outcome, Failed) else evidence.fault or environment_fault(trial)
-    return replace(trial, facts=replace(trial.facts, environment_fault=fault)) if fault else trial
+    return judge(trial, Circumstances(evidence.broke, evidence.left, task.counts_disturbed))
 
 
-def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) -> Outcome:
+def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) -> Ok | Failed:
+    """Return what the subject did; what else went wrong is evidence."""
     try:
         with task.sandbox.start(task.launch, task.placement) as subject:
             try:
@@ -135,35 +132,20 @@ def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) 
         evidence.log = evidence.log if evidence.log.text else LogTail(error.log)
         return Failed(error.stage, error.message)
     except EngineError as error:
-        return Invalid(f"the generator: {error.message}")
+        evidence.broke = Fault(FaultKind.GENERATOR, text=error.message)
     except PronyError as error:
-        evidence.fault = error.message
-        return Invalid(error.message)
+        evidence.broke = Fault(FaultKind.SANDBOX, text=error.message)
     except Exception as error:
         evidence.log = LogTail(f"{evidence.log.text}\n{traceback.format_exc()}")
-        return Invalid(f"a fault in Prony: {type(error).__name__}: {error}")
-
-
-def _with_left(outcome: Outcome, left: int) -> Outcome:
-    """Return ``outcome`` with what could not be killed, which spoils what is measured after it."""
-    if not left:
-        return outcome
-    processes = "process that" if left == 1 else "processes that"
-    told = f"it left {left} {processes} could not be killed and may still run"
-    match outcome:
-        case Ok():
-            return Failed(FailureStage.STOP, told)
-        case Failed(stage, reason):
-            return Failed(stage, f"{reason}; {told}")
-        case Invalid(reason):
-            return Invalid(f"{reason}; {told}")
+        evidence.broke = Fault(FaultKind.PRONY, text=f"{type(error).__name__}: {error}")
+    return Ok()
 
 
 def _on_running(
     task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]
-) -> Outcome:
+) -> Ok | Failed:
     if subject.seat.network_namespace is None:
-        # Before its own sockets come: what earlier trials have left.
+        # What earlier trials left, read before this trial opens its own sockets.
         evidence.counters = carried_over(subject.address.port, read_sockets()).as_counters()
     try:
         subject.wait_until_ready(task.cell.workload.request)
@@ -180,11 +162,11 @@ def _on_running(
     died = subject.exit_reason()
     if died is not None:
         return Failed(FailureStage.LOAD, f"{died} under load")
-    return _judged(evidence.recording)
+    return Ok()
 
 
 def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
-    """Return which of its processes the kernel killed for memory, in words; null: none."""
+    """Return which of its processes the kernel killed because memory ran out, in words; null: none."""
     killed = oom_kills(subject.counters())
     if not killed:
         return None
@@ -246,7 +228,7 @@ def _counters(task: Task, subject: RunningSubject) -> tuple[WindowCounters, ...]
 def _listeners(task: Task, subject: RunningSubject) -> ListenerGauges:
     addresses = {one.name: one.address for one in task.launch.processes}
     network = subject.seat.network_namespace
-    # In a network of its own all that listens is the subject's: the generator does not.
+    # In a network of its own everything that listens belongs to the subject: the generator never listens.
     watched = Watched.ADDRESSES if network is None else Watched.NETWORK
     return ListenerGauges(addresses, lambda: in_network(network, SockDiag), watched)
 
@@ -259,16 +241,3 @@ def _deltas(counters: Iterable[WindowCounters]) -> tuple[dict[str, int], dict[st
         found |= counted
         missing |= not_counted
     return found, missing
-
-
-def _judged(recording: Recording | None) -> Outcome:
-    if recording is None:
-        return Invalid("the generator returned no recording")
-    if recording.window.interrupted:
-        return Invalid("interrupted")
-    little = recording.little
-    residual = little.residual
-    large = (little.in_flight_integral_ns or 0) > MIN_LITTLE_INTEGRAL_NS
-    if residual is not None and large and abs(residual) > MAX_LITTLE_RESIDUAL:
-        return Invalid(f"Little's law is off by {residual:+.0%}: the generator's own figures disagree")
-    return Ok()

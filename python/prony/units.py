@@ -1,6 +1,7 @@
-"""Quantities: their types, how they are read and how they are written.
+"""Quantities: their types, how they are parsed and how they are formatted.
 
-The only place that converts or formats. Must not know what is measured.
+The only module that converts or formats quantities. Must not know what is measured. The supervisor of every
+subject imports it, so it imports nothing heavy at its head.
 
 >>> parse_duration("1m30s")
 90000000000
@@ -10,25 +11,29 @@ The only place that converts or formats. Must not know what is measured.
 
 import re
 from collections.abc import Iterable
-from fractions import Fraction
-from statistics import median
-from typing import NamedTuple, NewType
+from typing import NamedTuple
 
 __all__ = [
     "DAY_NS",
-    "Bytes",
-    "Nanoseconds",
-    "PerSecond",
-    "Ratio",
+    "GIB",
+    "HOUR_NS",
+    "KIB",
+    "MIB",
+    "MICROSECOND_NS",
+    "MILLISECOND_NS",
+    "MINUTE_NS",
+    "SECOND_NS",
     "Scale",
     "bytes_scale",
     "duration_scale",
     "format_bytes",
     "format_count",
     "format_duration",
+    "format_half_width",
     "format_in",
     "format_percent",
     "format_rate",
+    "nanoseconds",
     "parse_bytes",
     "parse_count",
     "parse_duration",
@@ -37,39 +42,42 @@ __all__ = [
     "seconds",
 ]
 
-Nanoseconds = NewType("Nanoseconds", int)
-Bytes = NewType("Bytes", int)
-PerSecond = NewType("PerSecond", float)
-Ratio = NewType("Ratio", float)
+MICROSECOND_NS = 1_000
+MILLISECOND_NS = 1_000_000
+SECOND_NS = 1_000_000_000
+MINUTE_NS = 60 * SECOND_NS
+HOUR_NS = 60 * MINUTE_NS
+DAY_NS = 24 * HOUR_NS
+KIB = 1024
+MIB = 1024**2
+GIB = 1024**3
 
-_SECOND_NS = 1_000_000_000
-DAY_NS = 86_400 * _SECOND_NS
 _DURATION_STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
-_BYTES_STEPS = ((1024.0**3, "GiB"), (1024.0**2, "MiB"), (1024.0, "KiB"), (1.0, "B"))
+_BYTES_STEPS = ((float(GIB), "GiB"), (float(MIB), "MiB"), (float(KIB), "KiB"), (1.0, "B"))
 _DURATION_NS = {
     "ns": 1,
-    "us": 1_000,
-    "µs": 1_000,
-    "ms": 1_000_000,
-    "s": _SECOND_NS,
-    "m": 60 * _SECOND_NS,
-    "min": 60 * _SECOND_NS,
-    "h": 3600 * _SECOND_NS,
+    "us": MICROSECOND_NS,
+    "µs": MICROSECOND_NS,
+    "ms": MILLISECOND_NS,
+    "s": SECOND_NS,
+    "m": MINUTE_NS,
+    "min": MINUTE_NS,
+    "h": HOUR_NS,
 }
 _SIZE_BYTES = {
     "": 1,
     "b": 1,
-    "k": 1024,
+    "k": KIB,
     "kb": 1000,
-    "kib": 1024,
-    "m": 1024**2,
+    "kib": KIB,
+    "m": MIB,
     "mb": 1000**2,
-    "mib": 1024**2,
-    "g": 1024**3,
+    "mib": MIB,
+    "g": GIB,
     "gb": 1000**3,
-    "gib": 1024**3,
+    "gib": GIB,
 }
-# At most 15 digits, which a float holds exactly: nothing that is read can overflow.
+# At most 15 digits: a float holds these exactly, so no input can overflow.
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
 _DURATION_PART = re.compile(rf"({_NUMBER})\s*(ns|us|µs|ms|min|s|m|h)")
 _SIZE = re.compile(rf"({_NUMBER})\s*([a-z]*)")
@@ -78,13 +86,18 @@ _PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _RATE_PERIOD_S = {"s": 1, "m": 60, "h": 3600}
 
 
-def seconds(value_ns: int) -> float:
-    """Return nanoseconds as seconds, for arithmetic that ends in a rate."""
-    return value_ns / _SECOND_NS
+def seconds(value_ns: float) -> float:
+    """Return nanoseconds as seconds."""
+    return value_ns / SECOND_NS
 
 
-def parse_duration(text: str) -> Nanoseconds:
-    """Return the duration that ``text`` writes, such as ``250ms``, ``30s`` or ``1m30s``.
+def nanoseconds(value_s: float) -> int:
+    """Return seconds as nanoseconds, to the nearest one."""
+    return round(value_s * SECOND_NS)
+
+
+def parse_duration(text: str) -> int:
+    """Parse a duration such as ``250ms``, ``30s`` or ``1m30s``; return nanoseconds.
 
     A unit is required: a bare number is never a time.
 
@@ -96,12 +109,14 @@ def parse_duration(text: str) -> Nanoseconds:
         raise ValueError(
             f"`{text}` is not a duration; expected a number and a unit, such as `250ms`, `30s`, `1m30s`"
         )
+    from fractions import Fraction
+
     # Exact: a float would lose single nanoseconds beyond 104 days.
-    return Nanoseconds(round(sum(Fraction(part.group(1)) * _DURATION_NS[part.group(2)] for part in parts)))
+    return round(sum(Fraction(part.group(1)) * _DURATION_NS[part.group(2)] for part in parts))
 
 
-def parse_bytes(text: str) -> Bytes:
-    """Return the size that ``text`` writes, such as ``512M``, ``1KiB`` or ``100kB``.
+def parse_bytes(text: str) -> int:
+    """Parse a size such as ``512M``, ``1KiB`` or ``100kB``; return bytes.
 
     ``K``, ``M``, ``G`` are powers of 1024, as in cgroups and container engines; ``kB``, ``MB``, ``GB``
     powers of 1000.
@@ -113,11 +128,11 @@ def parse_bytes(text: str) -> Bytes:
         raise ValueError(
             f"`{text}` is not a size; expected a number and a unit, such as `512M`, `1KiB`, `100kB`"
         )
-    return Bytes(round(float(match.group(1)) * _SIZE_BYTES[match.group(2)]))
+    return round(float(match.group(1)) * _SIZE_BYTES[match.group(2)])
 
 
-def parse_rate(text: str) -> PerSecond:
-    """Return the rate that ``text`` writes: ``550``, ``550/s`` or ``90/m``, in requests per second.
+def parse_rate(text: str) -> float:
+    """Parse a rate such as ``550``, ``550/s`` or ``90/m``; return requests per second.
 
     *Errors*: ValueError, naming the text and what was expected.
     """
@@ -127,11 +142,11 @@ def parse_rate(text: str) -> PerSecond:
         raise ValueError(
             f"`{text}` is not a rate; expected requests per second, such as `550`, `550/s`, `90/m`"
         )
-    return PerSecond(rate)
+    return rate
 
 
-def parse_percent(text: str) -> Ratio:
-    """Return the ratio that ``text`` writes as a percentage: ``0.1%`` is 0.001.
+def parse_percent(text: str) -> float:
+    """Parse a percentage and return it as a ratio: ``0.1%`` is 0.001.
 
     The sign is required: a bare 1 could be one per cent or all.
 
@@ -140,11 +155,11 @@ def parse_percent(text: str) -> Ratio:
     match = _PERCENT.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"`{text}` is not a percentage; expected a number and `%`, such as `0.1%`")
-    return Ratio(float(match.group(1)) / 100)
+    return float(match.group(1)) / 100
 
 
 def parse_count(text: str) -> int:
-    """Return the whole number that ``text`` writes.
+    """Parse a whole number.
 
     *Errors*: ValueError, naming the text and what was expected.
     """
@@ -185,7 +200,7 @@ def format_rate(value: float) -> str:
 
 
 def format_percent(ratio: float) -> str:
-    """Return a ratio as a percentage; neither 0 % nor 100 % unless it is exactly that.
+    """Return a ratio as a percentage; 0 % and 100 % only when the ratio is exactly that.
 
     >>> format_percent(0.99999), format_percent(1.0)
     ('99.99 %', '100 %')
@@ -199,18 +214,20 @@ def format_percent(ratio: float) -> str:
 
 
 def format_count(value: float) -> str:
-    """Return a count with thousands separated."""
+    """Return a count with separators between thousands."""
     return f"{value:,.0f}"
 
 
 class Scale(NamedTuple):
-    """The unit that a table's column is written in: a value is divided by ``size``."""
+    """The unit of a table's column: a value is divided by ``size``."""
 
     size: float
     unit: str
 
 
 def _common_scale(values: Iterable[float], steps: tuple[tuple[float, str], ...]) -> Scale:
+    from statistics import median
+
     known = [abs(value) for value in values if value]
     typical = median(known) if known else 0.0
     return Scale(*next((step for step in steps if typical >= step[0]), steps[-1]))
@@ -226,18 +243,28 @@ def bytes_scale(values: Iterable[float]) -> Scale:
     return _common_scale(values, _BYTES_STEPS)
 
 
-def format_in(value: float, scale: Scale, half_width: float | None = None) -> str:
-    """Return a value in the unit of its column, without the unit, and with its half-width where there is one.
+def _decimals(scaled: float) -> int:
+    magnitude = abs(scaled)
+    return 0 if magnitude >= 99.95 else 1 if magnitude >= 9.995 else 2 if magnitude >= 0.0995 else 3
 
-    >>> format_in(2_220_000, Scale(1e6, "ms"), 320_000)
-    '2.22 ±0.32'
+
+def format_in(value: float, scale: Scale) -> str:
+    """Return a value in the unit of its column, without the unit.
+
+    >>> format_in(2_220_000, Scale(1e6, "ms"))
+    '2.22'
     """
     scaled = value / scale.size
-    magnitude = abs(scaled)
-    decimals = 0 if magnitude >= 99.95 else 1 if magnitude >= 9.995 else 2 if magnitude >= 0.0995 else 3
-    text = f"{scaled:,.{decimals}f}"
-    if half_width is None:
-        return text
-    # A width that rounds to nothing is still not nothing.
+    return f"{scaled:,.{_decimals(scaled)}f}"
+
+
+def format_half_width(half_width: float, value: float, scale: Scale) -> str:
+    """Return the half-width of a value's interval, with as many decimals as the value in its column has.
+
+    >>> format_half_width(320_000, 2_220_000, Scale(1e6, "ms"))
+    '0.32'
+    """
+    decimals = _decimals(value / scale.size)
+    # A half-width that would round to zero is shown as the smallest value of its last digit.
     least = 10.0**-decimals if half_width > 0 else 0.0
-    return f"{text} ±{max(half_width / scale.size, least):,.{decimals}f}"
+    return f"{max(half_width / scale.size, least):,.{decimals}f}"

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import theilslopes
 
 from golden.build import MS, SECOND, recording
-from prony.analysis.drift import calibration_drift, drift
+from prony.analysis.drift import drift
+from prony.analysis.summary import figures
 from prony.model import DurationStop, Failed, Ok, OpenLoop, Trial, TrialRole, Workload
+from prony.reading.checks import calibrations
 
 LOAD = Workload(OpenLoop(1000.0), DurationStop(SECOND))
 
@@ -78,8 +80,10 @@ def test_calibrations_of_a_study_tell_its_drift_and_nothing_else_does():
     trials = [calibration(place, 1 + place / 20) for place in range(10)]
     others = [replace(one, role=TrialRole.SUBJECT, started_unix_ns=0) for one in trials]
     broken = replace(trials[0], outcome=Failed("start", "it ended"))
-    found = calibration_drift([*others, *trials, broken], 0.02)
-    latency, cpu = found["response_ok_p50"], found["cpu_ns_per_request"]
+    found = calibrations(map(figures, [*others, *trials, broken]), 0.02)
+    assert found is not None
+    assert (found.trials, found.counted, found.uncounted) == (11, 10, 1)
+    latency, cpu = found.drifts["response_ok_p50"], found.drifts["cpu_ns_per_request"]
     assert (latency.count, latency.drifts) == (10, True)
     assert latency.change == pytest.approx(0.45, abs=0.05)
     assert (cpu.count, cpu.change) == (0, None)

@@ -1,12 +1,13 @@
 """The histogram that the reading side uses: the engine's own where it is built."""
 
 from base64 import b64decode, b64encode
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 import histograms
-from prony.analysis.distribution import decode_histogram, merge_histograms
+from prony.analysis.distribution import decode_histogram
 
 VALUES = st.lists(st.integers(1, 3_600_000_000_000), min_size=1, max_size=200)
 
@@ -25,13 +26,17 @@ def test_what_python_encodes_decodes_to_the_same_counts(values):
         ).value_at_quantile(quantile)
 
 
+def merged(*histograms):
+    first, *others = histograms
+    for other in others:
+        first.merge(other)
+    return first
+
+
 @given(VALUES, VALUES, VALUES)
 def test_merging_is_associative(first, second, third):
-    left = merge_histograms([encode(first), encode(second), encode(third)])
-    right = decode_histogram(encode(first))
-    rest = decode_histogram(encode(second))
-    rest.merge(decode_histogram(encode(third)))
-    right.merge(rest)
+    one, two, three = (partial(decode_histogram, encode(values)) for values in (first, second, third))
+    left, right = merged(one(), two(), three()), merged(one(), merged(two(), three()))
     assert b64encode(left.encode()) == b64encode(right.encode())
 
 
@@ -39,7 +44,3 @@ def test_merging_is_associative(first, second, third):
 def test_count_below_counts_what_is_below_to_the_precision(values, bound):
     count = decode_histogram(encode(values)).count_below(bound)
     assert sum(value < bound * 0.999 for value in values) <= count <= sum(value < bound for value in values)
-
-
-def test_nothing_merges_to_nothing():
-    assert merge_histograms([]) is None

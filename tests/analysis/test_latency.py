@@ -12,7 +12,7 @@ from prony.analysis.distribution import EMPTY, read_distribution
 from prony.analysis.latency import (
     summarise,
 )
-from prony.faces.load_json import load_result
+from prony.faces.json_load import load_result
 from prony.metrics import PERCENTILES
 from prony.model.recording import Distribution
 from prony.model.shapes import decode

@@ -59,7 +59,7 @@ def test_a_foreign_database_is_refused_and_its_journal_is_left_alone(tmp_path):
 
 def test_a_later_format_says_so(path):
     tamper(path, ("PRAGMA user_version = 9",))
-    with pytest.raises(ArchiveError, match="has archive format 9; this Prony reads formats 1 to 2"):
+    with pytest.raises(ArchiveError, match="has archive format 9; this Prony reads formats 1 to 3"):
         open_archive(path)
 
 

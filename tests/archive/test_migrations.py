@@ -14,7 +14,7 @@ from prony.archive.migrations import MIGRATIONS, columns_before
 from prony.errors import ArchiveError
 from prony.model import Fingerprint
 
-SCHEMAS = {1: Path(__file__).with_name("schema-1.sql")}
+SCHEMAS = {version: Path(__file__).with_name(f"schema-{version}.sql") for version in (1, 2)}
 
 
 def as_format(source: Path, version: int) -> Path:

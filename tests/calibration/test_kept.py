@@ -86,5 +86,5 @@ def test_a_file_that_is_no_calibration_is_none(tmp_path, text):
 
 def test_a_cache_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "calibration").write_text("a file")
-    with pytest.raises(HostError, match="cannot keep the calibration"):
+    with pytest.raises(HostError, match="cannot write the calibration to"):
         keep(ONE, tmp_path)

@@ -21,7 +21,7 @@ from prony.calibration.parts.overheads import (
     setups,
     shuffled,
 )
-from prony.model import Failed, Invalid, Ok, TrialFacts
+from prony.model import Failed, Fault, FaultKind, Invalid, Ok
 
 WORDS = {
     "bare": "a bare process",
@@ -50,7 +50,7 @@ def column(*values):
 
 
 @pytest.mark.parametrize(
-    ("own_network", "groups", "names", "told_apart"),
+    ("own_network", "groups", "names", "expected"),
     [
         (True, True, ["bare", "namespace", "group", "unwatched"], 3),
         (True, False, ["bare", "namespace", "unwatched"], 2),
@@ -58,10 +58,10 @@ def column(*values):
         (False, False, ["bare", "unwatched"], 1),
     ],
 )
-def test_what_a_machine_does_not_offer_is_left_out(own_network, groups, names, told_apart):
+def test_what_a_machine_does_not_offer_is_left_out(own_network, groups, names, expected):
     found = setups(own_network, groups)
     assert list(found) == names
-    assert len(contrasts(found)) == told_apart
+    assert len(contrasts(found)) == expected
 
 
 @pytest.mark.parametrize("own_network", [True, False])
@@ -150,10 +150,10 @@ def test_a_trial_that_failed_or_lost_requests_has_no_figures(trial):
 
 def test_what_was_lost_and_what_was_disturbed_is_told(trial):
     broken = replace(trial, outcome=Invalid("the generator: no port"))
-    noisy = replace(trial, facts=TrialFacts(environment_fault="steal took 9 %"))
+    noisy = replace(trial, fault=Fault(FaultKind.STOLEN_TIME, share=0.09))
     told = lost({"bare": [trial, broken], "unwatched": [noisy, trial]}, WORDS)
     assert told == (
         "1 of 2 trials a bare process do not count: the generator: no port",
-        "1 of 4 trials were disturbed: steal took 9 %",
+        "1 of 4 trials were disturbed: the hypervisor gave 9% of the CPUs' time to others",
     )
     assert lost({"bare": [trial]}, WORDS) == ()

@@ -109,12 +109,12 @@ def test_a_module_that_is_closed_to_the_user_is_named(user):
         (folder / "open.py").write_text("app = 1\n")
         (folder / "closed.py").write_text("KEY = 1\n")
         (folder / "closed.py").chmod(0o600)
-        with pytest.raises(UsageError, match=r"`.*closed\.py` is closed to it"):
+        with pytest.raises(UsageError, match=r"`.*closed\.py`\)"):
             materialise_app(user_app("open:app", folder, Interface.WSGI), user)
 
 
 def test_a_folder_that_is_closed_to_the_user_is_named(folder, user):
     folder.chmod(0o700)
-    with pytest.raises(UsageError, match="the user `nobody`, which servers run as, cannot read") as caught:
+    with pytest.raises(UsageError, match="servers run as the user `nobody`, who cannot read") as caught:
         materialise_app(user_app("hello:app", folder, Interface.WSGI), user)
     assert "--run-as" in caught.value.hint

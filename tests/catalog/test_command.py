@@ -44,8 +44,8 @@ def test_it_works_in_its_own_folder_and_is_told_where_to_listen(program: Path) -
     ("text", "message"),
     [
         ("", "expected a program and its arguments"),
-        ("./no-such-server {port}", "there is no program `./no-such-server`"),
-        ("no-such-program-anywhere", "there is no program `no-such-program-anywhere`"),
+        ("./no-such-server {port}", "cannot find a program `./no-such-server`"),
+        ("no-such-program-anywhere", "cannot find a program `no-such-program-anywhere`"),
         ("./my_server.py 'half", "No closing quotation"),
     ],
 )

@@ -115,14 +115,14 @@ def test_a_product_that_does_not_come_is_told(file: Path, user: RunAs) -> None:
     file.write_text(ENTRY.replace("    { run", "    # { run"))
     found, _ = prepared(file, user)
     assert isinstance(found, Unavailable)
-    assert found.reason == "`mine` cannot be built: no `server` came of it"
+    assert found.reason == "`mine` cannot be built: the commands did not create `server`"
 
 
 def test_a_program_that_is_not_there_is_told_with_what_is_needed(file: Path, user: RunAs) -> None:
     file.write_text(ENTRY.replace('["no-such-shell", "sh"]', '["no-such-shell"]'))
     found, _ = prepared(file, user)
     assert isinstance(found, Unavailable)
-    assert "finds no program `sh` to run" in found.reason
+    assert "cannot find or run the program `sh`" in found.reason
     file.write_text(
         ENTRY.replace('["no-such-shell", "sh"]', '["no-such-shell"]').replace(
             "[install]", '[needs]\ndebian = ["no-such-package"]\n[install]'
@@ -131,7 +131,7 @@ def test_a_program_that_is_not_there_is_told_with_what_is_needed(file: Path, use
     found, _ = prepared(file, user)
     assert isinstance(found, Unavailable)
     assert found.reason == (
-        "`mine` needs no-such-package of the system; `prony doctor mine` says how to install it"
+        "`mine` needs no-such-package from the system; `prony doctor mine` shows how to install it"
     )
 
 
@@ -234,7 +234,7 @@ def test_a_link_beside_the_entry_is_refused(file: Path, user: RunAs) -> None:
     (file.parent / "mine" / "link").symlink_to("/etc/hostname")
     found, _ = prepared(file, user)
     assert isinstance(found, Unavailable)
-    assert "is a link; expected plain files" in found.reason
+    assert "is a link; expected ordinary files" in found.reason
 
 
 def test_an_interpreter_that_does_not_tell_is_no_interpreter(file: Path, user: RunAs) -> None:

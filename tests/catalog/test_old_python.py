@@ -54,7 +54,7 @@ def test_it_is_not_built_and_says_why(entry, me):
     assert isinstance(found, Unavailable)
     assert found.reason == (
         "`old` needs CPython 3.99, which is not on this machine; "
-        "`prony doctor old` says where it is looked for"
+        "`prony doctor old` shows where Prony looks for it"
     )
 
 

@@ -75,16 +75,16 @@ def test_a_file_is_never_written_over(said, folder):
     before = (folder / "prony.d/mine.toml").read_bytes()
     status, _, err = said("servers", "--new", "mine")
     assert status == ExitCode.USAGE
-    assert "there is a server of that name" in err
+    assert "a server of that name exists" in err
     (folder / "prony.d/broken.txt").touch()
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="already exists"):
         write_skeleton("mine", load_catalog(found=folder / "nowhere"), folder / "prony.d")
     assert (folder / "prony.d/mine.toml").read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["gunicorn", "gunicorn-gthread", "mine-deep-queue"])
 def test_a_name_that_is_taken_is_refused(folder, name):
-    with pytest.raises(UsageError, match="there is a server of that name"):
+    with pytest.raises(UsageError, match="a server of that name exists"):
         write_skeleton(name, load_catalog())
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from prony.analysis.claim_cells import claimed, rivals
-from prony.analysis.trial_metrics import is_told_by_role
+from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.studies import built_in_studies, read_study
 from prony.cli.extent import extent_of
@@ -253,7 +253,7 @@ def test_the_memory_of_psgi_servers_is_that_of_a_master_and_of_each_of_five_work
 
 def test_every_published_figure_of_processes_is_of_a_role_where_others_run_beside_them():
     for name in ("psgi-servers", "django-fastcgi"):
-        of_processes = [one for one in read_study(name).originals if is_told_by_role(one.metric)]
+        of_processes = [one for one in read_study(name).originals if has_roles(one.metric)]
         assert of_processes
         assert all(one.role in ("master", "worker") for one in of_processes)
 

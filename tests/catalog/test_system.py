@@ -80,7 +80,7 @@ def test_what_has_no_name_on_this_system_is_told_by_debians():
     (item,) = advice.servers
     assert (item.known, item.needs, item.missing) == (False, ("gcc",), ())
     text = repr(advice_document(advice))
-    assert "Debian's names only" in text
+    assert "only the names of Debian's packages are known" in text
     assert "Nothing is missing." not in text
 
 
@@ -95,7 +95,7 @@ def test_a_server_whose_packages_are_missing_is_not_built(monkeypatch, tmp_path)
     found = prepare([request], resolve_user(), lambda progress: None)["mine"]
     assert isinstance(found, Unavailable)
     assert found.reason == (
-        "`valid` needs no-such-package of the system; `prony doctor valid` says how to install it"
+        "`valid` needs no-such-package from the system; `prony doctor valid` shows how to install it"
     )
 
 

@@ -21,7 +21,7 @@ def test_the_names_are_told():
 
 @pytest.mark.parametrize("text", ["{", "}", "{}", "{0}", "{a!r}", "{a:x}", "{{a}}", "{A}"])
 def test_a_brace_on_its_own_is_refused(text):
-    with pytest.raises(ValueError, match="a brace that belongs to no placeholder"):
+    with pytest.raises(ValueError, match="a brace that is not part of a placeholder"):
         placeholders(text)
 
 

@@ -34,7 +34,7 @@ def test_it_serves_hello_without_an_interface(catalog, name):
     entry = catalog.server(name)
     assert entry.interfaces == (Interface.NONE,)
     assert entry.serves == ("hello",)
-    assert any("hosts no application" in caveat.text for caveat in entry.facts.caveats)
+    assert any("runs no application" in caveat.text for caveat in entry.facts.caveats)
 
 
 @pytest.mark.parametrize("name", YARDSTICKS)

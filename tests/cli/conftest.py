@@ -17,7 +17,7 @@ def reference(request) -> Iterator[str]:
 
 
 @pytest.fixture
-def said(prony: Prony, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # noqa: F811
+def said(prony: Prony, monkeypatch: pytest.MonkeyPatch, capsys, own_claim):  # noqa: F811
     """Run a command in this process, which is quicker; for those that start nothing."""
     monkeypatch.chdir(prony.folder)
     for name, value in prony.environment().items():

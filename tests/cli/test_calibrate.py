@@ -76,7 +76,7 @@ def test_an_interruption_keeps_nothing(calibrated, folder, interrupt, status):
 
 def test_a_machine_that_cannot_be_calibrated_is_told(calibrated, folder):
     def measure():
-        raise HostError("Prony may use 1 CPU", hint="give it two")
+        raise HostError("Prony may use 1 CPU", hint="give Prony two")
 
     done, _ = calibrated(measure)
     assert (done.status, done.out) == (3, "")
@@ -98,5 +98,5 @@ def test_the_host_shows_the_calibration_of_the_machine_as_it_is_now(calibrated, 
 
 def test_the_calibration_of_another_machine_is_not_shown(calibrated, said):
     calibrated(lambda: found("another"))
-    assert "`prony calibrate` does" in " ".join(said("host").out.split())
+    assert "run `prony calibrate`" in " ".join(said("host").out.split())
     assert said("host", "--json").json["calibration"] is None

@@ -298,6 +298,16 @@ def test_an_interruption_during_the_warm_up_ends_it_too(prony, listener):
     assert process.returncode == 130
 
 
+def test_ctrl_c_does_not_reach_what_a_script_started_in_the_background(prony, listener):
+    command = ("load", listener.url, "--rate", "50", "-d", "1s")
+    with ended(prony.start(*command, ignored=[signal.SIGINT])) as process:
+        assert eventually(lambda: len(listener.seen) > 5, 20)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (0, "")
+    assert "Interrupted" not in out
+
+
 @pytest.mark.parametrize("command", [["servers"], ["load", "REFERENCE", "-n", "10"], ["--help"]])
 def test_a_reader_that_has_gone_is_no_error(prony, reference, command):
     read, write = os.pipe()

@@ -117,44 +117,45 @@ def test_a_cache_that_is_empty_is_no_error(said, folder, monkeypatch):
 
 
 @pytest.fixture
-def own_cache(prony, folder):
+def own_cache(said, folder, monkeypatch):
     """A cache with an environment, an app and the remains of a run, in place of the shared one."""
     for part in ("environments/waitress-1", "apps/hello-1"):
         (folder / "cache" / part).mkdir(parents=True)
         (folder / "cache" / part / "file").write_bytes(b"x" * 5000)
-    return {"PRONY_CACHE": str(folder / "cache")}
+    monkeypatch.setenv("PRONY_CACHE", str(folder / "cache"))
+    return folder / "cache"
 
 
-def test_env_shows_what_is_kept_with_its_size(prony, own_cache):
-    shown = prony("env", **own_cache).out
+def test_env_shows_what_is_kept_with_its_size(said, own_cache):
+    shown = said("env").out
     assert "waitress-1" in shown
     assert "8.00 KiB" in shown
 
 
-def test_env_is_also_data(prony, own_cache):
-    found = prony("env", "--json", **own_cache).json
-    assert found["cache"] == own_cache["PRONY_CACHE"]
+def test_env_is_also_data(said, own_cache):
+    found = said("env", "--json").json
+    assert found["cache"] == str(own_cache)
     assert {(item["kind"], item["name"]) for item in found["items"]} == {
         ("apps", "hello-1"),
         ("environments", "waitress-1"),
     }
 
 
-def test_clean_alone_keeps_environments(prony, folder, own_cache):
-    assert prony("clean", **own_cache).status == 0
-    assert (folder / "cache/environments/waitress-1").exists()
+def test_clean_alone_keeps_environments(said, own_cache):
+    assert said("clean").status == 0
+    assert (own_cache / "environments/waitress-1").exists()
 
 
-def test_clean_all_frees_environments_and_apps(prony, folder, own_cache):
-    assert "freed 16.0 KiB" in prony("clean", "--all", **own_cache).out
-    assert not list((folder / "cache").glob("*/*"))
+def test_clean_all_frees_environments_and_apps(said, own_cache):
+    assert "freed 16.0 KiB" in said("clean", "--all").out
+    assert not list(own_cache.glob("*/*"))
 
 
-def test_nothing_is_freed_while_another_prony_measures_with_it(prony, folder, own_cache):
+def test_nothing_is_freed_while_another_prony_measures_with_it(said, own_cache):
     with claim_machine():
-        done = prony("clean", "--all", **own_cache)
-    assert (done.status, "another Prony measures on this machine" in done.err) == (3, True)
-    assert (folder / "cache/environments/waitress-1").exists()
+        done = said("clean", "--all")
+    assert (done.status, "another Prony is measuring on this machine" in done.err) == (3, True)
+    assert (own_cache / "environments/waitress-1").exists()
 
 
 # --- report -----------------------------------------------------------------------------------------------

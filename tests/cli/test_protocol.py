@@ -1,5 +1,8 @@
 """The options of a study's protocol, and a study that goes on: what is refused, and what the rest means."""
 
+import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -10,6 +13,7 @@ from prony.model import Fingerprint, Invalid, Trial, TrialRole
 
 APP = ("--app", "shop:app", "--servers", "wsgiref,waitress")
 OUT = ("--out", "out.prony")
+GO_ON = ("--resume", "out.prony", "--app", "shop:app")
 
 
 @pytest.fixture
@@ -136,7 +140,7 @@ def test_a_dry_run_counts_no_cross_check_that_the_generator_cannot_make(run, mon
 def test_a_study_goes_on_with_the_plan_seed_and_order_of_its_archive(run):
     run(*APP, "--seed", "7", "--cross-check", "ab", *OUT)
     begun = run.task
-    assert run("--resume", "out.prony").status == 130
+    assert run(*GO_ON).status == 130
     assert run.task.resumes
     # What the command line said of the environment's words only: all that is measured is the same.
     assert run.task.plan == begun.plan
@@ -146,7 +150,7 @@ def test_a_study_goes_on_with_the_plan_seed_and_order_of_its_archive(run):
 
 def test_a_study_that_is_interrupted_tells_how_to_go_on(run):
     done = run(*APP, "--out", "my out.prony")
-    assert "interrupted; `prony run --resume 'my out.prony'` goes on" in done.err
+    assert "interrupted; `prony run --resume 'my out.prony' --app shop:app` goes on" in done.err
 
 
 def test_a_built_in_study_goes_on_by_its_names(run):
@@ -157,7 +161,15 @@ def test_a_built_in_study_goes_on_by_its_names(run):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("embedded-servers",), APP, ("--seed", "3"), ("--repeats", "2"), ("--out", "x.prony")]
+    "arguments",
+    [
+        ("embedded-servers",),
+        APP,
+        ("--servers", "gunicorn"),
+        ("--seed", "3"),
+        ("--repeats", "2"),
+        ("--out", "x.prony"),
+    ],
 )
 def test_beside_resume_nothing_changes_the_plan(run, arguments):
     run(*APP, *OUT)
@@ -170,7 +182,7 @@ def test_beside_resume_nothing_changes_the_plan(run, arguments):
 def test_an_app_that_changed_is_refused(run, folder):
     run(*APP, *OUT)
     (folder / "shop.py").write_text("app = 1\n")
-    done = run("--resume", "out.prony")
+    done = run(*GO_ON)
     assert done.status == 2
     assert "the app `shop` is another one now" in done.err
 
@@ -181,7 +193,7 @@ def test_an_app_that_has_gone_is_refused(run, folder):
     (own / "shop.py").write_text("app = None\n")
     run(*APP, "--dir", "own", *OUT)
     own.rename(folder / "elsewhere")
-    done = run("--resume", "out.prony")
+    done = run(*GO_ON, "--dir", "own")
     assert done.status == 2
     assert f"the app `shop` is not at `{own}` any more" in done.err
 
@@ -189,11 +201,11 @@ def test_an_app_that_has_gone_is_refused(run, folder):
 def test_what_no_archive_keeps_is_to_be_said_again(run):
     run(*APP, "--env", "TOKEN=x", "-H", "Authorization: Bearer y", *OUT)
     begun = run.task
-    first = run("--resume", "out.prony")
+    first = run(*GO_ON)
     assert "the app has the variable `TOKEN`" in first.err
-    second = run("--resume", "out.prony", "--env", "TOKEN=x")
+    second = run(*GO_ON, "--env", "TOKEN=x")
     assert "the requests have the header `Authorization`" in second.err
-    run("--resume", "out.prony", "--env", "TOKEN=x", "-H", "Authorization: Bearer y")
+    run(*GO_ON, "--env", "TOKEN=x", "-H", "Authorization: Bearer y")
     assert run.task.plan.cells == begun.plan.cells
 
 
@@ -205,11 +217,175 @@ def test_commands_of_an_archive_run_only_when_they_are_trusted(run, folder):
     begun = run.task
     refused = run("--resume", "out.prony")
     assert refused.status == 2
-    assert "holds commands, which would be run on this machine:\n  mine=./serve {port}" in refused.err
+    assert "would have this machine run or open:\n" in refused.err
+    assert "  the command mine=./serve {port}\n" in refused.err
     assert "--trust-plan" in refused.err
     trusted = run("--resume", "out.prony", "--trust-plan")
     assert "mine=./serve {port}" in trusted.err
     assert run.task.catalog.servers["mine"] == begun.catalog.servers["mine"]
+
+
+def test_commands_that_are_typed_again_need_no_trust(run, folder):
+    program = folder / "serve"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    begun = run("--command", "mine=./serve {port}", *OUT)
+    assert "`prony run --resume out.prony --command 'mine=./serve {port}'` goes on" in begun.err
+    assert run("--resume", "out.prony", "--command", "mine=./serve {port}").status == 130
+    assert run.task.resumes
+
+
+# --- what an archive may not decide -----------------------------------------------------------------------
+
+
+def changed(archive, table, column, change):
+    """Change a JSON value in all rows of an archive's table."""
+    with closing(sqlite3.connect(archive)) as database, database:
+        for row, text in database.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
+            value = json.loads(text)
+            change(value)
+            database.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (json.dumps(value), row))
+
+
+CALL = "builtins:open('/tmp/x', 'w')"
+
+
+@pytest.mark.parametrize("options", [(), ("--trust-plan",), ("--force",)])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("targets", {"wsgi": CALL}),
+        ("targets", {"wsgi": "app:app", "asgi": "app:other"}),
+        ("requirements", ["evil @ file:///tmp/evil"]),
+        ("services", ["postgres"]),
+        ("digest", "0" * 64),
+    ],
+)
+def test_a_built_in_app_that_the_archive_describes_otherwise_is_refused(run, folder, key, value, options):
+    run("--app", "hello", "--servers", "gunicorn", *OUT)
+    changed(folder / "out.prony", "cell", "subject_json", lambda one: one["app"].update({key: value}))
+    run.task = None
+    done = run("--resume", "out.prony", *options)
+    assert (done.status, run.task) == (2, None)
+    assert done.err.startswith("error: `out.prony`: the app `hello` is another one now")
+
+
+def test_of_a_built_in_app_nothing_is_taken_from_the_archive(run, folder):
+    run("--app", "hello", "--servers", "gunicorn", *OUT)
+    begun = run.task.plan.cells[0].subject.app
+    changed(
+        folder / "out.prony",
+        *("cell", "subject_json"),
+        lambda one: one["app"].update({"folder": "/tmp", "environment_names": ["LD_PRELOAD"], "title": "x"}),
+    )
+    assert run("--resume", "out.prony").status == 130
+    assert run.task.plan.cells[0].subject.app == begun
+
+
+@pytest.mark.parametrize("options", [(), ("--trust-plan",), ("--app", "shop:app")])
+@pytest.mark.parametrize(
+    "target",
+    [CALL, "shop:app()", "shop:app or 1", "shop", "shop:", ":app", "shop:app\n", "../shop:app", "a b:c", ""],
+)
+def test_a_target_that_is_no_name_is_refused(run, folder, target, options):
+    run(*APP, *OUT)
+    changed(
+        folder / "out.prony", "cell", "subject_json", lambda one: one["app"].update(targets={"wsgi": target})
+    )
+    run.task = None
+    done = run("--resume", "out.prony", *options)
+    assert (done.status, run.task) == (2, None)
+    assert "the app `shop` has the target `" in done.err.partition("\n")[0] or "built-in" in done.err
+
+
+@pytest.mark.parametrize("target", ["/tmp/x.psgi", "../x.psgi", "x.psgi'; system 'id", "x.pl", ".psgi"])
+def test_a_file_of_an_app_lies_in_its_own_folder(run, folder, target):
+    run(*APP, *OUT)
+    changed(
+        folder / "out.prony", "cell", "subject_json", lambda one: one["app"].update(targets={"psgi": target})
+    )
+    run.task = None
+    done = run("--resume", "out.prony", "--trust-plan")
+    assert (done.status, run.task) == (2, None)
+    assert "has the target" in done.err
+
+
+@pytest.mark.parametrize(("key", "value"), [("requirements", ["evil"]), ("services", ["postgres"])])
+def test_an_app_of_ones_own_has_no_requirements_of_an_archive(run, folder, key, value):
+    run(*APP, *OUT)
+    changed(folder / "out.prony", "cell", "subject_json", lambda one: one["app"].update({key: value}))
+    run.task = None
+    done = run(*GO_ON, "--trust-plan")
+    assert (done.status, run.task) == (2, None)
+    assert "has requirements or services" in done.err
+
+
+def test_an_app_of_ones_own_is_typed_again_or_trusted(run, folder):
+    run(*APP, *OUT)
+    run.task = None
+    refused = run("--resume", "out.prony")
+    assert (refused.status, run.task) == (2, None)
+    assert f"  the app shop:app of the folder {folder}\n" in refused.err
+    assert "add --trust-plan" in refused.err
+    trusted = run("--resume", "out.prony", "--trust-plan")
+    assert trusted.status == 130
+    assert f"trusted, of `out.prony`:\n  the app shop:app of the folder {folder}\n" in trusted.err
+
+
+def test_the_folder_of_an_archive_is_not_that_of_the_app_that_is_typed(run, folder):
+    run(*APP, *OUT)
+    changed(folder / "out.prony", "cell", "subject_json", lambda one: one["app"].update(folder="/tmp/other"))
+    run.task = None
+    done = run(*GO_ON)
+    assert (done.status, run.task) == (2, None)
+    assert "  the app shop:app of the folder /tmp/other\n" in done.err
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words", "again"),
+    [
+        ("run_as", "root", "servers as the user root", ("--run-as", "root")),
+        ("network", "host", "servers in the network of the host", ("--net", "host")),
+        ("kind", "container", "servers in the sandbox container", ("--sandbox", "container")),
+    ],
+)
+def test_a_sandbox_is_opened_only_when_it_is_typed_again_or_trusted(run, folder, key, value, words, again):
+    run("--app", "hello", "--servers", "gunicorn", "--sandbox", "process", *OUT)
+    changed(folder / "out.prony", "cell", "sandbox_json", lambda one: one.update({key: value}))
+    run.task = None
+    refused = run("--resume", "out.prony")
+    assert (refused.status, run.task) == (2, None)
+    assert f"  {words}\n" in refused.err
+    assert run("--resume", "out.prony", "--trust-plan").status == 130
+    assert run("--resume", "out.prony", *again).status == 130
+
+
+@pytest.mark.parametrize(
+    "again", [("--app", "other:app"), ("--run-as", "root"), ("--net", "isolated"), ("--command", "x=./y")]
+)
+def test_what_is_typed_again_otherwise_is_refused(run, again):
+    run(*APP, *OUT)
+    run.task = None
+    done = run("--resume", "out.prony", *again, "--trust-plan")
+    assert (done.status, run.task) == (2, None)
+    assert f"`{again[0]} {again[1]}`: the study in `out.prony` was begun with another" in done.err
+
+
+def test_what_is_to_be_trusted_cannot_hide_itself(run, folder):
+    program = folder / "serve"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    run("--command", "mine=./serve {port}", *OUT)
+    with closing(sqlite3.connect(folder / "out.prony")) as database, database:
+        database.execute(
+            "UPDATE plan SET text = ?", ("prony run --command 'mine=./serve \x1b[2K\r\u202e{port}'",)
+        )
+    run.task = None
+    for options in ((), ("--trust-plan",)):
+        done = run("--resume", "out.prony", *options)
+        assert (done.status, run.task) == (2, None)
+        assert "the command `mine=./serve \\x1b[2K\\r\\u202e{port}` has control characters" in done.err
+        assert "\x1b" not in done.err and "\u202e" not in done.err
 
 
 def test_a_complete_study_is_reported_and_not_run(run, folder):
@@ -226,7 +402,7 @@ def test_an_archive_without_trials_that_is_resumed_is_never_removed(run, folder)
         plan = archive.plan()
     (folder / "out.prony").unlink()
     create(folder / "out.prony", replace(plan), Fingerprint()).close()
-    assert run("--resume", "out.prony").status == 130
+    assert run(*GO_ON).status == 130
     assert (folder / "out.prony").exists()
 
 

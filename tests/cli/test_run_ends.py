@@ -147,4 +147,4 @@ def test_the_command_that_goes_on_names_the_requirements_again(said, folder, mon
     own = ("--app", "shop:app", "--servers", "waitress", "--requirements", "my needs.txt")
     done = said("run", *own, "--out", "out.prony")
     assert done.status == 143
-    assert "`prony run --resume out.prony --requirements 'my needs.txt'` goes on" in done.err
+    assert "`prony run --resume out.prony --app shop:app --requirements 'my needs.txt'` goes on" in done.err

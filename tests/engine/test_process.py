@@ -112,7 +112,7 @@ def test_an_engine_that_hangs_is_killed_at_the_hard_deadline(
     body = (
         "import time, signal\ndef run(spec, on_event):\n  signal.signal(15, signal.SIG_IGN); time.sleep(600)"
     )
-    with pytest.raises(EngineError, match="not done after 300 ms and was killed"):
+    with pytest.raises(EngineError, match="did not finish within 300 ms and was killed"):
         engine(body, spare_ns=300_000_000).run(WORKLOAD, ADDRESS, seat, ignore)
 
 

@@ -37,13 +37,14 @@ GENERATORS = {
 CAVEATS = {
     "wrk": ("wrk opens no new connection for one that could not be opened",),
     "hey": (
-        "hey does not compare bodies: a reply with another one counts",
-        "hey has no warm-up: it was run once before, on other connections",
+        "hey does not compare bodies: a reply with a wrong body counts as valid",
+        "hey has no warm-up: Prony ran it once before, on other connections",
     ),
 }
 CLAIMS = (
     Claim(
-        "coroutines", "of 80 connections, coroutines make more than threads", ClaimKind.HIGHEST, "ok_per_s",
+        "coroutines", "with 80 connections, coroutines send more requests than threads",
+        ClaimKind.HIGHEST, "ok_per_s",
         engine="python-asyncio", against_engine="python-*", load={"connections": 80},
     ),
 )  # fmt: skip
@@ -90,6 +91,7 @@ def generator_trial(cell, block, position, rng):
     return replace(trial, recording=external(trial.recording, name, count, cpu, memory))
 
 
+@build.built_once
 def generators_study(path, blocks=5):
     """Six generators against the reference server; one could not run in one block."""
     rng = random.Random(9)
@@ -129,6 +131,7 @@ def generators_study(path, blocks=5):
     return path
 
 
+@build.built_once
 def checked_study(path, blocks=6):
     """Two servers, each also under wrk, and a search for the highest rate of each."""
     rng = random.Random(6)

@@ -108,6 +108,7 @@ def grid_trial(cell, block, position, rng):
     )
 
 
+@build.built_once
 def grid_study(path, blocks=6):
     """Five servers, three loads; `uwsgi` fails, `gunicorn` dies twice, one trial was repeated."""
     rng = random.Random(3)
@@ -176,6 +177,7 @@ COUNTED = {
 }  # fmt: skip
 
 
+@build.built_once
 def count_study(path, blocks=5):
     """Three ways to run Django, 1,000 requests over 20 connections; the threaded one dies with 500."""
     rng = random.Random(5)

@@ -90,4 +90,4 @@ def test_the_machines_report_has_the_costs_in_short():
 
 
 def test_a_machine_without_a_calibration_is_told_how_to_get_one():
-    assert "`prony calibrate` does" in shown(host_document(Fingerprint(), ()))
+    assert "run `prony calibrate`" in shown(host_document(Fingerprint(), ()))

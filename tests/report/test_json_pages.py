@@ -7,8 +7,9 @@ import pytest
 
 from golden import build, generators, studies
 from prony.archive import open_archive
-from prony.faces.json_report import report_json
-from prony.faces.load_json import load_result
+from prony.faces.json_load import load_result
+from prony.faces.json_report import reading_json
+from prony.reading.study import read_archive
 
 PAGES = Path(__file__).parents[2] / "docs/reference"
 
@@ -35,7 +36,7 @@ def test_the_page_on_load_names_every_key():
 @pytest.mark.parametrize("study", [build.study_two, build.closed_study])
 def test_the_page_on_reports_names_every_key(study, tmp_path):
     with open_archive(study(tmp_path / "a.prony", 2)) as archive:
-        found = report_json(archive)
+        found = reading_json(read_archive(archive))
     cell, answer = found["groups"][0]["cells"][0], found["groups"][0]["answer"]
     parts = [found, found["plan"], found["runs"][0], found["groups"][0], cell, answer, found["findings"][0]]
     parts += [next(iter(found["subjects"].values())), next(iter(answer["comparisons"].values()))]
@@ -46,9 +47,9 @@ def test_the_page_on_reports_names_every_key(study, tmp_path):
 
 def test_the_page_on_reports_names_every_key_of_repeats_and_checks(tmp_path):
     with open_archive(studies.grid_study(tmp_path / "a.prony", 4)) as archive:
-        repeat = report_json(archive)
+        repeat = reading_json(read_archive(archive))
     with open_archive(generators.checked_study(tmp_path / "b.prony", 2)) as archive:
-        checked = report_json(archive)
+        checked = reading_json(read_archive(archive))
     parts = [repeat["claims"][0], repeat["originals"][0], repeat["calibration"][0], repeat["order"][0]]
     parts += [repeat["groups"][0]["standings"][0], repeat["plan"]["design"], repeat["claims"][0]["needs"]]
     parts += list(repeat["groups"][0]["cells"][0]["pace"].values())

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from prony.faces.markdown import markdown
 from prony.report.document import (
     Bars,
-    Cell,
     Column,
     Command,
     Document,
+    Entry,
     Judgement,
     Judgements,
     Notes,
@@ -34,7 +34,7 @@ def test_a_document_has_headings_by_level():
 
 def test_a_table_aligns_numbers_and_names_groups():
     columns = (Column("subject", text=True), Column("p99", group="time, ms"), Column("what", text=True))
-    rows = ((Cell("a"), Cell("1.5", Tone.STRONG), Cell("x|y")), (Cell("b"), Cell("—"), Cell("")))
+    rows = ((Entry("a"), Entry("1.5", Tone.STRONG), Entry("x|y")), (Entry("b"), Entry("—"), Entry("")))
     assert page(Table(columns, rows)) == (
         "# Title\n\n"
         "| subject | time, ms: p99 | what |\n|---|---:|---|\n"
@@ -71,7 +71,7 @@ def test_what_a_server_said_is_no_markup():
 @given(st.text())
 def test_a_cell_stays_in_its_cell(text):
     columns = (Column("a", text=True), Column("b", text=True))
-    lines = page(Table(columns, ((Cell(text), Cell("end")),))).splitlines()
+    lines = page(Table(columns, ((Entry(text), Entry("end")),))).splitlines()
     row = lines[-1]
     assert len(lines) == 5
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3

@@ -6,10 +6,10 @@ from golden.build import closed_study
 from prony.analysis.compare import Verdict
 from prony.analysis.noise_floor import Floor
 from prony.archive import open_archive
-from prony.faces.json_report import report_json
+from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
 from prony.reading.study import read_archive
-from prony.report.study import study_document
+from prony.report.study import study_report
 
 NOISY = (Floor("ok_per_s", "closed", 5, 1.5), Floor("ok_per_s", "open", 5, 0.5))
 
@@ -33,7 +33,7 @@ def test_the_floor_takes_verdicts_away_that_noise_may_have_made(archive):
 
 def test_the_report_says_what_the_machine_shows_by_itself(archive):
     said = "This machine shows differences of up to 150.00 % in valid replies per second where there is none"
-    assert said in markdown(study_document(archive, NOISY))
-    assert "where there is none" not in markdown(study_document(archive))
-    assert {group["noise_floor"] for group in report_json(archive, NOISY)["groups"]} == {1.5}
-    assert {group["noise_floor"] for group in report_json(archive)["groups"]} == {None}
+    assert said in markdown(study_report(read_archive(archive, NOISY)))
+    assert "where there is none" not in markdown(study_report(read_archive(archive)))
+    assert {group["noise_floor"] for group in reading_json(read_archive(archive, NOISY))["groups"]} == {1.5}
+    assert {group["noise_floor"] for group in reading_json(read_archive(archive))["groups"]} == {None}

@@ -9,8 +9,9 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import estimate
 from prony.archive import open_archive
 from prony.model import Original
+from prony.reading.originals import beside
 from prony.reading.study import read_archive
-from prony.report.sections.originals import beside, measured, originals
+from prony.report.sections.originals import originals
 
 NAME = "bjoern+hello"
 
@@ -31,15 +32,14 @@ def each(role):
 
 
 def test_a_figure_of_a_role_stands_beside_that_of_the_same_role(reading):
-    ((original, cell),) = beside(published(reading, each("worker")))
-    found = measured(original, cell)
-    assert found == cell.roles["worker"]["rss_per_process"]
-    assert found is not cell.metrics["rss_per_process"]
+    (found,) = published(reading, each("worker")).originals
+    assert found.measured == found.cell.roles["worker"]["rss_per_process"]
+    assert found.measured is not found.cell.metrics["rss_per_process"]
 
 
 def test_each_role_has_a_table_of_its_own(reading):
     sections = list(originals(published(reading, each("master"), each("worker"), each(""))))
-    assert [section.heading for section in sections] == [
+    assert [str(section.heading) for section in sections] == [
         f"As published, and here: resident memory of a process{role}"
         for role in (", role master", ", role worker", "")
     ]
@@ -47,15 +47,14 @@ def test_each_role_has_a_table_of_its_own(reading):
 
 def test_a_role_that_nothing_here_has_leaves_no_figure_of_something_else(reading):
     found = published(reading, each("thread"))
-    ((original, cell),) = beside(found)
-    assert measured(original, cell) == Missing("no process here has the role thread")
+    assert found.originals[0].measured == Missing("no process here has the role thread")
     (section,) = originals(found)
     table, notes = section.blocks[1:]
-    assert table.rows[0][2].text.startswith("—")
-    assert [text for _, text in notes.items] == ["no process here has the role thread"]
+    assert str(table.rows[0][2].text).startswith("—")
+    assert [str(text) for _, text in notes.items] == ["no process here has the role thread"]
 
 
 def test_figures_of_all_processes_are_of_all(reading):
-    ((original, cell),) = beside(published(reading, Original(NAME, "rss_peak", 1e6)))
-    changed = replace(cell, metrics={**cell.metrics, "rss_peak": estimate([5e6, 5e6])})
-    assert measured(original, changed).mean == 5e6
+    (found,) = published(reading, Original(NAME, "rss_peak", 1e6)).originals
+    cell = replace(found.cell, metrics={**found.cell.metrics, "rss_peak": estimate([5e6, 5e6])})
+    assert beside((cell,), (found.original,))[0].measured.mean == 5e6

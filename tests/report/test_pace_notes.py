@@ -28,7 +28,7 @@ def told(folder: Path, *states: SteadyState | Missing) -> list[str]:
     first = reading.cells[0]
     trials = tuple(replace(first.counted[0], steady=state) for state in states)
     group = replace(reading.groups[0], cells=(replace(first, counted=trials, ok=len(trials)),))
-    return list(pace_notes(replace(reading, groups=(group,))))
+    return list(map(str, pace_notes(replace(reading, groups=(group,)))))
 
 
 def state(kind: Kind) -> SteadyState:

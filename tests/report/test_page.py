@@ -9,14 +9,15 @@ from golden import build, generators, studies
 from prony.archive import open_archive
 from prony.faces.markdown import markdown
 from prony.model import Fingerprint
+from prony.reading.study import read_archive
 from prony.report.document import Document, Notes, Paragraph, Section
-from prony.report.page import page, without_paths
-from prony.report.study import study_document
+from prony.report.redaction import redacted, without_paths
+from prony.report.study import study_report
 
 
 def page_of(path, host="bench-7"):
     with open_archive(path) as archive:
-        return markdown(page(study_document(archive), host))
+        return markdown(redacted(study_report(read_archive(archive)), host))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_the_name_of_the_machine_is_cut_out_of_logs_alone():
     document = Document(
         "t", (Section("", (Paragraph("server"), Notes((("  |", "server.example server: x"),)))),)
     )
-    text = markdown(page(document, "server"))
+    text = markdown(redacted(document, "server"))
     assert "\nserver\n" in text
     assert "HOST.example HOST: x" in text
 

@@ -24,7 +24,7 @@ def rows_of(reading, *unsampled):
     first, *others = group.cells
     changed = replace(first, metrics={**first.metrics, "cpu_unsampled_percent": estimate(unsampled)})
     (section,) = processes(replace(reading, groups=(replace(group, cells=(changed, *others)),)))
-    rows = [[cell.text for cell in row] for row in section.blocks[0].rows]
+    rows = [[str(entry.text) for entry in row] for row in section.blocks[0].rows]
     other = next(k for k, row in enumerate(rows) if row[0] == others[0].name)
     return rows[:other], section
 
@@ -35,7 +35,7 @@ def test_cpu_that_no_sample_shows_has_a_row_and_its_reason(reading):
     mark = rows[2][3][-1]
     assert rows[2][3].startswith("21")
     assert set(rows[2][4:]) == {""}
-    (reason,) = [text for own, text in section.blocks[1].items if own == mark]
+    (reason,) = [str(text) for own, text in section.blocks[1].items if own == mark]
     assert reason.startswith("CPU of processes that lived between two samples")
 
 

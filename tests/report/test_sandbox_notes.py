@@ -22,7 +22,7 @@ def told(folder: Path, choice: SandboxChoice, **facts: object) -> str:
     with open_archive(path) as archive:
         reading = read_archive(archive)
     assert isinstance(reading, Reading)
-    return " ".join(sandbox_notes(reading))
+    return " ".join(map(str, sandbox_notes(reading)))
 
 
 def test_the_reason_why_no_stronger_sandbox_was_taken_is_told(tmp_path: Path) -> None:

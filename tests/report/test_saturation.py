@@ -4,7 +4,8 @@ from golden import build
 from prony.archive import open_archive
 from prony.faces.markdown import markdown
 from prony.model import Cell, ClosedLoop, DurationStop, Fingerprint, Plan, Workload
-from prony.report.study import study_document
+from prony.reading.study import read_archive
+from prony.report.study import study_report
 
 # Replies in 2 s, by subject and connections.
 CURVES = {
@@ -34,7 +35,7 @@ def text(tmp_path, loads=ALL, others=None, never=()):
                 writer.append(build.trial(cell, block, k, [1_000_000] * count))
         writer.finish(build.RunStatus.FINISHED)
     with open_archive(tmp_path / "a.prony") as archive:
-        return markdown(study_document(archive))
+        return markdown(study_report(read_archive(archive)))
 
 
 def test_the_knee_of_each_subject_is_told_or_that_there_is_none(tmp_path):

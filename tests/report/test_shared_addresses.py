@@ -31,7 +31,7 @@ def lines_of(reading, *shared):
 
 
 def said(section):
-    return [text for _, text in section.blocks[0].items]
+    return [str(text) for _, text in section.blocks[0].items]
 
 
 def test_of_several_trials_the_one_with_the_fullest_queue_is_told(reading):

@@ -11,10 +11,10 @@ from prony.faces import FORMATS
 from prony.faces.terminal import TerminalReporter, plain
 from prony.report.document import (
     Bars,
-    Cell,
     Column,
     Command,
     Document,
+    Entry,
     Judgement,
     Judgements,
     Notes,
@@ -37,7 +37,7 @@ def document(*blocks):
 
 WIDE = Table(
     (Column("subject", text=True), *(Column(f"c{k}", "group" if k < 3 else "") for k in range(8))),
-    ((Cell("a"), *(Cell(f"{k}.00 ±0.10") for k in range(8))),),
+    ((Entry("a"), *(Entry(f"{k}.00 ±0.10") for k in range(8))),),
 )
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\x08\r\u202e[bold red]x[/bold red] :smile: \x00"
@@ -51,7 +51,7 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\x08\r\u202e[bold red]x[/bold red] :smi
         Command(HOSTILE),
         Judgements((Judgement(HOSTILE, Tone.BAD, HOSTILE, HOSTILE),)),
         Bars(((HOSTILE, 1, HOSTILE),)),
-        Table((Column(HOSTILE),), ((Cell(HOSTILE),),)),
+        Table((Column(HOSTILE),), ((Entry(HOSTILE),),)),
     ],
 )
 def test_no_control_character_and_no_markup_reaches_the_terminal(block):
@@ -90,8 +90,22 @@ def test_columns_of_a_group_stay_together_where_they_fit():
     assert "c2" in line
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_heading_that_is_wider_than_its_columns_widens_them(width):
+    group = "service time of valid replies, ms"
+    columns = (Column("subject", text=True), Column("max", group), Column("CPU %", "CPU"), Column("n", "CPU"))
+    table = Table(columns, (tuple(Entry(text) for text in ("a", "1.0", "99.0 ±0.1", "5")),))
+    lines = shown(document(table), width).splitlines()
+    assert max(len(line) for line in lines) <= max(width, len("subject  ") + len(group))
+    (heading,) = [line for line in lines if group in line]
+    (figures,) = [line for line in lines if "1.0" in line]
+    assert figures.index("1.0") + 3 == heading.index(group) + len(group)
+
+
 def test_marks_hang_to_the_right_of_the_digits():
-    table = Table((Column("s", text=True), Column("n")), ((Cell("a"), Cell("100¹")), (Cell("b"), Cell("99"))))
+    table = Table(
+        (Column("s", text=True), Column("n")), ((Entry("a"), Entry("100¹")), (Entry("b"), Entry("99")))
+    )
     first, second = shown(document(table)).splitlines()[-2:]
     assert first.index("100") + 3 == second.index("99") + 2
 
@@ -135,7 +149,7 @@ def test_every_registered_format_is_there(target):
 
 def test_a_continued_table_repeats_all_words_that_name_its_rows():
     figures = tuple(Column(f"c{k}") for k in range(8))
-    row = (Cell("server"), Cell("all requests"), *(Cell("1.00 ±0.10") for _ in figures))
+    row = (Entry("server"), Entry("all requests"), *(Entry("1.00 ±0.10") for _ in figures))
     table = Table((Column("subject", text=True), Column("of", text=True), *figures), (row,))
     lines = shown(document(table), 60).splitlines()
     named = [line for line in lines if line.startswith("server   all requests  1.00")]

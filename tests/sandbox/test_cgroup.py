@@ -116,8 +116,9 @@ def test_what_fits_in_64_mb_is_not_killed(tree: CgroupTree) -> None:
     assert group.counters().oom_kills == 0
 
 
-def test_a_quota_of_half_a_cpu_shows_throttling(tree: CgroupTree) -> None:
-    group = limited(tree, Limits(cpu_quota=0.5))
+def test_a_quota_of_a_twentieth_of_a_cpu_shows_throttling(tree: CgroupTree) -> None:
+    # Less than other work on the machine leaves.
+    group = limited(tree, Limits(cpu_quota=0.05))
     before = group.counters()
     done = run_in(
         group,
@@ -126,11 +127,11 @@ def test_a_quota_of_half_a_cpu_shows_throttling(tree: CgroupTree) -> None:
         "print(time.process_time() - b)",
     )
     counted = group.counters() - before
-    assert float(done.stdout) < 0.75
+    assert float(done.stdout) < 0.2
     assert counted.throttled_periods
     assert counted.throttled_ns
     assert counted.cpu_ns is not None
-    assert counted.cpu_ns > 100_000_000
+    assert counted.cpu_ns > 10_000_000
 
 
 def test_a_pids_limit_holds_a_fork_bomb(tree: CgroupTree) -> None:
@@ -247,12 +248,16 @@ def test_a_process_of_another_pid_namespace_joins_and_is_ended(group: Group) -> 
         text=True,
         env={**os.environ, "PYTHONPATH": SOURCE},
     ) as outside:
-        assert outside.stdout is not None
-        # Here it has another number than it sees itself.
-        seen = {int(outside.stdout.readline()) for _ in range(2)}
-        assert seen == {1, *group.members()}
-        assert group.kill() == 1
-        assert outside.wait(5) == 0
+        try:
+            assert outside.stdout is not None
+            # Here it has another number than it sees itself.
+            seen = {int(outside.stdout.readline()) for _ in range(2)}
+            assert seen == {1, *group.members()}
+            assert group.kill() == 1
+            assert outside.wait(5) == 0
+        finally:
+            group.kill()
+            outside.kill()
 
 
 def test_removing_a_group_ends_what_is_in_it(tree: CgroupTree) -> None:
@@ -393,6 +398,26 @@ def test_as_root_with_v1_every_limit_holds(tree: CgroupTree) -> None:
     assert {limit: state.holding for limit, state in probe_limits(tree).items()} == dict.fromkeys(
         LIMITS, "enforced"
     )
+
+
+@pytest.fixture
+def busy_machine() -> Iterator[None]:
+    """Others, six for each CPU, that want all of it, in sessions: among those the kernel shares a CPU."""
+    with ExitStack() as others:
+        for _ in range(6 * len(os.sched_getaffinity(0))):
+            spinning = subprocess.Popen(
+                [sys.executable, "-S", "-c", "while True: pass"], start_new_session=True
+            )
+            others.callback(spinning.wait)
+            others.callback(spinning.kill)
+        yield
+
+
+def test_a_quota_is_seen_to_hold_on_a_busy_machine(busy_machine: None, tree: CgroupTree) -> None:
+    if "cpu_quota" in tree.missing:
+        pytest.skip("needs the controller of CPU time")
+    state = probe_limits(tree, ["cpu_quota"])["cpu_quota"]
+    assert state.holding == "enforced", state.reason
 
 
 def test_without_groups_only_cpus_are_held_by_affinity() -> None:

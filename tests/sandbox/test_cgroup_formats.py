@@ -469,7 +469,7 @@ def test_what_cannot_be_had_has_its_reason(kernel: StandIn, version: str) -> Non
     assert refused(kernel).reason == "no cgroups are mounted"
     folder = kernel.mount_v2(*ALL) if version == "v2" else kernel.mount_v1("memory", "pids")
     kernel.foreign.add(folder)
-    assert "this user may not make groups" in refused(kernel).reason
+    assert "this user may not create groups" in refused(kernel).reason
     kernel.foreign.clear()
     kernel.read_only = True
     assert "read-only" in refused(kernel).reason

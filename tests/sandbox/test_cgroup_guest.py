@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sandbox.guest import SOURCE, Archive, missing_parts, python, results_of
+from tests.sandbox.guest import SOURCE, Archive, Guest, missing_parts, python
 
 BOOT_TIMEOUT_S = 120
 
@@ -154,15 +154,18 @@ def build_root(folder: Path) -> Path:
     return image
 
 
+def missing() -> str | None:
+    if shutil.which("busybox") is None:
+        return missing_parts() or "needs a static busybox (Debian: busybox-static)"
+    return missing_parts()
+
+
+GUEST_WITH_GROUPS = Guest(build_root, missing, memory_mb=512, timeout_s=BOOT_TIMEOUT_S, expected=6)
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    reason = missing_parts()
-    if reason is None and shutil.which("busybox") is None:
-        reason = "needs a static busybox (Debian: busybox-static)"
-    if reason is not None:
-        pytest.skip(reason)
-    image = build_root(tmp_path_factory.mktemp("guest"))
-    return results_of(image, memory_mb=512, timeout_s=BOOT_TIMEOUT_S, expected=6)
+    return GUEST_WITH_GROUPS.found(tmp_path_factory.mktemp("guest"))
 
 
 WITH_GROUPS = ("root", "alone", "delegated")
@@ -226,7 +229,7 @@ def test_a_group_with_other_processes_is_named_as_the_reason(results: dict[str, 
 
 
 def test_a_group_of_another_user_is_named_as_the_reason(results: dict[str, dict[str, Any]]) -> None:
-    assert results["stranger"]["reason"] == "this user may not make groups in `/sys/fs/cgroup/foreign`"
+    assert results["stranger"]["reason"] == "this user may not create groups in `/sys/fs/cgroup/foreign`"
 
 
 def test_what_a_killed_prony_left_is_cleared_on_v2(results: dict[str, dict[str, Any]]) -> None:

@@ -108,7 +108,7 @@ def test_only_containers_of_pronys_that_are_gone_are_removed(
         rm) echo "$4" >> {tmp_path}/removed;;
         esac"""
     )
-    assert clear_containers() == ["removed a container of docker's that a killed Prony had left"]
+    assert clear_containers() == ["removed a container of docker that a killed Prony had left"]
     assert (tmp_path / "removed").read_text() == "gone\n"
 
 

@@ -140,7 +140,7 @@ def test_where_users_may_have_no_namespaces_nothing_changes(
     monkeypatch.setattr(linux, "_become_own_user", refuse)
     monkeypatch.setattr(linux, "_may_administer", lambda: False)
     monkeypatch.setattr("prony.sandbox.process.may_enter_networks", lambda: False)
-    with pytest.raises(OSError, match="ordinary users may have no namespaces here"):
+    with pytest.raises(OSError, match="ordinary users may not create namespaces on this machine"):
         linux.own_users()
     gain_namespaces()
     assert os.readlink("/proc/self/ns/user") == before  # noqa: PTH115

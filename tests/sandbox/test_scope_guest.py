@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sandbox.guest import SOURCE, Archive, missing_parts, python, results_of
+from tests.sandbox.guest import SOURCE, Archive, Guest, missing_parts, python
 
 BOOT_TIMEOUT_S = 480
 SYSTEMD = Path("/usr/lib/systemd")
@@ -223,14 +223,19 @@ def build_root(folder: Path) -> Path:
     return image
 
 
+GUEST_WITH_SYSTEMD = Guest(
+    build_root,
+    lambda: missing_parts() or missing_systemd(),
+    memory_mb=768,
+    timeout_s=BOOT_TIMEOUT_S,
+    expected=5,
+    options="systemd.unit=guest.target systemd.unified_cgroup_hierarchy=1 systemd.show_status=0",
+)
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    reason = missing_parts() or missing_systemd()
-    if reason is not None:
-        pytest.skip(reason)
-    image = build_root(tmp_path_factory.mktemp("guest"))
-    options = "systemd.unit=guest.target systemd.unified_cgroup_hierarchy=1 systemd.show_status=0"
-    return results_of(image, memory_mb=768, timeout_s=BOOT_TIMEOUT_S, expected=5, options=options)
+    return GUEST_WITH_SYSTEMD.found(tmp_path_factory.mktemp("guest"))
 
 
 WITH_A_SCOPE = ("session", "namespace", "trusted", "root")
@@ -296,8 +301,8 @@ def test_a_user_without_a_systemd_of_his_own_is_told_so(results: dict[str, dict[
     found = results["stranger"]
     assert (found["kind"], found["before"]) == ("process", found["after"])
     assert found["reasons"] == [
-        f"no control groups here: this user may not make groups in `/sys/fs/cgroup{found['before']}`; "
-        "nor in a scope of systemd's: Failed to connect to bus: No such file or directory"
+        f"no control groups here: this user may not create groups in `/sys/fs/cgroup{found['before']}`; "
+        "a scope of systemd is not available either: Failed to connect to bus: No such file or directory"
     ]
 
 

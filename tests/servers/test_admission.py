@@ -57,7 +57,7 @@ def test_a_study_that_does_not_fit_is_refused_and_runs_by_force_with_a_mark(pron
     refused = run_with_few_files(prony, "--out", "refused.prony")
     assert refused.returncode == 3, refused.stderr
     assert (
-        "error: this study cannot be valid on this machine:\n  open files: 300; wanted: 350" in refused.stderr
+        "error: this study cannot be valid on this machine:\n  open files: 300; needed: 350" in refused.stderr
     )
     assert not (prony.folder / "refused.prony").exists()
     forced = run_with_few_files(prony, "--out", "forced.prony", "--force")

@@ -117,7 +117,7 @@ def test_a_contract_that_is_broken_is_a_failure_before_any_load(prony, folder, t
 def test_replies_that_differ_between_servers_are_told_before_the_load(prony, folder):
     (folder / "shop.py").write_text(MOODY_APP)
     done = prony(*run(servers="gunicorn,wsgiref"), timeout_s=120)
-    assert "the replies to the probe differ" in done.err
+    assert "servers reply differently to the probe" in done.err
     assert "wsgiref+shop: status 418" in done.err
     assert "gunicorn+shop: status 200" in done.err
 
@@ -126,7 +126,7 @@ def test_an_app_that_answers_500_is_measured_but_never_wins(prony, folder, trial
     write(folder, status="500 Internal Server Error")
     done = prony(*run("--json", "out.json"))
     assert done.status == 3, done.err
-    assert "every subject answers the probe so: status 500" in done.err
+    assert "every subject gives this reply to the probe: status 500" in done.err
     (trial,) = trials(folder / "out.prony")
     assert trial.outcome == Ok()
     assert trial.recording.account.ok == 0

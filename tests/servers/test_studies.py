@@ -116,7 +116,7 @@ def test_a_killed_study_leaves_its_trials_and_no_server_and_the_next_start_clear
         process.communicate(timeout=10)
     assert eventually(lambda: not processes_of(prony.cache), 5), processes_of(prony.cache)
     found = trials(folder / "out.prony")
-    assert all(trial.outcome == Ok() or trial.facts.environment_fault for trial in found)
+    assert all(trial.outcome == Ok() or trial.fault is not None for trial in found)
     assert len(found) >= 1
     assert list((prony.cache / "run").glob("*"))
     report = prony("report", "out.prony")

@@ -81,7 +81,7 @@ pub enum Kind {
     Unanswered,
     /// This side could not send it.
     Client,
-    /// Failed, and nobody says how: only generators that tell less than this engine have it.
+    /// Failed, and nobody says how: only generators that report less than this engine have it.
     Unspecified,
 }
 

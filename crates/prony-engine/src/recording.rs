@@ -1,4 +1,4 @@
-//! What came of a run. The JSON form is public: `docs/reference/engine-wire.md`.
+//! The result of a run. The JSON form is public: `docs/reference/engine-wire.md`.
 
 use crate::account::{Account, Class};
 use crate::clock::NS_PER_S;
@@ -54,7 +54,7 @@ pub struct Window {
     pub interrupted: bool,
 }
 
-/// Requests that ended within the window, whenever they were begun.
+/// Requests that ended within the window, even if sent before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub struct Completed {
@@ -134,10 +134,12 @@ pub struct Second {
     pub latency: Distribution,
 }
 
-/// What the load cost this side, and whether this side set the figures.
+/// What the load cost the generator, and whether the generator limited the figures.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub struct Generator {
+    #[serde(default)]
+    pub limit: Option<Limit>,
     pub limited: Option<String>,
     pub cpu_work_ns: u64,
     pub cpu_spin_ns: u64,
@@ -145,6 +147,27 @@ pub struct Generator {
     pub cpu_ns_per_request: Option<f64>,
     pub spin_share: f64,
     pub threads: Vec<Thread>,
+}
+
+/// What of the generator may have set the figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitKind {
+    /// A worker thread worked for so large a `share` of the window.
+    Busy,
+    /// Others had the CPU of a worker thread for so large a `share` of the window.
+    KeptWaiting,
+    /// One request in a hundred went out more than `lag_ns` late.
+    Late,
+}
+
+/// A limit with the number that its kind has; the other is null.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Limit {
+    pub kind: LimitKind,
+    pub share: Option<f64>,
+    pub lag_ns: Option<u64>,
 }
 
 /// One worker.
@@ -233,7 +256,8 @@ impl Recording {
             (completed > 0).then(|| generator.cpu_work_ns as f64 / completed as f64);
         let thread_time_ns = (elapsed_ns * generator.threads.len() as u64).max(1);
         generator.spin_share = generator.cpu_spin_ns as f64 / thread_time_ns as f64;
-        generator.limited = generator.limit(elapsed_ns, self.distributions.send_lag.as_ref());
+        generator.limit = generator.found_limit(elapsed_ns, self.distributions.send_lag.as_ref());
+        generator.limited = generator.limit.map(|limit| limit.to_string());
         self.little.residual = (self.little.sojourn_sum_ns > 0)
             .then(|| self.little.in_flight_integral_ns as f64 / self.little.sojourn_sum_ns as f64 - 1.0);
         keep_few(&mut self.error_samples);
@@ -275,48 +299,69 @@ impl Thread {
         (self.user_ns + self.system_ns).saturating_sub(self.spin_ns)
     }
 
-    /// Time that it waited for the CPU beyond what each turn takes where nobody else wants it.
+    /// Time that it waited for the CPU, beyond the usual wait of each turn on an idle CPU.
     fn kept_waiting_ns(&self) -> u64 {
         self.run_queue_ns.saturating_sub(self.turns * TURN_NS)
     }
 }
 
 impl Generator {
-    fn limit(&self, elapsed_ns: u64, send_lag: Option<&Distribution>) -> Option<String> {
-        let elapsed = elapsed_ns.max(1) as f64;
+    fn found_limit(&self, elapsed_ns: u64, send_lag: Option<&Distribution>) -> Option<Limit> {
         // Too short to say anything: one scheduling quantum would decide.
         if elapsed_ns < NS_PER_S / 5 {
             return None;
         }
-        let work = self
-            .threads
-            .iter()
-            .map(|thread| thread.work_ns() as f64 / elapsed)
-            .fold(0.0, f64::max);
+        let work = self.most(elapsed_ns, Thread::work_ns);
         if work > MAX_WORK_SHARE {
-            return Some(format!(
-                "a worker thread was busy {:.0} % of the time",
-                work * 100.0
-            ));
+            return Some(Limit::of_share(LimitKind::Busy, work));
         }
-        let waiting = self
-            .threads
-            .iter()
-            .map(|thread| thread.kept_waiting_ns() as f64 / elapsed)
-            .fold(0.0, f64::max);
+        let waiting = self.most(elapsed_ns, Thread::kept_waiting_ns);
         if waiting > MAX_RUN_QUEUE_SHARE {
-            return Some(format!(
-                "others kept a worker thread waiting for its CPU {:.1} % of the time",
-                waiting * 100.0
-            ));
+            return Some(Limit::of_share(LimitKind::KeptWaiting, waiting));
         }
-        let lag = send_lag.and_then(|lag| lag.quantile_ns(0.99)).unwrap_or(0);
-        (lag > MAX_SEND_LAG_NS).then(|| {
-            format!(
-                "1 % of the requests went out more than {:.1} ms late",
-                lag as f64 / 1e6
-            )
+        let lag_ns = send_lag.and_then(|lag| lag.quantile_ns(0.99)).unwrap_or(0);
+        (lag_ns > MAX_SEND_LAG_NS).then_some(Limit {
+            kind: LimitKind::Late,
+            share: None,
+            lag_ns: Some(lag_ns),
         })
+    }
+
+    /// The largest share of the window over all threads.
+    fn most(&self, elapsed_ns: u64, time_ns: impl Fn(&Thread) -> u64) -> f64 {
+        let elapsed = elapsed_ns.max(1) as f64;
+        self.threads
+            .iter()
+            .map(|thread| time_ns(thread) as f64 / elapsed)
+            .fold(0.0, f64::max)
+    }
+}
+
+impl Limit {
+    const fn of_share(kind: LimitKind, share: f64) -> Self {
+        Self {
+            kind,
+            share: Some(share),
+            lag_ns: None,
+        }
+    }
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let percent = 100.0 * self.share.unwrap_or(0.0);
+        match self.kind {
+            LimitKind::Busy => write!(out, "a worker thread was busy {percent:.0} % of the time"),
+            LimitKind::KeptWaiting => write!(
+                out,
+                "others kept a worker thread waiting for its CPU {percent:.1} % of the time"
+            ),
+            LimitKind::Late => write!(
+                out,
+                "1 % of the requests went out more than {:.1} ms late",
+                self.lag_ns.unwrap_or(0) as f64 / 1e6
+            ),
+        }
     }
 }
 
@@ -357,11 +402,11 @@ fn keep_few(samples: &mut Vec<ErrorSample>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Generator, Thread};
+    use super::{Generator, Limit, LimitKind, Thread};
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn limit(run_queue_ns: u64, turns: u64) -> Option<String> {
+    fn limit(run_queue_ns: u64, turns: u64) -> Option<Limit> {
         let thread = Thread {
             run_queue_ns,
             turns,
@@ -371,7 +416,7 @@ mod tests {
             threads: vec![thread],
             ..Generator::default()
         };
-        generator.limit(SECOND, None)
+        generator.found_limit(SECOND, None)
     }
 
     #[test]
@@ -381,7 +426,20 @@ mod tests {
 
     #[test]
     fn few_turns_that_others_kept_waiting_are_one() {
-        let told = limit(26_000_000, 1_000).unwrap_or_default();
-        assert!(told.contains("waiting for its CPU 2.1 %"), "{told}");
+        let found = limit(26_000_000, 1_000);
+        assert_eq!(found, Some(Limit::of_share(LimitKind::KeptWaiting, 0.021)));
+    }
+
+    #[test]
+    fn a_limit_has_its_kind_and_number_beside_its_words() {
+        let found = limit(26_000_000, 1_000).map(|limit| {
+            (
+                serde_json::to_string(&limit).unwrap_or_default(),
+                limit.to_string(),
+            )
+        });
+        let words = "others kept a worker thread waiting for its CPU 2.1 % of the time";
+        let value = r#"{"kind":"kept_waiting","share":0.021,"lag_ns":null}"#;
+        assert_eq!(found, Some((value.to_owned(), words.to_owned())));
     }
 }

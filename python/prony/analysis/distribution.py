@@ -9,7 +9,7 @@ from typing import Protocol, Self
 from prony.errors import ArchiveError
 from prony.model.recording import Distribution
 
-__all__ = ["EMPTY", "Histogram", "Times", "decode_histogram", "merge_histograms", "read_distribution"]
+__all__ = ["EMPTY", "Histogram", "Times", "decode_histogram", "read_distribution"]
 
 
 class Histogram(Protocol):
@@ -55,20 +55,6 @@ def decode_histogram(data: bytes) -> Histogram:
     except EngineError as error:
         raise ArchiveError(f"the archive holds a histogram that cannot be read: {error}") from error
     return decoded
-
-
-def merge_histograms(blobs: list[bytes]) -> Histogram | None:
-    """Return the sum of encoded histograms, null if there is none. For pictures: never for percentiles of
-    trials.
-    """
-    merged: Histogram | None = None
-    for data in blobs:
-        histogram = decode_histogram(data)
-        if merged is None:
-            merged = histogram
-        else:
-            merged.merge(histogram)
-    return merged
 
 
 def read_distribution(found: Distribution | None) -> Times | None:

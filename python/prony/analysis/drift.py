@@ -8,17 +8,13 @@ Pairing by block removes a slow drift from comparisons; single figures contain i
 (0.05, True)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import exp, log, sqrt
 from statistics import median
 
-from prony.analysis.missing import Missing
-from prony.analysis.trial_metrics import trial_metrics
-from prony.model import Ok, Trial, TrialRole
-
-__all__ = ["CALIBRATED", "Drift", "calibration_drift", "drift"]
+__all__ = ["CALIBRATED", "Drift", "drift"]
 
 CALIBRATED = ("response_ok_p50", "cpu_ns_per_request")
 """What a drift is seen by: the latency at a fixed rate, and the CPU time of a request."""
@@ -73,20 +69,3 @@ def _interval(slopes: Sequence[float], count: int) -> tuple[float, float]:
     half = _Z * sqrt(count * (count - 1) * (2 * count + 5) / 18)
     lower = max(0, int((len(slopes) - half) / 2) - 1)
     return slopes[lower], slopes[len(slopes) - 1 - lower]
-
-
-def calibration_drift(trials: Iterable[Trial], margin: float) -> dict[str, Drift]:
-    """Return the drift of each of CALIBRATED over a study's calibrations, by metric.
-
-    *Units*: times are seconds; medians are in the metric's unit.
-    """
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in CALIBRATED}
-    for trial in trials:
-        if trial.role is not TrialRole.CALIBRATION or not isinstance(trial.outcome, Ok):
-            continue
-        metrics = trial_metrics(trial)
-        for name, points in found.items():
-            value = metrics[name]
-            if not isinstance(value, Missing) and value > 0:
-                points.append((trial.started_unix_ns / 1e9, value))
-    return {name: drift(points, margin) for name, points in found.items()}

@@ -1,12 +1,13 @@
 """What the machine around a trial did to it: other load, stolen time, sleep.
 
-*Source*: proc_stat(5); the counters are those of docs/archive-format.md, Names of counters.
+*Source*: proc_stat(5); the counters are those of docs/reference/evidence.md, Counters of the machine.
 """
 
 from collections.abc import Mapping
 
 from prony.analysis.missing import Missing, Value
-from prony.model import Trial
+from prony.model import Fault, FaultKind, Trial
+from prony.units import MILLISECOND_NS
 
 __all__ = ["environment_fault", "environment_metrics", "other_load", "steal_share", "subject_cpu_ns"]
 
@@ -22,7 +23,7 @@ _MOST_STEAL = 0.10
 _MOST_OTHER_LOAD = 0.20
 
 # Clocks are not read at the same moment.
-_ASLEEP_NS = 100_000_000
+_ASLEEP_NS = 100 * MILLISECOND_NS
 
 
 def steal_share(counters: Mapping[str, int]) -> float | Missing:
@@ -71,22 +72,22 @@ def _groups_cpu_ns(counters: Mapping[str, int]) -> int:
     )
 
 
-def environment_fault(trial: Trial) -> str | None:
-    """Return what of the environment makes a trial invalid, in words; null: nothing that is known.
+def environment_fault(trial: Trial) -> Fault | None:
+    """Return what of the environment spoils a trial; null: nothing that is known.
 
     >>> from prony.model import Ok, TrialRole
     >>> asleep = {"machine.suspended_ns": 3_000_000_000}
-    >>> environment_fault(Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, counters=asleep))
-    'the machine slept for 3.0 s within the window'
+    >>> environment_fault(Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, counters=asleep)).slept_ns
+    3000000000
     """
     asleep_ns = trial.counters.get("machine.suspended_ns", 0)
     if asleep_ns > _ASLEEP_NS:
-        return f"the machine slept for {asleep_ns / 1e9:.1f} s within the window"
+        return Fault(FaultKind.SLEPT, slept_ns=asleep_ns)
     steal, other = steal_share(trial.counters), other_load(trial.counters)
     if not isinstance(steal, Missing) and steal > _MOST_STEAL:
-        return f"the hypervisor gave {steal:.0%} of the CPUs' time to others"
+        return Fault(FaultKind.STOLEN_TIME, share=steal)
     if not isinstance(other, Missing) and other > _MOST_OTHER_LOAD:
-        return f"other programs used {other:.0%} of the CPUs of server and generator"
+        return Fault(FaultKind.OTHER_LOAD, share=other)
     return None
 
 

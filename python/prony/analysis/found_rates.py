@@ -8,17 +8,17 @@ not know how a trial is run.
 '150/s met it; 200/s did not: p99 was 80 ms'
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
 
 from prony.analysis.missing import Missing, Value
 from prony.analysis.objective import Condition, Objective
 from prony.analysis.trial_metrics import trial_metrics
 from prony.metrics import PERCENTILES, format_metric
-from prony.model import Cell, Failed, Invalid, Ok, Trial
-from prony.model.facts import FoundRate, RateStep, SearchPart, TrialStep
+from prony.model import Failed, Invalid, Ok, Trial
+from prony.model.facts import FoundRate, RateStep
 
-__all__ = ["found_rate", "found_rates_of", "judge", "least_rate"]
+__all__ = ["found_rate", "judge", "least_rate"]
 
 _FEWEST_ABOVE = 10
 """A percentile is a figure when so many requests lie above it."""
@@ -68,24 +68,6 @@ def found_rate(subject: str, steps: Sequence[RateStep], fresh: Sequence[RateStep
         _stopped(steps, rate),
         tuple(steps),
     )
-
-
-def found_rates_of(cells: Sequence[Cell], trials: Iterable[Trial]) -> tuple[FoundRate, ...]:
-    """Return what the trials of a search say, of each subject in the order in which it was searched.
-
-    Of several attempts at a trial the last counts. ``cells``: those of the role find-rate.
-    """
-    names = {cell.id: cell.subject.name for cell in cells}
-    last: dict[tuple[int, int], TrialStep] = {}
-    for trial in trials:
-        if trial.cell_id in names and trial.facts.find_rate is not None:
-            last[trial.cell_id, trial.block] = trial.facts.find_rate
-    steps: dict[str, list[RateStep]] = {}
-    fresh: dict[str, list[RateStep]] = {}
-    for (cell, _), fact in last.items():
-        part = steps if fact.part is SearchPart.SEARCH else fresh
-        part.setdefault(names[cell], []).append(fact.step)
-    return tuple(found_rate(name, tried, fresh.get(name, ())) for name, tried in steps.items())
 
 
 def _stopped(steps: Sequence[RateStep], rate: float | None) -> str:

@@ -21,6 +21,7 @@ from prony.analysis.noise_floor import BLOCKS
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary
 from prony.model import Cell
+from prony.units import MICROSECOND_NS, SECOND_NS
 
 __all__ = [
     "APP",
@@ -127,7 +128,7 @@ def expected_effect(metric: str, base: float, extra_ns: float) -> float:
         case "cpu_ns_per_request":
             return extra_ns / base
         case "ok_per_s":
-            each_ns = 1e9 / base
+            each_ns = SECOND_NS / base
             return each_ns / (each_ns + extra_ns) - 1
     raise ValueError(f"what a plant does to `{metric}` is not known; expected one of {METRICS_PLANTED}")
 
@@ -181,7 +182,8 @@ def _in_metric(
     (work, base), *others = ranked
     mean = geometric_mean(base, metric)
     expected = {
-        more: expected_effect(metric, mean, 1000.0 * (more - work)) if mean else None for more, _ in others
+        more: expected_effect(metric, mean, MICROSECOND_NS * (more - work)) if mean else None
+        for more, _ in others
     }
     reasons = {more: _reason(base, cell, metric) for more, cell in others}
     family = {more: () if reasons[more] else log_ratios(base, cell, metric) for more, cell in others}

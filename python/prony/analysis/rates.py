@@ -2,7 +2,7 @@
 
 from prony.metrics import METRICS, Unit
 from prony.model.recording import Recording
-from prony.units import seconds
+from prony.units import SECOND_NS, seconds
 
 __all__ = ["QUALIFIED_ERROR_RATIO", "is_speed", "rates", "window_s"]
 
@@ -41,7 +41,7 @@ def rates(recording: Recording) -> dict[str, float | None]:
 
     ended, closed = completed.all, not recording.is_open
     return {
-        "duration_ns_per_request": 1e9 * length_s / ended if closed and length_s and ended else None,
+        "duration_ns_per_request": SECOND_NS * length_s / ended if closed and length_s and ended else None,
         "ok_per_s": per_s(completed.ok),
         "attempted_per_s": per_s(scheduled),
         "error_per_s": per_s(completed.failed),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from prony.analysis.missing import Missing, Value
 from prony.analysis.turnover import turnover_metrics
 from prony.model import Phase, ProcessRow, Sample
-from prony.units import seconds
+from prony.units import SECOND_NS, seconds
 
 __all__ = [
     "LEAST_UNSAMPLED_PERCENT",
@@ -155,7 +155,7 @@ def _switches(window: Sequence[Sample], role: str | None, count: _Amount) -> Val
     if len(marks) < 2:
         return Missing("not counted at both edges of the window")
     per_ns = cpu_share(marks, role, lambda process: count(process) or 0)
-    return per_ns if isinstance(per_ns, Missing) else 1e9 * per_ns
+    return per_ns if isinstance(per_ns, Missing) else SECOND_NS * per_ns
 
 
 def process_metrics(samples: Sequence[Sample], role: str | None = None) -> dict[str, Value]:

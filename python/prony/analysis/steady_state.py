@@ -20,6 +20,7 @@ from prony.analysis.effects import student_t
 from prony.analysis.missing import Missing
 from prony.analysis.rates import window_s
 from prony.model.recording import Distribution, Recording
+from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,7 +97,7 @@ def steady_state(recording: Recording | None) -> SteadyState | Missing:
     known = [value for value in medians if value]
     if len(known) < len(medians):
         return Missing(f"no valid reply in {len(medians) - len(known)} of {len(medians)} seconds")
-    return classify([1e9 / value for value in known])
+    return classify([SECOND_NS / value for value in known])
 
 
 def _median_latency(value: Distribution | None) -> int | None:

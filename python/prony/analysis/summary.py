@@ -20,8 +20,20 @@ from prony.analysis.resources import window_samples
 from prony.analysis.starvation import starvation
 from prony.analysis.steady_state import SteadyState, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
+from prony.archive.limits import decode_limit
 from prony.metrics import METRICS
-from prony.model import Cell, ListenerUsage, LogTail, Ok, Outcome, Placement, Trial, TrialRole
+from prony.model import (
+    Cell,
+    Fault,
+    Limit,
+    ListenerUsage,
+    LogTail,
+    Ok,
+    Outcome,
+    Placement,
+    Trial,
+    TrialRole,
+)
 from prony.model.recording import GeneratorName, Recording
 
 __all__ = [
@@ -54,11 +66,12 @@ class TrialFigures:
     attempt: int
     started_unix_ns: int
     outcome: Outcome
+    fault: Fault | None
     metrics: Mapping[str, Value]
     roles: Mapping[str, Mapping[str, Value]]
     account: Mapping[str, int]
     censored_from: float | None
-    limited: str | None
+    limited: Limit | None
     starved: str | None
     steady: SteadyState | Missing
     listeners: tuple[ListenerUsage, ...]
@@ -114,10 +127,15 @@ class CellSummary:
     error_ratio: float | None
     censored_from: float | None
     unqualified: str | None
-    limited: str | None
+    limited: Limit | None
     others: tuple[TrialFigures, ...]
     counted: tuple[TrialFigures, ...]
     by_block: Mapping[int, Mapping[str, Value]]
+
+    @property
+    def success_ratio(self) -> float | None:
+        """The share of all requests that were answered as expected; null where nothing was sent."""
+        return None if self.error_ratio is None else 1 - self.error_ratio
 
 
 def flat_account(recording: Recording | None) -> dict[str, int]:
@@ -161,11 +179,12 @@ def figures(trial: Trial) -> TrialFigures:
         attempt=trial.attempt,
         started_unix_ns=trial.started_unix_ns,
         outcome=trial.outcome,
+        fault=trial.fault,
         metrics=trial_metrics(trial),
         roles=role_metrics(trial),
         account=account,
         censored_from=_censored_from(trial.recording),
-        limited=recording.generator.limited if recording else None,
+        limited=decode_limit(recording.generator) if recording else None,
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
         listeners=listeners,

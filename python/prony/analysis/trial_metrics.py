@@ -14,8 +14,9 @@ from prony.analysis.threads import thread_metrics
 from prony.metrics import METRICS, PERCENTILES
 from prony.model import Trial
 from prony.model.recording import Recording
+from prony.units import SECOND_NS
 
-__all__ = ["is_told_by_role", "role_metrics", "trial_metrics"]
+__all__ = ["has_roles", "role_metrics", "trial_metrics"]
 
 _NO_LOAD = Missing("there was no load")
 _CLOSED = Missing("a closed loop has no intended times")
@@ -75,7 +76,7 @@ def _cpu_per_request(recording: Recording, cores: float | Missing) -> Value:
         return cores
     if not replies or length_s is None:
         return Missing("no request was answered")
-    return cores * length_s * 1e9 / replies
+    return cores * length_s * SECOND_NS / replies
 
 
 def _load_metrics(recording: Recording) -> dict[str, Value]:
@@ -123,10 +124,10 @@ def role_metrics(trial: Trial) -> dict[str, dict[str, Value]]:
     }
 
 
-def is_told_by_role(metric: str) -> bool:
+def has_roles(metric: str) -> bool:
     """Return whether a metric is one of processes, so that each role has a figure of its own.
 
-    >>> is_told_by_role("rss_per_process"), is_told_by_role("ok_per_s")
+    >>> has_roles("rss_per_process"), has_roles("ok_per_s")
     (True, False)
     """
     return metric in process_metrics(()) or metric == "busiest_thread_percent"

@@ -1,15 +1,16 @@
 """The reading side's end of an archive: open one, and read what it holds."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from prony.archive import codec
-from prony.archive.database import connect, expected_columns, reading
+from prony.archive.database import expected_columns, reading
 from prony.archive.guard import FORMAT_VERSION, check_database, check_header, check_version
+from prony.archive.leftovers import connect_to_read
 from prony.archive.migrations import columns_before, migrated
 from prony.archive.rows import read_trial
 from prony.model import (
@@ -174,14 +175,6 @@ def _read_subject(row: tuple[Any, ...]) -> SubjectRecord:
     )
 
 
-def _roll_back_leftovers(path: Path) -> None:
-    """Undo a transaction that a killed writer left half done: a read-only connection may not."""
-    journal = path.with_name(path.name + "-journal")
-    if journal.exists() and journal.stat().st_size > 0:
-        with closing(connect(path, "rw")) as database:
-            database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-
-
 def open_archive(path: Path) -> Archive:
     """Return the archive at ``path``, checked and read-only; one of an older format as a copy in this one.
 
@@ -189,8 +182,8 @@ def open_archive(path: Path) -> Archive:
     """
     check_header(path)
     with reading(path):
-        _roll_back_leftovers(path)
-        database = connect(path, "ro")
+        # SQLite looks for a journal where a symbolic link leads to.
+        database = connect_to_read(Path(os.path.realpath(path)))
         try:
             version = check_version(database, path)
             check_database(database, path, version, columns_before(expected_columns(), version))

@@ -6,12 +6,15 @@ that inflate without bound. Nothing of that kind is accepted, and nothing in an 
 *Source*: SQLite, "Defense Against The Dark Arts", sqlite.org/security.html, section 1.2.
 """
 
+import os
 import sqlite3
+import stat
 import struct
 import zlib
 from pathlib import Path
 
 from prony.errors import ArchiveError, UsageError
+from prony.units import HOUR_NS, MIB
 
 __all__ = [
     "APPLICATION_ID",
@@ -26,11 +29,11 @@ __all__ = [
 ]
 
 APPLICATION_ID = 0x50524E59  # "PRNY"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 # The largest value that is written is the JSON of a recording or the log of a trial: kilobytes.
-_LARGEST_VALUE_BYTES = 64 * 1024**2
-_LARGEST_LOG_BYTES = 16 * 1024**2
+_LARGEST_VALUE_BYTES = 64 * MIB
+_LARGEST_LOG_BYTES = 16 * MIB
 # 1 ns to 1 h with 3 digits are 33,792 counts of at most 9 bytes each, and a header of 40.
 _LARGEST_HISTOGRAM_BYTES = 40 + 33_792 * 9
 # The second-lowest hexadecimal digit is a word size that readers ignore.
@@ -38,10 +41,11 @@ _HISTOGRAM_COOKIE = 0x1C849304
 _HISTOGRAM_COOKIE_MASK = 0xFFFFFF0F
 _HISTOGRAM_INNER = struct.Struct(">IIIIQQd")
 _HISTOGRAM_DIGITS = 3
-_HIGHEST_TRACKABLE_NS = 2 * 3_600_000_000_000
+_HIGHEST_TRACKABLE_NS = 2 * HOUR_NS
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
+_ROLLBACK_JOURNAL = b"\x01\x01"  # 2: a write-ahead log
 _WHICH = "an archive is the file `*.prony` that `prony run` names in its last line"
 
 
@@ -65,11 +69,10 @@ def check_header(path: Path) -> None:
 
     *Errors*: UsageError for a file that there is not, ArchiveError for one that is no archive.
     *Source*: SQLite, "Database File Format", sqlite.org/fileformat2.html, section 1.3: the application id
-    is at byte 68.
+    is at byte 68, the versions that say how it is written at 18 and 19.
     """
     try:
-        with path.open("rb") as file:
-            head = file.read(_HEADER_BYTES)
+        head = _head(path)
     except FileNotFoundError:
         raise UsageError(f"`{path}`: there is no such file", hint=_WHICH) from None
     except OSError as error:
@@ -78,6 +81,19 @@ def check_header(path: Path) -> None:
         raise ArchiveError(f"`{path}` is not a Prony archive", hint=_WHICH)
     if head[68:72] != APPLICATION_ID.to_bytes(4, "big"):
         raise ArchiveError(f"`{path}` is a SQLite file, but not a Prony archive", hint=_WHICH)
+    if head[18:20] != _ROLLBACK_JOURNAL:
+        raise ArchiveError(f"`{path}` asks for a write-ahead log, which SQLite would write beside it")
+
+
+def _head(path: Path) -> bytes:
+    """Return a file's first bytes; a pipe, which would be waited for, has none."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ArchiveError(f"`{path}` is not a file", hint=_WHICH)
+        return os.read(descriptor, _HEADER_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def check_version(database: sqlite3.Connection, path: Path) -> int:

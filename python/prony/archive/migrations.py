@@ -34,7 +34,43 @@ CREATE TABLE thread (
 ) STRICT;
 """
 
-MIGRATIONS: Mapping[int, str] = MappingProxyType({1: _ONE_TO_TWO})
+# What spoilt a trial stood as a sentence among its facts, or as its reason; its figures are read from there,
+# as they were rounded. `CAST` takes the number that a text begins with.
+_TWO_TO_THREE = """
+ALTER TABLE trial ADD COLUMN fault_kind TEXT;
+ALTER TABLE trial ADD COLUMN fault_slept_ns INTEGER;
+ALTER TABLE trial ADD COLUMN fault_share REAL;
+ALTER TABLE trial ADD COLUMN fault_text TEXT;
+UPDATE trial SET fault_kind = 'sandbox', fault_text = json_extract(facts_json, '$.environment_fault'),
+    facts_json = json_remove(facts_json, '$.environment_fault')
+    WHERE json_valid(facts_json) AND json_type(facts_json, '$.environment_fault') = 'text';
+UPDATE trial SET fault_kind = 'slept', fault_text = NULL,
+    fault_slept_ns = CAST(round(CAST(substr(fault_text, 23) AS REAL) * 1e9) AS INTEGER)
+    WHERE fault_text GLOB 'the machine slept for [0-9]*';
+UPDATE trial SET fault_kind = 'stolen-time', fault_text = NULL,
+    fault_share = CAST(substr(fault_text, 21) AS REAL) / 100
+    WHERE fault_text GLOB 'the hypervisor gave [0-9]*';
+UPDATE trial SET fault_kind = 'other-load', fault_text = NULL,
+    fault_share = CAST(substr(fault_text, 21) AS REAL) / 100
+    WHERE fault_text GLOB 'other programs used [0-9]*';
+UPDATE trial SET fault_kind = 'littles-law', fault_share = CAST(substr(outcome_reason, 24) AS REAL) / 100
+    WHERE fault_kind IS NULL AND outcome = 'invalid'
+        AND outcome_reason GLOB 'Little''s law is off by [+-][0-9]*';
+UPDATE trial SET fault_kind = 'no-recording'
+    WHERE fault_kind IS NULL AND outcome = 'invalid'
+        AND outcome_reason GLOB 'the generator returned no recording*';
+UPDATE trial SET fault_kind = 'interrupted'
+    WHERE fault_kind IS NULL AND outcome = 'invalid'
+        AND outcome_reason GLOB 'interrupted*';
+UPDATE trial SET fault_kind = 'generator', fault_text = substr(outcome_reason, 16)
+    WHERE fault_kind IS NULL AND outcome = 'invalid'
+        AND outcome_reason GLOB 'the generator: *';
+UPDATE trial SET fault_kind = 'prony', fault_text = substr(outcome_reason, 19)
+    WHERE fault_kind IS NULL AND outcome = 'invalid'
+        AND outcome_reason GLOB 'a fault in Prony: *';
+"""
+
+MIGRATIONS: Mapping[int, str] = MappingProxyType({1: _ONE_TO_TWO, 2: _TWO_TO_THREE})
 """From a format to the next."""
 
 # Tables and columns that each step adds, so that an older file can be held to exactly what it had.
@@ -53,7 +89,8 @@ _ADDED: Mapping[int, Mapping[str, tuple[str, ...]]] = MappingProxyType(
             ),
             "gauge": ("sample_id", "name", "value"),
             "thread": ("trial_id", "pid", "tid", "name", "cpu_ns"),
-        }
+        },
+        2: {"trial": ("fault_kind", "fault_slept_ns", "fault_share", "fault_text")},
     }
 )
 

@@ -17,6 +17,8 @@ from prony.archive.secrets import masked
 from prony.errors import FailureStage
 from prony.model import (
     Failed,
+    Fault,
+    FaultKind,
     Invalid,
     Json,
     LogTail,
@@ -77,6 +79,16 @@ def _read_outcome(kind: str, stage: str | None, reason: str | None) -> Outcome:
             raise ValueError(f"unknown outcome `{kind}`")
 
 
+def _fault_columns(fault: Fault | None) -> tuple[str | None, int | None, float | None, str | None]:
+    if fault is None:
+        return None, None, None, None
+    return fault.kind.value, fault.slept_ns, fault.share, fault.text
+
+
+def _read_fault(kind: str | None, *figures: Any) -> Fault | None:
+    return None if kind is None else Fault(FaultKind(kind), *figures)
+
+
 def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int:
     """Write all rows of one trial and return its id."""
     row = (
@@ -93,6 +105,7 @@ def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int
         encode_placement(trial.placement),
         dump(dict(trial.nuisances)),
         dump(encode(trial.facts)),
+        *_fault_columns(trial.fault),
     )
     cursor = database.execute(f"INSERT INTO trial VALUES (NULL,{','.join('?' * len(row))})", row)  # noqa: S608 - no text
     trial_id = cursor.lastrowid or 0
@@ -297,7 +310,7 @@ def _read_log(database: sqlite3.Connection, trial_id: int) -> LogTail:
 def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
     """Return the trial whose row of the table `trial` is ``row``."""
     trial_id, run_id, cell_id, block, position, attempt, role, started, ended, *rest = row
-    kind, stage, reason, command, placement, nuisances, facts = rest
+    kind, stage, reason, command, placement, nuisances, facts, *fault = rest
     counters = database.execute(
         "SELECT name, delta_count, missing_reason FROM counter WHERE trial_id = ? ORDER BY rowid", (trial_id,)
     ).fetchall()
@@ -325,5 +338,6 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
         events=tuple(decode(TrialEvent, load_object(text), "event") for (text,) in events),
         threads=tuple(ThreadUsage(*columns) for columns in threads),
         facts=decode(TrialFacts, load_object(facts), "facts"),
+        fault=_read_fault(*fault),
     )
     return TrialRecord(trial_id, run_id, trial)

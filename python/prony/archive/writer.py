@@ -5,18 +5,22 @@ at most the trial that was running. (A write-ahead log was rejected: after a kil
 alone, holds nothing.)
 """
 
+import fcntl
+import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from prony.archive import codec
 from prony.archive.archive import open_archive
-from prony.archive.database import connect, reading, schema
+from prony.archive.database import connect, schema
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, check_version
+from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
 from prony.archive.rows import insert_trial
 from prony.errors import ArchiveError
 from prony.model import Cell, Fingerprint, Json, Plan, RunFacts, RunStatus, SubjectRecord, Trial, TrialRole
@@ -32,9 +36,10 @@ class ArchiveWriter:
     A run that does not call ``finish`` is `interrupted`.
     """
 
-    def __init__(self, path: Path, database: sqlite3.Connection, fingerprint: Fingerprint) -> None:
+    def __init__(self, path: Path, held: "_Held", fingerprint: Fingerprint) -> None:
         self.path = path
-        self._database = database
+        self._held = held
+        self._database = database = held.database
         with self._transaction():
             known = codec.dump(encode(fingerprint))
             cursor = database.execute(
@@ -45,6 +50,7 @@ class ArchiveWriter:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        self._held.journal.check()
         try:
             self._database.execute("BEGIN IMMEDIATE")
             with self._database:  # commits, or rolls back
@@ -107,8 +113,8 @@ class ArchiveWriter:
             )
 
     def close(self) -> None:
-        """Close the file."""
-        self._database.close()
+        """Close the file; nothing stays beside it."""
+        self._held.release()
 
     def __enter__(self) -> Self:
         return self
@@ -119,8 +125,47 @@ class ArchiveWriter:
         self.close()
 
 
+@dataclass(slots=True)
+class _Held:
+    """What a writer holds of its archive: the right to write to it, its journal, and the connection."""
+
+    database: sqlite3.Connection
+    journal: OwnJournal
+    lock: int
+
+    def release(self) -> None:
+        self.database.close()
+        self.journal.remove()
+        # Last: whoever is let in now finds nothing that this writer still needs.
+        os.close(self.lock)
+
+
+def _locked(path: Path) -> int:
+    """Return a descriptor by which this process alone writes to an archive, until it is closed.
+
+    SQLite's own locks are let go between transactions, when two writers would take each other's journals.
+
+    *Errors*: ArchiveError when another process writes to it, or it cannot be written.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise ArchiveError(f"`{path}` cannot be written: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise ArchiveError(
+            f"`{path}` is being written by another process", "wait until it has ended, or end it"
+        ) from error
+    return descriptor
+
+
 def _durable(database: sqlite3.Connection) -> None:
-    database.execute("PRAGMA journal_mode=DELETE")
+    """Keep what is committed through a loss of power; the journal is emptied, and never makes room for
+    another's.
+    """
+    database.execute("PRAGMA journal_mode=TRUNCATE")
     database.execute("PRAGMA synchronous=FULL")
     database.execute("PRAGMA foreign_keys=ON")
 
@@ -175,41 +220,79 @@ def create(
 
     *Errors*: ArchiveError when ``path`` exists already (results are never overwritten) or cannot be written.
     """
+    place = Path(os.path.realpath(path))
+    check_beside(place)
     try:
         path.open("xb").close()
     except FileExistsError as error:
         raise ArchiveError(f"`{path}` exists already", "Name another file, or move that one away.") from error
     except OSError as error:
         raise ArchiveError(f"`{path}` cannot be created: {error.strerror}") from error
-    database = connect(path, "rw")
-    try:
-        _durable(database)
+    with _holding(path, place, _created(plan, cross_checks)) as held:
+        return ArchiveWriter(path, held, fingerprint)
+
+
+def resume(path: Path, fingerprint: Fingerprint) -> ArchiveWriter:
+    """Open an existing archive to append to it, as a new run.
+
+    *Errors*: ArchiveError when it is not an archive, is damaged, of an older format, is being written, or
+    cannot be written.
+    """
+    open_archive(path).close()
+    with _holding(path, Path(os.path.realpath(path)), _rolled_back) as held:
+        version = check_version(held.database, path)
+        if version < FORMAT_VERSION:
+            raise ArchiveError(
+                f"`{path}` has archive format {version}, to which this Prony does not add",
+                "Continue it with the version of Prony that wrote it.",
+            )
+        return ArchiveWriter(path, held, fingerprint)
+
+
+@contextmanager
+def _holding(path: Path, place: Path, begin: Callable[[Path, sqlite3.Connection], None]) -> Iterator[_Held]:
+    """Yield all that a writer holds of the archive at ``place``, and release it if that fails."""
+    with ExitStack() as undone:
+        lock = _locked(place)
+        undone.callback(os.close, lock)
+        try:
+            database = undone.enter_context(closing(connect(place, "rw")))
+            begin(place, database)
+            journal = OwnJournal(place)
+            undone.callback(journal.remove)
+            _durable(database)
+        except sqlite3.Error as error:
+            raise ArchiveError(f"`{path}` cannot be written: {error}") from error
+        yield _Held(database, journal, lock)
+        undone.pop_all()
+
+
+def _created(plan: Plan, cross_checks: Sequence[Cell]) -> Callable[[Path, sqlite3.Connection], None]:
+    """Return what makes an empty file an archive.
+
+    Without a journal: what is killed before its first commit is no archive either way.
+    """
+
+    def begin(place: Path, database: sqlite3.Connection) -> None:
+        database.execute("PRAGMA journal_mode=MEMORY")
         stamp = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT_VERSION};"
         database.executescript(f"BEGIN; {schema()}; {stamp}")
         _insert_plan(database, plan)
         for cell in cross_checks:
             _insert_cell(database, cell, TrialRole.CROSS_CHECK)
         database.execute("COMMIT")
-        return ArchiveWriter(path, database, fingerprint)
-    except sqlite3.Error as error:
-        database.close()
-        raise ArchiveError(f"`{path}` cannot be written: {error}") from error
+
+    return begin
 
 
-def resume(path: Path, fingerprint: Fingerprint) -> ArchiveWriter:
-    """Open an existing archive to append to it, as a new run.
+def _rolled_back(place: Path, database: sqlite3.Connection) -> None:
+    """Undo what a killed writer left half done, by a copy of its journal that nobody else can change.
 
-    *Errors*: ArchiveError when it is not an archive, is damaged, of an older format, or cannot be written.
+    SQLite has opened nothing beside the archive yet, and deletes the copy when it has rolled back.
     """
-    open_archive(path).close()
-    with reading(path):
-        database = connect(path, "rw")
-        _durable(database)
-    version = check_version(database, path)
-    if version < FORMAT_VERSION:
-        database.close()
-        raise ArchiveError(
-            f"`{path}` has archive format {version}, to which this Prony does not add",
-            "Continue it with the version of Prony that wrote it.",
-        )
-    return ArchiveWriter(path, database, fingerprint)
+    if journal := looked_through(place):
+        own = OwnJournal(place, journal)
+        try:
+            roll_back(database)
+        finally:
+            own.close()

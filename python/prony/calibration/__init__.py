@@ -1,6 +1,6 @@
-"""Calibration: what Prony itself costs on this machine, and what holds here; kept for each machine.
+"""Calibration: what Prony itself costs, and which limits hold; measured and stored for each machine.
 
-Later questions (the generator's ceiling and accuracy, a noise floor) are further parts.
+Each question is a part of its own.
 
 >>> sorted(PARTS)
 ['limits', 'overheads', 'sampler']

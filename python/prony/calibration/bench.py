@@ -1,6 +1,6 @@
-"""The reference server in different surroundings, measured by the same path as a study's trials.
+"""The reference server in different setups, measured in the same way as a study's trials.
 
-Must not know what is concluded.
+Must not know how the figures are judged.
 
 >>> QUICK.blocks < USUAL.blocks
 True
@@ -41,11 +41,11 @@ from prony.sandbox.groups import Groups
 from prony.sandbox.journal import Run
 from prony.study.bench import beside_the_generator
 from prony.trial import Position, Task, run_trial
+from prony.units import SECOND_NS, seconds
 
 __all__ = ["QUICK", "USUAL", "Bench", "Effort", "Runner", "open_bench", "unwatched", "watched"]
 
 _SERVER, _APP = "reference", "hello"
-_SECOND_NS = 1_000_000_000
 
 OnEvent = Callable[[Json], None]
 # Runs a trial: with all monitors, or without any.
@@ -55,7 +55,7 @@ watched: Runner = run_trial
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is measured. ``samples``: how often the sampler is timed."""
+    """How much to measure. ``samples``: how often to time the sampler."""
 
     blocks: int
     window_ns: int
@@ -65,13 +65,13 @@ class Effort:
 
     def in_words(self) -> str:
         """Return the effort, such as ``10 blocks of 1.5 s windows``."""
-        return f"{self.blocks} blocks of {self.window_ns / 1e9:g} s windows"
+        return f"{self.blocks} blocks of {seconds(self.window_ns):g} s windows"
 
 
-# About two minutes with the start and the end of a server for each window; ten blocks are the first number
-# from which Yuen's mean leaves out two on each side. Five are the fewest that give a verdict.
-USUAL = Effort(blocks=10, window_ns=3 * _SECOND_NS // 2, warmup_ns=_SECOND_NS // 2, samples=40)
-QUICK = Effort(blocks=5, window_ns=3 * _SECOND_NS // 4, warmup_ns=_SECOND_NS // 4, samples=10)
+# About two minutes, with a server started and stopped for each window. Ten blocks are the smallest number
+# with which Yuen's mean leaves out two on each side; five are the fewest that give a verdict.
+USUAL = Effort(blocks=10, window_ns=3 * SECOND_NS // 2, warmup_ns=SECOND_NS // 2, samples=40)
+QUICK = Effort(blocks=5, window_ns=3 * SECOND_NS // 4, warmup_ns=SECOND_NS // 4, samples=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Bench:
     no_groups: str = ""
 
     def cell(self, number: int, name: str, sandbox: SandboxChoice) -> Cell:
-        """Return the cell of one of the surroundings, under the load that all of them get."""
+        """Return the cell of one setup, under the load that all setups get."""
         check = self.subject.app.contract.checks[0]
         workload = Workload(
             ClosedLoop(self.effort.connections),
@@ -105,7 +105,7 @@ class Bench:
         )
 
     def measure(self, cell: Cell, block: int, runner: Runner, on_event: OnEvent) -> Trial:
-        """Run one trial of a cell to its end and return it; its folder is gone then."""
+        """Run one trial of a cell and return it; its folder is removed."""
         task = self._task(cell, block)
         try:
             with beside_the_generator(self.placement):
@@ -139,9 +139,9 @@ def open_bench(  # noqa: PLR0913, PLR0917 - what a bench is made of
     effort: Effort,
     tell: Callable[[EnvironmentProgress], None],
 ) -> Bench:
-    """Return a bench with the reference server ready to be started.
+    """Return a bench with the reference server ready to start.
 
-    *Errors*: SubjectError when it cannot be had.
+    *Errors*: SubjectError when it is unavailable.
     """
     subject = Subject(_SERVER, _SERVER, catalog.app(_APP), Interface.NONE)
     needs = needs_of(catalog, subject, user)
@@ -149,13 +149,13 @@ def open_bench(  # noqa: PLR0913, PLR0917 - what a bench is made of
     lacking = unavailable(needs, found)
     if lacking:
         raise SubjectError(
-            f"the reference server cannot be had: {lacking.reason}", stage=FailureStage.INSTALL
+            f"the reference server is unavailable: {lacking.reason}", stage=FailureStage.INSTALL
         )
     return Bench(catalog, user, run, subject, needs, found, placement, effort)
 
 
 def unwatched(task: Task, on_event: OnEvent) -> Trial:
-    """Run one trial as `run_trial` does, and let nothing watch it.
+    """Run one trial as `run_trial` does, but without monitors.
 
     *Errors*: as `run_trial`.
     """

@@ -1,4 +1,4 @@
-"""What a calibration found, as values, and as the JSON in which it is kept.
+"""The result of a calibration, as values, and as the JSON in which it is stored.
 
 Pure. Must not know how anything was measured.
 
@@ -15,12 +15,12 @@ from prony.model import Json
 __all__ = ["VERSION", "Calibration", "Change", "Figure", "Holding", "Part", "from_json", "to_json"]
 
 VERSION = 1
-"""Of the JSON. One of another version is measured again."""
+"""The version of the JSON. A calibration of another version must be measured again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What something costs: the change of a metric with it, against the same without it.
+    """What something costs: the change of a metric with it, compared with the same setup without it.
 
     ``effect`` is relative, ``low`` and ``high`` its interval at 1 - ``level`` (null below two blocks);
     ``verdict`` and ``blocks_needed`` as `prony.analysis.compare` gives them.
@@ -58,7 +58,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """How far a limit of a control group holds here, and what showed it."""
+    """How far a limit of a control group holds on this machine, and the evidence."""
 
     name: str
     holding: str
@@ -67,7 +67,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one part of the calibration found. ``missing``: what could not be had, with its reason."""
+    """The result of one part of the calibration. ``missing``: what is unavailable, with the reason."""
 
     title: str
     changes: tuple[Change, ...] = ()
@@ -79,8 +79,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """All that was found on one machine. ``key``: of `analysis.fingerprints.machine_key`; ``effort``: how
-    much was measured, in words.
+    """The calibration of one machine. ``key``: from `analysis.fingerprints.machine_key`; ``effort``: how much
+    was measured, in words.
     """
 
     key: str
@@ -97,9 +97,9 @@ def to_json(calibration: Calibration) -> Json:
 
 
 def from_json(data: Json) -> Calibration:
-    """Return the calibration that `to_json` gave.
+    """Return the calibration from the JSON of `to_json`.
 
-    *Errors*: ValueError for anything else: a file may be of another version, or anybody's.
+    *Errors*: ValueError for anything else: a file may be of another version, or not a calibration.
     """
     try:
         if data.get("version") != VERSION:

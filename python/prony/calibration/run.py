@@ -22,7 +22,7 @@ from prony.runas import RunAs
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run
 from prony.sandbox.placement import place
-from prony.sandbox.remains import clear_and_tell
+from prony.sandbox.remains import clear_and_report
 from prony.study import StudyListener
 from prony.version import prony_version
 
@@ -31,7 +31,7 @@ __all__ = ["Order", "calibrate"]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be calibrated: for whom, how thoroughly, in which random order."""
+    """What to calibrate: for which user, how thoroughly, in which random order."""
 
     user: RunAs
     effort: Effort = USUAL
@@ -40,13 +40,13 @@ class Order:
 
 
 def calibrate(order: Order, listener: StudyListener) -> Calibration:
-    """Run every part and return what was found; nothing is kept.
+    """Run every part and return the result; nothing is stored.
 
-    *Errors*: HostError when another Prony measures here or there are too few CPUs; SubjectError when the
-    reference server cannot be had. KeyboardInterrupt passes through when everything is stopped.
+    *Errors*: HostError when another Prony measures on this machine or there are too few CPUs; SubjectError
+    when the reference server is unavailable. KeyboardInterrupt is raised after everything is stopped.
     """
     with claim_machine():
-        clear_and_tell(order.user, listener.notice)
+        clear_and_report(order.user, listener.notice)
         with _groups() as (groups, no_groups):
             return _calibrate(order, listener, groups, no_groups)
 
@@ -64,7 +64,7 @@ def _calibrate(order: Order, listener: StudyListener, groups: Groups | None, no_
         parts = {name: _part(name, bench, listener, order.seed) for name in PARTS}
     return Calibration(
         key=machine_key(facts),
-        machine=machine_words(facts),
+        machine=str(machine_words(facts)),
         prony_version=prony_version(),
         made_unix_s=int(time.time()),
         effort=order.effort.in_words(),
@@ -73,16 +73,16 @@ def _calibrate(order: Order, listener: StudyListener, groups: Groups | None, no_
 
 
 def _part(name: str, bench: Bench, listener: StudyListener, seed: int) -> Part:
-    """Return what a part found, or why it could not be had: the others are kept."""
+    """Return the result of a part, or why it failed: the other parts are kept."""
     try:
         return PARTS[name](bench, listener, seed)
     except HostError as error:
-        return Part(f"What could not be had: {name}", missing={name: error.message})
+        return Part(f"Not measured: {name}", missing={name: error.message})
 
 
 @contextlib.contextmanager
 def _groups() -> Iterator[tuple[Groups | None, str]]:
-    """Within the block, control groups, or why there are none."""
+    """Open control groups within the block; yield them, or the reason why there are none."""
     with contextlib.ExitStack() as stack:
         try:
             found = stack.enter_context(open_groups(SandboxChoice(kind=SandboxKind.CGROUP)))

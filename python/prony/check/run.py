@@ -40,18 +40,19 @@ from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import Run, open_run
 from prony.sandbox.placement import place
-from prony.sandbox.remains import clear_and_tell
+from prony.sandbox.remains import clear_and_report
 from prony.schedule import Position
 from prony.study import StudyListener
 from prony.trial import Task, run_trial
+from prony.units import SECOND_NS
 
 __all__ = ["CheckListener", "check_servers"]
 
 CheckListener = StudyListener
 
 APP = "hello"
-DURATION_NS = 2_000_000_000
-TIMEOUT_NS = 5_000_000_000
+DURATION_NS = 2 * SECOND_NS
+TIMEOUT_NS = 5 * SECOND_NS
 
 
 def check_servers(  # noqa: PLR0913 - what a user may say of a check
@@ -63,16 +64,16 @@ def check_servers(  # noqa: PLR0913 - what a user may say of a check
     app: str = APP,
     share_cpus: bool = False,
 ) -> Iterator[ServerCheck]:
-    """Yield what became of each of ``names`` (see `names_to_check`) around ``app``, in their order.
+    """Yield the result of checking each of ``names`` (see `names_to_check`) with ``app``, in their order.
 
-    Environments are built in parallel first; then one server runs at a time. Closing the iterator, or an
-    interruption, ends what runs.
+    Environments are built in parallel first; then one server runs at a time. Closing or interrupting the
+    iterator stops everything.
 
-    *Errors*: HostError when there is no uv, no interpreter, no writable cache, only one CPU, or when another
-    Prony measures here; UsageError for an app that a server cannot serve.
+    *Errors*: HostError when uv, an interpreter, a writable cache or a second CPU is missing, or when another
+    Prony measures on this machine; UsageError for an app that a server cannot serve.
     """
     with claim_machine():
-        clear_and_tell(user, listener.notice)
+        clear_and_report(user, listener.notice)
         sandbox = choose(Wish(choice=SandboxChoice(share_cpus=share_cpus)), look(STRONGEST_FIRST)).choice
         with open_groups(sandbox) as groups:
             yield from _check_servers(catalog, names, user, listener, app, sandbox, groups)

@@ -7,6 +7,7 @@ import typer
 
 from prony.cli.options import MAX_SEED
 from prony.errors import ExitCode
+from prony.units import seconds
 
 if TYPE_CHECKING:
     from prony.calibration import Calibration, Effort
@@ -71,7 +72,7 @@ def _measured(order: "Order", effort: "Effort") -> "Calibration | int":
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
 
-    each_s = (effort.window_ns + effort.warmup_ns) / 1e9 + TRIAL_OVERHEAD_S
+    each_s = seconds(effort.window_ns + effort.warmup_ns) + TRIAL_OVERHEAD_S
     with terminate_as_interrupt(), StudyProgress(4 * effort.blocks, each_s) as progress:
         try:
             return run(order, progress)

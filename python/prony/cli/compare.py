@@ -135,8 +135,9 @@ def _told(
 ) -> int:
     from prony.analysis.change import held
     from prony.analysis.versus import versus
+    from prony.faces.json_compare import compare_json
     from prony.faces.terminal import TerminalReporter
-    from prony.report.compare import compare_document, compare_json
+    from prony.report.compare import compare_document
 
     if not found:
         raise UsageError(
@@ -160,7 +161,7 @@ def _terms(reading: "Reading", *, is_paired: bool) -> "Callable[[Match, int], Te
     """
     from prony.analysis.noise_floor import floors_by_metric
     from prony.cli.floors import floors_of
-    from prony.reading.study import terms
+    from prony.reading.groups import terms
 
     floors = floors_of(reading.fingerprint)
     agreed = terms(reading.plan, reading.blocks)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from prony.units import seconds
+
 if TYPE_CHECKING:
     from prony.model import Cell, Plan
 
@@ -61,7 +63,7 @@ def extent_of(plan: "Plan", cross_checks: "Sequence[Cell]" = ()) -> Extent:
     return Extent(
         (least * len(block), plan.blocks * len(block)),
         (least * length_s, plan.blocks * length_s),
-        precision.budget_ns / 1e9 if precision and precision.budget_ns is not None else None,
+        seconds(precision.budget_ns) if precision and precision.budget_ns is not None else None,
     )
 
 
@@ -83,8 +85,8 @@ def _length_s(cell: "Cell") -> float:
     from prony.model import DurationStop
 
     stop = cell.workload.stop
-    window_s = stop.duration_ns / 1e9 if isinstance(stop, DurationStop) else stop.requests / COUNTED_PER_S
-    return cell.workload.warmup_ns / 1e9 + window_s + TRIAL_OVERHEAD_S
+    window_s = seconds(stop.duration_ns) if isinstance(stop, DurationStop) else stop.requests / COUNTED_PER_S
+    return seconds(cell.workload.warmup_ns) + window_s + TRIAL_OVERHEAD_S
 
 
 def counted(number: int, what: str) -> str:

@@ -141,7 +141,7 @@ def load(
 def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: str | None) -> int:
     from prony.cli.progress import LoadProgress
     from prony.engine.local import LocalEngine
-    from prony.faces.load_json import load_result
+    from prony.faces.json_load import load_result
     from prony.sandbox.base import EngineSeat
 
     with LoadProgress(workload) as progress:

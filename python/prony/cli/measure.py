@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from prony.cli.consent import typed_again
 from prony.cli.extent import counted, extent_of, in_words
 from prony.errors import ExitCode, SubjectError
+from prony.units import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,10 +77,10 @@ def measure(task: "Study", ending: Ending) -> int:
 
 
 def _go_on(task: "Study") -> str:
-    """Return the command that goes on with a study, with the files that its archive does not name."""
+    """Return the command that goes on with a study, with what its archive does not name or may not decide."""
     files = {"--requirements": task.requirements_file, "--python": task.python}
     named = [word for option, file in files.items() if file is not None for word in (option, str(file))]
-    return shlex.join(["prony", "run", "--resume", str(task.out), *named])
+    return shlex.join(["prony", "run", "--resume", str(task.out), *typed_again(task.plan), *named])
 
 
 def end(out: Path, ending: Ending, status: int = ExitCode.DONE) -> int:
@@ -215,6 +217,6 @@ def _protocol(task: "Study") -> "Iterator[str]":
         yield f"and {counted(plan.blocks, 'fresh trial')} at the rate that is found"
     if precision is not None:
         looks = ", ".join(map(str, precision.looks))
-        budget = f", or {in_words(precision.budget_ns / 1e9)} are over" if precision.budget_ns else ""
+        budget = f", or {in_words(seconds(precision.budget_ns))} are over" if precision.budget_ns else ""
         target = f"±{100 * precision.target:g} %"
         yield f"looks after {looks} blocks: until intervals of {target} or verdicts{budget}"

@@ -11,7 +11,7 @@ import typer
 
 from prony.errors import UsageError
 from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Request
-from prony.units import DAY_NS, parse_bytes, parse_duration, parse_rate
+from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
     "MAX_SEED",
@@ -56,7 +56,7 @@ def memory_of(option: str, text: str) -> int:
         value = parse_bytes(text)
     except ValueError as error:
         raise UsageError(f"`{option} {text}`: {str(error).partition('; ')[2]}") from None
-    if value < 1 << 20:
+    if value < MIB:
         raise UsageError(f"`{option} {text}`: expected at least `1M`, such as `512M`")
     return value
 

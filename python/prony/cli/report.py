@@ -3,12 +3,15 @@
 import json
 import socket
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prony.cli.floors import floors_of
 from prony.model import Json
+
+if TYPE_CHECKING:
+    from prony.reading.study import Reading
 
 __all__ = ["EPILOG", "report", "report_data", "show_report"]
 
@@ -53,15 +56,13 @@ def report(
 
 
 def _write_markdown(file: Path, out: str) -> None:
-    from prony.archive import open_archive
     from prony.cli.options import write_output
     from prony.faces.markdown import markdown
-    from prony.report.page import page
-    from prony.report.study import study_document
+    from prony.report.redaction import redacted
+    from prony.report.study import study_report
 
-    with open_archive(file) as archive:
-        document = study_document(archive, floors_of(archive.fingerprint()))
-        write_output(markdown(page(document, socket.gethostname())).rstrip("\n"), out)
+    page = redacted(study_report(_reading(file)), socket.gethostname())
+    write_output(markdown(page).rstrip("\n"), out)
 
 
 def _write_csv(file: Path, folder: Path) -> None:
@@ -75,18 +76,23 @@ def _write_csv(file: Path, folder: Path) -> None:
 
 def report_data(file: Path) -> Json:
     """Return the report of an archive as data."""
-    from prony.archive import open_archive
-    from prony.faces.json_report import report_json
+    from prony.faces.json_report import reading_json
 
-    with open_archive(file) as archive:
-        return report_json(archive, floors_of(archive.fingerprint()))
+    return reading_json(_reading(file))
 
 
 def show_report(file: Path) -> None:
     """Print the terminal report of an archive."""
-    from prony.archive import open_archive
     from prony.faces.terminal import TerminalReporter
-    from prony.report.study import study_document
+    from prony.report.study import study_report
+
+    TerminalReporter().write(study_report(_reading(file)))
+
+
+def _reading(file: Path) -> "Reading":
+    """Return what an archive says, with the noise floors that are kept for its machine."""
+    from prony.archive import open_archive
+    from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
-        TerminalReporter().write(study_document(archive, floors_of(archive.fingerprint())))
+        return read_archive(archive, floors_of(archive.fingerprint()))

@@ -14,6 +14,7 @@ from prony.cli.applicable import (
     refuse_options_of_another_run,
     refuse_options_of_own_app,
 )
+from prony.cli.consent import Again
 from prony.cli.measure import Ending, dry_run, end, measure, placement_of
 from prony.cli.options import (
     MAX_SEED,
@@ -36,6 +37,7 @@ from prony.cli.sandbox_options import SandboxOptions, SandboxWish, chosen_sandbo
 from prony.cli.study_plan import plan_of_study
 from prony.errors import ExitCode, UsageError
 from prony.model import Arrivals, Interface, Network
+from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
@@ -71,7 +73,7 @@ Examples:
 # Years of measuring, even of the shortest trials.
 MAX_BLOCKS = 100_000
 DEFAULT_SERVERS = "gunicorn,waitress,uwsgi"
-_WARMUP_NS = 3_000_000_000
+_WARMUP_NS = 3 * SECOND_NS
 Panel = "Your own app"
 
 
@@ -117,7 +119,8 @@ def run(
         Path | None, typer.Option(help="Go on with the study in this archive, which was interrupted.")
     ] = None,
     trust_plan: Annotated[
-        bool, typer.Option("--trust-plan", help="With --resume: run the commands that the archive holds.")
+        bool,
+        typer.Option("--trust-plan", help="With --resume: agree to all that the archive would run or open."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1,
     out: Annotated[Path | None, typer.Option(help="The archive to write (NAME-DATE.prony here).")] = None,
@@ -242,8 +245,16 @@ def run(
     if resume is not None:
         refuse_options_beside_resume(typed, ALLOWED)
         headers = {name.lower(): value for name, value in map(header_of, header or ())}
+        again = Again(
+            app=app,
+            folder=directory.expanduser().resolve(),
+            commands=tuple(commands or ()),
+            run_as=run_as,
+            network=net.value if net else None,
+            sandbox=sandbox.value if "sandbox" in typed else None,
+        )
         wish = Resumption(
-            *(resume, known, variables(env or (), env_file), headers, requirements, python),
+            *(resume, known, variables(env or (), env_file), headers, requirements, python, again),
             trust_plan=trust_plan,
             force=force,
         )
@@ -282,7 +293,7 @@ def run(
             connections=_connections(connections, rate),
             rate=optional(rate_of, "--rate", rate),
             arrivals=arrivals,
-            duration_ns=optional(duration_of, "--duration", duration) or 10_000_000_000,
+            duration_ns=optional(duration_of, "--duration", duration) or 10 * SECOND_NS,
             warmup_ns=_WARMUP_NS if warmup is None else wait_of("--warmup", warmup),
             timeout_ns=duration_of("--timeout", timeout),
             repeats=repeats or 3,

@@ -13,6 +13,7 @@ import typer
 
 from prony.cli.options import MAX_SEED, duration_of
 from prony.errors import ExitCode, UsageError
+from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.cli.selftest_plans import Conditions
@@ -105,7 +106,7 @@ def selftest(
     known = load_catalog(())
     options = PlanOptions(seed=seed, sandbox=chosen.choice)
     load = {"loop": "closed", "connections": connections}
-    profile = {"blocks": repeats, "duration": duration_of("--duration", duration), "warmup": 1_000_000_000}
+    profile = {"blocks": repeats, "duration": duration_of("--duration", duration), "warmup": SECOND_NS}
     plan = asked.plan(Conditions(load, profile, known, options))
     target = out or Path(f"selftest-{kind}-{time.strftime('%Y%m%d-%H%M%S')}.prony")
     if target.exists():
@@ -177,9 +178,10 @@ def _told(kind: Kind, file: Path, run_as: str | None, *, as_json: bool) -> int:
 
 def _told_alike(file: Path, reading: "Reading", run_as: str | None, *, as_json: bool) -> int:
     from prony.analysis.self_tests import is_real, pairs, self_tests
+    from prony.faces.json_selftest import selftest_json
     from prony.faces.terminal import TerminalReporter
     from prony.host.noise_floors import keep_floors
-    from prony.report.selftest import selftest_document, selftest_json
+    from prony.report.selftest import selftest_document
     from prony.runas import resolve_user
 
     found = pairs([group.cells for group in reading.groups])
@@ -201,9 +203,10 @@ def _told_alike(file: Path, reading: "Reading", run_as: str | None, *, as_json: 
 def _told_planted(file: Path, reading: "Reading", *, as_json: bool) -> int:
     from prony.analysis.compare import Verdict
     from prony.analysis.planted import planted
+    from prony.faces.json_selftest import planted_json
     from prony.faces.terminal import TerminalReporter
-    from prony.reading.study import terms
-    from prony.report.planted import planted_document, planted_json
+    from prony.reading.groups import terms
+    from prony.report.planted import planted_document
 
     found = tuple(
         one for group in reading.groups for one in planted(group.cells, partial(terms, reading.plan))

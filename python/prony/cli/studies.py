@@ -41,8 +41,9 @@ def studies(
     """List the studies that Prony knows, or show what some of them hold."""
     from prony.catalog.schema.loader import load_catalog
     from prony.catalog.schema.studies import built_in_studies
+    from prony.faces.json_studies import study_json
     from prony.faces.terminal import TerminalReporter
-    from prony.report.studies import studies_document, study_json, study_page
+    from prony.report.studies import studies_document, study_page
 
     known = load_catalog()
     views = [_view(name, known) for name in names or built_in_studies()]

@@ -3,7 +3,7 @@
 *Source*: listen(2): the backlog is cut to net.core.somaxconn without a word.
 """
 
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.listen_queue import full_queues
 
 __all__ = ["clipped_backlog"]
@@ -18,9 +18,9 @@ def clipped_backlog(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D03",
+            kind=Symptom.BACKLOG_CLIPPED,
             confidence=Confidence.CERTAIN,
-            sentence=f"it asked for a listen queue of {asked}, and the kernel gave {given}",
             numbers={"asked": asked, "given": given},
-            advice=f"raise net.core.somaxconn: `sysctl -w net.core.somaxconn={asked}`",
+            advice=Advice.RAISE_SOMAXCONN,
         )
     ]

@@ -4,7 +4,7 @@
 that the rest was dropped for another reason: no memory, no route, a full queue of half-open connections.
 """
 
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Network
 
 __all__ = ["dropped_connects"]
@@ -21,13 +21,12 @@ def dropped_connects(evidence: Evidence) -> list[Finding]:
     if dropped <= 0:
         return []
     ours = evidence.subject is None or evidence.subject.sandbox.network is not Network.HOST
-    why = "the queue of half-open connections was full" if half_open else "for want of memory or a route"
     return [
         Finding(
             rule="D02",
+            kind=Symptom.HALF_OPEN_QUEUE_FULL if half_open else Symptom.CONNECTS_DROPPED,
             confidence=Confidence.LIKELY if ours else Confidence.POSSIBLE,
-            sentence=f"{dropped} requests to connect were dropped with room in the listen queue: {why}",
             numbers={"dropped": dropped, "half_open": half_open},
-            advice="raise net.ipv4.tcp_max_syn_backlog" if half_open else None,
+            advice=Advice.RAISE_SYN_BACKLOG if half_open else None,
         )
     ]

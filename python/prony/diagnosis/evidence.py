@@ -1,4 +1,4 @@
-"""What a rule looks at, and what it says."""
+"""What a rule looks at, and what it finds: values, never sentences (`report.findings` has the words)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from prony.model import Cell, SubjectRecord, Trial
 
-__all__ = ["Confidence", "Evidence", "Finding", "Rule"]
+__all__ = ["Advice", "Confidence", "Evidence", "Finding", "Rule", "Symptom"]
 
 
 class Confidence(StrEnum):
@@ -15,6 +15,89 @@ class Confidence(StrEnum):
     CERTAIN = "certain"
     LIKELY = "likely"
     POSSIBLE = "possible"
+
+
+class Symptom(StrEnum):
+    """What a rule found; the numbers and names that belong to each stand beside it."""
+
+    GENERATOR_BUSY = "generator busy"
+    """``share``: of the window, of its busiest thread."""
+    GENERATOR_KEPT_WAITING = "generator kept waiting"
+    """``share``: of the window, in which others had the CPU of one of its threads."""
+    GENERATOR_LATE = "generator late"
+    """``lag_ns``: what the 99th percentile of the send lag is at least."""
+    GENERATOR_LIMITED = "generator limited"
+    """Name ``reason``: in the generator's own words, where they are no kind that is known."""
+    STRAYED = "strayed to other CPUs"
+    """``strays``: processes of the server that chose other CPUs than the server's."""
+    KILLED_FOR_MEMORY = "killed for memory"
+    """``kills``: processes."""
+    ENDED_UNDER_LOAD = "ended under load"
+    """Name ``reason``: how it ended."""
+    RESTARTED = "restarted"
+    """``restarts`` of processes of the name ``role``."""
+    LOST = "lost"
+    """``ended``: processes of the name ``role`` that nothing replaced."""
+    THROTTLED = "throttled"
+    """``periods`` of 100 ms, ``throttled``: in how many it had to wait; ``share``: of all."""
+    QUEUE_OVERFLOWED = "listen queue overflowed"
+    """``overflows``: connections; ``limit`` of the queue, and the name ``process`` that has it, if known."""
+    SOME_QUEUE_OVERFLOWED = "a listen queue overflowed"
+    """As before, where it may have been another server's."""
+    QUEUE_FULL = "listen queue full"
+    """``longest`` at a ``limit``, of the name ``process``."""
+    BACKLOG_CLIPPED = "backlog clipped"
+    """``asked`` for, and ``given``."""
+    HALF_OPEN_QUEUE_FULL = "queue of half-open connections full"
+    """``dropped`` requests to connect, ``half_open``: those that the kernel counts for this reason."""
+    CONNECTS_DROPPED = "connects dropped"
+    """``dropped`` requests to connect."""
+    STARVED = "starved"
+    """``served`` of ``connections``."""
+    STARVED_BY_SLOTS = "starved by slots"
+    """As before, where as many were served as there are workers and threads."""
+    PACKETS_DROPPED = "packets dropped"
+    """``dropped`` packets, ``softirq_share``: of the window, of the CPU that did most such work."""
+    KERNEL_BUSY = "kernel busy with packets"
+    """As before."""
+    STOLEN = "stolen time"
+    """``share``: of the time of the trial's CPUs."""
+    HEAT = "slowed down for heat"
+    """``times``."""
+    OTHERS_RAN = "other programs ran"
+    """``share``: of the time of the trial's CPUs."""
+    WAITED_FOR_MEMORY = "waited for memory"
+    """``share``: of the window."""
+    MACHINE_WAITED_FOR_MEMORY = "machine waited for memory"
+    """``share``: of the window; it may have been others."""
+    POOL_GREW = "pool grew"
+    """``more`` processes of the name ``role`` at the window's end than at its beginning."""
+    ONE_THREAD_FULL = "one thread full"
+    """``cores``: of the busiest process, ``busiest_thread``: the share of one, ``cpus``: the server's."""
+    ONE_CORE_FULL = "one core full"
+    """As before, ``threads``: how many threads took turns."""
+
+
+class Advice(StrEnum):
+    """What to change; the numbers that belong to it are the finding's."""
+
+    LEAVE_CPUS_TO_GENERATOR = "leave CPUs to the generator"
+    HOLD_TO_CPUS = "hold it to its CPUs"
+    RAISE_MEMORY = "raise the memory limit"
+    READ_LOG_FOR_LIMITS = "read its log for limits"
+    READ_LOG = "read its log"
+    RAISE_QUOTA = "raise the quota"
+    RAISE_BACKLOG = "raise the backlog"
+    RAISE_SOMAXCONN = "raise somaxconn"
+    RAISE_SYN_BACKLOG = "raise the queue of half-open connections"
+    ADD_WORKERS = "add workers"
+    ADD_WORKERS_OR_CLOSE = "add workers, or turn keep-alive off"
+    RAISE_NETDEV_BACKLOG = "raise the queue of packets"
+    REPEAT_ELSEWHERE = "repeat it elsewhere"
+    COOL = "cool it"
+    END_OTHERS = "end other programs"
+    WARM_UP_LONGER = "warm up longer"
+    ADD_PROCESSES = "add processes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +111,24 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule found: a sentence, the numbers it rests on, and what to change, if anything.
+    """What a rule found: its kind, the numbers and names it rests on, and what to change, if anything.
 
-    ``shared``: the sentence without what is of this trial alone, for several subjects that have the same
-    finding; null where the sentence is nothing without it.
+    ``shareable``: without its numbers, which are of one trial, it says the same of several subjects.
     """
 
     rule: str
+    kind: Symptom
     confidence: Confidence
-    sentence: str
     numbers: Mapping[str, float] = field(default_factory=dict)
-    advice: str | None = None
-    shared: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    advice: Advice | None = None
+    shareable: bool = False
+
+    @property
+    def alike(self) -> object:
+        """What is equal for findings that say the same."""
+        numbers = () if self.shareable else tuple(sorted(self.numbers.items()))
+        return self.rule, self.kind, tuple(sorted(self.names.items())), numbers
 
 
 Rule = Callable[[Evidence], list[Finding]]

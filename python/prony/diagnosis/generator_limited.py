@@ -3,17 +3,18 @@
 *Source*: the engine's own verdict (docs/reference/engine-wire.md, Generator).
 """
 
-import re
-
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.model import Ok
+from prony.archive.limits import decode_limit
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.model import LimitKind, Ok
 
 __all__ = ["generator_limited"]
 
-_LIMIT = "the generator may have been the limit"
-_MEANING = "throughput may be higher, and latency lower, than shown"
-# What is of one trial alone: how much of its time, how late.
-_FIGURES = re.compile(r" (?:more than )?[\d.]+ (?:% of the time|ms)")
+_FOUND = {
+    LimitKind.BUSY: Symptom.GENERATOR_BUSY,
+    LimitKind.KEPT_WAITING: Symptom.GENERATOR_KEPT_WAITING,
+    LimitKind.LATE: Symptom.GENERATOR_LATE,
+    LimitKind.OTHER: Symptom.GENERATOR_LIMITED,
+}
 
 
 def generator_limited(evidence: Evidence) -> list[Finding]:
@@ -22,15 +23,17 @@ def generator_limited(evidence: Evidence) -> list[Finding]:
     A generator that waits for its CPU sends less than it could, and sees replies later than they came.
     """
     recording = evidence.trial.recording
-    reason = recording.generator.limited if recording else None
-    if not reason or not isinstance(evidence.trial.outcome, Ok):
+    found = decode_limit(recording.generator) if recording else None
+    if found is None or not isinstance(evidence.trial.outcome, Ok):
         return []
     return [
         Finding(
             rule="D23",
+            kind=_FOUND[found.kind],
             confidence=Confidence.LIKELY,
-            sentence=f"{_LIMIT} ({reason}): {_MEANING}",
-            shared=f"{_LIMIT} ({_FIGURES.sub('', reason)}): {_MEANING}",
-            advice="leave the generator's CPUs to it, give it more of them, or lower the load",
+            numbers=found.numbers,
+            names={"reason": found.reason} if found.kind is LimitKind.OTHER else {},
+            advice=Advice.LEAVE_CPUS_TO_GENERATOR,
+            shareable=True,
         )
     ]

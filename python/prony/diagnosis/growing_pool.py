@@ -5,7 +5,7 @@
 
 from prony.analysis.resources import window_samples
 from prony.analysis.turnover import turnover
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
 __all__ = ["growing_pool"]
 
@@ -19,12 +19,12 @@ def growing_pool(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D37",
+            kind=Symptom.POOL_GREW,
             confidence=Confidence.CERTAIN,
-            sentence=f"{more} more processes of the role {role} ran at the end of the window than at its "
-            "beginning: the pool was still growing",
             numbers={"more": more},
-            advice="warm up for longer, or start as many at once as it may have",
-            shared="its pool of processes was still growing within the window",
+            names={"role": role},
+            advice=Advice.WARM_UP_LONGER,
+            shareable=True,
         )
         for role, more in grown.items()
         if more > 0

@@ -3,7 +3,7 @@
 *Source*: /sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count.
 """
 
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
 __all__ = ["heat"]
 
@@ -13,14 +13,13 @@ def heat(evidence: Evidence) -> list[Finding]:
     times = evidence.trial.counters.get("machine.throttles", 0)
     if times <= 0:
         return []
-    meaning = "CPUs of this machine were slowed down for their heat: compare within a block only"
     return [
         Finding(
             rule="D27",
+            kind=Symptom.HEAT,
             confidence=Confidence.LIKELY,
-            sentence=f"{meaning} ({times} times)",
             numbers={"times": times},
-            advice="cool it, or hold its frequency below what it can keep",
-            shared=meaning,
+            advice=Advice.COOL,
+            shareable=True,
         )
     ]

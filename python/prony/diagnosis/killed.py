@@ -3,7 +3,7 @@
 *Source*: kernel, Documentation/admin-guide/cgroup-v2.rst, memory.events: `oom_kill`.
 """
 
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.errors import FailureStage
 from prony.model import Failed
 
@@ -18,13 +18,14 @@ def killed(evidence: Evidence) -> list[Finding]:
         return [
             Finding(
                 rule="D19",
+                kind=Symptom.KILLED_FOR_MEMORY,
                 confidence=Confidence.CERTAIN,
-                sentence=f"{kills} of its processes were killed for exceeding the memory limit",
                 numbers={"kills": kills},
-                advice="raise the memory limit, or run fewer workers",
+                advice=Advice.RAISE_MEMORY,
             )
         ]
     if isinstance(outcome, Failed) and outcome.stage == FailureStage.LOAD:
         # A SIGKILL without a counted kill may be anyone's: only the fact is stated.
-        return [Finding("D19", Confidence.POSSIBLE, f"it ended during the load: {outcome.reason}")]
+        names = {"reason": outcome.reason}
+        return [Finding("D19", Symptom.ENDED_UNDER_LOAD, Confidence.POSSIBLE, names=names)]
     return []

@@ -8,13 +8,12 @@ is a listener's: it holds one more than its limit.
 
 from prony.analysis.accept_queue import AcceptQueue, accept_queues
 from prony.analysis.resources import window_samples
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Network, SubjectFacts
 
 __all__ = ["full_queues", "listen_queue"]
 
 _COUNTERS = ("ListenOverflows", "TcpExt.ListenOverflows", "TcpExtListenOverflows")
-_ADVICE = "raise the server's backlog (and net.core.somaxconn if lower), or its number of workers"
 
 
 def full_queues(evidence: Evidence) -> list[AcceptQueue]:
@@ -35,40 +34,39 @@ def listen_queue(evidence: Evidence) -> list[Finding]:
 
 def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> Finding:
     ours = bool(full) or evidence.subject is None or evidence.subject.sandbox.network is not Network.HOST
-    limit = _limit(evidence, full)
-    came = f"{overflows:,} connection{'' if overflows == 1 else 's'}"
-    sentence = (
-        f"{came} arrived when the listen queue{limit} was full"
-        if ours
-        else f"{came} on this machine arrived when a listen queue was full, perhaps this server's{limit}"
-    )
+    limit, process = _limit(evidence, full)
     return Finding(
         rule="D01",
+        kind=Symptom.QUEUE_OVERFLOWED if ours else Symptom.SOME_QUEUE_OVERFLOWED,
         confidence=Confidence.CERTAIN if ours else Confidence.POSSIBLE,
-        sentence=f"{sentence}: their clients wait 1, 3 or 7 s",
-        numbers={"overflows": overflows},
-        advice=_ADVICE,
+        numbers={"overflows": overflows} | ({} if limit is None else {"limit": limit}),
+        names={} if process is None else {"process": process},
+        advice=Advice.RAISE_BACKLOG,
     )
 
 
 def _full(queue: AcceptQueue) -> Finding:
-    of = "" if queue.process == "server" else f" of the {queue.process}"
     return Finding(
         rule="D01",
+        kind=Symptom.QUEUE_FULL,
         confidence=Confidence.CERTAIN,
-        sentence=f"the listen queue{of} was full: {queue.longest} connections at a limit of {queue.limit}, "
-        "one more would have been dropped",
         numbers={"longest": queue.longest, "limit": queue.limit},
-        advice=_ADVICE,
+        names=_other(queue.process),
+        advice=Advice.RAISE_BACKLOG,
     )
 
 
-def _limit(evidence: Evidence, full: list[AcceptQueue]) -> str:
-    """Return the limit in words: of the one queue that was seen full, else the server's own setting."""
+def _limit(evidence: Evidence, full: list[AcceptQueue]) -> tuple[int | None, str | None]:
+    """Return the limit and whose queue it is: of the one that was seen full, else the server's own setting.
+
+    The server's own goes without a name.
+    """
     if len(full) == 1:
-        whose = "" if full[0].process == "server" else f" ({full[0].process})"
-        return f" of {full[0].limit}{whose}"
+        return full[0].limit, _other(full[0].process).get("process")
     facts = evidence.subject.facts if evidence.subject else SubjectFacts()
-    backlog = facts.declared.backlog
     # Behind a frontend there is another queue, and the kernel counts both in one.
-    return f" of {backlog}" if backlog is not None and facts.frontend is None else ""
+    return facts.declared.backlog if facts.frontend is None else None, None
+
+
+def _other(process: str) -> dict[str, str]:
+    return {} if process == "server" else {"process": process}

@@ -5,7 +5,7 @@ tells it, else of the machine.
 """
 
 from prony.analysis.resources import window_samples
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
 __all__ = ["memory_pressure"]
 
@@ -21,14 +21,13 @@ def memory_pressure(evidence: Evidence) -> list[Finding]:
     if length_ns <= 0 or stalled_ns / length_ns <= _MOST:
         return []
     share = stalled_ns / length_ns
-    who = "programs on this machine" if own is None else "it"
     return [
         Finding(
             rule="D20",
+            kind=Symptom.MACHINE_WAITED_FOR_MEMORY if own is None else Symptom.WAITED_FOR_MEMORY,
             confidence=Confidence.POSSIBLE if own is None else Confidence.CERTAIN,
-            sentence=f"{who} waited for memory in {share:.0%} of the time",
             numbers={"share": share},
-            advice="raise the memory limit, or run fewer workers",
-            shared=f"{who} waited for memory",
+            advice=Advice.RAISE_MEMORY,
+            shareable=True,
         )
     ]

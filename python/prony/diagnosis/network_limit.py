@@ -5,7 +5,7 @@
 """
 
 from prony.analysis.resources import window_samples
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
 __all__ = ["network_limit"]
 
@@ -20,16 +20,13 @@ def network_limit(evidence: Evidence) -> list[Finding]:
     share = counters.get("cpus.softirq_most_ns", 0) / length_ns if length_ns > 0 else 0.0
     if share <= _MOST and dropped <= 0:
         return []
-    packets = f"it dropped {dropped:,} packets"
-    what = packets if dropped > 0 else f"one CPU did nothing else for {share:.0%} of the time"
-    meaning = "the kernel's own work on packets may have been the limit"
     return [
         Finding(
             rule="D25",
+            kind=Symptom.PACKETS_DROPPED if dropped > 0 else Symptom.KERNEL_BUSY,
             confidence=Confidence.LIKELY,
-            sentence=f"{meaning}: {what}",
             numbers={"softirq_share": share, "dropped": dropped},
-            advice="raise net.core.netdev_max_backlog" if dropped > 0 else None,
-            shared=meaning,
+            advice=Advice.RAISE_NETDEV_BACKLOG if dropped > 0 else None,
+            shareable=True,
         )
     ]

@@ -6,7 +6,7 @@
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, window_samples
 from prony.analysis.threads import ProcessThreads, busiest_process
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 
 __all__ = ["one_core"]
@@ -33,12 +33,15 @@ def one_core(evidence: Evidence) -> list[Finding]:
 
 def _finding(busiest: ProcessThreads, cpus: int) -> Finding:
     single = busiest.threads[0] >= _SINGLE_THREAD
-    why = "in one thread" if single else f"in {len(busiest.threads)} threads that took turns"
-    sentence = f"one process used one core {why}, and others of its {cpus} CPUs were free"
     return Finding(
         rule="D13",
+        kind=Symptom.ONE_THREAD_FULL if single else Symptom.ONE_CORE_FULL,
         confidence=Confidence.LIKELY,
-        sentence=sentence,
-        numbers={"cores": busiest.cores, "busiest_thread": busiest.threads[0], "cpus": cpus},
-        advice="add processes, not threads",
+        numbers={
+            "cores": busiest.cores,
+            "busiest_thread": busiest.threads[0],
+            "threads": len(busiest.threads),
+            "cpus": cpus,
+        },
+        advice=Advice.ADD_PROCESSES,
     )

@@ -5,7 +5,7 @@
 
 from prony.analysis.environment_faults import other_load
 from prony.analysis.missing import Missing
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
 __all__ = ["other_programs"]
 
@@ -18,14 +18,13 @@ def other_programs(evidence: Evidence) -> list[Finding]:
     share = other_load(evidence.trial.counters)
     if isinstance(share, Missing) or share <= _MOST:
         return []
-    meaning = "other programs ran on the CPUs of server and generator"
     return [
         Finding(
             rule="D28",
+            kind=Symptom.OTHERS_RAN,
             confidence=Confidence.LIKELY,
-            sentence=f"{meaning}, for {share:.0%} of their time",
             numbers={"share": share},
-            advice="end what else runs here, and repeat it",
-            shared=meaning,
+            advice=Advice.END_OTHERS,
+            shareable=True,
         )
     ]

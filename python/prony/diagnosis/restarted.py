@@ -6,7 +6,7 @@
 
 from prony.analysis.resources import window_samples
 from prony.analysis.turnover import turnover
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 
 __all__ = ["restarted"]
@@ -30,24 +30,21 @@ def restarted(evidence: Evidence) -> list[Finding]:
 def _replaced(role: str, times: int) -> Finding:
     return Finding(
         rule="D22",
+        kind=Symptom.RESTARTED,
         confidence=Confidence.CERTAIN,
-        sentence=f"a {role} was restarted {_times(times)} within the window: what it had begun was lost",
         numbers={"restarts": times},
-        advice="read its log; a limit of time or of requests for each worker may be set",
-        shared=f"a {role} was restarted within the window: what it had begun was lost",
+        names={"role": role},
+        advice=Advice.READ_LOG_FOR_LIMITS,
+        shareable=True,
     )
 
 
 def _ended(role: str, count: int) -> Finding:
-    several = f"{count} processes of the role {role}" if count > 1 else f"a {role}"
     return Finding(
         rule="D22",
+        kind=Symptom.LOST,
         confidence=Confidence.CERTAIN,
-        sentence=f"{several} ended within the window, and nothing took the place",
         numbers={"ended": count},
-        advice="read its log",
+        names={"role": role},
+        advice=Advice.READ_LOG,
     )
-
-
-def _times(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -4,7 +4,7 @@
 a control group holds it to those that it was given. CPUs shared on request are told by the report itself.
 """
 
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
 __all__ = ["shared_cpus"]
 
@@ -18,12 +18,10 @@ def shared_cpus(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D24",
+            kind=Symptom.STRAYED,
             confidence=Confidence.CERTAIN,
-            sentence=f"{strays} of its processes chose other CPUs than the server's, and may have taken the "
-            "generator's: speed and latency are of both",
             numbers={"strays": strays},
-            advice="turn its own choice of CPUs off, or hold it with --sandbox cgroup",
-            shared="processes of it chose other CPUs than the server's, and may have taken the generator's: "
-            "speed and latency are of both",
+            advice=Advice.HOLD_TO_CPUS,
+            shareable=True,
         )
     ]

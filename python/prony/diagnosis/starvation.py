@@ -4,7 +4,7 @@
 """
 
 from prony.analysis.starvation import starvation
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok, SubjectFacts
 
 __all__ = ["starved"]
@@ -17,15 +17,12 @@ def starved(evidence: Evidence) -> list[Finding]:
         return []
     facts = evidence.subject.facts if evidence.subject else SubjectFacts()
     slots, kept = facts.declared.slots, facts.declared.keep_alive is True
-    why = ", as many as it has workers and threads" if slots == found.served else ""
     return [
         Finding(
             rule="D10",
+            kind=Symptom.STARVED_BY_SLOTS if slots == found.served else Symptom.STARVED,
             confidence=Confidence.CERTAIN,
-            sentence=f"only {found.served:,} of {found.connections:,} connections were answered in the window"
-            f"{why}: speed and latency are of those alone",
             numbers={"served": found.served, "connections": found.connections},
-            advice=f"give it more workers or threads{', turn keep-alive off' if kept else ''}"
-            ", or put a proxy in front",
+            advice=Advice.ADD_WORKERS_OR_CLOSE if kept else Advice.ADD_WORKERS,
         )
     ]

@@ -5,7 +5,7 @@
 
 from prony.analysis.environment_faults import steal_share
 from prony.analysis.missing import Missing
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
 __all__ = ["stolen_time"]
 
@@ -18,14 +18,13 @@ def stolen_time(evidence: Evidence) -> list[Finding]:
     share = steal_share(evidence.trial.counters)
     if isinstance(share, Missing) or share <= _MOST:
         return []
-    meaning = "the hypervisor gave CPU time of this machine to others: compare within a block only"
     return [
         Finding(
             rule="D26",
+            kind=Symptom.STOLEN,
             confidence=Confidence.CERTAIN,
-            sentence=f"{meaning} ({share:.1%})",
             numbers={"share": share},
-            advice="repeat it at another hour, or on a machine of its own",
-            shared=meaning,
+            advice=Advice.REPEAT_ELSEWHERE,
+            shareable=True,
         )
     ]

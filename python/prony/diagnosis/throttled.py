@@ -4,7 +4,7 @@
 period, of 100 ms.
 """
 
-from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
 __all__ = ["throttled"]
 
@@ -22,11 +22,10 @@ def throttled(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D14",
+            kind=Symptom.THROTTLED,
             confidence=Confidence.CERTAIN,
-            sentence=f"its CPU quota held it back in {100 * waited / periods:.0f} % of all 100 ms periods: "
-            "the quota set its speed and its tail",
-            numbers={"periods": periods, "throttled": waited},
-            advice="raise the quota, or give it whole CPUs instead; run no more workers than the quota holds",
-            shared="its CPU quota held it back: the quota set its speed and its tail",
+            numbers={"periods": periods, "throttled": waited, "share": waited / periods},
+            advice=Advice.RAISE_QUOTA,
+            shareable=True,
         )
     ]

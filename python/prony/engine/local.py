@@ -17,7 +17,7 @@ __all__ = ["LocalEngine"]
 
 
 class LocalEngine:
-    """See ``Engine``. Of the seat it takes the CPUs only; none: workers are not pinned."""
+    """See ``Engine``. It uses only the CPUs of the seat; without CPUs, workers are not pinned."""
 
     def __init__(self, choice: EngineChoice) -> None:
         self._choice = choice
@@ -27,7 +27,7 @@ class LocalEngine:
 
         *Errors*: EngineError; KeyboardInterrupt when a signal ends it.
         """
-        # Loaded where it is used: archives are read without it.
+        # Imported where it is used: archives can be read without it.
         from prony import _engine
 
         spec = to_spec(workload, address, self._choice, seat.cpus or None)
@@ -38,4 +38,4 @@ class LocalEngine:
         return recording_of(json.loads(told))
 
     def cancel(self) -> None:
-        """Do nothing: the caller's own signals end it."""
+        """Do nothing: the caller's own signals stop it."""

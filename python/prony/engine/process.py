@@ -1,4 +1,4 @@
-"""The built-in engine as a child process: beside the subject, under a hard deadline.
+"""The built-in engine as a child process: in the subject's network, with a hard deadline.
 
 Must not know trials.
 
@@ -32,7 +32,7 @@ class ProcessEngine:
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the load to its end and return the Recording.
 
-        *Errors*: EngineError when it could not run, died, or was not done in time; what ``on_event`` raises.
+        *Errors*: EngineError when it could not run, died, or missed the deadline; errors of ``on_event``.
         """
         spec = to_spec(workload, address, self._choice, seat.cpus)
         limit_ns = hard_limit_ns(workload) + self._spare_ns
@@ -41,5 +41,5 @@ class ProcessEngine:
         return replace(recording, generator=replace(recording.generator, processes=told.processes))
 
     def cancel(self) -> None:
-        """End the load that runs, from any thread."""
+        """Stop the running load, from any thread."""
         self._child.cancel()

@@ -1,4 +1,4 @@
-"""What a generator itself costs: CPU and memory of its processes over the window, as the subject's are read.
+"""What a generator itself uses: CPU and memory of its processes over the window, read like the subject's.
 
 Must not know which generator it is.
 
@@ -24,9 +24,9 @@ _ROLE = "generator"
 
 
 class GeneratorWatch:
-    """Samples the processes of a generator twice a second, from ``pid`` downward. A context manager.
+    """Samples the processes of a generator twice a second: ``pid`` and its descendants. A context manager.
 
-    ``with_root``: whether the process ``pid`` is itself the generator, or only starts it.
+    ``with_root``: whether the process ``pid`` itself is the generator, or only starts it.
     """
 
     def __init__(self, pid: int, cpus: Sequence[int], with_root: bool) -> None:
@@ -46,7 +46,7 @@ class GeneratorWatch:
                 self._monitor.close_window()
 
     def summary(self) -> GeneratorProcesses:
-        """Return what was seen in the window."""
+        """Return the figures of the window."""
         return summary(self._monitor.samples(), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
     def __enter__(self) -> Self:
@@ -66,7 +66,7 @@ def summary(samples: Sequence[Sample], memory_bytes: int) -> GeneratorProcesses:
 
     *Definition*: ``cpu_percent``: as of a subject, 100 = one core. ``rss_mean_bytes``: the mean over the
     samples of the sum over the processes; ``memory_ratio``: that / ``memory_bytes``, the machine's.
-    *Assumptions*: pages that processes share count in each of them: for those, ``pss_end_bytes``.
+    *Assumptions*: pages that processes share count in each of them; ``pss_end_bytes`` divides them.
     """
     window = window_samples(samples)
     cores = cpu_share(window)

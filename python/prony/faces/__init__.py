@@ -12,7 +12,7 @@ __all__ = ["FORMATS"]
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
         "text": "prony.faces.terminal:TerminalReporter",
-        "json": "prony.faces.json_report:report_json",
+        "json": "prony.faces.json_report:reading_json",
         "csv": "prony.faces.csv_files:write_csv",
     }
 )

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from prony.archive import Archive
 from prony.errors import UsageError
+from prony.faces.sheets import Sheet, sheets
 from prony.faces.terminal import plain
 from prony.reading.study import Reading
-from prony.report.sheets import Sheet, sheets
 
 __all__ = ["write_csv", "write_sheets", "written"]
 

@@ -1,45 +1,67 @@
 """A study's report as JSON with stable keys (`prony report FILE --json`). docs/reference/report-json.md
 lists them.
+
+What a text report shows has its value here: `report.text.Figure` names the place.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from prony.analysis.answer import Answer
 from prony.analysis.claims import ClaimResult
+from prony.analysis.compare import Comparison
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.drift import CALIBRATED
 from prony.analysis.missing import Missing, Value
-from prony.analysis.noise_floor import Floor
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures
-from prony.archive import Archive
 from prony.archive.codec import encode_engine, encode_sandbox, encode_workload
 from prony.metrics import METRICS
-from prony.model import Claim, Failed, Invalid, Json, Original, SubjectRecord, TrialRole
+from prony.model import Claim, Failed, Invalid, Json, Outcome, Plan, SubjectRecord, TrialRole
 from prony.model.shapes import encode
-from prony.reading.study import Group, Reading, read_archive
-from prony.report.sections.checks import Check, cross_checks
-from prony.report.sections.originals import beside, measured
-from prony.report.sections.rates import found_rates
+from prony.reading.causes import Cause
+from prony.reading.checks import Calibrations, CrossCheck
+from prony.reading.failures import FailureTest, Repeated, failed_alike, failed_requests
+from prony.reading.findings import Found
+from prony.reading.groups import Group
+from prony.reading.originals import Beside
+from prony.reading.pace import fullest_addresses, pace_of
+from prony.reading.saturation import Curve
+from prony.reading.study import Reading
+from prony.report.findings import advice_words, finding_words, limit_words
 
-__all__ = ["VERSION", "reading_json", "report_json"]
+__all__ = ["VERSION", "reading_json"]
 
 VERSION = 1
 
 
+def _estimate(value: Estimate | Missing) -> Json:
+    if isinstance(value, Missing):
+        return {"missing": value.reason}
+    return {**asdict(value), "half_width": value.half_width}
+
+
 def _estimates(metrics: Mapping[str, Estimate | Missing]) -> Json:
-    return {
-        name: {"missing": value.reason} if isinstance(value, Missing) else asdict(value)
-        for name, value in metrics.items()
-    }
+    return {name: _estimate(value) for name, value in metrics.items()}
+
+
+def _comparison(found: Comparison) -> Json:
+    return {**asdict(found), "verdict": found.verdict.value}
+
+
+def _known(value: Value) -> float | None:
+    return None if isinstance(value, Missing) else value
+
+
+# --- cells ------------------------------------------------------------------------------------------------
 
 
 def _trial(trial: TrialFigures) -> Json:
-    return {"block": trial.block, "attempt": trial.attempt, **_outcome(trial), "log": trial.log.text}
+    own = {"block": trial.block, "attempt": trial.attempt}
+    return {**own, **_outcome(trial.outcome), "log": trial.log.text}
 
 
-def _outcome(trial: TrialFigures) -> Json:
-    match trial.outcome:
+def _outcome(outcome: Outcome) -> Json:
+    match outcome:
         case Failed(stage, reason):
             return {"outcome": "failed", "stage": stage, "reason": reason}
         case Invalid(reason):
@@ -58,27 +80,31 @@ def _cell(cell: CellSummary) -> Json:
         "trials": cell.total,
         "qualified": cell.unqualified is None,
         "unqualified_reason": cell.unqualified,
-        "generator_limited": cell.limited,
+        "generator_limited": None if cell.limited is None else str(limit_words(cell.limited, "")),
         "error_ratio": cell.error_ratio,
+        "success_ratio": cell.success_ratio,
         "censored_from": cell.censored_from,
         "account": dict(cell.account),
+        "failed_requests": [asdict(one) for one in failed_requests(cell)],
         "metrics": _estimates(cell.metrics),
         "roles": {role: _estimates(metrics) for role, metrics in cell.roles.items()},
         "by_block": {
-            str(block): {
-                name: None if isinstance(value, Missing) else value for name, value in metrics.items()
-            }
+            str(block): {name: _known(value) for name, value in metrics.items()}
             for block, metrics in cell.by_block.items()
         },
         "trimmed_mean": {name: _known(cell_trimmed_mean(cell, name)) for name in METRICS},
         "pace": {str(trial.block): _pace(trial) for trial in cell.counted},
+        "paces": [{"kind": one.kind.value, "trials": one.trials, "of": one.of} for one in pace_of(cell)],
         "listeners": {str(trial.block): [asdict(one) for one in trial.listeners] for trial in cell.counted},
+        "shared_addresses": [asdict(one) for one in fullest_addresses(cell)],
         "uncounted": [_trial(trial) for trial in cell.others],
+        "failed_alike": [{"blocks": list(one.blocks), **_cause(one.cause)} for one in failed_alike(cell)],
     }
 
 
-def _known(value: Value) -> float | None:
-    return None if isinstance(value, Missing) else value
+def _cause(cause: Cause) -> Json:
+    fault = None if cause.fault is None else cause.fault.value
+    return {**_outcome(cause.outcome), "fault": fault, "low": cause.low, "high": cause.high}
 
 
 def _pace(trial: TrialFigures) -> Json:
@@ -93,6 +119,9 @@ def _pace(trial: TrialFigures) -> Json:
     }
 
 
+# --- groups -----------------------------------------------------------------------------------------------
+
+
 def _answer(found: Answer, subjects: Mapping[str, SubjectRecord]) -> Json:
     record = subjects.get(found.leader or "")
     return {
@@ -103,10 +132,7 @@ def _answer(found: Answer, subjects: Mapping[str, SubjectRecord]) -> Json:
         "decided": found.decided,
         "reason": found.reason,
         "command_line": None if record is None else record.command_line,
-        "comparisons": {
-            name: {**asdict(comparison), "verdict": comparison.verdict.value}
-            for name, comparison in found.comparisons.items()
-        },
+        "comparisons": {name: _comparison(comparison) for name, comparison in found.comparisons.items()},
     }
 
 
@@ -125,6 +151,95 @@ def _group(group: Group, subjects: Mapping[str, SubjectRecord]) -> Json:
         "of_generators": group.of_generators,
         "standings": [{**asdict(one), "decided": one.decided} for one in group.standings],
         "answer": _answer(group.answer, subjects),
+        "failures": [_failure_test(one) for one in group.failures],
+    }
+
+
+def _failure_test(one: FailureTest) -> Json:
+    return {**asdict(one), "shown": one.shown}
+
+
+def _curve(curve: Curve, reading: Reading) -> Json:
+    return {
+        "groups": [reading.place(group) for group in curve.groups],
+        "over": curve.over,
+        "latency": curve.latency,
+        "subjects": {name: asdict(found) for name, found in curve.subjects.items()},
+    }
+
+
+# --- what is said of them ---------------------------------------------------------------------------------
+
+
+def _claim(claim: Claim, result: ClaimResult) -> Json:
+    return {
+        **asdict(claim),
+        "kind": claim.kind.value,
+        "verdict": result.verdict.value,
+        "n": result.n,
+        "figure": result.figure,
+        "interval": None if result.interval is None else list(result.interval),
+        "reason": result.reason or None,
+    }
+
+
+def _beside(one: Beside) -> Json:
+    """Return a published figure with the figure of the cell that repeats it."""
+    return {
+        "cell_id": one.cell.cell.id,
+        "name": one.cell.name,
+        "metric": one.original.metric,
+        "role": one.original.role or None,
+        "published": one.original.value,
+        "measured": _estimate(one.measured),
+        "note": one.original.note or None,
+    }
+
+
+def _check(check: CrossCheck) -> Json:
+    return {
+        "cell_id": check.own.cell.id,
+        "check_cell_id": check.other.cell.id,
+        "name": check.own.name,
+        "generator": check.other.cell.engine.name,
+        "metric": check.metric,
+        "own": _estimate(check.own.metrics[check.metric]),
+        "other": _estimate(check.other.metrics[check.metric]),
+        "comparison": _comparison(check.comparison),
+    }
+
+
+def _finding(found: Found) -> Json:
+    finding = found.finding
+    return {
+        "subject": found.subject,
+        "rule": finding.rule,
+        "kind": finding.kind.value,
+        "confidence": finding.confidence.value,
+        "sentence": str(finding_words(finding, "")),
+        "numbers": dict(finding.numbers),
+        "names": dict(finding.names),
+        "advice": None if finding.advice is None else str(advice_words(finding, "")),
+        "trials": found.trials,
+        "of": found.of,
+    }
+
+
+# --- the study --------------------------------------------------------------------------------------------
+
+
+def _plan(plan: Plan) -> Json:
+    return {
+        "name": plan.name,
+        "title": plan.title,
+        "question": plan.question,
+        "profile": plan.profile,
+        "blocks": plan.blocks,
+        "cells": len(plan.cells),
+        "seed": plan.seed,
+        "source": plan.source,
+        "notes": list(plan.notes),
+        "design": asdict(plan.design),
     }
 
 
@@ -142,39 +257,19 @@ def _subject(record: SubjectRecord) -> Json:
     }
 
 
-def _claim(claim: Claim, result: ClaimResult) -> Json:
-    return {
-        **asdict(claim),
-        "kind": claim.kind.value,
-        "verdict": result.verdict.value,
-        "n": result.n,
-        "figure": result.figure,
-        "interval": None if result.interval is None else list(result.interval),
-        "reason": result.reason or None,
-    }
-
-
-def _beside(original: Original, cell: CellSummary) -> Json:
-    """Return a published figure with the figure of the cell that repeats it."""
-    found = _estimates({original.metric: measured(original, cell)})[original.metric]
-    return {
-        "cell_id": cell.cell.id,
-        "name": cell.name,
-        "metric": original.metric,
-        "role": original.role or None,
-        "published": original.value,
-        "measured": found,
-        "note": original.note or None,
-    }
-
-
-def _of_role(reading: Reading, role: TrialRole) -> list[TrialFigures]:
-    return [trial for trial in reading.trials if trial.role is role]
-
-
 def _calibration(trial: TrialFigures) -> Json:
     metrics = {name: _known(trial.metrics[name]) for name in CALIBRATED}
     return {**_position(trial), "metrics": metrics}
+
+
+def _drift(found: Calibrations) -> Json:
+    drifts = {name: asdict(one) for name, one in found.drifts.items()}
+    return {"trials": found.trials, "counted": found.counted, "uncounted": found.uncounted, "metrics": drifts}
+
+
+def _repeated(found: Repeated) -> Json:
+    causes = [{**_cause(cause), "trials": count} for cause, count in found.causes]
+    return {"trials": found.trials, "causes": causes}
 
 
 def _position(trial: TrialFigures) -> Json:
@@ -185,21 +280,7 @@ def _position(trial: TrialFigures) -> Json:
         "position": trial.position,
         "attempt": trial.attempt,
         "started_unix_ns": trial.started_unix_ns,
-        **_outcome(trial),
-    }
-
-
-def _check(check: Check) -> Json:
-    own, other, metric, comparison = check
-    return {
-        "cell_id": own.cell.id,
-        "check_cell_id": other.cell.id,
-        "name": own.name,
-        "generator": other.cell.engine.name,
-        "metric": metric,
-        "own": _estimates({metric: own.metrics[metric]})[metric],
-        "other": _estimates({metric: other.metrics[metric]})[metric],
-        "comparison": {**asdict(comparison), "verdict": comparison.verdict.value},
+        **_outcome(trial.outcome),
     }
 
 
@@ -207,46 +288,34 @@ def reading_json(reading: Reading) -> Json:
     """Return the report of a study that has been read, as JSON. A missing value is null or names its
     reason.
     """
-    plan = reading.plan
+    calibrations, repeated = reading.calibrations, reading.repeated
+    of_calibration = [trial for trial in reading.trials if trial.role is TrialRole.CALIBRATION]
     return {
         "version": VERSION,
-        "plan": {
-            "name": plan.name,
-            "title": plan.title,
-            "question": plan.question,
-            "profile": plan.profile,
-            "blocks": plan.blocks,
-            "seed": plan.seed,
-            "source": plan.source,
-            "notes": list(plan.notes),
-            "design": asdict(plan.design),
-        },
+        "plan": _plan(reading.plan),
         "runs": encode(reading.runs),
         "fingerprint": encode(reading.fingerprint),
         "subjects": {name: _subject(record) for name, record in reading.subjects.items()},
+        "extent": {
+            "blocks": reading.blocks,
+            "trials": {role.value: reading.count(role) for role in TrialRole},
+        },
+        "placements": [asdict(placement) for placement in reading.placements],
         "groups": [_group(group, reading.subjects) for group in reading.groups],
+        "curves": [_curve(curve, reading) for curve in reading.curves],
         "claims": [_claim(claim, result) for claim, result in reading.claims],
-        "originals": [_beside(original, cell) for original, cell in beside(reading)],
-        "calibration": [_calibration(trial) for trial in _of_role(reading, TrialRole.CALIBRATION)],
-        "cross_checks": [_check(check) for check in cross_checks(reading)],
-        "found_rates": encode(found_rates(reading)),
+        "verdicts": {verdict.value: count for verdict, count in reading.verdicts.items()},
+        "originals": [_beside(one) for one in reading.originals],
+        "calibration": [_calibration(trial) for trial in of_calibration],
+        "drift": None if calibrations is None else _drift(calibrations),
+        "cross_checks": [_check(check) for check in reading.cross_checks],
+        "found_rates": encode(reading.found_rates),
+        "repeated": None if repeated is None else _repeated(repeated),
+        "unmeasured": dict(reading.unmeasured),
         "order": [_position(trial) for trial in reading.trials],
-        "findings": [
-            {
-                "subject": found.subject,
-                "rule": found.finding.rule,
-                "confidence": found.finding.confidence.value,
-                "sentence": found.finding.sentence,
-                "numbers": dict(found.finding.numbers),
-                "advice": found.finding.advice,
-                "trials": found.trials,
-                "of": found.of,
-            }
-            for found in reading.findings
+        "findings": [_finding(found) for found in reading.findings],
+        "shared_findings": [
+            {"subjects": one.subjects, "findings": one.found, "trials": one.trials, "of": one.of}
+            for one in reading.shared_findings
         ],
     }
-
-
-def report_json(archive: Archive, floors: Sequence[Floor] = ()) -> Json:
-    """Return the report of a study from its archive, as JSON; ``floors`` as `read_archive`."""
-    return reading_json(read_archive(archive, floors))

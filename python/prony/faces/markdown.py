@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from prony.report.document import (
     Bars,
     Block,
-    Cell,
     Command,
     Document,
+    Entry,
     Judgement,
     Judgements,
     Notes,
@@ -26,6 +26,7 @@ from prony.report.document import (
     Table,
     Tone,
 )
+from prony.report.text import Words
 
 __all__ = ["markdown"]
 
@@ -70,7 +71,7 @@ def _block(block: Block) -> str:
 def _notes(notes: Notes) -> str:
     if notes.items and all(mark.strip() == "|" for mark, _ in notes.items):
         # The lines of a log.
-        return _code("\n".join(text for _, text in notes.items))
+        return _code("\n".join(str(text) for _, text in notes.items))
     return "\n".join(f"- {f'{mark} ' if mark else ''}{_text(text)}" for mark, text in notes.items)
 
 
@@ -89,20 +90,20 @@ def _table(table: Table) -> Iterator[str]:
     marks = ("---", *("---" if column.text else "---:" for column in others)) if first else ()
     yield f"|{'|'.join(marks)}|"
     for row in table.rows:
-        yield f"| {' | '.join(_cell(cell) for cell in row)} |"
+        yield f"| {' | '.join(_entry(entry) for entry in row)} |"
 
 
-def _cell(cell: Cell) -> str:
-    text = _text(cell.text)
-    return f"**{text}**" if text and cell.tone in (Tone.STRONG, Tone.BAD) else text
+def _entry(entry: Entry) -> str:
+    text = _text(entry.text)
+    return f"**{text}**" if text and entry.tone in (Tone.STRONG, Tone.BAD) else text
 
 
-def _line(text: str) -> str:
+def _line(text: Words) -> str:
     return _LINE_START.sub(r"\1\\\2", _text(text))
 
 
-def _text(text: str) -> str:
-    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+def _text(words: Words) -> str:
+    plain = "".join(letter if letter.isprintable() else " " for letter in str(words))
     return _MARKUP.sub(r"\\\1", plain.replace("&", "&amp;").replace("<", "&lt;"))
 
 

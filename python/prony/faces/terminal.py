@@ -10,15 +10,16 @@ UAX #9.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from prony.report.document import (
     Bars,
     Block,
-    Cell,
     Column,
     Command,
     Document,
+    Entry,
     Judgement,
     Judgements,
     Notes,
@@ -26,6 +27,7 @@ from prony.report.document import (
     Table,
     Tone,
 )
+from prony.report.text import Words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -107,17 +109,17 @@ class TerminalReporter:
         if item.detail:
             self._prose(" " * width, item.detail, Tone.QUIET)
 
-    def _prose(self, lead: str, text: str, tone: Tone) -> None:
+    def _prose(self, lead: str, text: Words, tone: Tone) -> None:
         width = min(self._console.width, _PROSE_WIDTH)
         for number, line in enumerate(_text(text, tone).wrap(self._console, width - len(lead))):
             line.rstrip()
             self._line(_text(" " * len(lead) if number else lead, tone).append_text(line))
 
 
-def _text(text: str, tone: Tone) -> "Text":
+def _text(words: Words, tone: Tone) -> "Text":
     from rich.text import Text
 
-    return Text(plain(text), style=_STYLES[tone])
+    return Text(plain(str(words)), style=_STYLES[tone])
 
 
 def _bars(rows: Sequence[tuple[str, int, str]]) -> Iterator["Text"]:
@@ -144,7 +146,7 @@ def _widths(table: Table) -> list[int]:
 
     columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
     return [
-        max([cell_len(column.title), *(cell_len(plain(cell.text)) for cell in cells)])
+        max([cell_len(str(column.title)), *(cell_len(plain(str(cell.text))) for cell in cells)])
         for column, cells in zip(table.columns, columns, strict=True)
     ]
 
@@ -156,19 +158,19 @@ def _parts(table: Table, widths: Sequence[int], limit: int) -> list[list[int]]:
     Columns of one group stay together if they fit.
     """
     lead = _naming(table, widths, limit)
-    room = limit - _needed(range(lead), widths) + _GAP
+    room = limit - sum(_with_gaps(widths[:lead])) + _GAP
     groups: list[list[int]] = []
     for index in range(lead, len(table.columns)):
         same = (
             groups
             and table.columns[index].group
-            and table.columns[groups[-1][0]].group == table.columns[index].group
+            and str(table.columns[groups[-1][0]].group) == str(table.columns[index].group)
         )
         groups[-1].append(index) if same else groups.append([index])
     parts: list[list[int]] = [[]]
     for group in groups:
-        for piece in [group] if _needed(group, widths) <= room else [[index] for index in group]:
-            if parts[-1] and _needed([*parts[-1], *piece], widths) > room:
+        for piece in [group] if _needed(table, group, widths) <= room else [[index] for index in group]:
+            if parts[-1] and _needed(table, [*parts[-1], *piece], widths) > room:
                 parts.append([])
             parts[-1].extend(piece)
     return [[*range(lead), *part] for part in parts]
@@ -182,11 +184,37 @@ def _naming(table: Table, widths: Sequence[int], limit: int) -> int:
     figures = [index for index, column in enumerate(table.columns) if not column.text]
     lead = max(1, figures[0]) if figures else 1
     widest = max(widths[lead:], default=0)
-    return lead if _needed(range(lead), widths) + widest <= limit else 1
+    return lead if sum(_with_gaps(widths[:lead])) + widest <= limit else 1
 
 
-def _needed(columns: Sequence[int], widths: Sequence[int]) -> int:
-    return sum(widths[index] + _GAP for index in columns)
+def _with_gaps(widths: Sequence[int]) -> Iterator[int]:
+    return (width + _GAP for width in widths)
+
+
+def _needed(table: Table, chosen: Sequence[int], widths: Sequence[int]) -> int:
+    columns, own = [table.columns[index] for index in chosen], [widths[index] for index in chosen]
+    return sum(_with_gaps(_headed(columns, own)))
+
+
+def _headed(columns: Sequence[Column], widths: Sequence[int]) -> list[int]:
+    """Return ``widths`` where columns are widened that are narrower than the heading of their group."""
+    headed = list(widths)
+    for start, stop in _groups(columns):
+        span = sum(_with_gaps(widths[start:stop])) - _GAP
+        each, rest = divmod(max(0, len(str(columns[start].group)) - span), stop - start)
+        for index in range(start, stop):
+            headed[index] += each + (index - start < rest)
+    return headed
+
+
+def _groups(columns: Sequence[Column]) -> Iterator[tuple[int, int]]:
+    """Yield where each group of neighbours begins, and where it has ended."""
+    start = 0
+    for heading, members in groupby(columns, key=lambda column: str(column.group)):
+        stop = start + len(list(members))
+        if heading:
+            yield start, stop
+        start = stop
 
 
 def _pad(text: "Text", width: int, left: bool) -> "Text":
@@ -196,7 +224,7 @@ def _pad(text: "Text", width: int, left: bool) -> "Text":
     return Text.assemble(text, space) if left else Text.assemble(space, text)
 
 
-def _row(cells: Sequence[Cell], columns: Sequence[Column], widths: Sequence[int]) -> "Text":
+def _row(cells: Sequence[Entry], columns: Sequence[Column], widths: Sequence[int]) -> "Text":
     from rich.text import Text
 
     padded = [
@@ -212,21 +240,12 @@ def _group_line(columns: Sequence[Column], widths: Sequence[int]) -> "Text | Non
     """Return the line of the groups' headings, each over its columns; null if there are none."""
     if not any(column.group for column in columns):
         return None
-    line, start = "", 0
-    for index, (column, width) in enumerate(zip(columns, widths, strict=True)):
-        if column.group and (index == 0 or columns[index - 1].group != column.group):
-            span = sum(
-                w + _GAP
-                for c, w in zip(columns[index:], widths[index:], strict=True)
-                if c.group == column.group
-            )
-            title = f" {column.group} "
-            line = (
-                line.ljust(start) + title.center(span - _GAP, "─")
-                if len(title) < span
-                else line.ljust(start) + title
-            )
-        start += width + _GAP
+    line = ""
+    for start, stop in _groups(columns):
+        span = sum(_with_gaps(widths[start:stop])) - _GAP
+        title = f" {columns[start].group} "
+        title = title.center(span, "─") if len(title) <= span else str(columns[start].group).rjust(span)
+        line = line.ljust(sum(_with_gaps(widths[:start]))) + title
     return _text(line.rstrip(), Tone.QUIET)
 
 
@@ -235,14 +254,14 @@ def _hang_marks(table: Table) -> Table:
     digits.
     """
     marks = [
-        [len(_MARKED.findall(row[index].text)[0]) for row in table.rows]
+        [len(_MARKED.findall(str(row[index].text))[0]) for row in table.rows]
         for index in range(len(table.columns))
     ]
     rows = tuple(
         tuple(
             cell
             if column.text
-            else replace(cell, text=cell.text + " " * (max(marks[index]) - marks[index][number]))
+            else replace(cell, text=str(cell.text) + " " * (max(marks[index]) - marks[index][number]))
             for index, (cell, column) in enumerate(zip(row, table.columns, strict=True))
         )
         for number, row in enumerate(table.rows)
@@ -257,9 +276,10 @@ def table_lines(table: Table, limit: int) -> Iterator["Text"]:
     for number, part in enumerate(_parts(table, widths, limit)):
         if number:
             yield _text("", Tone.PLAIN)
-        columns, own = [table.columns[index] for index in part], [widths[index] for index in part]
+        columns = [table.columns[index] for index in part]
+        own = _headed(columns, [widths[index] for index in part])
         if (groups := _group_line(columns, own)) is not None:
             yield groups
-        yield _row([Cell(column.title, Tone.STRONG) for column in columns], columns, own)
+        yield _row([Entry(column.title, Tone.STRONG) for column in columns], columns, own)
         for row in table.rows:
             yield _row([row[index] for index in part], columns, own)

@@ -1,4 +1,4 @@
-"""What this machine is: all that makes two measurements comparable or not.
+"""The facts of this machine that decide whether two measurements are comparable.
 
 Each item is a value or ``{"missing": reason}``. `prony.analysis.fingerprints` says which must agree before
 archives are compared without pairs. Must not know archives or reports.
@@ -35,8 +35,8 @@ def fingerprint(
 ) -> Fingerprint:
     """Return all facts that a measurement may depend on.
 
-    ``environment`` null: this process's. ``seen``: what the machine did just now; null: a quarter of a second
-    is spent to see. ``forced``: what was found unfit and measured all the same, in words.
+    ``environment`` null: this process's. ``seen``: what the machine did just now; null: watch it for a
+    quarter of a second. ``forced``: the checks that failed and were overridden, in words.
     """
     cpu = processor()
     facts: Json = {
@@ -55,7 +55,7 @@ def fingerprint(
         "sockets": sockets(),
         "limits": limits(),
         "activity": activity(seen or look()),
-        "kernel_log": missing("it is kept when the run ends"),
+        "kernel_log": missing("it is stored when the run ends"),
         "python": python(),
         "prony": prony(),
         "engine": engine(),

@@ -1,4 +1,4 @@
-"""The noise floors of machines, kept in the cache: one file for each, by what matters of its fingerprint.
+"""The noise floors of machines, kept in the cache: one file for each machine, named after its fingerprint.
 
 Must not know how floors are measured.
 """
@@ -20,7 +20,7 @@ _FILE = "floors.json"
 
 
 def kept_floors(cache: Path, fingerprint: Fingerprint) -> tuple[Floor, ...]:
-    """Return the floors of the machine of this fingerprint; none when it was never tested, or the file
+    """Return the floors of the machine with this fingerprint; none when it was never tested, or the file
     cannot be read.
     """
     try:
@@ -31,8 +31,8 @@ def kept_floors(cache: Path, fingerprint: Fingerprint) -> tuple[Floor, ...]:
 
 
 def keep_floors(user: RunAs, fingerprint: Fingerprint, floors: Iterable[Floor]) -> Path:
-    """Keep floors for reports of this machine, in place of those of the same metric, load and blocks; return
-    the file.
+    """Store floors for reports of this machine; they replace those of the same metric, load and blocks.
+    Return the file.
 
     *Errors*: HostError when the cache cannot be written.
     """
@@ -48,7 +48,7 @@ def keep_floors(user: RunAs, fingerprint: Fingerprint, floors: Iterable[Floor]) 
         unfinished.write_text(json.dumps(rows, indent=1), encoding="utf-8")
         unfinished.replace(file)
     except OSError as error:
-        raise HostError(f"cannot keep noise floors in `{file}`: {error.strerror}") from error
+        raise HostError(f"cannot write the noise floors to `{file}`: {error.strerror}") from error
     return file
 
 

@@ -1,6 +1,6 @@
-"""Whether this machine is fit to measure now, and the command that mends what is not.
+"""Whether this machine is fit to measure now, and the commands that fix what is not.
 
-Looks, and leaves the judgement to `prony.host.checks`. Must not know how the checks are shown.
+Reads the machine and leaves the judgement to `prony.host.checks`. Must not know how the checks are shown.
 
 >>> preflight(Demand(connections=10))[0].name
 'CPUs'
@@ -25,14 +25,14 @@ __all__ = ["preflight", "unfit"]
 
 _SYSTEM = Path("/proc/sys")
 _QUEUES = ("net/core/somaxconn", "net/ipv4/tcp_max_syn_backlog")
-# DIAGNOSES of a noisy neighbour: more than so much is not this machine's own time.
+# More stolen time than this shows a noisy neighbour.
 _STEAL = 0.01
 _SOFT_IRQ = 0.05
 _OTHER_LOAD = 0.05
 
 
 def preflight(demand: Demand | None = None, seen: Activity | None = None) -> list[HostCheck]:
-    """Return all checks. ``seen`` null: a quarter of a second is spent to see what else runs."""
+    """Return all checks. ``seen`` null: watch for a quarter of a second what else runs."""
     asked = demand or Demand()
     now = seen or look()
     return [
@@ -45,10 +45,10 @@ def preflight(demand: Demand | None = None, seen: Activity | None = None) -> lis
 
 
 def unfit(found: list[HostCheck]) -> tuple[str, ...]:
-    """Return in words why a measurement cannot be valid here; empty: it can.
+    """Return in words why a measurement cannot be valid on this machine; empty: it can.
 
     >>> unfit([HostCheck("ports", "fail", "10", "100")])
-    ('ports: 10; wanted: 100',)
+    ('ports: 10; needed: 100',)
     """
     return tuple(check.in_words() for check in found if check.level == "fail")
 

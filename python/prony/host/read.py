@@ -1,4 +1,4 @@
-"""Facts from files: a value, or the reason why there is none.
+"""Facts from files: a value, or the reason why it is missing.
 
 Must not know what a fact means.
 
@@ -19,12 +19,12 @@ Fact = Any
 
 
 def missing(reason: str) -> Json:
-    """Return what stands for a value that could not be read."""
+    """Return the stand-in for a value that could not be read."""
     return {"missing": reason}
 
 
 def read_fact(path: Path, parse: Callable[[str], Fact] = str) -> Fact:
-    """Return what ``parse`` makes of a file's text, stripped; if it cannot, the reason."""
+    """Return what ``parse`` makes of a file's stripped text, or the reason why that failed."""
     try:
         return parse(path.read_text(errors="replace").strip())
     except OSError as error:

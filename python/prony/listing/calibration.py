@@ -1,4 +1,4 @@
-"""The report of `prony calibrate`: what each of Prony's parts costs here, and which limits hold."""
+"""The report of `prony calibrate`: what each of Prony's parts costs, and which limits hold."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 from prony.calibration import Calibration, Change, Figure, Holding, Part
 from prony.report.document import (
     Block,
-    Cell,
     Column,
     Document,
+    Entry,
     Notes,
     Paragraph,
     Section,
     Table,
     Tone,
 )
-from prony.report.words import signed_percent
+from prony.report.forms import signed_percent
 from prony.units import format_duration, format_percent
 
 __all__ = ["calibration_document", "change_words", "summary"]
@@ -88,7 +88,7 @@ def _blocks(part: Part) -> Iterator[Block]:
 
 
 def _held(holdings: Iterable[Holding]) -> Iterator[str]:
-    """Yield how far limits hold, and what showed it; the same is said once."""
+    """Yield how far limits hold, with the evidence; limits with the same evidence share a line."""
     alike: dict[tuple[str, str], list[str]] = {}
     for one in holdings:
         alike.setdefault((one.holding, one.reason), []).append(one.name)
@@ -107,13 +107,13 @@ def _changes(changes: Iterable[Change]) -> Table:
     return Table(columns, tuple(_change_row(change) for change in changes))
 
 
-def _change_row(change: Change) -> tuple[Cell, ...]:
+def _change_row(change: Change) -> tuple[Entry, ...]:
     return (
-        Cell(change.name),
-        Cell(_SHORT.get(change.metric, change.metric)),
-        Cell(_MISSING if change.effect is None else signed_percent(change.effect)),
-        Cell(_interval(change)),
-        Cell(change.verdict),
+        Entry(change.name),
+        Entry(_SHORT.get(change.metric, change.metric)),
+        Entry(_MISSING if change.effect is None else signed_percent(change.effect)),
+        Entry(_interval(change)),
+        Entry(change.verdict),
     )
 
 
@@ -122,8 +122,8 @@ def _terms(changes: Sequence[Change]) -> str:
     blocks = sorted({change.blocks for change in changes})
     said = str(blocks[0]) if len(blocks) == 1 else f"{blocks[0]} to {blocks[-1]}"
     return (
-        f"Each against the same server without it, in pairs from {said} blocks; the intervals are those of "
-        f"{len(changes)} comparisons at 5 % together (Holm)."
+        f"Each row compares the server with and without one part, in pairs from {said} blocks. The intervals "
+        f"allow for {len(changes)} comparisons at 5 % together (Holm)."
     )
 
 
@@ -137,10 +137,10 @@ def _figures(figures: Iterable[Figure]) -> Table:
     columns = (Column("what", text=True), Column("mean"), Column("95 % interval"), Column("samples"))
     rows = [
         (
-            Cell(figure.name),
-            Cell(_value(figure, figure.value)),
-            Cell(f"[{_value(figure, figure.low)}, {_value(figure, figure.high)}]"),
-            Cell(str(figure.count)),
+            Entry(figure.name),
+            Entry(_value(figure, figure.value)),
+            Entry(f"[{_value(figure, figure.low)}, {_value(figure, figure.high)}]"),
+            Entry(str(figure.count)),
         )
         for figure in figures
     ]

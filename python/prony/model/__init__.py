@@ -18,7 +18,9 @@ from prony.model.facts import (
     TrialEvent,
     TrialFacts,
 )
+from prony.model.fault import Fault, FaultKind
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
+from prony.model.limit import Limit, LimitKind
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.recording import Account, Recording
@@ -61,12 +63,16 @@ __all__ = [
     "DurationStop",
     "EngineChoice",
     "Failed",
+    "Fault",
+    "FaultKind",
     "Fingerprint",
     "Frontend",
     "Interface",
     "Invalid",
     "Json",
     "Launch",
+    "Limit",
+    "LimitKind",
     "ListenerUsage",
     "LogTail",
     "Loop",

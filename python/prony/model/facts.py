@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A fact that could not be had, and why."""
+    """A fact that is not available, and why."""
 
     reason: str
 
@@ -77,9 +77,9 @@ class SearchPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RateStep:
-    """One rate, in requests per second, and whether it met the objective; null: it could not be told.
+    """One rate, in requests per second, and whether it met the objective; null: it is not known.
 
-    ``reason``: why not, or why it cannot be told. ``limited``: what of the generator may have been the cause.
+    ``reason``: why not, or why it is not known. ``limited``: what of the generator may have been the cause.
     """
 
     rate_per_s: float
@@ -192,12 +192,11 @@ class SubjectFacts:
 class TrialFacts:
     """What was learnt of a trial's sandbox and surroundings.
 
-    ``environment_fault``: what of the machine spoilt it. ``strays``: how many of its processes might run on
-    other CPUs than the server's when the window closed. ``listeners``: each listening socket in its fullest
-    state of the window. ``find_rate``: in a search, what it says of its rate.
+    ``strays``: how many of its processes might run on other CPUs than the server's when the window closed.
+    ``listeners``: each listening socket in its fullest state of the window. ``find_rate``: in a search, what
+    it says of its rate.
     """
 
-    environment_fault: str | None = field(default=None, metadata=OPTIONAL)
     strays: int | None = field(default=None, metadata=OPTIONAL)
     listeners: tuple[ListenerUsage, ...] = field(default=(), metadata=OPTIONAL)
     find_rate: TrialStep | None = field(default=None, metadata=OPTIONAL)
@@ -206,7 +205,7 @@ class TrialFacts:
 
 @dataclass(frozen=True, slots=True)
 class TrialEvent:
-    """What the generator told while it ran; ``monotonic_ns``: when, where it says so."""
+    """What the generator reported while it ran; ``monotonic_ns``: when, where it says so."""
 
     event: str
     monotonic_ns: int | None = field(default=None, metadata=OPTIONAL)

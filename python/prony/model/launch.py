@@ -1,4 +1,4 @@
-"""What is to be started: the exact processes, their order, their readiness, roles and end.
+"""What to start: the exact processes, their order, when they are ready, their roles, how to stop them.
 
 Must not know the catalogue that they come from, or the sandbox that starts them.
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from prony.model.address import Address
+from prony.units import SECOND_NS
 
 __all__ = ["Launch", "Readiness", "RoleRule", "StopRule"]
 
@@ -20,16 +21,16 @@ __all__ = ["Launch", "Readiness", "RoleRule", "StopRule"]
 class Readiness:
     """When a subject is ready: it accepts a connection and, with ``http``, answers the first request."""
 
-    timeout_ns: int = 15_000_000_000
+    timeout_ns: int = 15 * SECOND_NS
     http: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """How a subject is ended: the signal to its main process, and the time before all of it is killed."""
+    """How to stop a subject: the signal to its main process, and the time before all of it is killed."""
 
     signal: str = "SIGTERM"
-    timeout_ns: int = 5_000_000_000
+    timeout_ns: int = 5 * SECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,12 @@ class RoleRule:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One process to start: the exact command, nothing left to fill in; and what must run beside it.
+    """One process to start: the complete command, without placeholders; and what must run beside it.
 
-    ``files`` are written into the process's own folder, which is its working directory, before the start.
+    ``files`` are written, before the start, into the process's own folder, which is its working directory.
     ``services`` are started before it, the ``frontend`` after it: the load then goes to the frontend.
-    ``name`` tells them apart: ``server``, ``frontend``, or the service's. ``folder``: another working
-    directory than its own folder.
+    ``name`` distinguishes them: ``server``, ``frontend``, or the service's name. ``folder``: a working
+    directory other than its own folder.
     """
 
     command: tuple[str, ...]
@@ -69,7 +70,7 @@ class Launch:
 
     @property
     def processes(self) -> tuple["Launch", ...]:
-        """All that is to be started, itself among them, in the order of the start."""
+        """All processes to start, including this one, in their order."""
         return (*self.services, self, *((self.frontend,) if self.frontend else ()))
 
     @property

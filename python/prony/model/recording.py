@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from prony.model.address import Wire
+from prony.model.limit import Limit
 from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
 from prony.model.workload import Pacing, Workload
 
@@ -100,7 +101,7 @@ class Account:
     """Where every request of the window ended: ``scheduled`` is the sum of all others.
 
     ``bad_status``: replies with another status, by its code. ``others``: all classes but these; null: the
-    generator does not tell it apart. The engine names the classes (`prony.analysis.account`).
+    generator does not report it separately. The engine names the classes (`prony.analysis.account`).
     """
 
     scheduled: int
@@ -328,8 +329,11 @@ class GeneratorProcesses:
 
 @dataclass(frozen=True, slots=True)
 class GeneratorCost:
-    """What the load cost the generator. ``limited``: why it, and not the server, may have set the figures."""
+    """What the load cost the generator. ``limit``: why it, and not the server, may have set the figures;
+    ``limited``: the same in words, which is all that older Recordings have.
+    """
 
+    limit: Limit | None
     limited: str | None
     cpu_work_ns: int | None
     cpu_spin_ns: int | None

@@ -12,7 +12,7 @@ __all__ = ["Run", "RunStatus", "SubjectRecord", "TrialRecord"]
 
 
 class RunStatus(StrEnum):
-    """How a run ended. A run is ``INTERRUPTED`` until it says otherwise, so that a killed one is so too."""
+    """How a run ended. A run starts as ``INTERRUPTED``, so that a killed one stays so."""
 
     INTERRUPTED = "interrupted"
     FINISHED = "finished"
@@ -36,12 +36,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class SubjectRecord:
-    """A subject as it was resolved on this machine, or why it could not be.
+    """A subject as it was resolved on this machine, or why it is unavailable.
 
     ``command_line`` is what a person types to start it, quoted for a shell, with paths that make sense
     outside a sandbox; ``settings`` are all settings, defaults included; ``sandbox`` says what was
-    enforced. ``unavailable`` is null, or the reason why there are no trials of it. ``entry_digest``:
-    SHA-256 of what the catalogue and the app say of it, so that a study goes on with the same.
+    enforced. ``unavailable`` is null, or the reason why it has no trials. ``entry_digest``: SHA-256 of
+    what the catalogue and the app declare, so that a resumed study measures the same subject.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Where subjects run: how they are kept apart, and on which CPUs. Must not know what runs there.
+"""Where subjects run: how they are isolated, and on which CPUs. Must not know what runs there.
 
 >>> Placement(server_cpus=(0,), generator_cpus=(1,)).shared
 False
@@ -30,13 +30,13 @@ class Network(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SandboxChoice:
-    """How subjects are kept apart.
+    """How subjects are isolated.
 
-    ``network``: the one that is asked for; privileges may not allow one of its own. ``share_cpus`` lets
-    generator and server run on one CPU. ``run_as``: the user that subjects run as when Prony is root;
-    null: the caller of sudo, else ``nobody``. The limits are the server's alone, with all its processes:
+    ``network``: the requested one; privileges may not allow an isolated one. ``share_cpus`` lets generator
+    and server run on one CPU. ``run_as``: the user that subjects run as when Prony is root; null: the
+    caller of sudo, else ``nobody``. The limits apply to the server only, to all its processes together:
     ``cpu_quota`` in CPUs, such as 0.5, also bounds how many CPUs it gets; ``memory_bytes`` without swap;
-    ``pids`` counts threads. What the kind cannot enforce is told.
+    ``pids`` counts threads. Reports name each limit that the kind of sandbox cannot enforce.
     """
 
     kind: SandboxKind = SandboxKind.PROCESS

@@ -172,7 +172,7 @@ def _decoder(kind: Any) -> _Decoder:
 
 
 def _one_of(kinds: tuple[Any, ...]) -> _Decoder:
-    """Return what decodes one of several: null or a type, or objects that a ``kind`` tells apart."""
+    """Return what decodes one of several: null or a type, or objects with a ``kind`` each."""
     if NoneType in kinds:
         rest = tuple(kind for kind in kinds if kind is not NoneType)
         return _or_null(_decoder(rest[0]) if len(rest) == 1 else _one_of(rest))

@@ -1,4 +1,4 @@
-"""What came of one measurement of one cell. Must not know how it was made or where it is kept.
+"""The result of one measurement of one cell. Must not know how it was made or where it is kept.
 
 >>> Failed(FailureStage.START, "the port is taken").stage
 <FailureStage.START: 'start'>
@@ -11,6 +11,7 @@ from typing import Any
 
 from prony.errors import FailureStage
 from prony.model.facts import TrialEvent, TrialFacts
+from prony.model.fault import Fault
 from prony.model.observation import LogTail, Sample, ThreadUsage
 from prony.model.recording import Recording
 from prony.model.sandbox import Placement
@@ -46,7 +47,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Invalid:
-    """The generator's or the environment's fault: nothing is known of the subject."""
+    """The generator's or the environment's fault: the trial says nothing about the subject."""
 
     reason: str
 
@@ -58,11 +59,12 @@ Outcome = Ok | Failed | Invalid
 class Trial:
     """One measurement of one cell, as it is archived.
 
-    ``recording`` is null when there was no load. ``nuisances`` holds what was randomised that nobody means to
-    test. ``command`` is the exact command line. ``*_unix_ns`` are wall-clock stamps. ``counters`` are
+    ``recording`` is null when there was no load. ``nuisances`` holds what was randomised without being
+    tested. ``command`` is the exact command line. ``*_unix_ns`` are wall-clock stamps. ``counters`` are
     kernel counters of the trial's namespace, as deltas over the window; a counter that could not be read
-    is absent and named in ``missing``, with its reason. ``facts``: what was learnt of its sandbox and
-    surroundings, free.
+    is absent and named in ``missing``, with its reason. ``fault``: what the machine, the generator or
+    Prony did that makes the trial invalid or, if it counts anyway, disturbed it. ``facts``: observations
+    about its sandbox and environment.
     """
 
     cell_id: int
@@ -84,3 +86,4 @@ class Trial:
     events: tuple[TrialEvent, ...] = ()
     threads: tuple[ThreadUsage, ...] = ()
     facts: TrialFacts = TrialFacts()
+    fault: Fault | None = None

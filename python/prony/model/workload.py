@@ -1,4 +1,4 @@
-"""The load of a trial, and the generator that makes it. Must not know what it meets.
+"""The load of a trial, and the generator that makes it. Must not know the subject.
 
 >>> Workload(ClosedLoop(100), CountStop(5000)).describe()
 'closed loop, 100 connections, 5000 requests'
@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from prony.model.exchange import Request
 from prony.model.shapes import at
+from prony.units import SECOND_NS, seconds
 
 __all__ = [
     "MAX_CONNECTIONS",
@@ -45,13 +46,15 @@ class Pacing(StrEnum):
 
 MAX_CONNECTIONS = 65_535
 """From one address to another port of one server: a port number has 16 bits."""
-MAX_RATE_PER_S = 1e9
+MAX_RATE_PER_S = float(SECOND_NS)
 """One request a nanosecond, the unit of time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoop:
-    """Each of ``connections`` sends again when it has its answer: the load depends on the server."""
+    """Each of ``connections`` sends its next request when the last reply has arrived: the server sets the
+    pace.
+    """
 
     KIND: ClassVar[str] = "closed"
     connections: int
@@ -76,7 +79,7 @@ Loop = ClosedLoop | OpenLoop
 
 @dataclass(frozen=True, slots=True)
 class DurationStop:
-    """The window lasts so long."""
+    """The window ends after this time."""
 
     KIND: ClassVar[str] = "duration"
     duration_ns: int
@@ -84,7 +87,7 @@ class DurationStop:
 
 @dataclass(frozen=True, slots=True)
 class CountStop:
-    """The window holds exactly so many requests."""
+    """The window ends after exactly this many requests."""
 
     KIND: ClassVar[str] = "requests"
     requests: int
@@ -103,7 +106,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The load of a trial: who sends what, when, for how long.
+    """The load of a trial: what is sent, when, and for how long.
 
     *Units*: all ``_ns`` are nanoseconds. ``timeout_ns`` counts from the intended time (open) or from
     sending (closed).
@@ -113,8 +116,8 @@ class Workload:
     stop: Stop
     request: Request = Request()
     warmup_ns: int = 0
-    timeout_ns: int = 10_000_000_000
-    grace_ns: int = 10_000_000_000
+    timeout_ns: int = 10 * SECOND_NS
+    grace_ns: int = 10 * SECOND_NS
     expect_status: int | None = field(default=None, metadata=at("expect", "status"))
     expect_body: bytes | None = field(default=None, metadata=at("expect", "body"))
 
@@ -127,7 +130,7 @@ class Workload:
                 load = f"open loop, {rate_per_s:g}/s {arrivals}"
         match self.stop:
             case DurationStop(duration_ns):
-                return f"{load}, {duration_ns / 1e9:g} s"
+                return f"{load}, {seconds(duration_ns):g} s"
             case CountStop(requests):
                 return f"{load}, {requests} requests"
 

@@ -1,4 +1,4 @@
-"""What is watched while a load runs: the subject's processes, the machine, and what the kernel counts.
+"""What Prony watches while a load runs: the subject's processes, the machine, and the kernel's counters.
 
 Must not know plans or archives.
 

@@ -1,71 +1,25 @@
 """An archive read once, as what all reports of a study are made from."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from prony.analysis.answer import Answer, answer
 from prony.analysis.claim_cells import claimed
-from prony.analysis.claims import ClaimResult, evaluate
-from prony.analysis.compare import Terms
+from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
 from prony.analysis.noise_floor import Floor, floors_by_metric
-from prony.analysis.spending import Look
-from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive
-from prony.diagnosis import RULES, Evidence, Finding, diagnose
-from prony.model import (
-    Cell,
-    Claim,
-    ClosedLoop,
-    EngineChoice,
-    Fingerprint,
-    OpenLoop,
-    Placement,
-    Plan,
-    Request,
-    Run,
-    SandboxChoice,
-    SubjectRecord,
-    TrialRecord,
-    TrialRole,
-    Workload,
-)
+from prony.diagnosis import Evidence, Finding, diagnose
+from prony.model import Cell, Claim, Fingerprint, Placement, Plan, Run, SubjectRecord, TrialRecord, TrialRole
+from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
+from prony.reading.failures import Repeated, repeated
+from prony.reading.findings import Found, Shared, merged, shared
+from prony.reading.found_rates import Confirmed, confirmed_rates
+from prony.reading.groups import Group, groups_of, terms
+from prony.reading.originals import Beside, beside
+from prony.reading.saturation import Curve, curves
 
-__all__ = ["Found", "Group", "Reading", "generator_name", "read", "read_archive", "terms"]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A finding about a subject: the first of its kind, and in how many of its trials it was made.
-
-    A Reading holds them in the order of the rules.
-    """
-
-    subject: str
-    finding: Finding
-    trials: int
-    of: int
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The cells that share a load, generator and sandbox, and the best of them.
-
-    ``workload`` is that of the first: requests and expectations belong to the apps, and may differ between
-    cells. ``standings``: the best in each measure. ``primary``: the load that verdicts were planned for;
-    others are a screening. ``noise_floor``: the machine's in the answer's metric, 0 where it is not known.
-    ``of_generators``: one server under several generators, which are compared, each under its own load.
-    """
-
-    workload: Workload
-    engine: EngineChoice
-    sandbox: SandboxChoice
-    cells: tuple[CellSummary, ...]
-    answer: Answer
-    standings: tuple[Standing, ...] = ()
-    primary: bool = True
-    of_generators: bool = False
-    noise_floor: float = 0.0
+__all__ = ["Reading", "read", "read_archive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,77 +57,73 @@ class Reading:
         ran = {trial.block for trial in self.trials if trial.role is TrialRole.SUBJECT}
         return len(ran) or self.plan.blocks
 
+    @property
+    def verdicts(self) -> Mapping[ClaimVerdict, int]:
+        """How many claims have which verdict."""
+        return Counter(result.verdict for _, result in self.claims)
 
-def _merge(findings: Iterable[tuple[str, Finding]], trials: Mapping[str, int]) -> tuple[Found, ...]:
-    first: dict[tuple[str, str], Finding] = {}
-    count: dict[tuple[str, str], int] = {}
-    for subject, finding in findings:
-        key = (subject, finding.rule)
-        first.setdefault(key, finding)
-        count[key] = count.get(key, 0) + 1
-    order = list(RULES)
-    return tuple(
-        Found(key[0], first[key], count[key], trials[key[0]])
-        for key in sorted(first, key=lambda key: order.index(key[1]))
-    )
+    @property
+    def shared_findings(self) -> tuple[Shared, ...]:
+        """The findings, those that say the same of several subjects together."""
+        return shared(self.findings)
 
+    @property
+    def calibrations(self) -> Calibrations | None:
+        """What the calibration says of the machine while the study ran; null without one."""
+        return calibrations(self.trials, self.plan.design.margin)
 
-def _load(workload: Workload) -> Workload:
-    """Return the load without what is asked of the app: two apps answer with different bodies."""
-    return replace(workload, request=Request(), expect_status=None, expect_body=None)
+    @property
+    def cross_checks(self) -> tuple[CrossCheck, ...]:
+        """The cells held against the same under other generators."""
+        found = self.added.get(TrialRole.CROSS_CHECK, ())
+        return cross_checks(self.cells, found, self.plan.design.margin)
 
+    @property
+    def found_rates(self) -> tuple[Confirmed, ...]:
+        """What the last search found of each subject; empty without a search."""
+        return confirmed_rates(self.runs)
 
-def _groups(plan: Plan, trials: Sequence[TrialFigures], floors: Sequence[Floor]) -> tuple[Group, ...]:
-    compares_generators = _compares_generators(plan)
-    alike: dict[object, list[CellSummary]] = {}
-    for cell in plan.cells:
-        load = _load(cell.workload)
-        kind: object = (type(load.loop), load.stop) if compares_generators else (load, cell.engine)
-        name = generator_name(cell) if compares_generators else None
-        alike.setdefault((kind, cell.sandbox), []).append(summarise_cell(cell, trials, name))
-    blocks = len({trial.block for trial in trials})
-    return tuple(_group(plan, found, blocks, floors) for found in alike.values())
+    @property
+    def originals(self) -> tuple[Beside, ...]:
+        """The published figures, each beside each cell that repeats it."""
+        return beside(self.cells, self.plan.originals)
 
+    @property
+    def curves(self) -> tuple[Curve, ...]:
+        """The loads that differ in one thing only, where there are enough, and where subjects saturate."""
+        return curves(self.groups)
 
-def _compares_generators(plan: Plan) -> bool:
-    return len(plan.subjects()) == 1 and len({cell.engine.name for cell in plan.cells}) > 1
+    @property
+    def repeated(self) -> Repeated | None:
+        """The trials that were thrown away and repeated; null where none was."""
+        return repeated(self.trials)
 
+    @property
+    def unmeasured(self) -> Mapping[str, str]:
+        """The subjects of which there is no trial under some load, with the reason."""
+        records = self.subjects.values()
+        reasons = {record.name: record.unavailable for record in records if record.unavailable}
+        left_out = {number: why for run in self.runs for number, why in run.facts.left_out.items()}
+        for cell in self.cells:
+            if not cell.total:
+                reasons.setdefault(cell.name, left_out.get(str(cell.cell.id), "no trial was run"))
+        return reasons
 
-def generator_name(cell: Cell) -> str:
-    """Return a generator with its threads and its load, such as ``wrk 2 × 80``."""
-    match cell.workload.loop:
-        case ClosedLoop(connections):
-            load = f"{connections}"
-        case OpenLoop(rate_per_s):
-            load = f"{rate_per_s:g}/s"
-    return f"{cell.engine.name} {cell.engine.threads} × {load}"
+    def place(self, group: Group) -> int:
+        """Return which of the groups this is.
 
+        *Errors*: ValueError for a group that is none of these.
+        """
+        return [id(one) for one in self.groups].index(id(group))
 
-def _group(plan: Plan, cells: Sequence[CellSummary], blocks: int, floors: Sequence[Floor]) -> Group:
-    first = cells[0].cell
-    of_generators = _compares_generators(plan)
-    primary = of_generators or first.is_under(plan.design.primary)
-    by_metric = floors_by_metric(floors, first, blocks)
-    agreed = replace(terms(plan, blocks), screens=not primary, floors=by_metric)
-    found = answer(cells, agreed)
-    return Group(
-        workload=first.workload,
-        engine=first.engine,
-        sandbox=first.sandbox,
-        cells=tuple(cells),
-        answer=found,
-        standings=standings(cells, agreed, GENERATOR_MEASURES if of_generators else MEASURES),
-        primary=primary,
-        of_generators=of_generators,
-        noise_floor=by_metric.get(found.metric or "", 0.0),
-    )
+    def count(self, role: TrialRole) -> int:
+        """Return how many trials were run for this reason."""
+        return sum(trial.role is role for trial in self.trials)
 
-
-def terms(plan: Plan, blocks: int) -> Terms:
-    """Return what was settled before the run about how comparisons after ``blocks`` are read."""
-    precision = plan.design.precision
-    look = Look(blocks, precision.looks) if precision else None
-    return Terms(margin=plan.design.margin, look=look)
+    @property
+    def is_search(self) -> bool:
+        """Whether the study searched for rates instead of running its cells."""
+        return bool(self.found_rates) and not self.count(TrialRole.SUBJECT)
 
 
 def _claims(
@@ -214,14 +164,14 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
         count[name] = count.get(name, 0) + 1
         findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
-    groups = _groups(plan, own, floors)
+    groups = groups_of(plan, own, floors)
     return Reading(
         plan=plan,
         runs=runs,
         fingerprint=runs[0].fingerprint if runs else Fingerprint(),
         subjects=subjects,
         groups=groups,
-        findings=_merge(findings, count),
+        findings=merged(findings, count),
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
         trials=tuple(taken),
         claims=_claims(

@@ -1,7 +1,7 @@
 """The report of `prony compare`: effect, interval and verdict in each metric at each load."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from prony.analysis.change import LimitResult
 from prony.analysis.compare import Comparison, Verdict
@@ -9,13 +9,11 @@ from prony.analysis.failure_rates import FailureComparison
 from prony.analysis.summary import CellSummary, Estimate
 from prony.analysis.versus import Match, Row, Versus
 from prony.metrics import METRICS, Better, format_metric
-from prony.model import Json
-from prony.report.document import Block, Cell, Column, Document, Notes, Paragraph, Section, Table, Tone
-from prony.report.words import signed_percent
+from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
+from prony.report.forms import signed_percent
 
-__all__ = ["VERSION", "Sides", "compare_document", "compare_json"]
+__all__ = ["UNPAIRED", "Sides", "compare_document"]
 
-VERSION = 1
 UNPAIRED = "unpaired: includes machine drift"
 
 
@@ -72,28 +70,28 @@ def _table(rows: Sequence[Row]) -> Table:
     return Table(columns, tuple(_row(row) for row in rows))
 
 
-def _row(row: Row) -> tuple[Cell, ...]:
+def _row(row: Row) -> tuple[Entry, ...]:
     values = [_value(cell, row.metric) for cell in (row.match.first, row.match.second)]
-    title = Cell(METRICS[row.metric].title)
+    title = Entry(METRICS[row.metric].title)
     found = row.comparison
     if found is None or found.effect is None or found.low is None or found.high is None:
-        dash = Cell("—", Tone.QUIET)
-        return title, dash, dash, Cell(row.reason or "not compared", Tone.QUIET), *values
+        dash = Entry("—", Tone.QUIET)
+        return title, dash, dash, Entry(row.reason or "not compared", Tone.QUIET), *values
     interval = f"{signed_percent(found.low)} to {signed_percent(found.high)}"
-    effect, verdict = Cell(signed_percent(found.effect)), _verdict(row.metric, found)
-    return title, effect, Cell(interval), verdict, *values
+    effect, verdict = Entry(signed_percent(found.effect)), _verdict(row.metric, found)
+    return title, effect, Entry(interval), verdict, *values
 
 
-def _value(cell: CellSummary, metric: str) -> Cell:
+def _value(cell: CellSummary, metric: str) -> Entry:
     value = cell.metrics[metric]
-    return Cell(format_metric(metric, value.mean) if isinstance(value, Estimate) else "—")
+    return Entry(format_metric(metric, value.mean) if isinstance(value, Estimate) else "—")
 
 
-def _verdict(metric: str, found: Comparison) -> Cell:
+def _verdict(metric: str, found: Comparison) -> Entry:
     text = f"{found.verdict}"
     if found.verdict is Verdict.NOT_SHOWN and found.blocks_needed:
         text += f", would need about {found.blocks_needed} blocks"
-    return Cell(text, _tone(metric, found.verdict))
+    return Entry(text, _tone(metric, found.verdict))
 
 
 def _tone(metric: str, verdict: Verdict) -> Tone:
@@ -127,50 +125,3 @@ def _limit(one: LimitResult) -> Paragraph:
     tone = {True: Tone.BAD, False: Tone.GOOD, None: Tone.WARNING}[one.shown]
     where = f"{one.match.second.cell.subject.name}, {one.match.second.cell.workload.describe()}"
     return Paragraph(f"{one.limit.text}: {one.reason} ({where})", tone)
-
-
-# --- as data ----------------------------------------------------------------------------------------------
-
-
-def compare_json(sides: Sides, found: Versus, limits: Sequence[LimitResult]) -> Json:
-    """Return the comparison as JSON. A missing value is null, with its reason."""
-    return {
-        "version": VERSION,
-        "first": sides.first,
-        "second": sides.second,
-        "paired": found.paired,
-        "remark": None if found.paired else UNPAIRED,
-        "forced": list(sides.forced),
-        "loads": [
-            _match_json(match, found, failed)
-            for match, failed in zip(found.matches, found.failures, strict=True)
-        ],
-        "limits": [
-            {
-                "limit": one.limit.text,
-                "load": dict(one.match.first.cell.load),
-                "metric": one.metric,
-                "shown": one.shown,
-                "reason": one.reason,
-            }
-            for one in limits
-        ],
-    }
-
-
-def _match_json(match: Match, found: Versus, failed: FailureComparison) -> Json:
-    return {
-        "first": match.first.cell.subject.name,
-        "second": match.second.cell.subject.name,
-        "load": dict(match.first.cell.load),
-        "failed_trials": asdict(failed),
-        "metrics": {row.metric: _row_json(row) for row in found.rows if row.match is match},
-    }
-
-
-def _row_json(row: Row) -> Json:
-    family = "screening" if row.screens else "primary"
-    if row.comparison is None:
-        return {"family": family, "comparison": None, "reason": row.reason}
-    compared = {**asdict(row.comparison), "verdict": row.comparison.verdict.value}
-    return {"family": family, "comparison": compared, "reason": None}

@@ -7,13 +7,15 @@ escape it.
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from prony.report.text import Part, Text, Words, text
+
 __all__ = [
     "Bars",
     "Block",
-    "Cell",
     "Column",
     "Command",
     "Document",
+    "Entry",
     "Footnotes",
     "Judgement",
     "Judgements",
@@ -40,7 +42,7 @@ class Tone(StrEnum):
 class Paragraph:
     """Running text."""
 
-    text: str
+    text: Words
     tone: Tone = Tone.PLAIN
 
 
@@ -50,16 +52,16 @@ class Column:
     words, not numbers.
     """
 
-    title: str
-    group: str = ""
+    title: Words
+    group: Words = ""
     text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell of a table."""
+class Entry:
+    """What stands in one row and one column of a table."""
 
-    text: str
+    text: Words
     tone: Tone = Tone.PLAIN
 
 
@@ -68,14 +70,14 @@ class Table:
     """Rows under columns; the first column names the row."""
 
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[Entry, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Notes:
     """Remarks, each with its mark (a footnote's number, or empty)."""
 
-    items: tuple[tuple[str, str], ...]
+    items: tuple[tuple[str, Words], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,8 @@ class Judgement:
 
     verdict: str
     tone: Tone
-    sentence: str
-    detail: str = ""
+    sentence: Words
+    detail: Words = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ Block = Paragraph | Table | Notes | Command | Bars | Judgements
 class Section:
     """Blocks under a heading; an empty heading is none."""
 
-    heading: str
+    heading: Words
     blocks: tuple[Block, ...]
 
 
@@ -124,7 +126,7 @@ class Section:
 class Document:
     """A report: a title and its sections, in the order in which they are read."""
 
-    title: str
+    title: Words
     sections: tuple[Section, ...]
 
 
@@ -140,14 +142,17 @@ class Footnotes:
     ('¹', '²', '¹')
     """
 
-    _texts: list[str] = field(default_factory=list)
+    _texts: dict[str, Words] = field(default_factory=dict)
 
-    def mark(self, text: str) -> str:
-        """Return the mark of the footnote that says ``text``."""
-        if text not in self._texts:
-            self._texts.append(text)
-        return str(self._texts.index(text) + 1).translate(_SUPERSCRIPTS)
+    def mark(self, words: Words) -> str:
+        """Return the mark of the footnote that says ``words``."""
+        own = self._texts.setdefault(str(words), words)
+        return str(list(self._texts).index(str(own)) + 1).translate(_SUPERSCRIPTS)
+
+    def marked(self, shown: Part, *notes: Words) -> Text:
+        """Return what is shown with the marks of its footnotes."""
+        return text("{}{}", shown, "".join(map(self.mark, notes)))
 
     def notes(self) -> Notes:
         """Return the footnotes in the order of their marks."""
-        return Notes(tuple((self.mark(text), text) for text in self._texts))
+        return Notes(tuple((self.mark(words), words) for words in self._texts.values()))

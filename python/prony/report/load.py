@@ -9,15 +9,16 @@ from prony.analysis.distribution import Times, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.rates import rates, window_s
 from prony.analysis.summary import flat_account
+from prony.archive.limits import decode_limit
 from prony.metrics import PERCENTILES
 from prony.model import ClosedLoop, OpenLoop
 from prony.model.recording import Connections, GeneratorName, Recording, Traffic
 from prony.report.document import (
     Bars,
     Block,
-    Cell,
     Column,
     Document,
+    Entry,
     Footnotes,
     Notes,
     Paragraph,
@@ -25,6 +26,7 @@ from prony.report.document import (
     Table,
     Tone,
 )
+from prony.report.findings import limit_words
 from prony.report.words import class_words
 from prony.units import (
     Scale,
@@ -35,6 +37,7 @@ from prony.units import (
     format_in,
     format_percent,
     format_rate,
+    nanoseconds,
 )
 
 __all__ = ["load_document"]
@@ -76,9 +79,9 @@ def _head(recording: Recording) -> Section:
     blocks: list[Block] = [Paragraph(_loop_words(recording), Tone.QUIET)]
     if recording.window.interrupted:
         blocks.append(Paragraph("Interrupted: the figures are of the time before.", Tone.WARNING))
-    if limited := recording.generator.limited:
+    if (limit := decode_limit(recording.generator)) is not None:
         meaning = "throughput may be higher, and latency lower, than shown."
-        text = f"The generator may have been the limit ({limited}): {meaning}"
+        text = f"The generator may have been the limit ({limit_words(limit, '')}): {meaning}"
         blocks.append(Paragraph(text, Tone.WARNING))
     found = rates(recording)
     ok, attempted, success = (found[name] for name in ("ok_per_s", "attempted_per_s", "success_ratio"))
@@ -87,7 +90,7 @@ def _head(recording: Recording) -> Section:
         right = f"{format_count(recording.account.ok)} of {format_count(due)} answered as expected"
         text = f"{right}; the window has no length, so there are no rates." if due else "Nothing was sent."
         return Section("", (*blocks, Paragraph(text, Tone.BAD)))
-    shares = f"{format_rate(ok)} answered as expected in a window of {format_duration(length_s * 1e9)}"
+    shares = f"{format_rate(ok)} answered as expected in a window of {format_duration(nanoseconds(length_s))}"
     text = f"{shares}; {format_rate(attempted)} sent or due, {format_percent(success)} of them answered so"
     return Section("", (*blocks, Paragraph(text, Tone.GOOD if success == 1 else Tone.WARNING)))
 
@@ -101,9 +104,9 @@ def _account(recording: Recording) -> Section:
     kinds = sorted(account.items(), key=lambda kind: (kind[0] != "ok", -kind[1], kind[0]))
     rows = tuple(
         (
-            Cell(class_words(name), Tone.PLAIN if name == "ok" else Tone.BAD),
-            Cell(format_count(count)),
-            Cell(format_percent(count / scheduled) if scheduled else "—"),
+            Entry(class_words(name), Tone.PLAIN if name == "ok" else Tone.BAD),
+            Entry(format_count(count)),
+            Entry(format_percent(count / scheduled) if scheduled else "—"),
         )
         for name, count in kinds
     )
@@ -126,24 +129,24 @@ def _missing(summary: LatencySummary, percentile: float) -> str:
 
 def _value(
     summary: LatencySummary, value: float | None, percentile: float, scale: Scale, notes: Footnotes
-) -> Cell:
+) -> Entry:
     if value is None:
-        return Cell(f"—{notes.mark(_missing(summary, percentile))}", Tone.QUIET)
+        return Entry(f"—{notes.mark(_missing(summary, percentile))}", Tone.QUIET)
     bound = summary.censored_from is not None and percentile > summary.censored_from
-    return Cell(f"≥ {format_in(value, scale)}" if bound else format_in(value, scale))
+    return Entry(f"≥ {format_in(value, scale)}" if bound else format_in(value, scale))
 
 
 def _row(
     label: str, population: str, summary: LatencySummary, scale: Scale, notes: Footnotes
-) -> tuple[Cell, ...]:
+) -> tuple[Entry, ...]:
     if summary.min_ns is None:
-        dash = Cell(f"—{notes.mark(nothing_measured(summary, population))}", Tone.QUIET)
-        return Cell(label), Cell(format_count(summary.count)), *[dash] * (len(_SHOWN) + 3)
+        dash = Entry(f"—{notes.mark(nothing_measured(summary, population))}", Tone.QUIET)
+        return Entry(label), Entry(format_count(summary.count)), *[dash] * (len(_SHOWN) + 3)
     values = {PERCENTILES[name]: summary.percentiles[PERCENTILES[name]] for name in _SHOWN}
     return (
-        Cell(label),
-        Cell(format_count(summary.count)),
-        Cell(format_in(summary.min_ns, scale)),
+        Entry(label),
+        Entry(format_count(summary.count)),
+        Entry(format_in(summary.min_ns, scale)),
         # A mean holds the largest values too: it is a lower bound, or infinite, as soon as any is.
         _value(summary, summary.mean_ns, 100, scale, notes),
         *(_value(summary, value, float(name), scale, notes) for name, value in values.items()),

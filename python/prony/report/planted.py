@@ -6,14 +6,12 @@ from prony.analysis.compare import Verdict
 from prony.analysis.noise_floor import BLOCKS
 from prony.analysis.planted import Planted, Power
 from prony.metrics import METRICS
-from prony.model import Json
-from prony.report.document import Block, Cell, Column, Document, Notes, Paragraph, Section, Table, Tone
-from prony.report.words import signed_percent
+from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
+from prony.report.forms import signed_percent
 from prony.units import format_percent
 
-__all__ = ["VERSION", "planted_document", "planted_json"]
+__all__ = ["planted_document"]
 
-VERSION = 1
 _COLUMNS = ("planted", "expected", "effect", "interval", "bias", "covered", "verdict", "right")
 _WORDS = {True: "yes", False: "no", None: "—"}
 _NOTES = (
@@ -46,20 +44,20 @@ def _metric(found: Sequence[Planted]) -> Iterator[Block]:
         yield Table((Column("blocks"), *plants, Column("wrong")), studies)
 
 
-def _row(one: Planted) -> tuple[Cell, ...]:
+def _row(one: Planted) -> tuple[Entry, ...]:
     found = one.comparison
     interval = "—"
     if found.low is not None and found.high is not None:
         interval = f"{signed_percent(found.low)} to {signed_percent(found.high)}"
     tone = {True: Tone.GOOD, False: Tone.BAD, None: Tone.QUIET}[one.is_right]
     return (
-        Cell(_size(one)),
-        *(Cell(_percent(value)) for value in (one.expected, found.effect)),
-        Cell(interval),
-        Cell(_percent(one.bias)),
-        Cell(_WORDS[one.covers]),
-        Cell(one.reason or f"{found.verdict}", tone),
-        Cell(_WORDS[one.is_right], tone),
+        Entry(_size(one)),
+        *(Entry(_percent(value)) for value in (one.expected, found.effect)),
+        Entry(interval),
+        Entry(_percent(one.bias)),
+        Entry(_WORDS[one.covers]),
+        Entry(one.reason or f"{found.verdict}", tone),
+        Entry(_WORDS[one.is_right], tone),
     )
 
 
@@ -71,12 +69,12 @@ def _of(found: Sequence[Planted], blocks: int) -> list[Power]:
     return [power for one in found for power in one.powers if power.blocks == blocks]
 
 
-def _power(found: Sequence[Planted], blocks: int) -> tuple[Cell, ...]:
+def _power(found: Sequence[Planted], blocks: int) -> tuple[Entry, ...]:
     """Return the power curve over the plants for studies of so many blocks."""
     shown = [next((power for power in one.powers if power.blocks == blocks), None) for one in found]
     every = _of(found, blocks)
     wrong = f"{sum(one.wrong for one in every)} of {sum(one.studies for one in every)}"
-    return (Cell(f"{blocks}"), *(Cell(_share(one)) for one in shown), Cell(wrong))
+    return (Entry(f"{blocks}"), *(Entry(_share(one)) for one in shown), Entry(wrong))
 
 
 def _share(power: Power | None) -> str:
@@ -101,38 +99,3 @@ def _verdict(found: Sequence[Planted]) -> Paragraph:
         "intervals hold the expected effect."
     )
     return Paragraph(text, Tone.GOOD if said else Tone.QUIET)
-
-
-def planted_json(found: Sequence[Planted]) -> Json:
-    """Return the same as JSON."""
-    return {"version": VERSION, "plants": [_plant(one) for one in found]}
-
-
-def _plant(one: Planted) -> Json:
-    compared = one.comparison
-    return {
-        "metric": one.metric,
-        "work_us": one.work_us,
-        "extra_us": one.extra_us,
-        "expected": one.expected,
-        "effect": compared.effect,
-        "low": compared.low,
-        "high": compared.high,
-        "level": compared.level,
-        "blocks": compared.blocks,
-        "bias": one.bias,
-        "covers": one.covers,
-        "verdict": str(compared.verdict),
-        "right": one.is_right,
-        "reason": one.reason,
-        "power": [
-            {
-                "blocks": power.blocks,
-                "found": power.found,
-                "studies": power.studies,
-                "least": power.least,
-                "wrong": power.wrong,
-            }
-            for power in one.powers
-        ],
-    }

@@ -4,13 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from prony.analysis.noise_floor import LEAST_STUDIES, SelfTest
 from prony.metrics import METRICS
-from prony.model import Json
-from prony.report.document import Block, Cell, Column, Document, Notes, Paragraph, Section, Table, Tone
+from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.units import format_percent
 
-__all__ = ["VERSION", "selftest_document", "selftest_json"]
+__all__ = ["selftest_document"]
 
-VERSION = 1
 _COLUMNS = ("metric", "loop", "blocks", "false", "at most", "permuted, false", "noise floor")
 
 
@@ -24,12 +22,12 @@ def selftest_document(title: str, tests: Sequence[SelfTest], kept: str | None) -
     return Document(title, (Section("", tuple(head)), Section("Notes", (Notes(tuple(_notes(kept))),))))
 
 
-def _row(one: SelfTest) -> tuple[Cell, ...]:
+def _row(one: SelfTest) -> tuple[Entry, ...]:
     real = f"{one.false} of {one.studies}" if one.studies else "—"
     bound = "—" if one.bound is None else format_percent(one.bound)
     permuted = f"{one.permuted_false} of {one.permuted}"
     cells = (METRICS[one.metric].title, one.load, str(one.blocks), real, bound, permuted)
-    return (*map(Cell, cells), Cell(format_percent(one.floor), Tone.STRONG))
+    return (*map(Entry, cells), Entry(format_percent(one.floor), Tone.STRONG))
 
 
 def _verdict(tests: Sequence[SelfTest]) -> Paragraph:
@@ -56,26 +54,3 @@ def _notes(kept: str | None) -> Iterator[tuple[str, str]]:
     yield "", "Permuted: studies made from these by swapping the two labels within blocks at random."
     yield "", "Noise floor: what 95 of 100 such effects do not exceed; verdicts on this machine ask for more."
     yield "", f"Floors are kept in {kept}." if kept else "These floors are not kept: the subjects differ."
-
-
-def selftest_json(tests: Sequence[SelfTest], kept: str | None) -> Json:
-    """Return the same as JSON."""
-    return {
-        "version": VERSION,
-        "kept": kept,
-        "tests": [
-            {
-                "metric": one.metric,
-                "loop": one.load,
-                "blocks": one.blocks,
-                "false": one.false,
-                "studies": one.studies,
-                "bound": one.bound,
-                "shown": one.shown,
-                "permuted_false": one.permuted_false,
-                "permuted": one.permuted,
-                "noise_floor": one.floor,
-            }
-            for one in tests
-        ],
-    }

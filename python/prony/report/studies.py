@@ -4,15 +4,15 @@ Must not know how studies are read or run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from prony.metrics import METRICS, format_metric
-from prony.model import Claim, Json, Original, Plan
+from prony.model import Claim, Original, Plan
 from prony.report.document import (
     Block,
-    Cell,
     Column,
     Document,
+    Entry,
     Notes,
     Paragraph,
     Section,
@@ -20,7 +20,7 @@ from prony.report.document import (
     Tone,
 )
 
-__all__ = ["StudyView", "studies_document", "study_json", "study_page"]
+__all__ = ["StudyView", "studies_document", "study_page"]
 
 # More loads than this become rows of a table of figures, fewer its columns.
 _MOST_COLUMNS = 4
@@ -79,11 +79,11 @@ def studies_document(views: Sequence[StudyView]) -> Document:
     return Document("Studies", (Section("", (table, hint)), *(_summary(view) for view in views)))
 
 
-def _row(view: StudyView, profiles: Sequence[str]) -> tuple[Cell, ...]:
+def _row(view: StudyView, profiles: Sequence[str]) -> tuple[Entry, ...]:
     there = sum(name not in view.missing for name in view.compared)
     tone = Tone.GOOD if there == len(view.compared) else Tone.WARNING
-    lengths = (Cell(view.lengths.get(name, "—")) for name in profiles)
-    return Cell(view.name), Cell(str(len(view.compared))), Cell(str(there), tone), *lengths
+    lengths = (Entry(view.lengths.get(name, "—")) for name in profiles)
+    return Entry(view.name), Entry(str(len(view.compared))), Entry(str(there), tone), *lengths
 
 
 def _summary(view: StudyView) -> Section:
@@ -120,7 +120,7 @@ def _lines(texts: Sequence[str]) -> Notes:
 def _here(view: StudyView) -> Table:
     names = dict.fromkeys((*view.subjects, *view.here))
     rows = tuple(
-        (Cell(name), Cell(here, Tone.WARNING if here.startswith("needs") else Tone.PLAIN))
+        (Entry(name), Entry(here, Tone.WARNING if here.startswith("needs") else Tone.PLAIN))
         for name in names
         if (here := view.here.get(name, "not known"))
     )
@@ -135,7 +135,7 @@ def _profile(view: StudyView, name: str) -> Section:
         key = (cell.workload.describe(), engine)
         counts[key] = counts.get(key, 0) + 1
     columns = (Column("load", text=True), Column("generator", text=True), Column("subjects"))
-    rows = tuple((Cell(load), Cell(engine), Cell(str(count))) for (load, engine), count in counts.items())
+    rows = tuple((Entry(load), Entry(engine), Entry(str(count))) for (load, engine), count in counts.items())
     blocks = f"{plan.blocks} block{'s' if plan.blocks != 1 else ''}"
     return Section(f"Profile {name}: {blocks}, {view.lengths[name]}", (Table(columns, rows),))
 
@@ -211,36 +211,8 @@ def _figure_table(figures: Sequence[Original]) -> Table:
     else:
         columns = (Column("load", text=True), *(Column(name.partition("+")[0]) for name in who))
         rows = [[load, *(_joined(found.get((name, load))) for name in who)] for load in loads]
-    return Table(columns, tuple(tuple(map(Cell, row)) for row in rows))
+    return Table(columns, tuple(tuple(map(Entry, row)) for row in rows))
 
 
 def _joined(values: Sequence[str] | None) -> str:
     return " to ".join(values) if values else "—"
-
-
-# --- as data ----------------------------------------------------------------------------------------------
-
-
-def study_json(view: StudyView) -> Json:
-    """Return a study as data."""
-    plan = view.plan
-    return {
-        "name": view.name,
-        "title": plan.title,
-        "question": plan.question,
-        "source": plan.source,
-        "notes": list(plan.notes),
-        "subjects": [{"name": name, "here": view.here.get(name)} for name in view.subjects],
-        "generators": {name: here for name, here in view.here.items() if name not in view.subjects},
-        "profiles": {
-            name: {
-                "blocks": one.blocks,
-                "cells": len(one.cells),
-                "length": view.lengths[name],
-                "loads": list(dict.fromkeys(cell.workload.describe() for cell in one.cells)),
-            }
-            for name, one in view.plans.items()
-        },
-        "claims": [asdict(claim) for claim in plan.claims],
-        "originals": [asdict(one) for one in plan.originals],
-    }

@@ -1,10 +1,8 @@
 """A study's report: the tables, what went wrong and why, and the answer as its last lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from prony.analysis.noise_floor import Floor
-from prony.archive import Archive
-from prony.reading.study import Reading, read_archive
+from prony.reading.study import Reading
 from prony.report.document import Document, Section
 from prony.report.sections.answer import answer_section
 from prony.report.sections.checks import cross_check
@@ -16,17 +14,18 @@ from prony.report.sections.listeners import listeners
 from prony.report.sections.notes import notes
 from prony.report.sections.originals import originals
 from prony.report.sections.processes import processes
-from prony.report.sections.rates import is_search, rates
+from prony.report.sections.rates import rates
 from prony.report.sections.saturation import saturations
 from prony.report.sections.uncounted import unavailable, uncounted
 from prony.report.sections.winners import winners
+from prony.report.text import Quote, text
 
-__all__ = ["reading_document", "study_document"]
+__all__ = ["study_report"]
 
 
 def _sections(reading: Reading) -> Iterator[Section | None]:
     yield head(reading)
-    if is_search(reading):
+    if reading.is_search:
         yield rates(reading)
     else:
         yield from _figures(reading)
@@ -40,9 +39,9 @@ def _figures(reading: Reading) -> Iterator[Section | None]:
     yield from grid(reading)
     yield from saturations(reading)
     for group in detailed(reading):
-        yield group_section(group, reading.plan.design)
-    yield failed_requests(reading.groups)
-    yield from populations(detailed(reading))
+        yield group_section(reading, group)
+    yield failed_requests(reading)
+    yield from populations(reading, detailed(reading))
     yield winners(reading)
     yield from processes(reading)
     yield from listeners(reading)
@@ -53,12 +52,9 @@ def _figures(reading: Reading) -> Iterator[Section | None]:
     yield unavailable(reading)
 
 
-def reading_document(reading: Reading) -> Document:
+def study_report(reading: Reading) -> Document:
     """Return the report of a study that has been read."""
     sections = tuple(section for section in _sections(reading) if section is not None)
-    return Document(reading.plan.title or reading.plan.name, sections)
-
-
-def study_document(archive: Archive, floors: Sequence[Floor] = ()) -> Document:
-    """Return the report of a study from its archive, with the noise floors of the machine that measured."""
-    return reading_document(read_archive(archive, floors))
+    plan = reading.plan
+    title = Quote(plan.title, "/plan/title") if plan.title else Quote(plan.name, "/plan/name")
+    return Document(text("{}", title), sections)

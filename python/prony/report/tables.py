@@ -10,65 +10,116 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, PERCENTILES, Better
 from prony.model import CountStop, OpenLoop
-from prony.report.document import Cell, Column, Footnotes, Table, Tone
+from prony.reading.failures import FailedRequests, failed_requests
+from prony.report.document import Column, Entry, Footnotes, Table, Tone
+from prony.report.forms import count, estimate, in_scale, of_percent, percent
+from prony.report.text import Figure, Name, Quote, Text, pointer, text
 from prony.report.words import class_words
-from prony.units import Scale, bytes_scale, duration_scale, format_count, format_in, format_percent
+from prony.units import Scale, bytes_scale, duration_scale
 
-__all__ = ["Marks", "failures_table", "populations_table", "ranked", "subjects_table"]
+__all__ = [
+    "Marks",
+    "Place",
+    "counted_entry",
+    "dash",
+    "failures_table",
+    "figure_entry",
+    "populations_table",
+    "ranked",
+    "subjects_table",
+]
 
 _PLAIN = Scale(1, "")
 _SHOWN = ("mean", "p50", "p95", "p99", "max")
-_MOST_KINDS = 3
 _BOTH = ("mean", "p50", "p90", "p95", "p99", "p999", "max")
 
 
-def _means(cells: Iterable[CellSummary], names: Iterable[str]) -> list[float]:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A cell, and where the report's JSON has it."""
+
+    cell: CellSummary
+    at: str
+
+    def metric(self, name: str) -> str:
+        """Return where the JSON has a metric of the cell."""
+        return self.at + pointer("metrics", name)
+
+
+def _means(cells: Iterable[Place], names: Iterable[str]) -> list[float]:
     wanted = tuple(names)
-    found = [cell.metrics[name] for cell in cells for name in wanted]
+    found = [one.cell.metrics[name] for one in cells for name in wanted]
     return [value.mean for value in found if isinstance(value, Estimate)]
 
 
-def _figure(cell: CellSummary, name: str, scale: Scale, notes: Footnotes, tone: Tone = Tone.PLAIN) -> Cell:
-    value = cell.metrics[name]
+def dash(reason: str, at: str, notes: Footnotes) -> Entry:
+    """Return a dash with the reason why there is no figure. ``at``: where the report's JSON has it."""
+    return Entry(notes.marked("—", text("{}", Quote(reason, at))), Tone.QUIET)
+
+
+def figure_entry(value: Estimate | Missing, scale: Scale, at: str, notes: Footnotes) -> Entry:
+    """Return an estimate, or a dash with its reason; ``at``: where the report's JSON has it."""
     if isinstance(value, Missing):
-        return Cell(f"—{notes.mark(value.reason)}", Tone.QUIET)
-    few = notes.mark(f"of {value.count} of its {cell.ok} trials") if value.count < cell.ok else ""
-    return Cell(format_in(value.mean, scale, value.half_width) + few, tone)
+        return dash(value.reason, at + pointer("missing"), notes)
+    return Entry(estimate(value, scale, at))
 
 
-def ranked(cells: Sequence[CellSummary], metric: str | None) -> list[CellSummary]:
-    """Return the cells with trials, best first: by ``metric`` as answers rank, the unqualified after them."""
-    ran = [cell for cell in cells if cell.total]
+def _figure(one: Place, name: str, scale: Scale, notes: Footnotes, tone: Tone = Tone.PLAIN) -> Entry:
+    cell, value = one.cell, one.cell.metrics[name]
+    shown = figure_entry(value, scale, one.metric(name), notes)
+    if isinstance(value, Missing):
+        return shown
+    if value.count == cell.ok:
+        return Entry(shown.text, tone)
+    few = text(
+        "of {} of its {} trials",
+        Figure(value.count, count, one.metric(name) + pointer("count")),
+        Figure(cell.ok, count, one.at + pointer("trials_ok")),
+    )
+    return Entry(notes.marked(shown.text, few), tone)
+
+
+def ranked(cells: Sequence[CellSummary], metric: str | None, at: str) -> list[Place]:
+    """Return the cells with trials, best first: by ``metric`` as answers rank, the unqualified after them.
+
+    ``at``: where the report's JSON has their group.
+    """
+    every = [Place(cell, at + pointer("cells", k)) for k, cell in enumerate(cells)]
+    ran = [one for one in every if one.cell.total]
     if metric is None:
         return ran
     sign = -1 if METRICS[metric].better is Better.HIGHER else 1
 
-    def place(cell: CellSummary) -> tuple[bool, float]:
-        value = geometric_mean(cell, metric)
-        return cell.unqualified is not None or value is None, sign * (value or 0.0)
+    def place(one: Place) -> tuple[bool, float]:
+        value = geometric_mean(one.cell, metric)
+        return one.cell.unqualified is not None or value is None, sign * (value or 0.0)
 
     return sorted(ran, key=place)
 
 
-def _count(cell: CellSummary) -> Cell:
-    return Cell(f"{cell.ok}/{cell.total}", Tone.PLAIN if cell.ok == cell.total else Tone.WARNING)
+def counted_entry(one: Place) -> Entry:
+    """Return how many trials count of those run."""
+    ok = Figure(one.cell.ok, count, one.at + pointer("trials_ok"))
+    total = Figure(one.cell.total, count, one.at + pointer("trials"))
+    return Entry(text("{}/{}", ok, total), Tone.PLAIN if one.cell.ok == one.cell.total else Tone.WARNING)
 
 
-def _success(cell: CellSummary, notes: Footnotes) -> Cell:
-    if cell.error_ratio is None:
-        return Cell(f"—{notes.mark('no trial counts' if not cell.ok else 'nothing was sent')}", Tone.QUIET)
-    # The number carries no unit: the column does.
-    text = format_percent(1 - cell.error_ratio).removesuffix(" %")
+def _success(one: Place, notes: Footnotes) -> Entry:
+    cell = one.cell
+    if cell.success_ratio is None:
+        return Entry(notes.marked("—", "no trial counts" if not cell.ok else "nothing was sent"), Tone.QUIET)
+    figure = Figure(cell.success_ratio, of_percent, one.at + pointer("success_ratio"))
     if cell.unqualified is None:
-        return Cell(text)
-    mark = notes.mark(f"not qualified, {cell.unqualified}: its speed enters no comparison")
-    return Cell(text + mark, Tone.WARNING)
+        return Entry(text("{}", figure))
+    reason = Quote(cell.unqualified, one.at + pointer("unqualified_reason"))
+    why = text("not qualified, {}: its speed enters no comparison", reason)
+    return Entry(notes.marked(figure, why), Tone.WARNING)
 
 
-Maker = Callable[[CellSummary], Cell]
+Maker = Callable[[Place], Entry]
 
 
-def _latency_columns(cells: Sequence[CellSummary], kind: str, notes: Footnotes) -> list[tuple[Column, Maker]]:
+def _latency_columns(cells: Sequence[Place], kind: str, notes: Footnotes) -> list[tuple[Column, Maker]]:
     names = {suffix: f"{kind}_ok_{suffix}" for suffix in _SHOWN}
     scale = duration_scale(_means(cells, names.values()))
     # A closed loop's latency is the server's at saturation: it must not read as what users of a given load
@@ -80,7 +131,7 @@ def _latency_columns(cells: Sequence[CellSummary], kind: str, notes: Footnotes) 
     ]
 
 
-def _resource_columns(cells: Sequence[CellSummary], notes: Footnotes) -> list[tuple[Column, Maker]]:
+def _resource_columns(cells: Sequence[Place], notes: Footnotes) -> list[tuple[Column, Maker]]:
     scale = bytes_scale(_means(cells, ("pss_end", "rss_peak")))
     group = f"CPU; memory, {scale.unit}"
     shown = (
@@ -103,22 +154,23 @@ class Marks:
     trimmed: bool = False
 
 
-def _trimmed(cell: CellSummary, name: str, scale: Scale, notes: Footnotes) -> Cell:
-    value = cell_trimmed_mean(cell, name)
+def _trimmed(one: Place, name: str, scale: Scale, notes: Footnotes) -> Entry:
+    value = cell_trimmed_mean(one.cell, name)
     if isinstance(value, Missing):
-        return Cell(f"—{notes.mark(value.reason)}", Tone.QUIET)
-    return Cell(format_in(value, scale), Tone.QUIET)
+        return Entry(notes.marked("—", text("{}", Name(value.reason))), Tone.QUIET)
+    figure = Figure(value, in_scale(scale), one.at + pointer("trimmed_mean", name))
+    return Entry(text("{}", figure), Tone.QUIET)
 
 
-def _letters(cell: CellSummary, marks: Marks) -> Cell:
-    return Cell(marks.letters.get(cell.name, ""))
+def _letters(one: Place, marks: Marks) -> Entry:
+    return Entry(marks.letters.get(one.cell.name, ""))
 
 
-def _pace_columns(cells: Sequence[CellSummary], marks: Marks, notes: Footnotes) -> list[tuple[Column, Maker]]:
+def _pace_columns(cells: Sequence[Place], marks: Marks, notes: Footnotes) -> list[tuple[Column, Maker]]:
     """Return the columns of what a closed loop decides: throughput, or the time that a request takes."""
     name, scale, title = "ok_per_s", _PLAIN, "ok/s"
     columns: list[tuple[Column, Maker]] = []
-    if isinstance(cells[0].cell.workload.stop, CountStop):
+    if isinstance(cells[0].cell.cell.workload.stop, CountStop):
         each = duration_scale(_means(cells, ("duration_ns_per_request",)))
         shown = partial(_figure, name="duration_ns_per_request", scale=each, notes=notes, tone=Tone.STRONG)
         columns.append((Column(f"{each.unit}/request"), shown))
@@ -128,11 +180,11 @@ def _pace_columns(cells: Sequence[CellSummary], marks: Marks, notes: Footnotes) 
     return columns
 
 
-def subjects_table(cells: Sequence[CellSummary], marks: Marks, notes: Footnotes) -> Table:
+def subjects_table(cells: Sequence[Place], marks: Marks, notes: Footnotes) -> Table:
     """Return the main table: one row for each of ``cells``, which share a workload."""
-    opened = isinstance(cells[0].cell.workload.loop, OpenLoop)
+    opened = isinstance(cells[0].cell.cell.workload.loop, OpenLoop)
     makers: list[tuple[Column, Maker]] = [
-        (Column("n"), _count),
+        (Column("n"), counted_entry),
         (Column("success %"), partial(_success, notes=notes)),
     ]
     if marks.letters:
@@ -142,14 +194,14 @@ def subjects_table(cells: Sequence[CellSummary], marks: Marks, notes: Footnotes)
     makers += _latency_columns(cells, "response" if opened else "service", notes)
     makers += _resource_columns(cells, notes)
     rows = []
-    for cell in cells:
-        name = cell.name
-        title = Cell(name, Tone.STRONG if name in marks.best else Tone.PLAIN)
-        rows.append((title, *(make(cell) for _, make in makers)))
+    for one in cells:
+        name = one.cell.name
+        title = Entry(text("{}", Name(name)), Tone.STRONG if name in marks.best else Tone.PLAIN)
+        rows.append((title, *(make(one) for _, make in makers)))
     return Table((Column("subject", text=True), *(column for column, _ in makers)), tuple(rows))
 
 
-Labelled = tuple[str, CellSummary]
+Labelled = tuple[Text, Place]
 
 
 def failures_table(cells: Sequence[Labelled]) -> Table | None:
@@ -157,54 +209,60 @@ def failures_table(cells: Sequence[Labelled]) -> Table | None:
 
     Each cell comes with its load; one that all share is not shown.
     """
-    rows = [row for label, cell in cells for row in _kinds(label, cell)]
+    rows = [row for label, one in cells for row in _kinds(label, one)]
     if not rows:
         return None
     columns = (
         *(Column("subject", text=True), Column("under", text=True)),
         *(Column("requests"), Column("share"), Column("kind", text=True)),
     )
-    keep = [k for k in range(len(columns)) if k != 1 or len({label for label, _ in cells}) > 1]
+    keep = [k for k in range(len(columns)) if k != 1 or len({str(label) for label, _ in cells}) > 1]
     return Table(tuple(columns[k] for k in keep), tuple(tuple(row[k] for k in keep) for row in rows))
 
 
-def _kinds(label: str, cell: CellSummary) -> Iterable[tuple[Cell, ...]]:
-    scheduled = cell.account.get("scheduled", 0)
-    found = [(count, name) for name, count in cell.account.items() if name not in ("scheduled", "ok")]
-    kinds = sorted(found, key=lambda kind: (-kind[0], kind[1]))
-    shown = [(count, class_words(name)) for count, name in kinds]
-    if len(shown) > _MOST_KINDS + 1:
-        rest = shown[_MOST_KINDS:]
-        shown = [*shown[:_MOST_KINDS], (sum(count for count, _ in rest), f"{len(rest)} other kinds")]
-    for index, (count, words) in enumerate(shown):
-        names = (Cell(cell.name), Cell(label)) if not index else (Cell(""), Cell(""))
-        yield *names, Cell(format_count(count)), Cell(format_percent(count / scheduled)), Cell(words)
+def _kinds(label: Text, one: Place) -> Iterable[tuple[Entry, ...]]:
+    for k, found in enumerate(failed_requests(one.cell)):
+        at = one.at + pointer("failed_requests", k)
+        first = (Entry(text("{}", Name(one.cell.name))), Entry(label)) if not k else (Entry(""), Entry(""))
+        requests = text("{}", Figure(found.requests, count, at + pointer("requests")))
+        share = text("{}", Figure(found.share, percent, at + pointer("share")))
+        yield *first, Entry(requests), Entry(share), Entry(_kind_words(found, at))
 
 
-def _bound(cell: CellSummary, suffix: str, text: Cell) -> Cell:
-    percentile = PERCENTILES.get(suffix, "100")
+def _kind_words(found: FailedRequests, at: str) -> Text:
+    if len(found.classes) == 1:
+        return text("{}", Name(class_words(found.classes[0])))
+    return text("{} other kinds", Figure(len(found.classes), count, at + pointer("classes")))
+
+
+def _bound(one: Place, suffix: str, entry: Entry) -> Entry:
+    cell, percentile = one.cell, PERCENTILES.get(suffix, "100")
     bound = cell.censored_from is not None and (suffix == "mean" or float(percentile) > cell.censored_from)
-    return Cell(f"≥ {text.text}", text.tone) if bound and not text.text.startswith("—") else text
+    return Entry(text("≥ {}", entry.text), entry.tone) if bound else entry
 
 
-def populations_table(cells: Sequence[CellSummary], notes: Footnotes) -> Table | None:
+def populations_table(cells: Sequence[Place], notes: Footnotes) -> Table | None:
     """Return latencies of valid replies and of all requests, for subjects with errors; null if there are
     none.
     """
-    failing = [cell for cell in cells if cell.error_ratio]
+    failing = [one for one in cells if one.cell.error_ratio]
     if not failing:
         return None
-    kind = "response" if isinstance(cells[0].cell.workload.loop, OpenLoop) else "service"
+    kind = "response" if isinstance(cells[0].cell.cell.workload.loop, OpenLoop) else "service"
     typical = [f"{kind}_{of}_{suffix}" for of in ("ok", "all") for suffix in ("mean", "p50", "max")]
     scale = duration_scale(_means(failing, typical))
-    group = f"{kind} time, {scale.unit}"
     rows = []
-    for cell in failing:
-        ok = [_figure(cell, f"{kind}_ok_{suffix}", scale, notes) for suffix in _BOTH]
-        every = [
-            _bound(cell, suffix, _figure(cell, f"{kind}_all_{suffix}", scale, notes)) for suffix in _BOTH
-        ]
-        rows.append((Cell(cell.name), Cell("valid replies"), *ok))
-        rows.append((Cell(""), Cell("all requests"), *every))
+    for one in failing:
+        ok = [_figure(one, f"{kind}_ok_{suffix}", scale, notes) for suffix in _BOTH]
+        every = [_of_all(one, f"{kind}_all", suffix, scale, notes) for suffix in _BOTH]
+        rows.append((Entry(text("{}", Name(one.cell.name))), Entry("valid replies"), *ok))
+        rows.append((Entry(""), Entry("all requests"), *every))
+    group = f"{kind} time, {scale.unit}"
     labels = [Column({"p999": "p99.9"}.get(suffix, suffix), group) for suffix in _BOTH]
     return Table((Column("subject", text=True), Column("of", text=True), *labels), tuple(rows))
+
+
+def _of_all(one: Place, prefix: str, suffix: str, scale: Scale, notes: Footnotes) -> Entry:
+    name = f"{prefix}_{suffix}"
+    entry = _figure(one, name, scale, notes)
+    return entry if isinstance(one.cell.metrics[name], Missing) else _bound(one, suffix, entry)

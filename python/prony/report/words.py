@@ -1,20 +1,22 @@
-"""Words for what the account, the machine and comparisons hold."""
+"""Words for what the account, the machine and loads hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from prony.model import ClosedLoop, CountStop, Fingerprint, OpenLoop, Workload
-from prony.reading.study import Group
-from prony.units import format_bytes, format_count
+from prony.model import ClosedLoop, CountStop, DurationStop, Fingerprint, OpenLoop, Workload
+from prony.reading.groups import Group
+from prony.report.forms import as_typed, byte_size, count, load_number
+from prony.report.text import EMPTY, Figure, Name, Part, Text, counted, joined, pointer, text
+from prony.units import seconds
 
 __all__ = [
     "class_words",
-    "count_words",
     "group_words",
-    "joined",
+    "heading",
     "load_words",
     "machine_words",
-    "signed_percent",
+    "stop_words",
+    "workload_words",
 ]
 
 _CLASSES: Mapping[str, str] = MappingProxyType(
@@ -50,44 +52,70 @@ def class_words(name: str) -> str:
     return _CLASSES.get(name, name)
 
 
-def count_words(count: int, noun: str) -> str:
-    """Return a number of things.
+# --- loads ------------------------------------------------------------------------------------------------
 
-    >>> count_words(1, "block"), count_words(1200, "trial")
-    ('1 block', '1,200 trials')
+
+def load_words(workload: Workload, at: str) -> Text:
+    """Return what a study varies of a load, such as ``100 connections``. ``at``: where the report's JSON has
+    the load.
     """
-    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
-
-
-def joined(names: Sequence[str], most: int = 4) -> str:
-    """Return names with commas, those beyond ``most`` as a number.
-
-    >>> joined(["a", "b", "c"], most=2)
-    'a, b and 1 more'
-    """
-    text = ", ".join(names[:most])
-    return f"{text} and {len(names) - most} more" if len(names) > most else text
-
-
-def load_words(workload: Workload) -> str:
-    """Return what a study varies of a load, such as ``100 connections``."""
-    match workload.loop:
-        case ClosedLoop(connections):
-            words = count_words(connections, "connection")
-        case OpenLoop(rate_per_s):
-            words = f"{rate_per_s:,g}/s"
+    words = _size(workload, at)
     match workload.stop:
         case CountStop(requests):
-            return f"{words}, {format_count(requests)} requests"
+            return text("{}, {}", words, counted(_stop(requests, at, "requests"), "request"))
         case _:
             return words
 
 
-def signed_percent(effect: float) -> str:
-    """Return a relative difference, such as ``+12.9 %``; from tenfold on, as a factor."""
-    if effect >= 9:
-        return f"{effect + 1:,.0f} times"
-    return f"{100 * effect:+.1f} %" if abs(effect) < 1 else f"{100 * effect:+.0f} %"
+def _size(workload: Workload, at: str) -> Text:
+    match workload.loop:
+        case ClosedLoop(connections):
+            return counted(Figure(connections, count, at + pointer("loop", "connections")), "connection")
+        case OpenLoop(rate_per_s):
+            return text("{}/s", Figure(rate_per_s, load_number, at + pointer("loop", "rate_per_s")))
+
+
+def _stop(value: float, at: str, name: str) -> Figure:
+    return Figure(value, count, at + pointer("stop", name))
+
+
+def workload_words(workload: Workload, at: str) -> Text:
+    """Return a load as a heading, such as ``Closed loop, 100 connections, 30 s``; ``at`` as before."""
+    return text("{}, {}", _loop_words(workload, at), stop_words(workload, at))
+
+
+def _loop_words(workload: Workload, at: str) -> Text:
+    match workload.loop:
+        case ClosedLoop():
+            return text("Closed loop, {}", _size(workload, at))
+        case OpenLoop(_, arrivals):
+            return text("Open loop, {} {}", _size(workload, at), arrivals.value)
+
+
+def stop_words(workload: Workload, at: str) -> Text:
+    """Return what ends a window: a time, or a number of requests."""
+    match workload.stop:
+        case DurationStop(duration_ns):
+            return text("{} s", Figure(duration_ns, _seconds, at + pointer("stop", "duration_ns")))
+        case CountStop(requests):
+            return counted(_stop(requests, at, "requests"), "request")
+
+
+def _seconds(value_ns: float) -> str:
+    return as_typed(seconds(int(value_ns)))
+
+
+def group_words(group: Group, place: int) -> Text:
+    """Return the load of a group; empty where each generator has its own. ``place``: among the groups."""
+    return EMPTY if group.of_generators else load_words(group.workload, pointer("groups", place, "load"))
+
+
+def heading(words: str) -> str:
+    """Return words with a capital letter."""
+    return words[:1].upper() + words[1:]
+
+
+# --- the machine ------------------------------------------------------------------------------------------
 
 
 def _fact(fingerprint: Fingerprint, *path: str) -> str | int | None:
@@ -96,20 +124,23 @@ def _fact(fingerprint: Fingerprint, *path: str) -> str | int | None:
     return value if isinstance(value, (str, int)) else None
 
 
-def group_words(group: Group) -> str:
-    """Return the load of a group; empty where each generator has its own."""
-    return "" if group.of_generators else load_words(group.workload)
-
-
-def machine_words(fingerprint: Fingerprint) -> str:
+def machine_words(fingerprint: Fingerprint) -> Text:
     """Return the machine in one line; what is not known is left out."""
+    return joined(_machine(fingerprint)) or text("unknown machine")
+
+
+def _machine(fingerprint: Fingerprint) -> list[Part]:
     cpus, memory = _fact(fingerprint, "cpu", "available"), _fact(fingerprint, "memory", "total_bytes")
-    guest = _fact(fingerprint, "virtualisation", "guest")
-    parts = (
-        _fact(fingerprint, "cpu", "model"),
-        f"{cpus} CPU{'s' if cpus != 1 else ''}" if cpus else None,
-        format_bytes(memory) if isinstance(memory, int) else None,
-        f"kernel {release}" if (release := _fact(fingerprint, "kernel", "release")) else None,
-        "virtual machine" if guest is True else None,
-    )
-    return ", ".join(str(part) for part in parts if part) or "unknown machine"
+    model, release = _fact(fingerprint, "cpu", "model"), _fact(fingerprint, "kernel", "release")
+    found: list[Part | None] = [
+        Name(str(model)) if model else None,
+        _cpus(cpus) if isinstance(cpus, int) and cpus else None,
+        Figure(memory, byte_size, "/fingerprint/memory/total_bytes") if isinstance(memory, int) else None,
+        text("kernel {}", Name(str(release))) if release else None,
+        "virtual machine" if _fact(fingerprint, "virtualisation", "guest") is True else None,
+    ]
+    return [part for part in found if part]
+
+
+def _cpus(cpus: int) -> Text:
+    return counted(Figure(cpus, count, "/fingerprint/cpu/available"), "CPU")

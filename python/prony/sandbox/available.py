@@ -1,7 +1,7 @@
-"""Which kinds of sandbox this machine has, found without disturbing what others measure.
+"""Which kinds of sandbox this machine offers, found without disturbing other measurements.
 
-Only looks, but may move this process into a scope of systemd's (``gain_cgroups``): whether limits really
-hold is tried when the machine is claimed. Must not know what is wanted.
+It changes nothing, except that it may move this process into a scope of systemd (``gain_cgroups``). Whether
+limits hold is tested later, when the machine is claimed. Must not know what the user wants.
 
 >>> sorted(look(()).absent)
 []
@@ -19,7 +19,7 @@ __all__ = ["look"]
 
 
 def look(kinds: Collection[SandboxKind]) -> Available:
-    """Return what there is of these kinds."""
+    """Return which of these kinds are available."""
     if SandboxKind.CONTAINER in kinds:
         engine = find_engine()
         return Available({SandboxKind.CONTAINER: engine} if isinstance(engine, Absent) else {})

@@ -35,14 +35,14 @@ class ContainerSandbox:
     def __init__(self, choice: SandboxChoice, user: RunAs, folder: Path) -> None:
         self._choice = choice
         self._user = user
-        # Folders and ports are as those of a process.
+        # Folders and ports are the same as in the sandbox `process`.
         self._outside = ProcessSandbox(choice, user, folder)
         self.folder = folder
         self.folder_for = self._outside.folder_for
 
     @property
     def facts(self) -> SandboxFacts:
-        """What it keeps apart here."""
+        """What it isolates on this machine."""
         isolated = self._choice.network is Network.ISOLATED
         states = limit_states(("cpus", *limits_asked(self._choice)))
         return SandboxFacts(
@@ -51,18 +51,18 @@ class ContainerSandbox:
             user=self._user.name,
             cpus=f"by a container of {usable_engine().engine.name}",
             limits={name: f"{state.holding}: {state.reason}" for name, state in states.items()},
-            missing={} if isolated else {"network namespace": "the host's network was asked for"},
+            missing={} if isolated else {"network namespace": "the user chose the host's network"},
             kind=SandboxKind.CONTAINER,
         )
 
     def free_port(self, random: Random | None = None) -> int:
-        """Return a port, drawn at random, on which nothing listens where the subject will."""
+        """Return a random port on which nothing listens in the subject's network."""
         return self._outside.free_port(random)
 
     def start(self, launch: Launch, placement: Placement) -> RunningSubject:
-        """Start one process; it need not be ready when this returns.
+        """Start the subject; it need not be ready when this returns.
 
-        *Errors*: SubjectError with stage ``start``; HostError when the container cannot be made.
+        *Errors*: SubjectError with stage ``start``; HostError when the container cannot be created.
         """
         write_folders(launch, self.folder_for, self._user)
         container = self._container(launch, placement)
@@ -104,7 +104,7 @@ class ContainerSandbox:
 
 
 def _folders_of(launch: Launch) -> list[Path]:
-    """Return the folders that a subject names: where it works, and what it imports from."""
+    """Return the folders that a subject names: its working directory, and where it imports from."""
     named = []
     for process in launch.processes:
         named += [process.folder or "", *process.environment.get("PYTHONPATH", "").split(":")]

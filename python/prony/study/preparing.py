@@ -1,4 +1,4 @@
-"""Subjects made ready: environments built, apps where their user can read them, a record of each.
+"""Prepares subjects: builds environments, puts apps where their user can read them, records each subject.
 
 Must not know trials.
 """
@@ -25,7 +25,7 @@ __all__ = ["Prepared", "Ready", "prepare_subjects", "refuse_without_subjects"]
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A subject that can be started: what it needs, and the app where its user can read it."""
+    """A subject that can be started: its environments, and the app where its user can read it."""
 
     subject: Subject
     needs: Needs
@@ -34,7 +34,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What came of preparing: the subjects that can be started by name, and every subject's record."""
+    """The result of preparing: the subjects that can be started, by name, and the record of every subject."""
 
     ready: Mapping[str, Ready]
     records: tuple[SubjectRecord, ...]
@@ -55,7 +55,7 @@ def _needs(study: Study) -> Mapping[str, Needs]:
 
 
 def _subjects(plan: Plan) -> tuple[Subject, ...]:
-    """Return the plan's subjects, and that of its calibration."""
+    """Return the plan's subjects, including that of its calibration."""
     calibration = (plan.calibration.subject,) if plan.calibration else ()
     return (*plan.subjects(), *(one for one in calibration if one not in plan.subjects()))
 
@@ -67,7 +67,7 @@ def _requests(needs: Mapping[str, Needs]) -> Sequence[EnvironmentRequest]:
 def prepare_subjects(
     study: Study, listener: StudyListener, placement: Placement, facts: SandboxFacts
 ) -> Prepared:
-    """Build what every subject needs, and return those that can be started, and a record of each.
+    """Build what every subject needs; return those that can be started, and a record of each.
 
     *Errors*: UsageError for an app that cannot be read.
     """
@@ -88,7 +88,7 @@ def prepare_subjects(
 
 
 def refuse_without_subjects(study: Study, prepared: Prepared) -> None:
-    """Refuse a study none of whose subjects can be had: it would measure its calibration alone.
+    """Refuse a study without any available subject: it would measure only its calibration.
 
     *Errors*: SubjectError, with the reason of each.
     """
@@ -97,8 +97,9 @@ def refuse_without_subjects(study: Study, prepared: Prepared) -> None:
         return
     reasons = [f"  {one.name}: {one.unavailable}" for one in prepared.records if one.name in names]
     raise SubjectError(
-        "\n".join(["no server can be had", *reasons]),
-        hint="prony doctor names system packages that are missing; requirements must fit the server's",
+        "\n".join(["no server is available", *reasons]),
+        hint="`prony doctor` lists missing system packages; the app's requirements must be compatible with "
+        "the server's",
     )
 
 
@@ -110,7 +111,7 @@ def _record(
     facts: SandboxFacts,
 ) -> SubjectRecord:
     subject, environment = ready.subject, environments[ready.needs.server.key]
-    assert isinstance(environment, Environment), "only subjects that can be had are recorded"
+    assert isinstance(environment, Environment), "only available subjects are recorded"
     entry = study.catalog.server(subject.server)
     cpus = len(placement.server_cpus)
     said = identity(study.catalog, subject, cpus, _built(ready.needs, environments))
@@ -140,7 +141,7 @@ def _facts(
     environments: Mapping[str, Environment | Unavailable],
     cpus: int,
 ) -> SubjectFacts:
-    """Return what the catalogue declares of what the load meets, and what else runs."""
+    """Return what the catalogue declares about the process that receives the load, and about the others."""
     server = catalog.server(subject.server)
     declared = declared_facts(server, subject, cpus)
     entries = [server, *(catalog.service(name) for name in needs.services)]

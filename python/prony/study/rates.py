@@ -1,10 +1,10 @@
-"""The highest rate of each subject that meets an objective: searched for, then confirmed in fresh trials.
+"""Finds the highest rate of each subject that meets an objective, and confirms it in fresh trials.
 
-A fresh server for each rate that is tried, and for each trial that confirms. What the search knows is in the
-facts of its trials, so that it goes on where it broke off. Must not know how a rate is chosen.
+Every rate that is tried, and every confirming trial, gets a fresh server. The state of the search is in the
+facts of its trials, so that it can be resumed. Must not know how a rate is chosen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,6 +19,7 @@ from prony.study.base import StudyListener
 from prony.study.bench import Bench
 from prony.study.blocks import run_turns
 from prony.study.ledger import Ledger
+from prony.units import SECOND_NS, seconds
 
 __all__ = [
     "FIRST_RATE_PER_S",
@@ -30,19 +31,19 @@ __all__ = [
 ]
 
 FIRST_RATE_PER_S = 100.0
-"""Where the search begins when the plan names no rate: what any server that is looked at can do."""
+"""Where the search begins when the plan names no rate: every server of interest can do this."""
 MOST_RATE_PER_S = 1e6
-"""Beyond what one generator sends on one machine."""
+"""More than one generator can send on one machine."""
 
 TYPICAL_STEPS = 13
 """From 100/s to some 10,000/s by doubling is 7 rates, from there to 2 % is 6. Only for estimates."""
 
-_LENGTH_NS = 10_000_000_000
+_LENGTH_NS = 10 * SECOND_NS
 
 
 @dataclass(slots=True)
 class _Search:
-    """One search over the subjects of a plan, with the cells that it has come to need."""
+    """One search over the subjects of a plan, with the cells that it has created."""
 
     bench: Bench
     ledger: Ledger
@@ -53,7 +54,7 @@ class _Search:
     found: dict[str, tuple[RateStep, ...]] = field(default_factory=dict)
 
     def cell(self, template: Cell, rate_per_s: float) -> Cell:
-        """Return the cell of a subject at a rate, in the archive from now on."""
+        """Return the cell of a subject at a rate; it is added to the archive."""
         load = workload_at(template.workload, rate_per_s)
         known = (one for one in self.cells if one.subject.name == template.subject.name)
         same = next((one for one in known if one.workload == load), None)
@@ -66,11 +67,11 @@ class _Search:
         return made
 
     def run(self, turns: Sequence[Turn]) -> None:
-        """Run turns of one block, each judged by the objective."""
+        """Run turns of one block, and judge each by the objective."""
         run_turns(self.bench, turns, self.ledger, self.listener, partial(_judged, self.objective, self.cells))
 
     def step(self, turn: Turn) -> RateStep:
-        """Return what became of a turn."""
+        """Return the result of a turn."""
         known = self.ledger.latest(turn).facts.find_rate
         if known is None:
             load = turn.cell.workload.describe()
@@ -81,12 +82,12 @@ class _Search:
 def find_rates(
     bench: Bench, ledger: Ledger, known: Sequence[Cell], listener: StudyListener
 ) -> tuple[FoundRate, ...]:
-    """Search for every subject's highest rate, then confirm those found in randomised blocks.
+    """Find every subject's highest rate, then confirm the rates found in randomised blocks.
 
-    ``known``: the cells that a search which goes on has made already.
+    ``known``: the cells that a resumed search has already created.
     """
     objective = parse_objective(bench.study.plan.design.find_rate)
-    looking = _Search(bench, ledger, listener, objective, list(known))
+    looking = _Search(bench, ledger, listener, objective, list(_of_plan(known, bench.study.plan)))
     ready = [cell for cell in bench.study.plan.cells if cell.subject.name in bench.ready]
     listener.planned(len(ready) * (TYPICAL_STEPS + bench.study.plan.blocks))
     rates = [(cell, _searched(looking, cell)) for cell in ready]
@@ -94,11 +95,25 @@ def find_rates(
     return tuple(found_rate(name, steps, fresh.get(name, ())) for name, steps in looking.found.items())
 
 
-def searching(plan: Plan, objective: str) -> Plan:
-    """Return the plan that looks for each subject's highest rate: its first cell stands for each, and its
-    blocks confirm what is found.
+def _of_plan(known: Iterable[Cell], plan: Plan) -> Iterator[Cell]:
+    """Yield cells of an archive as the plan's own at their rates, without those that are of no such subject.
 
-    *Errors*: ValueError for a text that is no objective.
+    The plan has been looked through before it goes on; a cell's own app, sandbox and request have not, and
+    are not taken.
+    """
+    templates = {cell.subject.name: cell for cell in plan.cells}
+    for cell in known:
+        template, loop = templates.get(cell.subject.name), cell.workload.loop
+        if template is not None and isinstance(loop, OpenLoop):
+            load = workload_at(template.workload, loop.rate_per_s)
+            yield replace(template, id=cell.id, workload=load)
+
+
+def searching(plan: Plan, objective: str) -> Plan:
+    """Return the plan that searches for each subject's highest rate: a subject's first cell is its template,
+    and the plan's blocks confirm what is found.
+
+    *Errors*: ValueError for a text that is not an objective.
     """
     parse_objective(objective)
     first = {cell.subject.name: cell for cell in reversed(plan.cells)}
@@ -107,7 +122,7 @@ def searching(plan: Plan, objective: str) -> Plan:
 
 
 def workload_at(workload: Workload, rate_per_s: float) -> Workload:
-    """Return the load in an open loop at a rate; one with a fixed number of requests lasts a fixed time."""
+    """Return the load as an open loop at a rate; a fixed number of requests becomes a fixed time."""
     loop = workload.loop if isinstance(workload.loop, OpenLoop) else OpenLoop(rate_per_s)
     stop = workload.stop if isinstance(workload.stop, DurationStop) else DurationStop(_LENGTH_NS)
     return replace(workload, loop=replace(loop, rate_per_s=rate_per_s), stop=stop)
@@ -118,7 +133,7 @@ def _planned(plan: Plan) -> tuple[Cell, ...]:
 
 
 def _judged(objective: Objective, cells: Sequence[Cell], trial: Trial) -> Trial:
-    """Return a trial with what it says of the objective among its facts; a calibration as it is."""
+    """Return a trial with its judgement by the objective among its facts; a calibration unchanged."""
     cell = next((one for one in cells if one.id == trial.cell_id), None)
     if cell is None or not isinstance(cell.workload.loop, OpenLoop):
         return trial
@@ -128,7 +143,7 @@ def _judged(objective: Objective, cells: Sequence[Cell], trial: Trial) -> Trial:
 
 
 def _searched(looking: _Search, template: Cell) -> float | None:
-    """Return the highest rate that met the objective, each rate tried once, by one trial that is valid."""
+    """Return the highest rate that met the objective; each rate is tried in one valid trial."""
     steps: list[RateStep] = []
     asking = search(_first_rate(looking, template.workload), MOST_RATE_PER_S)
     try:
@@ -163,12 +178,12 @@ def _in_words(step: RateStep) -> str:
 def _first_rate(looking: _Search, workload: Workload) -> float:
     first = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else FIRST_RATE_PER_S
     stop = workload_at(workload, first).stop
-    window_s = stop.duration_ns / 1e9 if isinstance(stop, DurationStop) else _LENGTH_NS / 1e9
+    window_s = seconds(stop.duration_ns if isinstance(stop, DurationStop) else _LENGTH_NS)
     return min(max(first, least_rate(looking.objective, window_s)), MOST_RATE_PER_S)
 
 
 def _confirmed(looking: _Search, rates: Sequence[tuple[Cell, float]]) -> dict[str, tuple[RateStep, ...]]:
-    """Return what became of fresh trials of each subject at its rate, which is settled by now."""
+    """Return the results of fresh trials of each subject at its rate, which no longer changes."""
     plan = looking.bench.study.plan
     fixed = replace(plan, cells=tuple(looking.cell(cell, rate) for cell, rate in rates))
     steps: dict[str, tuple[RateStep, ...]] = {}

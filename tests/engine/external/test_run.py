@@ -87,7 +87,7 @@ def test_a_cancelled_run_is_marked_and_its_tool_is_gone(tmp_path):
 
 
 def test_a_tool_that_hangs_is_killed_at_the_hard_deadline(tmp_path):
-    with pytest.raises(EngineError, match="was not done after"):
+    with pytest.raises(EngineError, match="did not finish within"):
         engine(f"echo $$ > {tmp_path}/pid; trap '' TERM; sleep 600", spare_ns=2_000_000_000).run(
             LOAD, ADDRESS, SEAT, ignore
         )

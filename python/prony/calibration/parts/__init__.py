@@ -22,4 +22,4 @@ PARTS: Mapping[str, Callable[[Bench, StudyListener, int], Part]] = {
     "sampler": time_sampler,
     "limits": try_limits,
 }
-"""By name: what measures it, from the bench, who is told, and the seed of the random order."""
+"""Name to function; its arguments are the bench, the listener and the seed of the random order."""

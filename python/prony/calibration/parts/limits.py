@@ -1,4 +1,4 @@
-"""Which limits of a control group really hold here: each was set and then broken on purpose."""
+"""Which limits of a control group hold on this machine: each is set and then exceeded on purpose."""
 
 from prony.calibration.bench import Bench
 from prony.calibration.result import Holding, Part
@@ -9,9 +9,9 @@ __all__ = ["try_limits"]
 
 
 def try_limits(bench: Bench, listener: StudyListener, seed: int) -> Part:
-    """Return how far each limit holds, and what showed it."""
+    """Return how far each limit holds, and the evidence."""
     del seed
-    listener.notice("breaking each limit of a control group")
+    listener.notice("testing each limit of a control group")
     states = probe_limits(bench.groups.tree) if bench.groups else states_without(bench.no_groups)
     return Part(
         "Which limits hold",

@@ -1,7 +1,7 @@
 """What the monitors, a network namespace and a control group cost: the same load with and without each.
 
-Randomised complete blocks: every one of the surroundings once a block, so that a drift of the machine is
-shared by what is compared.
+Randomised complete blocks: every setup once in each block, so that a drift of the machine affects all setups
+alike.
 
 *Source*: the estimate and its interval: `prony.analysis.compare`.
 """
@@ -15,6 +15,7 @@ from random import Random
 from prony.analysis.compare import Comparison, compare_family
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.trial_metrics import trial_metrics
+from prony.analysis.validity import in_words
 from prony.calibration.bench import Bench, Runner, unwatched, watched
 from prony.calibration.result import Change, Part
 from prony.model import Failed, Invalid, Network, Ok, SandboxChoice, SandboxKind, Trial
@@ -35,12 +36,12 @@ __all__ = [
 ]
 
 METRICS = ("ok_per_s", "service_ok_p99")
-"""What is compared: how much goes through, and how slow the slowest hundredth is."""
+"""What is compared: the throughput, and the 99th percentile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """One of the surroundings of the reference server."""
+    """One setup of the reference server."""
 
     words: str
     sandbox: SandboxChoice
@@ -49,7 +50,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Two setups that differ in one thing, ``name``: ``having`` has it, ``without`` has not."""
+    """Two setups that differ in one thing, ``name``: ``having`` has it, ``without`` does not."""
 
     name: str
     having: str
@@ -57,7 +58,7 @@ class Contrast:
 
 
 def setups(own_network: bool, groups: bool) -> dict[str, Setup]:
-    """Return the surroundings that this machine offers; the first is a bare process."""
+    """Return the setups that this machine offers; the first is a bare process."""
     host, own = SandboxChoice(network=Network.HOST), SandboxChoice(network=Network.ISOLATED)
     usual = own if own_network else host
     found = {"bare": Setup("a bare process", host, watched)}
@@ -70,7 +71,7 @@ def setups(own_network: bool, groups: bool) -> dict[str, Setup]:
 
 
 def contrasts(names: Iterable[str]) -> tuple[Contrast, ...]:
-    """Return what can be told apart with these setups."""
+    """Return the contrasts that these setups allow."""
     known = set(names)
     usual = "namespace" if "namespace" in known else "bare"
     wanted = (
@@ -126,7 +127,7 @@ def shuffled(names: Iterable[str], seed: int, block: int) -> list[str]:
 
 
 def figures_of(trial: Trial) -> dict[str, float | None]:
-    """Return what is compared of one trial; null where it is missing or the trial does not count."""
+    """Return the compared figures of one trial; null where one is missing or the trial does not count."""
     found = trial_metrics(trial) if isinstance(trial.outcome, Ok) else {}
     failed = found.get("error_ratio")
     counts = isinstance(failed, float) and failed <= QUALIFIED_ERROR_RATIO
@@ -177,10 +178,10 @@ def _change(contrast: Contrast, metric: str, words: Mapping[str, str], found: Co
 
 
 def lost(trials: Mapping[str, Sequence[Trial]], words: Mapping[str, str]) -> tuple[str, ...]:
-    """Return in words which trials do not count, and how many were disturbed by something else."""
+    """Return in words which trials do not count, and how many were disturbed."""
     notes = [_why_lost(words[name], of) for name, of in trials.items()]
-    known = [trial.facts.environment_fault for of in trials.values() for trial in of]
-    disturbed = [str(fault) for fault in known if fault]
+    known = [trial.fault for of in trials.values() for trial in of]
+    disturbed = [in_words(fault) for fault in known if fault and fault.kind.is_of_environment]
     if disturbed:
         notes.append(f"{len(disturbed)} of {len(known)} trials were disturbed: {disturbed[0]}")
     return tuple(note for note in notes if note)

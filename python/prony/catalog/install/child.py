@@ -1,4 +1,4 @@
-"""Commands run as the user that servers run as: their output collected, their end certain.
+"""Runs commands as the user that servers run as; collects their output and makes sure that they end.
 
 Must not know what they do.
 """
@@ -22,7 +22,7 @@ __all__ = ["Children", "Completed"]
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A command that has ended. ``output`` is what it wrote to standard output, ``log`` to standard error."""
+    """A finished command. ``output`` is its standard output, ``log`` its standard error."""
 
     status: int
     output: str
@@ -36,9 +36,9 @@ class Completed:
 
 @dataclass(slots=True)
 class Children:
-    """Runs commands as ``user`` in threads, and ends all that still run when asked to.
+    """Runs commands as ``user`` in threads; `end` kills all that still run.
 
-    Each has a process group of its own, so that what it started ends with it.
+    Each command has a process group of its own, so that its children end with it.
     """
 
     user: RunAs
@@ -70,7 +70,7 @@ class Children:
         return Completed(process.returncode, output, log)
 
     def end(self) -> None:
-        """Kill all that still run, and let nothing start any more."""
+        """Kill all running commands, and start no more."""
         with self._lock:
             self._ended = True
             running = tuple(self._running)
@@ -113,13 +113,13 @@ class Children:
 
 @contextmanager
 def _opened_as(user: RunAs, file: Path) -> Iterator[BinaryIO]:
-    """Open a file that ``user`` may read: with root's rights it might be anyone's, behind a link too.
+    """Open a file if ``user`` may read it: with root's rights Prony could open anyone's file, also by a link.
 
     *Errors*: PermissionError, OSError.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as opened:
-        # Asked of what was opened, and not of its name, which another may change meanwhile.
+        # Checks the open file, not its name: someone could replace the file in between.
         if user.drop and first_unreadable(Path(f"/proc/self/fd/{descriptor}").readlink(), user):
             raise PermissionError(EACCES, os.strerror(EACCES))
         yield opened

@@ -1,6 +1,6 @@
-"""From a catalogue entry to the exact process to start, and to the command that a person would type.
+"""From a catalogue entry to the exact process to start, and to the command that a person types.
 
-Pure: nothing is read or started. Must not know how environments are built.
+Pure: it reads and starts nothing. Must not know how environments are built.
 """
 
 import shlex
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 PORT, BEHIND_PORT = 8000, 8001
-"""What a person's own command listens on, and the server behind a frontend."""
+"""The port of a person's own command, and that of the server behind a frontend."""
 
 _Values = Mapping[str, int | str | None]
 
@@ -52,7 +52,7 @@ class Installed(Protocol):
 
     @property
     def places(self) -> Mapping[str, str]:
-        """What ``python``, ``bin``, ``build`` and the programs' names stand for."""
+        """The values of ``python``, ``bin``, ``build`` and the programs' names."""
         ...
 
 
@@ -60,8 +60,8 @@ class Installed(Protocol):
 class Seat:
     """Where a process runs.
 
-    ``app_dir`` is where it finds the app, ``run_dir`` its own folder and working directory, ``cpus`` the
-    number of CPUs that it may use. ``variables``: what the app is told of the services beside it.
+    ``app_dir`` holds the app, ``run_dir`` is its own folder and working directory, ``cpus`` the number of
+    CPUs that it may use. ``variables``: environment variables by which the app finds its services.
     """
 
     address: Address
@@ -72,7 +72,7 @@ class Seat:
 
     @property
     def values(self) -> _Values:
-        """What the placeholders of a place stand for."""
+        """The values of the placeholders of a place."""
         return {
             "host": self.address.host,
             "port": self.address.port,
@@ -83,7 +83,7 @@ class Seat:
 
 
 def spoken_wire(entry: ServerEntry, subject: Subject, cpus: int = 1) -> Wire:
-    """Return what the subject's server speaks on its socket: its setting, else the entry's only wire.
+    """Return the wire of the subject's server: its setting, else the entry's only wire.
 
     *Errors*: UsageError as `resolved_settings`.
     """
@@ -137,14 +137,14 @@ def make_frontend(  # noqa: PLR0913, PLR0917 - the six things that a frontend's 
 
 
 def make_service(entry: ServiceEntry, environment: Installed, seat: Seat) -> Launch:
-    """Return the process of a service; a connection is enough to find it ready."""
+    """Return the process of a service; it is ready when it accepts a connection."""
     settings = resolve(entry, {}, seat.cpus)
     values: _Values = {**settings, **environment.places, **seat.values}
     return _launch(entry, settings, values, seat, _filled(entry.environment, values), entry.name, http=False)
 
 
 def service_variables(entry: ServiceEntry, environment: Installed, seat: Seat) -> dict[str, str]:
-    """Return the variables that tell an app where the service is."""
+    """Return the environment variables by which an app finds the service."""
     values: _Values = {**resolve(entry, {}, seat.cpus), **environment.places, **seat.values}
     return _filled(entry.variables, values)
 
@@ -158,11 +158,11 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     port: int = PORT,
     programs: Mapping[str, str] | None = None,
 ) -> str:
-    """Return what a person types to start this server around this app, in the manner of its own manual.
+    """Return the command that a person types to start this server with this app, as in its manual.
 
-    A server that is started by a script of the catalogue gets that script written first. Values of the
-    app's own variables are not shown, for they may be secrets: the command takes them from the shell's.
-    ``programs``: where the system's are, and what was built; null: by their names.
+    If the catalogue starts the server with a script, the command writes that script first. Values of the
+    app's own variables are not shown, because they may be secrets: the command takes them from the shell.
+    ``programs``: the paths of the system's programs and of the build; null: use names.
 
     *Errors*: UsageError as `make_launch`.
     """
@@ -190,7 +190,8 @@ def frontend_command_for_user(
     cpus: int,
     programs: Mapping[str, str] | None = None,
 ) -> str:
-    """Return what a person types to start the subject's frontend before a server that speaks ``wire``.
+    """Return the command that a person types to start the subject's frontend for a server that speaks
+    ``wire``.
 
     The server is expected on port 8001.
 
@@ -209,16 +210,16 @@ def frontend_command_for_user(
 def file_for_user(
     entry: ProcessEntry, name: str, chosen: Mapping[str, int | str], values: Mapping[str, str], cpus: int
 ) -> str:
-    """Return a file of the entry as a person needs it: a script as it stands, a template filled in.
+    """Return a file of the entry as a person needs it: a script unchanged, a template filled in.
 
-    ``chosen`` are settings that differ from the defaults; ``values`` what else a template may ask for.
+    ``chosen`` are settings that differ from the defaults; ``values`` are further values for templates.
 
-    *Errors*: UsageError for a file that there is not, or a setting that does not fit.
+    *Errors*: UsageError for an unknown file or an invalid setting.
     """
     if name in entry.files:
         return entry.files[name]
     if name not in entry.templates:
-        known = " or ".join([*entry.files, *entry.templates]) or "none: it needs no file"
+        known = " or ".join([*entry.files, *entry.templates]) or "no name: it has no files"
         raise UsageError(f"`--file {name}`: `{entry.name}` has no such file; expected {known}")
     settings = resolved_settings(entry, Frontend(entry.name, settings=chosen), cpus)
     seat = Seat(Address("127.0.0.1", PORT), ".", ".", cpus)
@@ -230,7 +231,7 @@ def _shown_programs(entry: ProcessEntry, found: Mapping[str, str] | None) -> dic
 
 
 def _written_files(entry: ProcessEntry, chosen: Subject | Frontend, around: Subject | None = None) -> str:
-    """Return the part of a command that writes the entry's files, each as `file_for_user` gives it."""
+    """Return the part of a command that writes the entry's files with `file_for_user`."""
     preset = entry.variants[chosen.variant].settings if chosen.variant else {}
     settings = "".join(
         f" --set {shlex.quote(f'{entry.name}.{key}={_text(value)}')}"
@@ -238,16 +239,18 @@ def _written_files(entry: ProcessEntry, chosen: Subject | Frontend, around: Subj
     )
     subject = around or chosen
     target = subject.app.targets.get(subject.interface, "") if isinstance(subject, Subject) else ""
-    # The file names a port too, and the server behind a frontend has another.
+    # The file contains a port too; behind a frontend the server has another one.
     behind = isinstance(chosen, Subject) and chosen.frontend is not None
     more = settings + (f" --set {entry.name}.port={BEHIND_PORT}" if behind else "")
     more += f" --app {shlex.quote(target)}" if target else ""
     names = [(name, "") for name in entry.files] + [(name, more) for name in entry.templates]
-    return "".join(f"prony servers {entry.name} --file {name}{told} > {name} && " for name, told in names)
+    return "".join(
+        f"prony servers {entry.name} --file {name}{options} > {name} && " for name, options in names
+    )
 
 
 def declared_facts(entry: HostEntry, chosen: Subject | Frontend, cpus: int) -> DeclaredFacts:
-    """Return what the entry declares of backlog, keep-alive and concurrency under the chosen settings.
+    """Return what the entry declares about backlog, keep-alive and concurrency under the chosen settings.
 
     *Errors*: UsageError as `resolved_settings`.
     """
@@ -288,7 +291,7 @@ def _launch(  # noqa: PLR0913, PLR0917 - what all processes have in common
 
 
 def _rendered(entry: ProcessEntry, values: _Values, environment: Iterable[str]) -> dict[str, str]:
-    # A setting that nobody set and that has no default is none, which a template can ask.
+    # A setting without value and default is none, which a template can test.
     unset = dict.fromkeys(entry.settings)
     known = {**unset, **values, "variables": sorted(environment)}
     try:
@@ -346,7 +349,7 @@ def _filled(environment: Mapping[str, str], values: _Values) -> dict[str, str]:
 
 
 def _common(entry: ServerEntry) -> dict[str, str]:
-    # The app's folder may be read-only, and the user that servers run as has no home of its own.
+    # The app's folder may be read-only, and the user of the servers may have no home.
     if entry.install.kind != "python":
         return {}
     return {"PYTHONPATH": "{app_dir}", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "{run_dir}"}
@@ -354,7 +357,7 @@ def _common(entry: ServerEntry) -> dict[str, str]:
 
 def _shown_environment(entry: ServerEntry, subject: Subject, values: _Values) -> str:
     named = _filled(entry.environment, values)
-    # A script's own folder is what Python searches first: the app's has to be named.
+    # Python searches a script's own folder first: the app's folder must be named.
     needed = entry.install.kind == "python" and (entry.files or "{bin}" in str(entry.command[0]))
     path = {"PYTHONPATH": "."} if needed else {}
     assignments = "".join(f"{name}={shlex.quote(text)} " for name, text in {**path, **named}.items())

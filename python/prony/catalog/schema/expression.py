@@ -15,7 +15,7 @@ __all__ = ["evaluate", "names_in"]
 
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d{1,9})|\{(?P<name>[a-z][a-z0-9_]*)\}|(?P<operator>//|[-+*()]))")
 
-# No expression in a catalogue is longer, and the recursion depth stays far from Python's limit.
+# No expression in a catalogue is longer, and recursion stays far below Python's limit.
 _LONGEST = 200
 
 _EXPECTED = "expected whole numbers, names in braces, `+ - * //` and brackets, such as `2*{cpus}+1`"

@@ -1,4 +1,4 @@
-"""An external tool in the role of an engine: found, refused what it cannot do, run in its seat, and read.
+"""An external tool in the role of an engine: finds it, refuses loads that it cannot send, runs it, reads it.
 
 Must not know trials.
 
@@ -28,17 +28,18 @@ from prony.model.shapes import decode
 from prony.runas import SUBJECT_PATH
 from prony.sandbox.base import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
+from prony.units import MILLISECOND_NS
 
 __all__ = ["ExternalEngine", "Installed", "find_tool"]
 
 
-# Of 10 ms each: fewer are not known to a tenth.
-_LEAST_TICKS_NS = 100_000_000
+# Ticks of 10 ms: with fewer the error is above a tenth.
+_LEAST_TICKS_NS = 100 * MILLISECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A tool on this machine. ``version`` null: it does not tell."""
+    """A tool on this machine. ``version`` null: it does not print one."""
 
     program: str
     version: str | None
@@ -62,10 +63,10 @@ class ExternalEngine:
         self._cancelled = False
 
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
-        """Run the tool, if need be once before as a warm-up, and return the Recording.
+        """Run the tool, if necessary once before as a warm-up, and return the Recording.
 
-        *Errors*: EngineError when it is not installed, cannot make this load, failed, or told nothing that
-        can be read; what ``on_event`` raises.
+        *Errors*: EngineError when it is not installed, cannot send this load, failed, or printed nothing
+        readable; errors of ``on_event``.
         """
         tool = self._tool
         refused = refusal(tool, workload, address)
@@ -81,14 +82,14 @@ class ExternalEngine:
             warmed=len(runs) > 1,
             spec=decode(Specification, spec, "spec"),
         )
-        return self._told(job, {"seat": asdict(seat), "runs": runs}, around, on_event)
+        return self._measured(job, {"seat": asdict(seat), "runs": runs}, around, on_event)
 
     def cancel(self) -> None:
-        """End the load that runs, from any thread."""
+        """Stop the running load, from any thread."""
         self._cancelled = True
         self._child.cancel()
 
-    def _told(self, job: Job, order: Json, around: Around, on_event: OnEvent) -> Recording:
+    def _measured(self, job: Job, order: Json, around: Around, on_event: OnEvent) -> Recording:
         self._cancelled = False
         limit_ns = hard_limit_ns(job.workload) + self._spare_ns
         try:
@@ -110,9 +111,10 @@ class ExternalEngine:
 
 
 def _exact(told: Told, window: Window) -> GeneratorProcesses:
-    """Return what the processes used; CPU that is too little for the kernel's clock ticks by its exact count.
+    """Return what the processes used; if the CPU time is too short for clock ticks, by the exact count.
 
-    That is of the whole run, which is hardly longer than the window of a tool that has none of its own.
+    The exact count covers the whole run, which is hardly longer than the window of a tool without its own
+    window.
     """
     used, length_ns = told.processes, window.length_ns
     seen = used.cpu_percent

@@ -14,6 +14,7 @@ from prony.engine.external.text import json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.metrics import PERCENTILES
 from prony.model import Json, OpenLoop
+from prony.units import MILLISECOND_NS
 
 __all__ = ["TOOL"]
 
@@ -44,7 +45,7 @@ _CODES = (200, 201, 204, 301, 302, 304, 400, 401, 403, 404, 405, 408, 413, 429, 
 
 
 def order(job: Job) -> Order:
-    """Return what is started."""
+    """Return what to start."""
     request, wanted = job.workload.request, job.workload.expect_status
     told = {
         "options": {
@@ -93,7 +94,7 @@ def _scenario(job: Job) -> Json:
 
 
 def parse(output: Output, job: Job) -> Measured:
-    """Return what it found."""
+    """Return what it reported."""
     told = json_in(output.files.get("report.json", "") or output.stderr, "its report")
     metrics = {
         str(name): (one or {}).get("values") or {} for name, one in (told.get("metrics") or {}).items()
@@ -109,7 +110,7 @@ def parse(output: Output, job: Job) -> Measured:
     failed = {kind: count(f"code_error_{code}") for code, kind in _ERRORS.items()}
     rest = requests - ok - sum(bad.values()) - sum(failed.values())
     state = told.get("state") or {}
-    measured_ns = round(number_in(state.get("testRunDurationMs"), "its time") * 1e6)
+    measured_ns = round(number_in(state.get("testRunDurationMs"), "its time") * MILLISECOND_NS)
     return Measured(
         duration_ns=min(measured_ns, job.duration_ns or measured_ns),
         ok=ok,
@@ -123,7 +124,7 @@ def parse(output: Output, job: Job) -> Measured:
 def _latency(values: Json, ok: int) -> Reported | None:
     edges = {"min": values.get("min"), "mean": values.get("avg"), "max": values.get("max")}
     percentiles = {p: values[f"p({p})"] for p in PERCENTILES.values() if f"p({p})" in values}
-    return reported("ok", ok, {**edges, **percentiles}, unit_ns=1e6)
+    return reported("ok", ok, {**edges, **percentiles}, unit_ns=MILLISECOND_NS)
 
 
 TOOL = Tool(
@@ -135,9 +136,9 @@ TOOL = Tool(
     order=order,
     parse=parse,
     caveats=(
-        "k6 times a request from when it is sent: waiting for a connection, or for a free user at a constant "
-        "rate, is not in its latencies",
+        "k6's latencies begin when a request is sent: they leave out waiting for a connection or, at a "
+        "constant rate, for a free user",
         "k6 interpolates its percentiles between neighbouring requests",
-        "k6 waits for the last replies after its duration, and counts them: they count here too",
+        "k6 waits for the last replies after its duration and counts them: Prony counts them too",
     ),
 )

@@ -11,12 +11,13 @@ from prony.engine.external.text import json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.metrics import PERCENTILES
 from prony.model import Json
+from prony.units import SECOND_NS, nanoseconds
 
 __all__ = ["TOOL"]
 
 
 def order(job: Job) -> Order:
-    """Return what is started."""
+    """Return what to start."""
     request = job.workload.request
     length = job.length("-z", f"{job.milliseconds}ms")
     options = ["--no-tui", "--output-format", "json", "-c", str(job.connections), *length]
@@ -28,13 +29,13 @@ def order(job: Job) -> Order:
 
 
 def parse(output: Output, job: Job) -> Measured:
-    """Return what it found."""
+    """Return what it reported."""
     told = json_in(output.stdout, "its report")
     ok, bad = by_status(told.get("statusCodeDistribution") or {}, job.workload.expect_status)
     summary = told.get("summary") or {}
     body = number_in(summary.get("totalData") or 0, "the bytes")
     return Measured(
-        duration_ns=round(number_in(summary.get("total"), "its time") * 1e9),
+        duration_ns=nanoseconds(number_in(summary.get("total"), "its time")),
         ok=ok,
         bad_status=bad,
         failed=by_kind(told.get("errorDistribution") or {}),
@@ -47,7 +48,7 @@ def _latency(told: Json, summary: Json, replies: int) -> Reported | None:
     values = told.get("latencyPercentiles") or {}
     percentiles = {p: values[f"p{p}"] for p in PERCENTILES.values() if values.get(f"p{p}") is not None}
     edges = {"min": summary.get("fastest"), "mean": summary.get("average"), "max": summary.get("slowest")}
-    return reported("answered", replies, {**edges, **percentiles}, unit_ns=1e9)
+    return reported("answered", replies, {**edges, **percentiles}, unit_ns=SECOND_NS)
 
 
 TOOL = Tool(
@@ -59,8 +60,8 @@ TOOL = Tool(
     order=order,
     parse=parse,
     caveats=(
-        "oha's rate of success counts every reply, whatever its status: here only valid ones count",
-        "oha breaks off the requests that are on their way when its time is over: they count as unanswered",
-        "oha's latencies are of every reply, whatever its status",
+        "oha's success rate counts every reply, whatever its status: Prony counts valid ones only",
+        "oha aborts the requests that are in flight when its time is over: they count as unanswered",
+        "oha's latencies include every reply, whatever its status",
     ),
 )

@@ -1,4 +1,4 @@
-"""What an external generator told, as a Recording: what it does not measure is null, with its reason.
+"""The report of an external generator as a Recording: what it does not measure is null, with the reason.
 
 Pure.
 
@@ -29,16 +29,18 @@ from prony.model.recording import (
     Traffic,
     Window,
 )
+from prony.units import SECOND_NS
 
 __all__ = ["Around", "account", "interrupted", "to_recording"]
 
-# As in the engine's own percentiles: fewer values above one are a handful of requests.
+# As in the engine's own percentiles: with fewer values above it, a percentile describes a handful of
+# requests.
 _LEAST_ABOVE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is known of a tool's run beside what it told. ``open_ns``, ``close_ns``: when it was started, and
+    """What is known of a tool's run beside its own output. ``open_ns``, ``close_ns``: when it was started, and
     when its time was over; null: it was broken off. ``warmed``: it was run once before.
     """
 
@@ -67,13 +69,13 @@ def to_recording(tool: Tool, job: Job, measured: Measured, around: Around) -> Re
 
 
 def interrupted(tool: Tool, job: Job, around: Around) -> Recording:
-    """Return the Recording of a run that was broken off: the tool has told nothing."""
+    """Return the Recording of an interrupted run: the tool has reported nothing."""
     frame = _frame(tool, job, around, tool.caveats)
     return replace(frame, window=replace(_window(around, 0), interrupted=True))
 
 
 def account(measured: Measured) -> Account:
-    """Return the requests by what became of them; a class that the tool does not tell apart is null."""
+    """Return the requests by how they ended; a class that the tool does not report separately is null."""
     failed: Mapping[str, int] = {name: count for name, count in measured.failed.items() if count}
     bad = dict(measured.bad_status)
     scheduled = measured.ok + sum(bad.values()) + sum(failed.values())
@@ -83,7 +85,7 @@ def account(measured: Measured) -> Account:
 
 
 def _frame(tool: Tool, job: Job, around: Around, caveats: tuple[str, ...]) -> Recording:
-    """Return what every Recording of a tool has, and null for what none of them measures."""
+    """Return what every Recording of a tool has, with null for what no tool measures."""
     return Recording(
         format=1,
         engine=GeneratorName(
@@ -106,7 +108,7 @@ def _frame(tool: Tool, job: Job, around: Around, caveats: tuple[str, ...]) -> Re
         queue=Queue(None, None),
         distributions=Distributions(),
         series=(),
-        generator=GeneratorCost(None, None, None, None, None, None),
+        generator=GeneratorCost(None, None, None, None, None, None, None),
         little=LittlesLaw(None, None, None),
         error_samples=(),
     )
@@ -115,9 +117,9 @@ def _frame(tool: Tool, job: Job, around: Around, caveats: tuple[str, ...]) -> Re
 _MISSING = {
     "distributions": "gives no histogram of its latencies",
     "series": "gives no figures by the second",
-    "connections": "does not tell what became of its connections",
-    "little": "does not tell how many requests were in flight",
-    "window": "has no window: it is as long as the tool says that it took, from when it was started",
+    "connections": "does not report what became of its connections",
+    "little": "does not report how many requests were in flight",
+    "window": "has no window: the window begins with its start and is as long as the tool reports",
 }
 
 
@@ -153,19 +155,25 @@ def _is_known(percentile: str, count: int) -> bool:
 
 
 def _own_caveats(tool: Tool, job: Job, counts: Account, around: Around) -> tuple[str, ...]:
-    """Return what holds of this run only."""
+    """Return the caveats of this run."""
     name, workload, lost = tool.name, job.workload, (job.requests or 0) - counts.scheduled
     wanted, warm = workload.expect_status, 0 if tool.speaks else workload.warmup_ns
     texts = (
-        (f"{name} does not compare bodies: a reply with another one counts", _wants_body(tool, workload)),
         (
-            f"{name} does not tell statuses apart: not only {wanted} counts",
-            wanted and not tool.abilities.tells_status,
+            f"{name} does not compare bodies: a reply with a wrong body counts as valid",
+            _wants_body(tool, workload),
         ),
-        (f"{lost} of the {job.requests} requests are in none of {name}'s counts", lost > 0),
-        (f"{name} has no warm-up: it was run once before, on other connections", warm and around.warmed),
+        (
+            f"{name} does not report single statuses: replies with a status other than {wanted} count too",
+            wanted and not tool.abilities.reports_status,
+        ),
+        (f"{lost} of the {job.requests} requests are missing from {name}'s counts", lost > 0),
+        (
+            f"{name} has no warm-up: Prony ran it once before, on other connections",
+            warm and around.warmed,
+        ),
         (f"{name} was not warmed up", warm and not around.warmed),
-        (f"{name} takes whole seconds only: the load lasted {job.seconds} s", _is_rounded(tool, job)),
+        (f"{name} accepts whole seconds only: the load lasted {job.seconds} s", _is_rounded(tool, job)),
     )
     return tuple(text for text, holds in texts if holds)
 
@@ -175,4 +183,4 @@ def _wants_body(tool: Tool, workload: Workload) -> bool:
 
 
 def _is_rounded(tool: Tool, job: Job) -> bool:
-    return tool.abilities.whole_seconds and (job.duration_ns or 0) % 1_000_000_000 != 0
+    return tool.abilities.whole_seconds and (job.duration_ns or 0) % SECOND_NS != 0

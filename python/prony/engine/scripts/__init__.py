@@ -1,4 +1,4 @@
-"""Four ways to write a load generator in Python, as people write them: measured as generators.
+"""Four load generators in Python, written as people write them.
 
 The code in ``python-scripts`` runs in an environment of its own and knows nothing of Prony. Must not know
 trials.
@@ -88,13 +88,13 @@ def _script(name: str, title: str, file: str, packages: str, *caveats: str) -> T
     return Tool(
         name=name,
         title=title,
-        get=f"Prony installs {packages} for it in an environment of its own",
+        get=f"Prony installs {packages} for it in a separate environment",
         ask_version=(),
         abilities=Abilities(count=False),
         order=lambda job: _order(file, job),
         parse=_parse,
         caveats=(
-            f"{name} times a request in Python: what waits for the interpreter is in its latencies",
+            f"{name} times requests in Python: its latencies include waiting for the interpreter",
             *caveats,
         ),
         speaks=True,
@@ -102,13 +102,26 @@ def _script(name: str, title: str, file: str, packages: str, *caveats: str) -> T
     )
 
 
-_GIL = "the threads share one interpreter: one of them runs at a time"
+_GIL = "the threads share one interpreter: only one of them runs at a time"
 SCRIPTS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (
-        _script("python-processes", "multiprocessing + requests: a process each", "processes.py", "requests"),
-        _script("python-threads", "threading + requests: a thread each", "threads.py", "requests", _GIL),
-        _script("python-asyncio", "asyncio + aiohttp: a coroutine each", "coroutines.py", "aiohttp"),
+        _script(
+            "python-processes",
+            "multiprocessing + requests: a process for each connection",
+            "processes.py",
+            "requests",
+        ),
+        _script(
+            "python-threads",
+            "threading + requests: a thread for each connection",
+            "threads.py",
+            "requests",
+            _GIL,
+        ),
+        _script(
+            "python-asyncio", "asyncio + aiohttp: a coroutine for each connection", "coroutines.py", "aiohttp"
+        ),
         _script(
             "python-asyncio-processes",
             "asyncio + aiohttp in several processes",

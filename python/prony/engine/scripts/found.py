@@ -1,4 +1,4 @@
-"""Where a load script's interpreter is, and what it runs on.
+"""The interpreter of a load script, and its version.
 
 Must not know what the scripts do.
 
@@ -16,7 +16,7 @@ __all__ = ["find_script"]
 def find_script(tool: Tool) -> Installed:
     """Return the interpreter of the scripts' environment, with the version of the package that it uses.
 
-    *Errors*: EngineError when the environment cannot be had.
+    *Errors*: EngineError when the environment is unavailable.
     """
     found = environment()
     package = "aiohttp" if "asyncio" in tool.name else "requests"

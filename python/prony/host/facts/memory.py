@@ -1,4 +1,4 @@
-"""Memory: how much there is, swap, huge pages, and the limit that holds for Prony.
+"""Memory: size, swap, huge pages, and the limit that applies to Prony.
 
 *Source*: proc(5), /proc/meminfo; Linux, Documentation/admin-guide/mm/transhuge.rst.
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from prony.host.facts.cgroups import limit_of
 from prony.host.read import missing, read_fact
 from prony.model import Json
+from prony.units import KIB
 
 __all__ = ["chosen", "memory", "parse_meminfo"]
 
@@ -40,18 +41,18 @@ def memory() -> Json:
 
 
 def parse_meminfo(text: str) -> dict[str, int]:
-    """Return sizes in bytes, and plain counts where there is no unit."""
+    """Return sizes in bytes, and counts where there is no unit."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         name, _, rest = line.partition(":")
         words = rest.split()
         if words and words[0].isdigit():
-            found[name.strip()] = int(words[0]) * (1024 if words[1:] == ["kB"] else 1)
+            found[name.strip()] = int(words[0]) * (KIB if words[1:] == ["kB"] else 1)
     return found
 
 
 def chosen(text: str) -> str:
-    """Return the word in brackets, or the text where there are none.
+    """Return the word in brackets, or the text if there are no brackets.
 
     >>> chosen("always [madvise] never")
     'madvise'

@@ -1,6 +1,6 @@
 """The interpreter that Prony runs on, Prony itself, its load engine and the packages it uses.
 
-The interpreters, packages and lock files of subjects are kept with each subject.
+The interpreters, packages and lock files of subjects are stored with each subject.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ def python() -> Json:
 
 
 def build_flags(arguments: str) -> list[str]:
-    """Return what was switched on, and no paths of the machine that built it.
+    """Return what was switched on, without paths of the machine that built it.
 
     >>> build_flags("'--enable-optimizations' '--prefix=/opt' '--with-lto'")
     ['--enable-optimizations', '--with-lto']
@@ -43,7 +43,7 @@ def build_flags(arguments: str) -> list[str]:
 
 
 def _gil() -> bool:
-    # Python 3.13 and later: a build without it may still switch it on.
+    # Python 3.13 and later: it can be switched on even in a build without it.
     asked = getattr(sys, "_is_gil_enabled", None)
     return bool(asked()) if asked else True
 
@@ -59,7 +59,7 @@ def _jit() -> Fact:
 
 
 def prony() -> Json:
-    """Return the versions of Prony and of the packages that it declares to need."""
+    """Return the versions of Prony and of the packages that it requires."""
     try:
         needs = package_names(requires("prony") or [])
         return {"version": version("prony"), "packages": {name: _version(name) for name in needs}}

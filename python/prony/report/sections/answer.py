@@ -5,81 +5,100 @@ from collections.abc import Iterable, Iterator
 from prony.analysis.answer import Answer
 from prony.analysis.compare import Comparison, Verdict
 from prony.analysis.summary import CellSummary, Estimate
-from prony.metrics import METRICS, format_metric
-from prony.reading.study import Group, Reading
+from prony.metrics import METRICS
+from prony.reading.groups import Group
+from prony.reading.study import Reading
 from prony.report.document import Block, Command, Notes, Paragraph, Section, Tone
+from prony.report.forms import count, in_metric
 from prony.report.sections.claims import claim_counts
+from prony.report.sections.effects import effect_words
 from prony.report.sections.figures import group_heading
-from prony.report.sections.rates import is_search, rate_answers
-from prony.report.words import signed_percent
+from prony.report.sections.rates import rate_answers
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, pointer, text
 
 __all__ = ["answer_section"]
 
 # More than this nobody runs, and the number is itself a guess from a few blocks.
 _MOST_BLOCKS = 100
+_LEVEL = Name("95 %")
 
 
-def _figure(cell: CellSummary, metric: str) -> str:
+def _figure(cell: CellSummary, metric: str, at: str) -> Text:
     value = cell.metrics[metric]
     if not isinstance(value, Estimate):
-        return "—"
-    text = format_metric(metric, value.mean)
+        return text("—")
+    of = at + pointer("metrics", metric)
+    mean = Figure(value.mean, in_metric(metric), of + pointer("mean"))
     if value.low is None or value.high is None:
-        return f"{text} (one trial: no interval)"
-    low, high = format_metric(metric, max(value.low, 0.0)), format_metric(metric, value.high)
-    return f"{text} (95 % interval {low} to {high})"
+        return text("{} (one trial: no interval)", mean)
+
+    def positive(bound: float) -> str:
+        return in_metric(metric)(max(bound, 0.0))
+
+    low, high = (
+        Figure(value.low, positive, of + pointer("low")),
+        Figure(value.high, positive, of + pointer("high")),
+    )
+    return text("{} ({} interval {} to {})", mean, _LEVEL, low, high)
 
 
-def _interval(found: Comparison) -> str:
-    if found.effect is None:
-        return "not compared"
-    text = signed_percent(found.effect)
-    if found.low is None or found.high is None:
-        return text
-    low, high = signed_percent(found.low), signed_percent(found.high)
-    return f"{text}, {100 * (1 - found.level):.3g} % interval {low} to {high}"
-
-
-def _sameness(comparison: Comparison) -> str:
+def _sameness(comparison: Comparison, at: str) -> Text:
     if comparison.verdict is Verdict.EQUIVALENT:
-        return "equivalent"
+        return text("equivalent")
     needed = comparison.blocks_needed
     if needed is None:
-        return "not told apart from it"
+        return text("not told apart from it")
     if needed > _MOST_BLOCKS:
-        return "not told apart from it: too close, or too noisy, to tell"
-    return f"not told apart from it, {needed} blocks would tell"
+        return text("not told apart from it: too close, or too noisy, to tell")
+    return text(
+        "not told apart from it, {} blocks would tell", Figure(needed, count, at + pointer("blocks_needed"))
+    )
 
 
-def _comparison_lines(found: Answer) -> Iterator[str]:
+def _comparison_lines(found: Answer, at: str) -> Iterator[Text]:
+    def where(name: str) -> str:
+        return at + pointer("comparisons", name)
+
     for name in found.ties:
         comparison = found.comparisons[name]
-        yield f"{name}: {_sameness(comparison)} ({_interval(comparison)})"
+        yield text(
+            "{}: {} ({})",
+            Name(name),
+            _sameness(comparison, where(name)),
+            effect_words(comparison, where(name)),
+        )
     others = [name for name in found.comparisons if name not in found.ties]
     if others:
-        yield f"next: {others[0]} ({_interval(found.comparisons[others[0]])})"
+        (first, *_) = others
+        yield text("next: {} ({})", Name(first), effect_words(found.comparisons[first], where(first)))
+
+
+def _claim(found: Answer, at: str) -> Text:
+    blocks = Figure(found.blocks, count, at + pointer("blocks"))
+    if not found.decided:
+        return text("leads; too few repeats for a verdict (n = {})", blocks)
+    if found.ties:
+        return text("leads, not told apart from others (n = {})", blocks)
+    return text("is best (n = {})", blocks)
 
 
 def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
-    found = group.answer
-    screening = "" if group.primary else " (screening)"
-    where = f"{group_heading(group)}{screening}: " if len(reading.measured) > 1 else ""
+    found, place = group.answer, reading.place(group)
+    at = pointer("groups", place, "answer")
+    where = EMPTY
+    if len(reading.measured) > 1:
+        where = text("{}{}: ", group_heading(group, place), "" if group.primary else " (screening)")
     if found.leader is None or found.metric is None:
-        yield Paragraph(f"{where}no answer: {found.reason}.", Tone.WARNING)
+        reason = Quote(found.reason or "", at + pointer("reason"))
+        yield Paragraph(text("{}no answer: {}.", where, reason), Tone.WARNING)
         return
-    cell = next(cell for cell in group.cells if cell.name == found.leader)
+    number, cell = next((k, cell) for k, cell in enumerate(group.cells) if cell.name == found.leader)
+    figure = _figure(cell, found.metric, pointer("groups", place, "cells", number))
     title = METRICS[found.metric].title
-    if found.decided:
-        claim = (
-            f"is best (n = {found.blocks})"
-            if not found.ties
-            else f"leads, not told apart from others (n = {found.blocks})"
-        )
-    else:
-        claim = f"leads; too few repeats for a verdict (n = {found.blocks})"
-    yield Paragraph(f"{where}{found.leader} {claim}: {title}, {_figure(cell, found.metric)}.", Tone.STRONG)
+    parts = (where, Name(found.leader), _claim(found, at), Name(title), figure)
+    yield Paragraph(text("{}{} {}: {}, {}.", *parts), Tone.STRONG)
     if group.primary:
-        yield Notes(tuple(("", line) for line in _comparison_lines(found)))
+        yield Notes(tuple(("", line) for line in _comparison_lines(found, at)))
 
 
 def _commands(reading: Reading) -> Iterator[Block]:
@@ -94,7 +113,7 @@ def _commands_of(reading: Reading, names: Iterable[str | None]) -> Iterator[Bloc
         if record is None or not record.command_line:
             continue
         if len(leaders) > 1:
-            yield Paragraph(f"{leader}:", Tone.QUIET)
+            yield Paragraph(text("{}:", Name(leader or "")), Tone.QUIET)
         yield Command(record.command_line)
 
 
@@ -102,10 +121,10 @@ def answer_section(reading: Reading) -> Section:
     """Return the claims' counts, the answer to each load (those that verdicts were planned for last), and the
     commands that start the best.
     """
-    if is_search(reading):
+    if reading.is_search:
         blocks, first = rate_answers(reading)
         return Section("Answer", (*blocks, *_commands_of(reading, [first])))
     groups = sorted(reading.measured, key=lambda group: group.primary)
     answers = [block for group in groups for block in _answer_blocks(reading, group)]
-    counted = (Paragraph(f"{claim_counts(reading)}."),) if reading.claims else ()
+    counted = (Paragraph(text("{}.", claim_counts(reading))),) if reading.claims else ()
     return Section("Answer", (*counted, *answers, *_commands(reading)))

@@ -1,83 +1,64 @@
-"""What holds the study's figures against something else: calibration, other generators, found rates."""
+"""What holds the study's figures against something else: the calibration, other generators."""
 
 from collections.abc import Iterator, Sequence
 
-from prony.analysis.answer import log_ratios
-from prony.analysis.compare import Comparison, Terms, Verdict, compare_family
-from prony.analysis.drift import CALIBRATED, Drift, drift
+from prony.analysis.compare import Verdict
+from prony.analysis.drift import Drift
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
-from prony.model import Ok, TrialRole
+from prony.model import TrialRole
+from prony.reading.checks import CrossCheck
 from prony.reading.study import Reading
-from prony.report.document import Cell, Column, Footnotes, Paragraph, Section, Table, Tone
+from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
+from prony.report.forms import count, estimate, signed_percent
+from prony.report.places import cell_at
 from prony.report.scales import metric_scale
-from prony.report.words import count_words, load_words, signed_percent
-from prony.units import format_in
+from prony.report.sections.effects import bounds_words
+from prony.report.text import Figure, Name, Text, counted, pointer, text
+from prony.report.words import load_words
+from prony.units import Scale
 
-__all__ = ["Check", "calibration_notes", "cross_check", "cross_checks"]
+__all__ = ["calibration_notes", "cross_check"]
 
-_CHECKED = {"ok_per_s": "ok/s", "service_ok_p50": "p50", "service_ok_p99": "p99"}
+_TITLES = {"ok_per_s": "ok/s", "service_ok_p50": "p50", "service_ok_p99": "p99"}
 
 
 # --- the calibration --------------------------------------------------------------------------------------
 
 
-def calibration_notes(reading: Reading) -> Iterator[str]:
+def calibration_notes(reading: Reading) -> Iterator[Text]:
     """Yield what the calibration cell says of the machine while the study ran."""
-    trials = [trial for trial in reading.trials if trial.role is TrialRole.CALIBRATION]
-    ok = [trial for trial in trials if isinstance(trial.outcome, Ok)]
-    if not trials:
+    found = reading.calibrations
+    if found is None:
         return
-    if len(ok) < len(trials):
-        yield f"{len(trials) - len(ok)} of {len(trials)} calibrations did not count."
-    for metric in CALIBRATED:
-        points = [
-            (trial.started_unix_ns / 1e9, value)
-            for trial in ok
-            if not isinstance(value := trial.metrics[metric], Missing) and value > 0
-        ]
-        found = drift(points, reading.plan.design.margin)
-        if found.change is None:
-            yield f"Calibrations that count: {found.count}, too few to show a drift of the machine."
+    if found.uncounted:
+        parts = (
+            Figure(found.uncounted, count, "/drift/uncounted"),
+            Figure(found.trials, count, "/drift/trials"),
+        )
+        yield text("{} of {} calibrations did not count.", *parts)
+    for metric, drift in found.drifts.items():
+        at = pointer("drift", "metrics", metric)
+        often = Figure(drift.count, count, at + pointer("count"))
+        if drift.change is None:
+            yield text("Calibrations that count: {}, too few to show a drift of the machine.", often)
             return
-        yield _drifted(metric, found)
+        yield _drifted(metric, drift, at)
 
 
-def _drifted(metric: str, found: Drift) -> str:
-    often = count_words(found.count, "time")
-    head = f"Calibration (the reference server, {often}): {METRICS[metric].title}"
+def _drifted(metric: str, found: Drift, at: str) -> Text:
+    often = counted(Figure(found.count, count, at + pointer("count")), "time")
+    head = text("Calibration (the reference server, {}): {}", often, Name(METRICS[metric].title))
     if found.change is None or found.low is None or found.high is None:
-        return f"{head} was measured too few times to show a drift."
-    change, low, high = map(signed_percent, (found.change, found.low, found.high))
+        return text("{} was measured too few times to show a drift.", head)
+    named = {"change": found.change, "low": found.low, "high": found.high}
+    change, low, high = (Figure(value, signed_percent, at + pointer(name)) for name, value in named.items())
     words = "drifted over the study" if found.drifts else "is not shown to have drifted over the study"
-    return f"{head} {words} ({change}, 95 % interval {low} to {high})."
+    return text("{} {} ({}, {} interval {} to {}).", head, words, change, Name("95 %"), low, high)
 
 
 # --- other generators -------------------------------------------------------------------------------------
-
-Check = tuple[CellSummary, CellSummary, str, Comparison]
-
-
-def cross_checks(reading: Reading) -> tuple[Check, ...]:
-    """Return each cell, the same under another generator, a metric that both have, and their comparison."""
-    checks = reading.added.get(TrialRole.CROSS_CHECK, ())
-    pairs = [(own, other) for other in checks for own in reading.cells if _checks(own, other)]
-    triples = [
-        (own, other, metric) for own, other in pairs for metric in _CHECKED if _both(own, other, metric)
-    ]
-    family = {k: log_ratios(own, other, metric) for k, (own, other, metric) in enumerate(triples)}
-    found = compare_family(family, Terms(margin=reading.plan.design.margin))
-    return tuple((*triple, found[k]) for k, triple in enumerate(triples))
-
-
-def _checks(own: CellSummary, other: CellSummary) -> bool:
-    same = own.cell.subject == other.cell.subject and own.cell.workload == other.cell.workload
-    return same and own.cell.engine.name != other.cell.engine.name
-
-
-def _both(own: CellSummary, other: CellSummary, metric: str) -> bool:
-    return isinstance(own.metrics[metric], Estimate) and isinstance(other.metrics[metric], Estimate)
 
 
 def cross_check(reading: Reading) -> Section | None:
@@ -85,7 +66,6 @@ def cross_check(reading: Reading) -> Section | None:
     if not reading.added.get(TrialRole.CROSS_CHECK):
         return None
     notes = Footnotes()
-    found = cross_checks(reading)
     columns = (
         *(Column(title, text=True) for title in ("subject", "under", "figure")),
         *(
@@ -95,7 +75,8 @@ def cross_check(reading: Reading) -> Section | None:
             Column("difference", text=True),
         ),
     )
-    rows = tuple(_row(check, notes) for check in found)
+    checks = enumerate(reading.cross_checks)
+    rows = tuple(_row(reading, check, pointer("cross_checks", k), notes) for k, check in checks)
     lead = Paragraph(
         "The same cells under other generators, in the same blocks. Generators time a request differently: "
         "throughput should agree, latencies need not.",
@@ -106,35 +87,49 @@ def cross_check(reading: Reading) -> Section | None:
     return Section("Other generators", (lead, Table(columns, rows), notes.notes()))
 
 
-def _row(check: Check, notes: Footnotes) -> tuple[Cell, ...]:
-    own, other, metric, comparison = check
-    means = [value.mean for cell in (own, other) if isinstance(value := cell.metrics[metric], Estimate)]
-    scale = metric_scale(metric, means)
-    name = _CHECKED[metric] + ("" if metric == "ok_per_s" else f", {scale.unit}")
+def _row(reading: Reading, check: CrossCheck, at: str, notes: Footnotes) -> tuple[Entry, ...]:
+    own, other, metric = check.own, check.other, check.metric
+    scale = metric_scale(metric, _means((own, other), metric))
+    name = _TITLES[metric] + ("" if metric == "ok_per_s" else f", {scale.unit}")
+    load = load_words(own.cell.workload, cell_at(reading, own) + pointer("workload"))
     return (
-        *(Cell(own.name), Cell(load_words(own.cell.workload)), Cell(name)),
-        *(_figure(own, metric, means), Cell(other.cell.engine.name), _figure(other, metric, means)),
-        _difference(comparison, notes),
+        *(Entry(text("{}", Name(own.name))), Entry(load), Entry(name)),
+        _figure(own, metric, scale, at + pointer("own")),
+        Entry(text("{}", Name(other.cell.engine.name))),
+        _figure(other, metric, scale, at + pointer("other")),
+        _difference(check, at + pointer("comparison"), notes),
     )
 
 
-def _figure(cell: CellSummary, metric: str, means: Sequence[float]) -> Cell:
+def _means(cells: Sequence[CellSummary], metric: str) -> list[float]:
+    return [value.mean for cell in cells if isinstance(value := cell.metrics[metric], Estimate)]
+
+
+def _figure(cell: CellSummary, metric: str, scale: Scale, at: str) -> Entry:
     value = cell.metrics[metric]
-    if isinstance(value, Missing):
-        return Cell("—", Tone.QUIET)
-    return Cell(format_in(value.mean, metric_scale(metric, means), value.half_width))
+    return Entry("—", Tone.QUIET) if isinstance(value, Missing) else Entry(estimate(value, scale, at))
 
 
-def _difference(found: Comparison, notes: Footnotes) -> Cell:
+def _difference(check: CrossCheck, at: str, notes: Footnotes) -> Entry:
+    found = check.comparison
     if found.effect is None:
-        return Cell(f"—{notes.mark('no block has both')}", Tone.QUIET)
-    text = signed_percent(found.effect)
-    if found.low is not None and found.high is not None:
-        text += f" ({signed_percent(found.low)} to {signed_percent(found.high)})"
-    words = {
-        Verdict.EQUIVALENT: "agree",
-        Verdict.HIGHER: "differ",
-        Verdict.LOWER: "differ",
-        Verdict.TOO_FEW: f"n = {found.blocks}: no verdict",
-    }.get(found.verdict, found.verdict.value)
-    return Cell(f"{text}, {words}", Tone.WARNING if words == "differ" else Tone.PLAIN)
+        return Entry(notes.marked("—", "no block has both"), Tone.QUIET)
+    effect, bounds = Figure(found.effect, signed_percent, at + pointer("effect")), bounds_words(found, at)
+    differ = found.verdict in (Verdict.HIGHER, Verdict.LOWER)
+    tone = Tone.WARNING if differ else Tone.PLAIN
+    words = _verdict(check, at)
+    return Entry(
+        text("{} ({}), {}", effect, bounds, words) if bounds else text("{}, {}", effect, words), tone
+    )
+
+
+def _verdict(check: CrossCheck, at: str) -> Text:
+    match check.comparison.verdict:
+        case Verdict.EQUIVALENT:
+            return text("agree")
+        case Verdict.HIGHER | Verdict.LOWER:
+            return text("differ")
+        case Verdict.TOO_FEW:
+            return text("n = {}: no verdict", Figure(check.comparison.blocks, count, at + pointer("blocks")))
+        case other:
+            return text(other.value)

@@ -1,16 +1,13 @@
 """What the experiment claimed, and what this repeat says of it."""
 
-from collections import Counter
-
 from prony.analysis.claims import ClaimResult, ClaimVerdict
-from prony.metrics import format_metric
 from prony.model import Claim, ClaimKind
 from prony.reading.study import Reading
 from prony.report.document import Block, Judgement, Judgements, Paragraph, Section, Tone
-from prony.report.words import count_words
-from prony.units import format_percent
+from prony.report.forms import Form, count, digits, in_metric, percent
+from prony.report.text import EMPTY, Figure, Quote, Text, counted, joined, pointer, text
 
-__all__ = ["claim_counts", "claims", "figure_words"]
+__all__ = ["claim_counts", "claims"]
 
 _TONES = {
     ClaimVerdict.HOLDS: Tone.GOOD,
@@ -32,48 +29,73 @@ def claims(reading: Reading) -> Section | None:
     if not reading.claims:
         return None
     blocks: tuple[Block, ...] = (
-        Paragraph(f"{claim_counts(reading)}."),
-        Judgements(tuple(_judgement(claim, result) for claim, result in reading.claims)),
+        Paragraph(text("{}.", claim_counts(reading))),
+        Judgements(
+            tuple(
+                _judgement(claim, result, pointer("claims", k))
+                for k, (claim, result) in enumerate(reading.claims)
+            )
+        ),
     )
     return Section("What was claimed", blocks)
 
 
-def claim_counts(reading: Reading) -> str:
+def claim_counts(reading: Reading) -> Text:
     """Return how many claims have which verdict, such as ``3 claims: 2 hold, 1 does not hold``."""
-    counts = Counter(result.verdict for _, result in reading.claims)
-    parts = [f"{counts[one]} {_COUNTED[one][counts[one] != 1]}" for one in ClaimVerdict if counts[one]]
-    return f"{count_words(len(reading.claims), 'claim')}: {', '.join(parts)}"
+    counts = reading.verdicts
+    parts = [
+        text(
+            f"{{}} {_COUNTED[one][counts[one] != 1]}",
+            Figure(counts[one], count, pointer("verdicts", one.value)),
+        )
+        for one in ClaimVerdict
+        if counts.get(one)
+    ]
+    every = counted(Figure(len(reading.claims), count, "/claims"), "claim")
+    return text("{}: {}", every, joined(parts))
 
 
-def _judgement(claim: Claim, result: ClaimResult) -> Judgement:
-    found = (result.reason, figure_words(claim, result), _claimed(claim))
-    detail = "; ".join(part for part in found if part)
-    return Judgement(result.verdict.value, _TONES[result.verdict], claim.text, detail)
+def _judgement(claim: Claim, result: ClaimResult, at: str) -> Judgement:
+    reason = Quote(result.reason, at + pointer("reason")) if result.reason else EMPTY
+    found = (reason, figure_words(claim, result, at), _claimed(claim, at))
+    detail = joined((part for part in found if part), by="; ")
+    sentence = text("{}", Quote(claim.text, at + pointer("text")))
+    return Judgement(result.verdict.value, _TONES[result.verdict], sentence, detail)
 
 
-def figure_words(claim: Claim, result: ClaimResult) -> str:
-    """Return the figure that decides, with its interval; empty where there is none."""
+def figure_words(claim: Claim, result: ClaimResult, at: str) -> Text:
+    """Return the figure that decides, with its interval; empty where there is none. ``at``: where the
+    report's JSON has the claim.
+    """
     if result.figure is None:
-        return ""
-    text = f"measured {_figure(claim, result.figure)}{_unit(claim)}"
+        return EMPTY
+    words = text("measured {}{}", _figure(claim, result.figure, at + pointer("figure")), _unit(claim))
     if result.interval is not None:
-        low, high = (_figure(claim, bound) for bound in result.interval)
-        text += f" (interval {low} to {high})"
-    return f"{text}, n = {result.n}" if result.n is not None else text
+        ends = enumerate(result.interval)
+        low, high = (_figure(claim, bound, at + pointer("interval", k)) for k, bound in ends)
+        words = text("{} (interval {} to {})", words, low, high)
+    if result.n is None:
+        return words
+    return text("{}, n = {}", words, Figure(result.n, count, at + pointer("n")))
 
 
-def _claimed(claim: Claim) -> str:
+def _claimed(claim: Claim, at: str) -> Text:
     """Return the claim's own figures; empty where it is an order."""
-    low, high = (None if bound is None else _figure(claim, bound) for bound in (claim.low, claim.high))
+    low = None if claim.low is None else _figure(claim, claim.low, at + pointer("low"))
+    high = None if claim.high is None else _figure(claim, claim.high, at + pointer("high"))
     unit = _unit(claim)
     match low, high:
         case None, None:
-            return ""
-        case None, str():
-            return f"claimed at most {high}{unit}"
-        case str(), None:
-            return f"claimed at least {low}{unit}"
-    return f"claimed {low}{unit}" if low == high else f"claimed {low} to {high}{unit}"
+            return EMPTY
+        case None, Figure():
+            return text("claimed at most {}{}", high, unit)
+        case Figure(), None:
+            return text("claimed at least {}{}", low, unit)
+        case Figure(), Figure() if str(low) == str(high):
+            return text("claimed {}{}", low, unit)
+        case Figure(), Figure():
+            return text("claimed {} to {}{}", low, high, unit)
+    return EMPTY
 
 
 def _unit(claim: Claim) -> str:
@@ -82,9 +104,13 @@ def _unit(claim: Claim) -> str:
     return "" if claim.kind in _VALUES else " times"
 
 
-def _figure(claim: Claim, value: float) -> str:
+def _figure(claim: Claim, value: float, at: str) -> Figure:
+    return Figure(value, _form(claim, value), at)
+
+
+def _form(claim: Claim, value: float) -> Form:
     if claim.kind in _VALUES:
-        return format_metric(claim.metric, value)
+        return in_metric(claim.metric)
     if claim.kind is ClaimKind.FAILS:
-        return format_percent(value)
-    return f"{value:,.{3 if value < 0.1 else 2 if value < 10 else 1}f}"
+        return percent
+    return digits(3 if value < 0.1 else 2 if value < 10 else 1)

@@ -1,14 +1,17 @@
 """The figures of one group: a row for each subject, and what its failed requests were."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from prony.model import ClosedLoop, Design
-from prony.reading.study import Group
+from prony.model import ClosedLoop
+from prony.reading.groups import Group
+from prony.reading.study import Reading
 from prony.report.document import Block, Footnotes, Notes, Paragraph, Section, Tone
+from prony.report.places import group_at
 from prony.report.sections.generators import generator_heading, generator_section
 from prony.report.sections.winners import alike_note, deciding
-from prony.report.tables import Marks, failures_table, populations_table, ranked, subjects_table
-from prony.report.words import group_words
+from prony.report.tables import Marks, Place, failures_table, populations_table, ranked, subjects_table
+from prony.report.text import Text, pointer, text
+from prony.report.words import group_words, workload_words
 
 __all__ = ["failed_requests", "group_heading", "group_section", "populations"]
 
@@ -20,31 +23,35 @@ _SATURATED = Paragraph(
 _TRIMMED = "trimmed: mean without the highest and the lowest trial, as published; no interval, no verdict."
 
 
-def group_heading(group: Group) -> str:
-    """Return the group's load as a heading."""
+def group_heading(group: Group, place: int) -> Text:
+    """Return the group's load as a heading. ``place``: among the groups."""
     if group.of_generators:
-        return generator_heading(group)
-    text = group.workload.describe()
-    return text[0].upper() + text[1:]
+        return generator_heading(group, place)
+    return workload_words(group.workload, pointer("groups", place, "load"))
 
 
-def group_section(group: Group, design: Design) -> Section:
+def group_section(reading: Reading, group: Group) -> Section:
     """Return the main table of a group."""
+    place = reading.place(group)
     if group.of_generators:
-        return generator_section(group)
-    notes = Footnotes()
-    cells = ranked(group.cells, group.answer.metric)
+        return generator_section(group, place)
+    notes, heading = Footnotes(), group_heading(group, place)
+    cells = _ranked(reading, group)
     if not cells:
-        return Section(group_heading(group), (Paragraph("No trial was run."),))
-    if not any(cell.ok for cell in cells):
-        return Section(group_heading(group), (Paragraph("No trial counts.", Tone.BAD),))
+        return Section(heading, (Paragraph("No trial was run."),))
+    if not any(one.cell.ok for one in cells):
+        return Section(heading, (Paragraph("No trial counts.", Tone.BAD),))
     closed = isinstance(group.workload.loop, ClosedLoop)
-    trimmed = closed and design.trimmed_mean
+    trimmed = closed and reading.plan.design.trimmed_mean
     table = subjects_table(cells, _marks(group, trimmed), notes)
     lead = (_SATURATED,) if closed else ()
-    remarks = [text for text in (alike_note(group), _TRIMMED if trimmed else None) if text]
-    blocks: tuple[Block, ...] = (*lead, table, notes.notes(), Notes(tuple(("", text) for text in remarks)))
-    return Section(group_heading(group), blocks)
+    remarks = [words for words in (alike_note(group), _TRIMMED if trimmed else None) if words]
+    blocks: tuple[Block, ...] = (*lead, table, notes.notes(), Notes(tuple(("", words) for words in remarks)))
+    return Section(heading, blocks)
+
+
+def _ranked(reading: Reading, group: Group) -> list[Place]:
+    return ranked(group.cells, group.answer.metric, group_at(reading, group))
 
 
 def _marks(group: Group, trimmed: bool) -> Marks:
@@ -53,21 +60,24 @@ def _marks(group: Group, trimmed: bool) -> Marks:
     return Marks(best, (standing.letters if standing else None) or {}, trimmed)
 
 
-def failed_requests(groups: Sequence[Group]) -> Section | None:
+def failed_requests(reading: Reading) -> Section | None:
     """Return what failed, by kind; null where nothing did."""
     cells = [
-        (group_words(group), cell) for group in groups for cell in ranked(group.cells, group.answer.metric)
+        (group_words(group, place), one)
+        for place, group in enumerate(reading.groups)
+        for one in _ranked(reading, group)
     ]
     found = failures_table(cells)
     return Section("Requests that failed, by kind", (found,)) if found else None
 
 
-def populations(groups: Iterable[Group]) -> Iterator[Section]:
+def populations(reading: Reading, groups: Iterable[Group]) -> Iterator[Section]:
     """Yield latencies with and without the failures, for each load under which requests failed."""
     groups = tuple(groups)
     for group in groups:
-        notes, cells = Footnotes(), ranked(group.cells, group.answer.metric)
+        notes, cells = Footnotes(), _ranked(reading, group)
         table = populations_table(cells, notes) if cells else None
         if table is not None:
-            where = f", {group_words(group)}" if len(groups) > 1 else ""
-            yield Section(f"With and without the failures{where}", (table, notes.notes()))
+            under = group_words(group, reading.place(group))
+            heading = text("With and without the failures{}", text(", {}", under) if len(groups) > 1 else "")
+            yield Section(heading, (table, notes.notes()))

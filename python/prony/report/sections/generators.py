@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate
-from prony.model import CountStop, DurationStop
-from prony.reading.study import Group
-from prony.report.document import Block, Cell, Column, Footnotes, Notes, Paragraph, Section, Table, Tone
+from prony.analysis.summary import Estimate
+from prony.reading.groups import Group
+from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
+from prony.report.forms import of_percent
 from prony.report.scales import metric_scale
 from prony.report.sections.winners import alike_note, deciding
-from prony.report.tables import ranked
-from prony.units import Scale, format_in, format_percent
+from prony.report.tables import Place, counted_entry, figure_entry, ranked
+from prony.report.text import Figure, Name, Quote, Text, joined, pointer, text
+from prony.report.words import stop_words
+from prony.units import Scale
 
 __all__ = ["generator_heading", "generator_section"]
 
@@ -29,22 +30,29 @@ _LEAD = (
 )
 
 
-def generator_heading(group: Group) -> str:
-    """Return what all generators of a group have in common."""
-    match group.workload.stop:
-        case DurationStop(duration_ns):
-            stop = f"{duration_ns / 1e9:g} s"
-        case CountStop(requests):
-            stop = f"{requests:,} requests"
-    return f"Generators against {group.cells[0].cell.subject.name}, {stop}"
+def generator_heading(group: Group, place: int) -> Text:
+    """Return what all generators of a group have in common. ``place``: among the groups."""
+    stop = stop_words(group.workload, pointer("groups", place, "load"))
+    return text("Generators against {}, {}", Name(group.cells[0].cell.subject.name), stop)
 
 
-def generator_section(group: Group) -> Section:
+def generator_section(group: Group, place: int) -> Section:
     """Return one row for each generator; what it does not measure is a dash with its reason."""
-    cells = ranked(group.cells, group.answer.metric)
-    if not any(cell.ok for cell in cells):
-        return Section(generator_heading(group), (Paragraph("No trial counts.", Tone.BAD),))
-    notes, standing = Footnotes(), deciding(group)
+    cells = ranked(group.cells, group.answer.metric, pointer("groups", place))
+    heading = generator_heading(group, place)
+    if not any(one.cell.ok for one in cells):
+        return Section(heading, (Paragraph("No trial counts.", Tone.BAD),))
+    notes = Footnotes()
+    remarks = [words for words in (alike_note(group), *_caveats(cells)) if words]
+    blocks: tuple[Block, ...] = (
+        *(Paragraph(_LEAD, Tone.QUIET), _table(group, cells, notes), notes.notes()),
+        Notes(tuple(("", words) for words in remarks)),
+    )
+    return Section(heading, blocks)
+
+
+def _table(group: Group, cells: Sequence[Place], notes: Footnotes) -> Table:
+    standing = deciding(group)
     letters = (standing.letters if standing else None) or {}
     best = {group.answer.leader, *group.answer.ties}
     scales = {name: metric_scale(name, _means(cells, name)) for name in _COLUMNS}
@@ -55,50 +63,45 @@ def generator_section(group: Group) -> Section:
     )
     rows = tuple(
         (
-            Cell(cell.name, Tone.STRONG if cell.name in best else Tone.PLAIN),
-            Cell(f"{cell.ok}/{cell.total}", Tone.PLAIN if cell.ok == cell.total else Tone.WARNING),
-            _errors(cell, notes),
-            Cell(letters.get(cell.name, "")),
-            *(_figure(cell, name, notes, scales) for name in _COLUMNS),
+            Entry(text("{}", Name(one.cell.name)), Tone.STRONG if one.cell.name in best else Tone.PLAIN),
+            counted_entry(one),
+            _errors(one, notes),
+            Entry(letters.get(one.cell.name, "")),
+            *_figures(one, notes, scales),
         )
-        for cell in cells
+        for one in cells
     )
-    remarks = [text for text in (alike_note(group), *_caveats(cells)) if text]
-    blocks: tuple[Block, ...] = (
-        *(Paragraph(_LEAD, Tone.QUIET), Table(columns, rows), notes.notes()),
-        Notes(tuple(("", text) for text in remarks)),
-    )
-    return Section(generator_heading(group), blocks)
+    return Table(columns, rows)
 
 
-def _means(cells: Sequence[CellSummary], name: str) -> list[float]:
-    found = [cell.metrics[name] for cell in cells]
+def _figures(one: Place, notes: Footnotes, scales: Mapping[str, Scale]) -> Iterator[Entry]:
+    for name in _COLUMNS:
+        yield figure_entry(one.cell.metrics[name], scales[name], one.metric(name), notes)
+
+
+def _means(cells: Sequence[Place], name: str) -> list[float]:
+    found = [one.cell.metrics[name] for one in cells]
     return [value.mean for value in found if isinstance(value, Estimate)]
 
 
-def _errors(cell: CellSummary, notes: Footnotes) -> Cell:
+def _errors(one: Place, notes: Footnotes) -> Entry:
+    cell = one.cell
     if cell.error_ratio is None:
-        return Cell(f"—{notes.mark('no trial counts' if not cell.ok else 'nothing was sent')}", Tone.QUIET)
-    text = format_percent(cell.error_ratio).removesuffix(" %")
-    mark = notes.mark(f"not qualified, {cell.unqualified}") if cell.unqualified else ""
-    return Cell(text + mark, Tone.WARNING if mark else Tone.PLAIN)
+        return Entry(notes.marked("—", "no trial counts" if not cell.ok else "nothing was sent"), Tone.QUIET)
+    figure = Figure(cell.error_ratio, of_percent, one.at + pointer("error_ratio"))
+    if not cell.unqualified:
+        return Entry(text("{}", figure))
+    reason = Quote(cell.unqualified, one.at + pointer("unqualified_reason"))
+    return Entry(notes.marked(figure, text("not qualified, {}", reason)), Tone.WARNING)
 
 
-def _figure(cell: CellSummary, name: str, notes: Footnotes, scales: Mapping[str, Scale]) -> Cell:
-    value = cell.metrics[name]
-    if isinstance(value, Missing):
-        return Cell(f"—{notes.mark(value.reason)}", Tone.QUIET)
-    return Cell(format_in(value.mean, scales[name], value.half_width))
-
-
-def _caveats(cells: Sequence[CellSummary]) -> Iterator[str]:
+def _caveats(cells: Sequence[Place]) -> Iterator[Text]:
     """Yield what each generator does in its own way, a sentence for each generator."""
-    told: dict[str, dict[str, None]] = {}
-    for cell in cells:
-        own = told.setdefault(cell.cell.engine.name, {})
-        for trial in cell.counted:
+    known: dict[str, dict[str, None]] = {}
+    for one in cells:
+        own = known.setdefault(one.cell.cell.engine.name, {})
+        for trial in one.cell.counted:
             own |= dict.fromkeys(trial.engine.caveats if trial.engine else ())
-    for name, texts in told.items():
-        if texts:
-            first, *more = texts
-            yield "; ".join([first, *(text.removeprefix(f"{name} ") for text in more)]) + "."
+    for caveats in known.values():
+        if caveats:
+            yield text("{}.", joined(map(Name, caveats), by="; "))

@@ -6,15 +6,20 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Unit
 from prony.model import ClosedLoop, OpenLoop
-from prony.reading.study import Group, Reading
-from prony.report.document import Block, Cell, Column, Footnotes, Paragraph, Section, Table, Tone
+from prony.reading.groups import Group, load_size
+from prony.reading.saturation import LEAST_LOADS
+from prony.reading.study import Reading
+from prony.report.document import Block, Column, Entry, Footnotes, Paragraph, Section, Table, Tone
+from prony.report.forms import load_number, of_percent
+from prony.report.places import cell_at, group_at
 from prony.report.scales import metric_scale
-from prony.units import Scale, format_in, format_percent
+from prony.report.tables import figure_entry
+from prony.report.text import Figure, Name, Text, pointer, text
+from prony.report.words import heading
+from prony.units import Scale
 
-__all__ = ["LEAST_LOADS", "detailed", "families", "grid"]
+__all__ = ["detailed", "grid", "load_figure", "over_words"]
 
-LEAST_LOADS = 3
-"""With fewer loads there is no curve."""
 _NOTE = Paragraph(
     "All figures of every load: --json, or --csv DIR. In bold: the best under a load, with those not told "
     "apart from it.",
@@ -28,7 +33,7 @@ def detailed(reading: Reading) -> tuple[Group, ...]:
     """Return the groups to be shown one by one: all that are in no grid, and of those that are in one the
     few that verdicts were planned for.
     """
-    gridded = [group for groups in families(reading) if len(groups) >= LEAST_LOADS for group in groups]
+    gridded = [group for curve in reading.curves for group in curve.groups]
     if not gridded:
         return reading.measured
     primary = [group for group in reading.groups if group.primary]
@@ -38,47 +43,26 @@ def detailed(reading: Reading) -> tuple[Group, ...]:
 
 def grid(reading: Reading) -> Iterator[Section]:
     """Yield the tables of each metric over the loads that differ in one thing only."""
-    for groups in families(reading):
-        if len(groups) >= LEAST_LOADS:
-            names = _OPEN if isinstance(groups[0].workload.loop, OpenLoop) else _CLOSED
-            yield Section("", (_NOTE,))
-            sections = (_section(groups, name) for name in names)
-            yield from (section for section in sections if section is not None)
+    for curve in reading.curves:
+        names = _OPEN if isinstance(curve.groups[0].workload.loop, OpenLoop) else _CLOSED
+        yield Section("", (_NOTE,))
+        sections = (_section(reading, curve.groups, name) for name in names)
+        yield from (section for section in sections if section is not None)
 
 
-def families(reading: Reading) -> Iterable[list[Group]]:
-    """Return the groups that share subjects, and all but the number of connections or the rate; the lightest
-    load first.
-    """
-    alike: dict[object, list[Group]] = {}
-    for group in (one for one in reading.groups if not one.of_generators):
-        stop, kind = group.workload.stop, type(group.workload.loop)
-        alike.setdefault((group.engine, group.sandbox, kind, stop), []).append(group)
-    return [sorted(linked, key=_size) for groups in alike.values() for linked in _linked(groups)]
+def over_words(group: Group) -> str:
+    """Return what the loads of a family differ in."""
+    return "connections" if isinstance(group.workload.loop, ClosedLoop) else "requests a second"
 
 
-def _linked(groups: Iterable[Group]) -> list[list[Group]]:
-    """Return the groups in lists of which no two have a subject in common."""
-    found: list[list[Group]] = []
-    for group in groups:
-        near = [one for one in found if _subjects((group,)) & _subjects(one)]
-        found = [one for one in found if one not in near] + [[*(two for one in near for two in one), group]]
-    return found
+def load_figure(reading: Reading, group: Group) -> Text:
+    """Return by how much the loads of a family differ: the number of this one."""
+    name = "connections" if isinstance(group.workload.loop, ClosedLoop) else "rate_per_s"
+    at = group_at(reading, group) + pointer("load", "loop", name)
+    return text("{}", Figure(load_size(group), load_number, at))
 
 
-def _subjects(groups: Iterable[Group]) -> set[str]:
-    return {cell.name for group in groups for cell in group.cells}
-
-
-def _size(group: Group) -> float:
-    match group.workload.loop:
-        case ClosedLoop(connections):
-            return connections
-        case OpenLoop(rate_per_s):
-            return rate_per_s
-
-
-def _section(groups: Sequence[Group], name: str) -> Section | None:
+def _section(reading: Reading, groups: Sequence[Group], name: str) -> Section | None:
     metric, notes = METRICS[name], Footnotes()
     subjects = tuple(dict.fromkeys(cell.name for group in groups for cell in group.cells))
     by_load = [{cell.name: cell for cell in group.cells} for group in groups]
@@ -86,17 +70,20 @@ def _section(groups: Sequence[Group], name: str) -> Section | None:
     best = [_best(group, name) for group in groups]
     rows = []
     for subject in subjects:
-        cells = [
-            _figure(cells.get(subject), name, scale, notes, _tone(subject, first))
+        entries = [
+            _figure(reading, cells.get(subject), name, scale, notes, _tone(subject, first))
             for cells, first in zip(by_load, best, strict=True)
         ]
-        rows.append((Cell(subject), *cells))
+        rows.append((Entry(text("{}", Name(subject))), *entries))
     if not any(_has(cell, name) for cells in by_load for cell in cells.values()):
         return None
-    what = "connections" if isinstance(groups[0].workload.loop, ClosedLoop) else "requests a second"
-    columns = (Column("subject", text=True), *(Column(f"{_size(group):,g}", what) for group in groups))
+    what = over_words(groups[0])
+    columns = (
+        Column("subject", text=True),
+        *(Column(load_figure(reading, group), what) for group in groups),
+    )
     blocks: tuple[Block, ...] = (Table(columns, tuple(rows)), notes.notes())
-    title = metric.title[0].upper() + metric.title[1:]
+    title = heading(metric.title)
     return Section(f"{title}{', ' + scale.unit if scale.unit else ''}, against {what}", blocks)
 
 
@@ -117,16 +104,19 @@ def _scale(name: str, cells: Iterable[CellSummary]) -> Scale:
     return metric_scale(name, [value.mean for value in found if isinstance(value, Estimate)])
 
 
-def _figure(cell: CellSummary | None, name: str, scale: Scale, notes: Footnotes, tone: Tone) -> Cell:
+def _figure(  # noqa: PLR0913, PLR0917 - a table's cell
+    reading: Reading, cell: CellSummary | None, name: str, scale: Scale, notes: Footnotes, tone: Tone
+) -> Entry:
     if cell is None:
-        return Cell(f"—{notes.mark('not measured under this load')}", Tone.QUIET)
-    value = cell.metrics[name]
+        return Entry(notes.marked("—", "not measured under this load"), Tone.QUIET)
+    value, at = cell.metrics[name], cell_at(reading, cell) + pointer("metrics", name)
+    shown = figure_entry(value, scale, at, notes)
     if isinstance(value, Missing):
-        return Cell(f"—{notes.mark(value.reason)}", Tone.QUIET)
-    speed = METRICS[name].unit in (Unit.RATE, Unit.DURATION)
-    doubt = notes.mark("not qualified: its speed enters no comparison") if speed and cell.unqualified else ""
+        return shown
+    words = shown.text
     if METRICS[name].unit is Unit.RATIO:
-        text = format_percent(value.mean).removesuffix(" %")
-    else:
-        text = format_in(value.mean, scale, value.half_width)
-    return Cell(text + doubt, tone)
+        words = text("{}", Figure(value.mean, of_percent, at + pointer("mean")))
+    speed = METRICS[name].unit in (Unit.RATE, Unit.DURATION)
+    if speed and cell.unqualified:
+        words = notes.marked(words, "not qualified: its speed enters no comparison")
+    return Entry(words, tone)

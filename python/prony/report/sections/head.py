@@ -1,84 +1,112 @@
 """The head of a report: what was asked, on which machine, and whether it is enough for verdicts."""
 
-from datetime import UTC, datetime
-
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.model import RunStatus, TrialRole
 from prony.reading.study import Reading
 from prony.report.document import Block, Notes, Paragraph, Section, Tone
-from prony.report.sections.rates import is_search
-from prony.report.words import count_words, machine_words
+from prony.report.forms import count, day
+from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
+from prony.report.words import machine_words
 
 __all__ = ["differences", "head"]
 
+# What a study is asked to have, at least and better.
+_LEAST, _BETTER = Name(f"{LEAST_BLOCKS}"), Name("10")
 
-def _blocks(count: int) -> str:
-    return count_words(count, "block")
+
+def _blocks(reading: Reading) -> Text:
+    return counted(Figure(reading.blocks, count, "/extent/blocks"), "block")
+
+
+def _trials(reading: Reading, role: TrialRole) -> Text:
+    return counted(Figure(reading.count(role), count, pointer("extent", "trials", role.value)), "trial")
+
+
+def _seed(reading: Reading) -> Text:
+    # A seed is typed again as it stands.
+    return text("seed {}", Figure(reading.plan.seed, lambda value: f"{value:.0f}", "/plan/seed"))
 
 
 def _too_few(reading: Reading) -> tuple[Block, ...]:
-    count = reading.blocks
-    if count >= LEAST_BLOCKS or is_search(reading):
+    if reading.blocks >= LEAST_BLOCKS or reading.is_search:
         return ()
-    be = "is" if count == 1 else "are"
-    need = f"they need {LEAST_BLOCKS}, and 10 are better: the same command with --repeats 10."
-    return (Paragraph(f"{_blocks(count)} {be} too few for verdicts: {need}", Tone.WARNING),)
+    be = "is" if reading.blocks == 1 else "are"
+    words = text(
+        f"{{}} {be} too few for verdicts: they need {{}}, and {{}} are better: the same command with "
+        "--repeats {}.",
+        *(_blocks(reading), _LEAST, _BETTER, _BETTER),
+    )
+    return (Paragraph(words, Tone.WARNING),)
 
 
 def _forced(reading: Reading) -> tuple[Block, ...]:
     """Return why the figures may not be valid, where they were measured all the same."""
-    said = "; ".join(dict.fromkeys(one for run in reading.runs for one in run.fingerprint.forced))
+    said = dict.fromkeys(one for run in reading.runs for one in run.fingerprint.forced)
     if not said:
         return ()
-    return (Paragraph(f"Measured by --force, and refused without it: {said}", Tone.BAD),)
+    faults = joined(map(Name, said), by="; ")
+    return (Paragraph(text("Measured by --force, and refused without it: {}", faults), Tone.BAD),)
 
 
 def _interrupted(reading: Reading) -> tuple[Block, ...]:
     if all(run.status is not RunStatus.INTERRUPTED for run in reading.runs[-1:]):
         return ()
-    text = "The last run was interrupted: the figures are of the trials before."
-    return (Paragraph(text, Tone.WARNING),)
+    words = "The last run was interrupted: the figures are of the trials before."
+    return (Paragraph(words, Tone.WARNING),)
 
 
 def _stopped(reading: Reading) -> tuple[Block, ...]:
     """Return the rule that ended a study of no fixed number of blocks."""
-    told = [run.facts.stopped for run in reading.runs]
-    found = next((one for one in reversed(told) if one is not None), None)
+    stops = [(k, run.facts.stopped) for k, run in enumerate(reading.runs)]
+    found = next(((k, one) for k, one in reversed(stops) if one is not None), None)
     if found is None:
         return ()
-    where = f"Stopped after {_blocks(found.blocks)}: {found.words}."
-    return (Paragraph(where, Tone.QUIET),)
+    run, stop = found
+    at = pointer("runs", run, "facts", "stopped")
+    blocks = counted(Figure(stop.blocks, count, at + pointer("blocks")), "block")
+    words = text("Stopped after {}: {}.", blocks, Quote(stop.words, at + pointer("words")))
+    return (Paragraph(words, Tone.QUIET),)
 
 
-def _order(reading: Reading) -> str:
+def _order(reading: Reading) -> Text:
     """Return in which order the trials were run."""
-    cells, blocks = len(reading.plan.cells), reading.blocks
-    trials = [trial for trial in reading.trials if trial.role is TrialRole.SUBJECT]
-    searched = [trial for trial in reading.trials if trial.role is TrialRole.FIND_RATE]
-    if searched and not trials:
-        return f"{count_words(len(searched), 'trial')} of a search (seed {reading.plan.seed})."
-    if not trials:
-        return "No trial was run."
-    calibrated = any(trial.role is TrialRole.CALIBRATION for trial in reading.trials)
-    text = f"{count_words(len(trials), 'trial')}: {count_words(cells, 'cell')}, each once in "
-    text += "its block" if blocks == 1 else f"each of {_blocks(blocks)}"
-    text += f", in random order (seed {reading.plan.seed})"
-    return f"{text}, with a calibration before, after and within." if calibrated else f"{text}."
+    searched = reading.count(TrialRole.FIND_RATE)
+    ran = reading.count(TrialRole.SUBJECT)
+    if searched and not ran:
+        return text("{} of a search ({}).", _trials(reading, TrialRole.FIND_RATE), _seed(reading))
+    if not ran:
+        return text("No trial was run.")
+    cells = counted(Figure(len(reading.plan.cells), count, "/plan/cells"), "cell")
+    where = text("its block") if reading.blocks == 1 else text("each of {}", _blocks(reading))
+    calibrated = reading.count(TrialRole.CALIBRATION) > 0
+    end = ", with a calibration before, after and within." if calibrated else "."
+    parts = (_trials(reading, TrialRole.SUBJECT), cells, where, _seed(reading), end)
+    return text("{}: {}, each once in {}, in random order ({}){}", *parts)
 
 
-def _measured(reading: Reading) -> str:
+def _measured(reading: Reading) -> Text:
     """Return when and with what the study was measured."""
     first = reading.runs[0]
-    day = datetime.fromtimestamp(first.started_unix_ns // 10**9, tz=UTC).date().isoformat()
-    runs = f", in {len(reading.runs)} runs" if len(reading.runs) > 1 else ""
-    by = "" if first.prony_version == "unknown" else f" with Prony {first.prony_version}"
-    return f"Measured on {day}{by}{runs}."
+    on = Figure(first.started_unix_ns, day, "/runs/0/started_unix_ns")
+    several = len(reading.runs) > 1
+    runs = text(", in {} runs", Figure(len(reading.runs), count, "/runs")) if several else ""
+    known = first.prony_version != "unknown"
+    by = text(" with Prony {}", Name(first.prony_version)) if known else ""
+    return text("Measured on {}{}{}.", on, by, runs)
 
 
 def differences(reading: Reading) -> Section | None:
     """Return in what the study is not as the experiment that it repeats."""
-    told = tuple(("", note) for note in reading.plan.notes)
-    return Section("Where it differs from what it repeats", (Notes(told),)) if told else None
+    every = enumerate(reading.plan.notes)
+    notes = tuple(("", text("{}", Quote(note, pointer("plan", "notes", k)))) for k, note in every)
+    return Section("Where it differs from what it repeats", (Notes(notes),)) if notes else None
+
+
+def _source(reading: Reading) -> Text:
+    plan = reading.plan
+    points = counted(Figure(len(plan.notes), count, "/plan/notes"), "point")
+    below = text(" It differs in {}, told below.", points) if plan.notes else ""
+    return text("Repeats {}.{}", Quote(plan.source, "/plan/source"), below)
 
 
 def head(reading: Reading) -> Section:
@@ -86,13 +114,11 @@ def head(reading: Reading) -> Section:
     plan = reading.plan
     blocks = [*_forced(reading), *_too_few(reading), *_interrupted(reading)]
     if plan.question:
-        blocks.append(Paragraph(plan.question))
+        blocks.append(Paragraph(text("{}", Quote(plan.question, "/plan/question"))))
     if plan.source:
-        points = count_words(len(plan.notes), "point")
-        below = f" It differs in {points}, told below." if plan.notes else ""
-        blocks.append(Paragraph(f"Repeats {plan.source}.{below}"))
-    facts = [f"{plan.name}, {plan.profile} profile. {_order(reading)}"]
-    facts.append(f"Machine: {machine_words(reading.fingerprint)}.")
+        blocks.append(Paragraph(_source(reading)))
+    facts = [text("{}, {} profile. {}", Name(plan.name), Name(plan.profile), _order(reading))]
+    facts.append(text("Machine: {}.", machine_words(reading.fingerprint)))
     if reading.runs:
         facts.append(_measured(reading))
     blocks += [Paragraph(fact, Tone.QUIET) for fact in facts]

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 from prony.analysis.listeners import SharedAddress
 from prony.analysis.summary import CellSummary
+from prony.reading.pace import fullest_addresses
 from prony.reading.study import Reading
 from prony.report.document import Notes, Paragraph, Section, Tone
+from prony.report.forms import count
+from prony.report.text import Figure, Name, Text, pointer, text
 from prony.report.words import group_words
-from prony.units import format_count
 
 __all__ = ["listeners"]
 
@@ -19,28 +21,31 @@ _MEANING = (
 
 def listeners(reading: Reading) -> Iterator[Section]:
     """Yield the subjects with several listeners at one address, under each load planned for verdicts."""
-    for group in reading.groups:
+    for place, group in enumerate(reading.groups):
         if not group.primary or group.of_generators:
             continue
-        lines = tuple(("", line) for cell in group.cells for line in _lines(cell))
+        lines = tuple(
+            ("", line)
+            for number, cell in enumerate(group.cells)
+            for line in _lines(cell, pointer("groups", place, "cells", number))
+        )
         if lines:
-            where = f", {group_words(group)}" if len(reading.groups) > 1 else ""
+            where = text(", {}", group_words(group, place)) if len(reading.groups) > 1 else ""
             blocks = (Notes(lines), Paragraph(_MEANING, Tone.QUIET))
-            yield Section(f"Listeners that share an address{where}", blocks)
+            yield Section(text("Listeners that share an address{}", where), blocks)
 
 
-def _lines(cell: CellSummary) -> Iterator[str]:
-    fullest: dict[str, SharedAddress] = {}
-    for one in (shared for trial in cell.counted for shared in trial.shared_addresses):
-        known = fullest.get(one.process)
-        if known is None or one.filled > known.filled:
-            fullest[one.process] = one
-    for process, one in fullest.items():
-        yield f"{cell.name}: {format_count(one.count)} listeners of the {process}, {_queues(one)}"
+def _lines(cell: CellSummary, at: str) -> Iterator[Text]:
+    for k, one in enumerate(fullest_addresses(cell)):
+        of = at + pointer("shared_addresses", k)
+        number = Figure(one.count, count, of + pointer("count"))
+        parts = (Name(cell.name), number, Name(one.process), _queues(one, of))
+        yield text("{}: {} listeners of the {}, {}", *parts)
 
 
-def _queues(one: SharedAddress) -> str:
+def _queues(one: SharedAddress, at: str) -> Text:
     if not one.longest:
-        return "all queues empty in every sample"
-    longest = f"longest queue {format_count(one.longest)} of {format_count(one.limit)}"
-    return f"{longest}, of the others at most {format_count(one.others)}"
+        return text("all queues empty in every sample")
+    named = {"longest": one.longest, "limit": one.limit, "others": one.others}
+    figures = (Figure(value, count, at + pointer(name)) for name, value in named.items())
+    return text("longest queue {} of {}, of the others at most {}", *figures)

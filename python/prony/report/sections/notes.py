@@ -1,19 +1,22 @@
 """Remarks below the tables: causes, versions, where it ran, and how figures are to be read."""
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 
 from prony.metrics import METRICS
-from prony.reading.study import Found, Reading
+from prony.reading.findings import Shared
+from prony.reading.study import Reading
 from prony.report.document import Notes, Section
+from prony.report.findings import advice_words, finding_words, shared_words
+from prony.report.forms import count, percent
 from prony.report.sections.checks import calibration_notes
 from prony.report.sections.pace import evidence_notes, pace_notes
 from prony.report.sections.sandbox import sandbox_notes
-from prony.units import format_percent
+from prony.report.text import EMPTY, Figure, Name, Text, joined, pointer, text
 
 __all__ = ["notes"]
 
 
-def _versions(reading: Reading) -> Iterator[str]:
+def _versions(reading: Reading) -> Iterator[Text]:
     servers = {subject.name: subject.server for subject in reading.plan.subjects()}
     own = set(servers)
     records = [(name, record) for name, record in reading.subjects.items() if name in own]
@@ -34,50 +37,54 @@ def _versions(reading: Reading) -> Iterator[str]:
                 f" on {record.interpreter}" if other else ""
             )
     if known:
-        alike = f", on {next(iter(on))}" if len(on) == 1 and "" not in on else ""
-        yield (
-            "Versions: " + ", ".join(f"{server} {version}" for server, version in known.items()) + f"{alike}."
-        )
+        alike = text(", on {}", Name(next(iter(on)))) if len(on) == 1 and "" not in on else ""
+        versions = joined(Name(f"{server} {version}") for server, version in known.items())
+        yield text("Versions: {}{}.", versions, alike)
     for server, remark in remarks.items():
-        yield f"{server}: {remark}."
+        yield text("{}: {}.", Name(server), Name(remark))
 
 
-def _finding_notes(reading: Reading) -> Iterator[str]:
-    advised: set[str | None] = {None}
+def _finding_notes(reading: Reading) -> Iterator[Text]:
+    advised: set[str] = set()
     ran = {cell.name for group in reading.groups for cell in group.cells if cell.total}
-    for alike in _alike(reading.findings):
-        finding, of = alike[0].finding, sum(found.of for found in alike)
-        often = f" ({sum(found.trials for found in alike)} of {of} trials)" if of > 1 else ""
-        advice = "" if finding.advice in advised else f" Advice: {finding.advice}."
-        advised.add(finding.advice)
-        yield f"{_whose(alike, ran)}: {_said(alike)}{often}.{advice}"
+    for k, alike in enumerate(reading.shared_findings):
+        at = pointer("findings", alike.found[0])
+        said = (shared_words if len(alike.subjects) > 1 else finding_words)(alike.finding, at)
+        advice = advice_words(alike.finding, at)
+        told = text(" Advice: {}.", advice) if advice and str(advice) not in advised else EMPTY
+        advised.add(str(advice))
+        yield text(
+            "{}: {}{}.{}", _whose(alike, ran), said, _often(alike, pointer("shared_findings", k)), told
+        )
 
 
-def _alike(findings: Iterable[Found]) -> Iterable[list[Found]]:
-    """Return the findings that say the same of several subjects together, in the order of the first."""
-    together: dict[tuple[str, str], list[Found]] = {}
-    for found in findings:
-        said = found.finding.shared or found.finding.sentence
-        together.setdefault((found.finding.rule, said), []).append(found)
-    return together.values()
+def _often(alike: Shared, at: str) -> Text:
+    if alike.of <= 1:
+        return EMPTY
+    trials, of = (
+        Figure(alike.trials, count, at + pointer("trials")),
+        Figure(alike.of, count, at + pointer("of")),
+    )
+    return text(" ({} of {} trials)", trials, of)
 
 
-def _said(alike: Sequence[Found]) -> str:
-    finding = alike[0].finding
-    return (finding.shared or finding.sentence) if len(alike) > 1 else finding.sentence
+def _whose(alike: Shared, ran: Set[str]) -> Text:
+    names = alike.subjects
+    return text("all subjects") if len(names) > 1 and ran <= set(names) else joined(map(Name, names))
 
 
-def _whose(alike: Sequence[Found], ran: Set[str]) -> str:
-    names = [found.subject for found in alike]
-    return "all subjects" if len(names) > 1 and ran <= set(names) else ", ".join(names)
-
-
-def _floor_notes(reading: Reading) -> Iterator[str]:
-    floors = {(one.answer.metric, one.noise_floor) for one in reading.groups if one.noise_floor > 0}
-    for metric, floor in sorted((metric, floor) for metric, floor in floors if metric):
-        yield (
-            f"This machine shows differences of up to {format_percent(floor)} in {METRICS[metric].title} "
-            "where there is none (prony selftest aa): verdicts ask for more."
+def _floor_notes(reading: Reading) -> Iterator[Text]:
+    floors = {
+        (one.answer.metric, one.noise_floor): place
+        for place, one in enumerate(reading.groups)
+        if one.noise_floor > 0 and one.answer.metric
+    }
+    for (metric, floor), place in sorted(floors.items()):
+        yield text(
+            "This machine shows differences of up to {} in {} where there is none (prony selftest aa): "
+            "verdicts ask for more.",
+            Figure(floor, percent, pointer("groups", place, "noise_floor")),
+            Name(METRICS[metric or ""].title),
         )
 
 
@@ -93,8 +100,6 @@ def notes(reading: Reading) -> Section:
         *sandbox_notes(reading),
     )
     if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
-        items = (
-            *items,
-            "±: half of the 95 % interval of the mean over trials; n: trials that count of those run.",
-        )
+        words = "±: half of the {} interval of the mean over trials; n: trials that count of those run."
+        items = (*items, text(words, Name("95 %")))
     return Section("Notes", (Notes(tuple(("", item) for item in items)),))

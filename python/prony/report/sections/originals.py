@@ -1,124 +1,114 @@
 """The figures that the experiment published, beside those measured here: context, never a claim."""
 
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import Estimate
 from prony.metrics import METRICS
-from prony.model import Original
-from prony.reading.study import Group, Reading
-from prony.report.document import Cell, Column, Footnotes, Paragraph, Section, Table, Tone
+from prony.reading.groups import Group
+from prony.reading.originals import Beside
+from prony.reading.study import Reading
+from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
+from prony.report.forms import in_scale
+from prony.report.places import cell_at
 from prony.report.scales import metric_scale
-from prony.report.words import group_words, joined
-from prony.units import Scale, format_in
+from prony.report.tables import figure_entry
+from prony.report.text import Figure, Name, Quote, Text, joined, listed, pointer, text
+from prony.report.words import group_words
+from prony.units import Scale
 
-__all__ = ["Beside", "beside", "measured", "originals"]
+__all__ = ["originals"]
 
 _CONTEXT = (
     "Published figures come from another machine and older versions. They are context: no claim is held "
     "against an absolute figure."
 )
 
-# A published figure, and the cell that repeats it.
-Beside = tuple[Original, CellSummary]
-
-
-def beside(reading: Reading) -> tuple[Beside, ...]:
-    """Return each published figure with each cell that repeats it, in the order of the plan."""
-    return tuple(
-        (original, cell)
-        for cell in reading.cells
-        for original in reading.plan.originals
-        if _repeats(cell, original)
-    )
-
-
-def measured(original: Original, cell: CellSummary) -> Estimate | Missing:
-    """Return the new figure of what a published one is of: all processes, or those of its role.
-
-    What has no processes of that role has no such figure: that of all would be of something else.
-    """
-    if not original.role:
-        return cell.metrics[original.metric]
-    found = cell.roles.get(original.role, {})
-    return found.get(original.metric, Missing(f"no process here has the role {original.role}"))
-
-
-def _repeats(cell: CellSummary, original: Original) -> bool:
-    return (
-        fnmatchcase(cell.cell.subject.name, original.subject)
-        and fnmatchcase(cell.cell.engine.name, original.engine)
-        and cell.cell.is_under(original.load)
-    )
+# A published figure beside the new one, and where the report's JSON has both.
+Located = tuple[str, Beside]
 
 
 def originals(reading: Reading) -> Iterator[Section]:
     """Yield a table for each metric that was published, with the loads that were measured here."""
-    pairs = beside(reading)
-    kinds = dict.fromkeys((original.metric, original.role) for original, _ in pairs)
+    pairs = [(pointer("originals", k), one) for k, one in enumerate(reading.originals)]
+    kinds = dict.fromkeys(_kind(one) for _, one in pairs)
     for number, (metric, role) in enumerate(kinds):
         lead = (Paragraph(_CONTEXT, Tone.QUIET),) if not number else ()
         notes = Footnotes()
-        own = [pair for pair in pairs if (pair[0].metric, pair[0].role) == (metric, role)]
-        title = f"As published, and here: {METRICS[metric].title}{f', role {role}' if role else ''}"
+        own = [pair for pair in pairs if _kind(pair[1]) == (metric, role)]
+        of = text(", role {}", Name(role)) if role else ""
+        title = text("As published, and here: {}{}", Name(METRICS[metric].title), of)
         yield Section(title, (*lead, _table(reading, own, notes), notes.notes()))
-    if (left_out := _not_repeated(reading, pairs)) is not None:
+    if (left_out := _not_repeated(reading)) is not None:
         yield left_out
 
 
-def _table(reading: Reading, pairs: Sequence[Beside], notes: Footnotes) -> Table:
-    groups = [group for group in reading.groups if any(cell in group.cells for _, cell in pairs)]
+def _kind(one: Beside) -> tuple[str, str]:
+    return one.original.metric, one.original.role
+
+
+def _table(reading: Reading, pairs: Sequence[Located], notes: Footnotes) -> Table:
+    groups = [group for group in reading.groups if any(one.cell in group.cells for _, one in pairs)]
     scale = _scale(pairs)
-    names = dict.fromkeys(cell.name for _, cell in pairs)
+    names = dict.fromkeys(one.cell.name for _, one in pairs)
     columns = [Column("generator" if groups[0].of_generators else "subject", text=True)]
     for group in groups:
-        heading = ", ".join(part for part in (group_words(group), scale.unit) if part)
+        load = group_words(group, reading.place(group))
+        heading = joined(part for part in (load, scale.unit) if part)
         columns += [Column("published", heading), Column("here", heading)]
     rows = tuple(
-        (Cell(name), *(cell for group in groups for cell in _two(group, name, pairs, scale, notes)))
+        (
+            Entry(text("{}", Name(name))),
+            *(entry for group in groups for entry in _two(reading, group, name, pairs, scale, notes)),
+        )
         for name in names
     )
     return Table(tuple(columns), rows)
 
 
-def _two(
-    group: Group, name: str, pairs: Sequence[Beside], scale: Scale, notes: Footnotes
-) -> tuple[Cell, Cell]:
-    own = [(one, cell) for one, cell in pairs if cell in group.cells and cell.name == name]
+def _two(  # noqa: PLR0913, PLR0917 - two cells of a table
+    reading: Reading, group: Group, name: str, pairs: Sequence[Located], scale: Scale, notes: Footnotes
+) -> tuple[Entry, Entry]:
+    own = [(at, one) for at, one in pairs if one.cell in group.cells and one.cell.name == name]
     if not own:
-        return Cell(""), Cell("")
-    published = [original for original, _ in own]
-    marks = "".join(dict.fromkeys(notes.mark(one.note) for one in published if one.note))
-    return Cell(_span([one.value for one in published], scale) + marks), _here(own[0], scale, notes)
+        return Entry(""), Entry("")
+    marks = dict.fromkeys(
+        notes.mark(text("{}", Quote(one.original.note, at + pointer("note"))))
+        for at, one in own
+        if one.original.note
+    )
+    return Entry(text("{}{}", _span(own, scale), "".join(marks))), _here(reading, own[0], scale, notes)
 
 
-def _span(values: Sequence[float], scale: Scale) -> str:
-    low, high = format_in(min(values), scale), format_in(max(values), scale)
-    return low if low == high else f"{low}–{high}"
+def _span(pairs: Sequence[Located], scale: Scale) -> Text:
+    ordered = sorted(pairs, key=lambda pair: pair[1].original.value)
+    ends = [(at, one.original.value) for at, one in (ordered[0], ordered[-1])]
+    low, high = (Figure(value, in_scale(scale), at + pointer("published")) for at, value in ends)
+    return text("{}", low) if str(low) == str(high) else text("{}–{}", low, high)
 
 
-def _here(pair: Beside, scale: Scale, notes: Footnotes) -> Cell:
-    original, cell = pair
-    value = measured(original, cell)
-    if isinstance(value, Missing):
-        return Cell(f"—{notes.mark(value.reason)}", Tone.QUIET)
-    doubt = notes.mark(f"not qualified, {cell.unqualified}") if cell.unqualified else ""
-    return Cell(format_in(value.mean, scale, value.half_width) + doubt, Tone.STRONG)
+def _here(reading: Reading, pair: Located, scale: Scale, notes: Footnotes) -> Entry:
+    at, one = pair
+    shown = figure_entry(one.measured, scale, at + pointer("measured"), notes)
+    if isinstance(one.measured, Missing):
+        return shown
+    if not one.cell.unqualified:
+        return Entry(shown.text, Tone.STRONG)
+    reason = Quote(one.cell.unqualified, cell_at(reading, one.cell) + pointer("unqualified_reason"))
+    return Entry(notes.marked(shown.text, text("not qualified, {}", reason)), Tone.STRONG)
 
 
-def _scale(pairs: Sequence[Beside]) -> Scale:
+def _scale(pairs: Sequence[Located]) -> Scale:
     """Return one unit for published figures and new ones, all in one metric."""
-    found = [measured(original, cell) for original, cell in pairs]
-    values = [value.mean for value in found if isinstance(value, Estimate)]
-    return metric_scale(pairs[0][0].metric, values + [original.value for original, _ in pairs])
+    values = [one.measured.mean for _, one in pairs if isinstance(one.measured, Estimate)]
+    return metric_scale(pairs[0][1].original.metric, values + [one.original.value for _, one in pairs])
 
 
-def _not_repeated(reading: Reading, pairs: Sequence[Beside]) -> Section | None:
+def _not_repeated(reading: Reading) -> Section | None:
     """Return who was published and is not among the subjects; loads that were left out go without saying."""
-    repeated = {original.subject for original, _ in pairs}
+    repeated = {one.original.subject for one in reading.originals}
     names = [one.subject for one in reading.plan.originals if one.subject not in repeated]
     if not names:
         return None
-    text = f"Published, and not measured here: {joined(list(dict.fromkeys(names)), most=12)}."
-    return Section("", (Paragraph(text, Tone.QUIET),))
+    words = text("Published, and not measured here: {}.", listed(map(Name, dict.fromkeys(names)), most=12))
+    return Section("", (Paragraph(words, Tone.QUIET),))

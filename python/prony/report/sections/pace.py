@@ -1,13 +1,16 @@
-"""Whether the windows show a steady state, and what else their samples tell: remarks, subject by subject."""
+"""Whether the windows show a steady state, and what else their samples show: remarks, subject by subject."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 from prony.analysis.missing import Missing
-from prony.analysis.steady_state import Kind, SteadyState
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.steady_state import Kind
+from prony.analysis.summary import CellSummary
+from prony.reading.pace import is_nearly_full, most, pace_of, unknown_pace
 from prony.reading.study import Reading
-from prony.report.words import joined, load_words
+from prony.report.forms import as_typed, count, whole_percent
+from prony.report.places import cell_at
+from prony.report.text import Figure, Name, Quote, Text, listed, pointer, text
+from prony.report.words import load_words
 
 __all__ = ["evidence_notes", "pace_notes"]
 
@@ -16,52 +19,70 @@ _SAID = {
     Kind.SLOWDOWN: "slower from some second of the window on: a longer window would show worse figures",
     Kind.NONE: "no steady state within the window: a longer one may show other figures",
 }
-# From here on a burst of connections no longer fits.
-_NEARLY_FULL = 0.9
+_MOST = 6
 
 
-def pace_notes(reading: Reading) -> Iterator[str]:
+def pace_notes(reading: Reading) -> Iterator[Text]:
     """Yield who was not steady in most of its trials, kind by kind: one trial alone may be chance.
 
     Where windows are too short to tell, that is said, once.
     """
     for kind, said in _SAID.items():
-        found = [(cell, often) for cell in reading.cells if 2 * (often := _often(cell, kind)) > cell.ok]
+        found = [words for cell in reading.cells for words in _of_kind(reading, cell, kind)]
         if found:
-            named = [f"{_where(reading, cell)} ({often} of {cell.ok} trials)" for cell, often in found]
-            yield f"{joined(named, most=6)}: {said}."
-    states = [state for cell in reading.cells for state in _states(cell)]
-    unknown = Counter(state.reason for state in states if isinstance(state, Missing))
-    if unknown and unknown.total() == len(states):
-        why = unknown.most_common(1)[0][0]
-        yield f"Whether the pace was steady within the windows cannot be told: {why}."
+            yield text(f"{{}}: {said}.", listed(found, most=_MOST))
+    why = unknown_pace(reading.cells)
+    if why is not None:
+        reason = Quote(why, _unknown_at(reading, why))
+        yield text("Whether the pace was steady within the windows cannot be told: {}.", reason)
 
 
-def _states(cell: CellSummary) -> list[SteadyState | Missing]:
-    return [trial.steady for trial in cell.counted]
+def _of_kind(reading: Reading, cell: CellSummary, kind: Kind) -> Iterator[Text]:
+    for k, pace in enumerate(pace_of(cell)):
+        if pace.kind is kind and pace.most:
+            at = cell_at(reading, cell) + pointer("paces", k)
+            trials, of = (
+                Figure(pace.trials, count, at + pointer("trials")),
+                Figure(pace.of, count, at + pointer("of")),
+            )
+            yield text("{} ({} of {} trials)", _where(reading, cell), trials, of)
 
 
-def _often(cell: CellSummary, kind: Kind) -> int:
-    return sum(isinstance(state, SteadyState) and state.kind is kind for state in _states(cell))
+def _unknown_at(reading: Reading, why: str) -> str:
+    """Return where the report's JSON has the reason: at the first trial of which it holds."""
+    return next(
+        cell_at(reading, cell) + pointer("pace", trial.block, "missing")
+        for cell in reading.cells
+        for trial in cell.counted
+        if isinstance(trial.steady, Missing) and trial.steady.reason == why
+    )
 
 
-def _where(reading: Reading, cell: CellSummary) -> str:
-    loads = len(reading.groups) > 1
-    return f"{cell.name} at {load_words(cell.cell.workload)}" if loads else cell.name
+def _where(reading: Reading, cell: CellSummary) -> Text:
+    if len(reading.groups) <= 1:
+        return text("{}", Name(cell.name))
+    load = load_words(cell.cell.workload, cell_at(reading, cell) + pointer("workload"))
+    return text("{} at {}", Name(cell.name), load)
 
 
-def evidence_notes(reading: Reading) -> Iterator[str]:
+def evidence_notes(reading: Reading) -> Iterator[Text]:
     """Yield whose processes were replaced under load, and whose accept queue was full."""
-    replaced = [(cell, most) for cell in reading.cells if (most := _most(cell, "restarts"))]
+    replaced = [
+        text("{} (up to {})", _where(reading, cell), _most(reading, cell, "restarts"))
+        for cell in reading.cells
+        if most(cell, "restarts")
+    ]
     if replaced:
-        named = [f"{_where(reading, cell)} (up to {most:g})" for cell, most in replaced]
-        yield f"Processes were replaced within the window: {joined(named, most=6)}."
-    queues = [(cell, most) for cell in reading.cells if (most := _most(cell, "accept_queue_peak"))]
-    full = [f"{_where(reading, cell)} ({most:.0%})" for cell, most in queues if most >= _NEARLY_FULL]
+        yield text("Processes were replaced within the window: {}.", listed(replaced, most=_MOST))
+    full = [
+        text("{} ({})", _where(reading, cell), _most(reading, cell, "accept_queue_peak"))
+        for cell in reading.cells
+        if is_nearly_full(cell)
+    ]
     if full:
-        yield f"The accept queue was full or nearly so, by its limit: {joined(full, most=6)}."
+        yield text("The accept queue was full or nearly so, by its limit: {}.", listed(full, most=_MOST))
 
 
-def _most(cell: CellSummary, metric: str) -> float:
-    found = cell.metrics[metric]
-    return found.max if isinstance(found, Estimate) else 0.0
+def _most(reading: Reading, cell: CellSummary, metric: str) -> Figure:
+    form = whole_percent if metric == "accept_queue_peak" else as_typed
+    return Figure(most(cell, metric), form, cell_at(reading, cell) + pointer("metrics", metric, "max"))

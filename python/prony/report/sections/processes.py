@@ -4,12 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from prony.analysis.missing import Missing
 from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import Estimate
 from prony.model import CountStop
 from prony.reading.study import Reading
-from prony.report.document import Cell, Column, Footnotes, Section, Table, Tone
+from prony.report.document import Column, Entry, Footnotes, Section, Table, Tone
+from prony.report.forms import as_typed
+from prony.report.tables import Place, figure_entry
+from prony.report.text import Figure, Name, Text, pointer, text
 from prony.report.words import group_words
-from prony.units import Scale, bytes_scale, format_in
+from prony.units import Scale, bytes_scale
 
 __all__ = ["processes"]
 
@@ -21,28 +24,33 @@ _WHY_UNSAMPLED = (
 )
 _EACH = {"rss_per_process": "RSS", "pss_per_process": "PSS", "vsz_per_process": "VSZ"}
 _ALL = {"rss_peak": "RSS peak", "pss_end": "PSS", "vsz_peak": "VSZ peak"}
+_IN_ALL = "in all"
 _Metrics = Mapping[str, Estimate | Missing]
 
 
 def processes(reading: Reading) -> Iterator[Section]:
     """Yield the processes under each load that verdicts were planned for, where there are several roles."""
-    for group in reading.groups:
-        cells = [cell for cell in group.cells if cell.ok and cell.roles]
-        several = any(len(cell.roles) > 1 or _has_unsampled(cell) for cell in cells)
+    for place, group in enumerate(reading.groups):
+        cells = [
+            Place(cell, pointer("groups", place, "cells", number))
+            for number, cell in enumerate(group.cells)
+            if cell.ok and cell.roles
+        ]
+        several = any(len(one.cell.roles) > 1 or _has_unsampled(one) for one in cells)
         if (
             cells
             and group.primary
             and not group.of_generators
             and (several or isinstance(group.workload.stop, CountStop))
         ):
-            where = f", {group_words(group)}" if len(reading.groups) > 1 else ""
-            yield _section(f"Processes by role{where}", cells)
+            where = text(", {}", group_words(group, place)) if len(reading.groups) > 1 else ""
+            yield _section(text("Processes by role{}", where), cells)
 
 
-def _section(heading: str, cells: Sequence[CellSummary]) -> Section:
+def _section(heading: Text, cells: Sequence[Place]) -> Section:
     notes = Footnotes()
     scale = _scale(cells)
-    rows = tuple(row for cell in cells for row in _rows(cell, scale, notes))
+    rows = tuple(row for one in cells for row in _rows(one, scale, notes))
     each, every = f"each at the end, {scale.unit}", f"together, {scale.unit}"
     columns = (
         *(Column("subject", text=True), Column("role", text=True), Column("most"), Column("CPU %")),
@@ -52,41 +60,48 @@ def _section(heading: str, cells: Sequence[CellSummary]) -> Section:
     return Section(heading, (Table(columns, rows), notes.notes()))
 
 
-def _rows(cell: CellSummary, scale: Scale, notes: Footnotes) -> Iterator[tuple[Cell, ...]]:
-    named: dict[str, _Metrics] = dict(cell.roles)
-    if len(named) > 1 or _has_unsampled(cell):
-        named["in all"] = cell.metrics
-    for number, (role, metrics) in enumerate(named.items()):
-        if role == "in all" and _has_unsampled(cell):
-            yield _unsampled(cell, notes)
-        subject = Cell(cell.name if not number else "")
-        figures = [_figure(metrics, name, _PLAIN, notes) for name in ("processes_max", "cpu_percent")]
+def _rows(one: Place, scale: Scale, notes: Footnotes) -> Iterator[tuple[Entry, ...]]:
+    named: dict[str, tuple[str, _Metrics]] = {
+        role: (one.at + pointer("roles", role), metrics) for role, metrics in one.cell.roles.items()
+    }
+    if len(named) > 1 or _has_unsampled(one):
+        named[_IN_ALL] = (one.at + pointer("metrics"), one.cell.metrics)
+    for number, (role, (at, metrics)) in enumerate(named.items()):
+        if role == _IN_ALL and _has_unsampled(one):
+            yield _unsampled(one, notes)
+        subject = Entry(text("{}", Name(one.cell.name)) if not number else "")
+        cpu = _figure(metrics, "cpu_percent", _PLAIN, at, notes)
         # The mean over master, workers and frontend is of nothing.
-        each = [Cell("") if role == "in all" else _figure(metrics, name, scale, notes) for name in _EACH]
-        every = [_figure(metrics, name, scale, notes) for name in _ALL]
-        yield subject, Cell(role), *figures, *each, *every
+        each = [Entry("") if role == _IN_ALL else _figure(metrics, name, scale, at, notes) for name in _EACH]
+        every = [_figure(metrics, name, scale, at, notes) for name in _ALL]
+        yield subject, Entry(text("{}", Name(role))), _most(metrics, at, notes), cpu, *each, *every
 
 
-def _has_unsampled(cell: CellSummary) -> bool:
-    value = cell.metrics[_UNSAMPLED]
+def _has_unsampled(one: Place) -> bool:
+    value = one.cell.metrics[_UNSAMPLED]
     return isinstance(value, Estimate) and value.mean >= LEAST_UNSAMPLED_PERCENT
 
 
-def _unsampled(cell: CellSummary, notes: Footnotes) -> tuple[Cell, ...]:
+def _unsampled(one: Place, notes: Footnotes) -> tuple[Entry, ...]:
     """Return the row of what no sample shows, which makes the roles add up."""
-    cpu = _figure(cell.metrics, _UNSAMPLED, _PLAIN, notes).text + notes.mark(_WHY_UNSAMPLED)
-    return Cell(""), Cell("between samples"), Cell(""), Cell(cpu), *(Cell("") for _ in (*_EACH, *_ALL))
+    cpu = _figure(one.cell.metrics, _UNSAMPLED, _PLAIN, one.at + pointer("metrics"), notes)
+    marked = Entry(notes.marked(cpu.text, _WHY_UNSAMPLED))
+    return Entry(""), Entry("between samples"), Entry(""), marked, *(Entry("") for _ in (*_EACH, *_ALL))
 
 
-def _scale(cells: Sequence[CellSummary]) -> Scale:
-    found = [metrics.get("rss_per_process") for cell in cells for metrics in cell.roles.values()]
+def _scale(cells: Sequence[Place]) -> Scale:
+    found = [metrics.get("rss_per_process") for one in cells for metrics in one.cell.roles.values()]
     return bytes_scale(value.mean for value in found if isinstance(value, Estimate))
 
 
-def _figure(metrics: _Metrics, name: str, scale: Scale, notes: Footnotes) -> Cell:
-    value = metrics.get(name, Missing("not measured by role"))
-    if isinstance(value, Missing):
-        return Cell(f"—{notes.mark(value.reason)}", Tone.QUIET)
-    half = None if name == "processes_max" else value.half_width
-    text = f"{value.max:g}" if name == "processes_max" else format_in(value.mean, scale, half)
-    return Cell(text)
+def _figure(metrics: _Metrics, name: str, scale: Scale, at: str, notes: Footnotes) -> Entry:
+    if name not in metrics:
+        return Entry(notes.marked("—", "not measured by role"), Tone.QUIET)
+    return figure_entry(metrics[name], scale, at + pointer(name), notes)
+
+
+def _most(metrics: _Metrics, at: str, notes: Footnotes) -> Entry:
+    value = metrics.get("processes_max")
+    if not isinstance(value, Estimate):
+        return _figure(metrics, "processes_max", _PLAIN, at, notes)
+    return Entry(text("{}", Figure(value.max, as_typed, at + pointer("processes_max", "max"))))

@@ -1,65 +1,72 @@
 """The highest rate of each subject that meets an objective: found by a search, confirmed in fresh trials."""
 
-from prony.analysis.failure_rates import clopper_pearson
-from prony.model import TrialRole
-from prony.model.facts import FoundRate
+from prony.reading.found_rates import Confirmed
 from prony.reading.study import Reading
-from prony.report.document import Block, Cell, Column, Footnotes, Notes, Paragraph, Section, Table, Tone
+from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
+from prony.report.forms import count, rate, whole_percent
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, pointer, text
 
-__all__ = ["found_rates", "is_search", "rate_answers", "rates"]
-
-
-def found_rates(reading: Reading) -> tuple[FoundRate, ...]:
-    """Return what the last run found of each subject; empty without a search."""
-    return next((run.facts.found_rates for run in reversed(reading.runs) if run.facts.found_rates), ())
-
-
-def is_search(reading: Reading) -> bool:
-    """Return whether the study searched for rates instead of running its cells."""
-    ran = any(trial.role is TrialRole.SUBJECT for trial in reading.trials)
-    return bool(found_rates(reading)) and not ran
+__all__ = ["rate_answers", "rates"]
 
 
 def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
     """Return what the search found, the highest rate first, and the subject that has it."""
-    found = [(one.rate_per_s, one) for one in found_rates(reading) if one.rate_per_s is not None]
-    ranked = sorted(found, key=lambda one: -one[0])
+    found = [(k, one) for k, one in enumerate(reading.found_rates) if one.rate_per_s is not None]
+    ranked = sorted(found, key=lambda pair: -(pair[1].rate_per_s or 0))
     if not ranked:
         return [Paragraph("No subject met the objective at any rate.", Tone.WARNING)], None
-    lines = [
-        f"{one.subject}: {rate:,.5g}/s, met in {one.met} of {one.of} fresh trials" for rate, one in ranked
-    ]
-    blocks: list[Block] = [Paragraph(f"{lines[0]}.", Tone.STRONG)]
-    return [*blocks, Notes(tuple(("", f"{line}.") for line in lines[1:]))], ranked[0][1].subject
+    lines = [_line(one, pointer("found_rates", k)) for k, one in ranked]
+    blocks: list[Block] = [Paragraph(lines[0], Tone.STRONG)]
+    return [*blocks, Notes(tuple(("", line) for line in lines[1:]))], ranked[0][1].subject
+
+
+def _line(one: Confirmed, at: str) -> Text:
+    met, of = Figure(one.met, count, at + pointer("met")), Figure(one.of, count, at + pointer("of"))
+    parts = (Name(one.subject), _rate(one, at), met, of)
+    return text("{}: {}/s, met in {} of {} fresh trials.", *parts)
+
+
+def _rate(one: Confirmed, at: str) -> Figure:
+    return Figure(one.rate_per_s or 0.0, rate, at + pointer("rate_per_s"))
 
 
 def rates(reading: Reading) -> Section | None:
     """Return the rates that were found; null without a search."""
-    found, notes = found_rates(reading), Footnotes()
+    found, notes = reading.found_rates, Footnotes()
     if not found:
         return None
     objective = reading.plan.design.find_rate
-    lead = (
+    lead = text(
         "Each rate was searched for by doubling and bisection, and then measured afresh: the share of those "
-        "trials that meet the objective is what holds, with its exact 95 % interval."
+        "trials that meet the objective is what holds, with its exact {} interval.",
+        Name("95 %"),
     )
     columns = (
         *(Column("subject", text=True), Column("rate /s"), Column("confirmed")),
         *(Column("interval", text=True), Column("rates tried")),
     )
-    rows = tuple(_row(one, notes) for one in found)
-    heading = f"Highest rate that meets {objective}" if objective else "Highest rate that meets the objective"
+    rows = tuple(_row(one, pointer("found_rates", k), notes) for k, one in enumerate(found))
+    what = Quote(objective, "/plan/design/find_rate") if objective else "the objective"
+    heading = text("Highest rate that meets {}", what)
     return Section(heading, (Paragraph(lead, Tone.QUIET), Table(columns, rows), notes.notes()))
 
 
-def _row(found: FoundRate, notes: Footnotes) -> tuple[Cell, ...]:
-    rate, met, of, tried = found.rate_per_s, found.met, found.of, len(found.steps)
-    name = Cell(f"{found.subject}{notes.mark(found.stopped) if found.stopped else ''}")
-    if rate is None:
-        return name, Cell("—", Tone.BAD), Cell(""), Cell(""), Cell(f"{tried}")
-    interval = Cell("")
-    if of:
-        low, high = clopper_pearson(met, of)
-        interval = Cell(f"{low:.0%} to {high:.0%}")
-    tone = Tone.STRONG if met == of and of else Tone.WARNING
-    return name, Cell(f"{rate:,.5g}", tone), Cell(f"{met}/{of}", tone), interval, Cell(f"{tried}")
+def _row(one: Confirmed, at: str, notes: Footnotes) -> tuple[Entry, ...]:
+    stopped = (text("{}", Quote(one.stopped, at + pointer("stopped"))),) if one.stopped else ()
+    name = Entry(notes.marked(Name(one.subject), *stopped))
+    tried = Entry(text("{}", Figure(len(one.steps), count, at + pointer("steps"))))
+    if one.rate_per_s is None:
+        return name, Entry("—", Tone.BAD), Entry(""), Entry(""), tried
+    met, of = Figure(one.met, count, at + pointer("met")), Figure(one.of, count, at + pointer("of"))
+    tone = Tone.STRONG if one.met == one.of and one.of else Tone.WARNING
+    return (
+        *(name, Entry(text("{}", _rate(one, at)), tone), Entry(text("{}/{}", met, of), tone)),
+        *(Entry(_interval(one, at)), tried),
+    )
+
+
+def _interval(one: Confirmed, at: str) -> Text:
+    if one.low is None or one.high is None:
+        return EMPTY
+    low = Figure(one.low, whole_percent, at + pointer("low"))
+    return text("{} to {}", low, Figure(one.high, whole_percent, at + pointer("high")))

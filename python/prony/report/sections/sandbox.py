@@ -1,18 +1,16 @@
 """Remarks on where it ran: network, CPUs, what the server was held to, and how far that held.
 
 Must not know other remarks.
-
->>> limits_in_words(SandboxChoice(memory_bytes=2**29), {"memory": "absent: no control groups"})
-['512 MiB of memory (absent)']
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from prony.model import Network, SandboxChoice, SandboxFacts, SandboxKind
 from prony.reading.study import Reading
-from prony.units import format_bytes
+from prony.report.forms import as_typed, byte_size, count
+from prony.report.text import Figure, Name, Part, Text, counted, joined, pointer, text
 
-__all__ = ["limits_in_words", "sandbox_notes"]
+__all__ = ["sandbox_notes"]
 
 _HOLDERS = {
     SandboxKind.PROCESS: "Limits that were asked for:",
@@ -21,75 +19,89 @@ _HOLDERS = {
 }
 
 
-def sandbox_notes(reading: Reading) -> Iterator[str]:
+def sandbox_notes(reading: Reading) -> Iterator[Text]:
     """Return what is to be said of the sandbox that a study ran in."""
     yield from _network_notes(reading)
     yield from _placement_notes(reading)
     yield from _limit_notes(reading)
-    yield "CPU: 100 % is one core; on loopback, part of the network work is billed to the generator."
+    whole = "CPU: {} is one core; on loopback, part of the network work is billed to the generator."
+    yield text(whole, Name("100 %"))
 
 
-def limits_in_words(choice: SandboxChoice, states: Mapping[str, str]) -> list[str]:
+def _limits_in_words(choice: SandboxChoice, states: Mapping[str, str]) -> list[Text]:
     """Return the limits that were asked for, each with how far it held (``states``: by name, as recorded)."""
-    told = {
+    at = "/groups/0/sandbox"
+    quota, memory, pids = choice.cpu_quota, choice.memory_bytes, choice.pids
+    named: dict[str, Part | None] = {
         "cpus": "its CPUs" if choice.kind is not SandboxKind.PROCESS else None,
-        "cpu_quota": None if choice.cpu_quota is None else _counted_cpus(choice.cpu_quota),
-        "memory": None if choice.memory_bytes is None else f"{format_bytes(choice.memory_bytes)} of memory",
-        "pids": None if choice.pids is None else f"{choice.pids} processes and threads",
+        "cpu_quota": None if quota is None else _counted_cpus(quota),
+        "memory": None
+        if memory is None
+        else text("{} of memory", Figure(memory, byte_size, at + pointer("memory_bytes"))),
+        "pids": None
+        if pids is None
+        else text("{} processes and threads", Figure(pids, as_typed, at + pointer("pids"))),
     }
     return [
-        f"{words} ({str(states.get(name, 'not tried')).partition(':')[0]})"
-        for name, words in told.items()
+        text("{} ({})", words, Name(str(states.get(name, "not tried")).partition(":")[0]))
+        for name, words in named.items()
         if words
     ]
 
 
-def _network_notes(reading: Reading) -> Iterator[str]:
+def _network_notes(reading: Reading) -> Iterator[Text]:
     records = reading.subjects.values()
     networks = {record.sandbox.network for record in records if record.sandbox.network}
     if Network.HOST in networks:
-        yield "Servers ran on the host's loopback: sockets left by one trial may be met by the next."
+        yield text("Servers ran on the host's loopback: sockets left by one trial may be met by the next.")
     elif networks:
-        yield "Each trial ran in a network namespace of its own, server and generator together."
+        yield text("Each trial ran in a network namespace of its own, server and generator together.")
 
 
-def _placement_notes(reading: Reading) -> Iterator[str]:
+def _placement_notes(reading: Reading) -> Iterator[Text]:
     if len(reading.placements) != 1:
         return
     placement = reading.placements[0]
+    server = _cpus(placement.server_cpus, "server_cpus")
     if placement.shared:
-        yield f"Server and generator shared {_cpus(placement.server_cpus)}: they slow each other."
+        yield text("Server and generator shared {}: they slow each other.", server)
     else:
-        yield f"Server on {_cpus(placement.server_cpus)}, generator on {_cpus(placement.generator_cpus)}."
+        generator = _cpus(placement.generator_cpus, "generator_cpus")
+        yield text("Server on {}, generator on {}.", server, generator)
 
 
-def _limit_notes(reading: Reading) -> Iterator[str]:
-    told = (one.sandbox for one in reading.subjects.values() if one.sandbox != SandboxFacts())
-    facts = next(told, SandboxFacts())
-    yield from (f"Sandbox `{facts.kind}`: {reason}." for reason in facts.reasons)
+def _limit_notes(reading: Reading) -> Iterator[Text]:
+    known = (one.sandbox for one in reading.subjects.values() if one.sandbox != SandboxFacts())
+    facts = next(known, SandboxFacts())
+    for reason in facts.reasons:
+        yield text("Sandbox `{}`: {}.", Name(str(facts.kind)), Name(reason))
     choices = {group.sandbox for group in reading.groups}
     if len(choices) != 1:
         return
     (choice,) = choices
-    limits = limits_in_words(choice, facts.limits)
+    limits = _limits_in_words(choice, facts.limits)
     if limits:
-        yield f"{_HOLDERS[choice.kind]} {', '.join(limits)}."
+        yield text(f"{_HOLDERS[choice.kind]} {{}}.", joined(limits))
     yield from _scaling_notes(reading, choice.cpu_quota)
 
 
-def _scaling_notes(reading: Reading, quota: float | None) -> Iterator[str]:
-    given = min((len(placement.server_cpus) for placement in reading.placements), default=None)
-    if quota is None or given is None or quota <= given:
+def _scaling_notes(reading: Reading, quota: float | None) -> Iterator[Text]:
+    places = list(enumerate(reading.placements))
+    least, given = min(places, key=lambda pair: len(pair[1].server_cpus), default=(0, None))
+    if quota is None or given is None or quota <= len(given.server_cpus):
         return
-    yield (
-        f"{_counted_cpus(quota)} were asked for; the server has {given} on this machine, "
-        "where the other half of the cores is the generator's."
+    had = Figure(len(given.server_cpus), count, pointer("placements", least, "server_cpus"))
+    yield text(
+        "{} were asked for; the server has {} on this machine, where the other half of the cores is the "
+        "generator's.",
+        *(_counted_cpus(quota), had),
     )
 
 
-def _counted_cpus(number: float) -> str:
-    return f"{number:g} CPU{'' if number == 1 else 's'}"
+def _counted_cpus(number: float) -> Text:
+    return counted(Figure(number, as_typed, "/groups/0/sandbox/cpu_quota"), "CPU")
 
 
-def _cpus(cpus: tuple[int, ...]) -> str:
-    return f"CPU{'s' if len(cpus) != 1 else ''} {', '.join(map(str, cpus))}"
+def _cpus(cpus: Sequence[int], name: str) -> Text:
+    numbers = (Figure(cpu, as_typed, pointer("placements", 0, name, k)) for k, cpu in enumerate(cpus))
+    return text(f"CPU{'s' if len(cpus) != 1 else ''} {{}}", joined(numbers))

@@ -3,10 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from prony.analysis.standings import Standing
-from prony.analysis.summary import CellSummary, Estimate
-from prony.metrics import METRICS, format_metric
-from prony.reading.study import Group, Reading
-from prony.report.document import Block, Cell, Column, Footnotes, Paragraph, Section, Table, Tone
+from prony.analysis.summary import Estimate
+from prony.metrics import METRICS
+from prony.reading.groups import Group
+from prony.reading.study import Reading
+from prony.report.document import Block, Column, Entry, Footnotes, Paragraph, Section, Table, Tone
+from prony.report.forms import count, in_metric
+from prony.report.text import Figure, Name, Quote, Text, joined, pointer, text
 from prony.report.words import group_words
 
 __all__ = ["alike_note", "deciding", "winners"]
@@ -14,22 +17,35 @@ __all__ = ["alike_note", "deciding", "winners"]
 _COLUMNS = ("measure", "under", "best", "figure")
 
 
+# A standing of a group, and where the report's JSON has it.
+_Placed = tuple[int, Group, str, Standing]
+
+
 def winners(reading: Reading) -> Section | None:
     """Return who is best in what; null where there is nobody to be better than."""
-    groups = [group for group in reading.groups if len([cell for cell in group.cells if cell.ok]) > 1]
+    groups = [
+        (place, group)
+        for place, group in enumerate(reading.groups)
+        if len([cell for cell in group.cells if cell.ok]) > 1
+    ]
     if not groups:
         return None
     notes = Footnotes()
     several = len(groups) > 1
+    found = [
+        (place, group, pointer("groups", place, "standings", k), one)
+        for place, group in groups
+        for k, one in enumerate(group.standings)
+    ]
     rows = [
         row
-        for measure in dict.fromkeys(one.measure for group in groups for one in group.standings)
-        for row in _rows(measure, _of(measure, groups), notes)
+        for measure in dict.fromkeys(one.measure for *_, one in found)
+        for row in _rows(measure, [each for each in found if each[-1].measure == measure], notes)
     ]
     columns = [Column(title, text=True) for title in _COLUMNS if several or title != "under"]
-    kept = [tuple(cell for k, cell in enumerate(row) if several or k != 1) for row in rows]
+    kept = [tuple(entry for k, entry in enumerate(row) if several or k != 1) for row in rows]
     blocks: tuple[Block, ...] = (Table(tuple(columns), tuple(kept)), notes.notes())
-    if not all(standing.decided for group in groups for standing in group.standings if standing.metric):
+    if not all(standing.decided for *_, standing in found if standing.metric):
         lead = Paragraph(
             "Where there are too few blocks for a verdict, the first is shown alone.", Tone.QUIET
         )
@@ -37,36 +53,35 @@ def winners(reading: Reading) -> Section | None:
     return Section("Best in each measure", blocks)
 
 
-def _of(measure: str, groups: Sequence[Group]) -> list[tuple[Group, Standing]]:
-    return [(group, one) for group in groups for one in group.standings if one.measure == measure]
-
-
-def _rows(
-    title: str, found: Sequence[tuple[Group, Standing]], notes: Footnotes
-) -> Iterator[tuple[Cell, ...]]:
-    for index, (group, standing) in enumerate(found):
-        name = Cell(title if not index else "", Tone.STRONG)
-        under = Cell(group_words(group))
+def _rows(title: str, found: Sequence[_Placed], notes: Footnotes) -> Iterator[tuple[Entry, ...]]:
+    for index, (place, group, at, standing) in enumerate(found):
+        name = Entry(title if not index else "", Tone.STRONG)
+        under = Entry(group_words(group, place))
         if standing.metric is None or not standing.best:
-            yield name, under, Cell(f"—{notes.mark(standing.reason or 'no subject qualifies')}"), Cell("")
+            why = standing.reason
+            reason = text("{}", Quote(why, at + pointer("reason"))) if why else "no subject qualifies"
+            yield name, under, Entry(notes.marked("—", reason)), Entry("")
             continue
-        first, *more = _best(standing, notes)
-        yield name, under, first, Cell(_figure(group.cells, standing))
-        yield from ((Cell(""), Cell(""), cell, Cell("")) for cell in more)
+        first, *more = _best(standing, at, notes)
+        yield name, under, first, Entry(_figure(place, group, standing))
+        yield from ((Entry(""), Entry(""), entry, Entry("")) for entry in more)
 
 
-def _best(standing: Standing, notes: Footnotes) -> list[Cell]:
+def _best(standing: Standing, at: str, notes: Footnotes) -> list[Entry]:
     """Return the names of the best, two to a line, so that long ones fit beside the figures."""
-    mark = notes.mark(METRICS[standing.metric or ""].title)
+    mark = notes.mark(text("{}", Name(METRICS[standing.metric or ""].title)))
     if standing.left_out:
-        mark += " " + notes.mark(f"too few trials that count to be compared: {', '.join(standing.left_out)}")
+        left_out = joined(map(Name, standing.left_out))
+        mark += " " + notes.mark(text("too few trials that count to be compared: {}", left_out))
     if standing.decided and len(standing.best) == len(standing.ranked) > 1:
-        return [Cell(f"not told apart: all {len(standing.best)}{mark}")]
-    doubt = "" if standing.decided else f" (n = {standing.blocks}: no verdict)"
+        every = Figure(len(standing.best), count, at + pointer("best"))
+        return [Entry(text("not told apart: all {}{}", every, mark))]
+    blocks = Figure(standing.blocks, count, at + pointer("blocks"))
+    doubt = "" if standing.decided else text(" (n = {}: no verdict)", blocks)
     tone = Tone.PLAIN if standing.decided else Tone.QUIET
-    lines = [", ".join(pair) for pair in _pairs(standing.best)]
-    lines = [*(f"{line}," for line in lines[:-1]), f"{lines[-1]}{doubt}{mark}"]
-    return [Cell(line, tone) for line in lines]
+    lines = [joined(map(Name, pair)) for pair in _pairs(standing.best)]
+    lines = [*(text("{},", line) for line in lines[:-1]), text("{}{}{}", lines[-1], doubt, mark)]
+    return [Entry(line, tone) for line in lines]
 
 
 def _pairs(names: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -74,24 +89,27 @@ def _pairs(names: Sequence[str]) -> Iterator[Sequence[str]]:
     yield from (names[at : at + 2] for at in range(0, len(names), 2))
 
 
-def _figure(cells: Sequence[CellSummary], standing: Standing) -> str:
+def _figure(place: int, group: Group, standing: Standing) -> Text:
     """Return the figure of the first, or the range of those that share the lead."""
     metric = standing.metric or ""
-    by_name = {cell.name: cell.metrics[metric] for cell in cells}
-    values = [by_name[name] for name in (standing.best if standing.decided else standing.ranked[:1])]
-    means = [value.mean for value in values if isinstance(value, Estimate)]
-    low, high = format_metric(metric, min(means)), format_metric(metric, max(means))
-    return low if low == high else f"{low} to {high}"
+    shown = standing.best if standing.decided else standing.ranked[:1]
+    values = [
+        (value.mean, pointer("groups", place, "cells", number, "metrics", metric, "mean"))
+        for number, cell in enumerate(group.cells)
+        if cell.name in shown and isinstance(value := cell.metrics[metric], Estimate)
+    ]
+    low, high = (Figure(value, in_metric(metric), at) for value, at in (min(values), max(values)))
+    return text("{}", low) if str(low) == str(high) else text("{} to {}", low, high)
 
 
-def alike_note(group: Group) -> str | None:
+def alike_note(group: Group) -> Text | None:
     """Return what the letters of a group's main table mean; null without letters."""
     found = deciding(group)
     if found is None or found.metric is None:
         return None
-    return (
-        f"alike: subjects that share a letter cannot be told apart in {METRICS[found.metric].title} "
-        "by more than the margin."
+    return text(
+        "alike: subjects that share a letter cannot be told apart in {} by more than the margin.",
+        Name(METRICS[found.metric].title),
     )
 
 

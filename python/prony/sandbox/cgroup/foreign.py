@@ -1,6 +1,6 @@
-"""The control group of a process that is none of Prony's making: found and read, never changed.
+"""The control group of a process that Prony did not create: found and read, never changed.
 
-Must not know who made it.
+Must not know who created it.
 
 >>> ForeignGroup(()).counters().cpu_ns is None
 True
@@ -37,7 +37,7 @@ class ForeignGroup:
         return cls(find_hierarchies(mounts, Path(f"/proc/{pid}/cgroup").read_text()))
 
     def counters(self, files: CgroupFiles = _KERNEL) -> Counters:
-        """Return what the kernel has counted for the group, and for what it has not the reasons."""
+        """Return the kernel's counters of the group, and the reason for each missing one."""
         folders = {name: one.folder for one in self.hierarchies for name in one.controllers}
         v2 = next((one.folder for one in self.hierarchies if one.version == "v2"), None)
         readings: list[Reading] = [] if v2 is None else [read_v2(files, v2)]

@@ -22,7 +22,7 @@ __all__ = ["Source", "merge", "parse_flat", "read_sources"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file: which counter is which of its keys (the empty one: all of the file), times what."""
+    """One file: the counter of each of its keys (the empty key: the whole file), and a factor."""
 
     controller: str
     file: str
@@ -45,7 +45,7 @@ def parse_flat(text: str) -> dict[str, int]:
 def read_sources(
     files: CgroupFiles, sources: tuple[Source, ...], folder_of: Callable[[str], Path | None]
 ) -> Reading:
-    """Return what the files of a group tell; ``folder_of`` a controller is null where there is none."""
+    """Return the counters in a group's files; ``folder_of`` returns null for a missing controller."""
     values: dict[str, int] = {}
     missing: dict[str, str] = {}
     for source in sources:
@@ -67,7 +67,7 @@ def read_sources(
 
 
 def merge(readings: list[Reading]) -> Counters:
-    """Return the counters that several back ends know; the first one wins, for v2 is the finer one."""
+    """Return the counters of several back ends; the first one wins, because v2 is more precise."""
     values: dict[str, int] = {}
     for reading in reversed(readings):
         values.update(reading.values)

@@ -1,4 +1,4 @@
-"""The engine that can be used here: found once, by a container that really ran.
+"""The engine that works on this machine: found once, by running a container.
 
 Must not know subjects.
 
@@ -31,7 +31,7 @@ _PYTHON = (sys.executable, "-I", "-S")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An engine that runs containers here, and the image of all of them."""
+    """An engine that runs containers on this machine, and their common image."""
 
     engine: Engine
     image: str
@@ -39,14 +39,14 @@ class Found:
     def command(
         self, name: str, options: Sequence[str], read_only: Sequence[Path] = (), writable: Sequence[Path] = ()
     ) -> list[str]:
-        """Return the command that runs what is appended to it in a container of this name."""
+        """Return the start of a command that runs a program in a container of this name."""
         own = run_options(name, str(own_mark()))
         return [self.engine.program, "run", *own, *options, *mounts(read_only, writable), self.image]
 
 
 @cache
 def find_engine() -> Found | Absent:
-    """Return the first engine with which a container runs, or why none does; asked once."""
+    """Return the first engine that runs a container, or why none does; tested once."""
     if os.geteuid() != 0:
         return Absent("only root can put the generator into a container's network", "sudo prony …")
     reasons = []
@@ -68,12 +68,12 @@ def usable_engine() -> Found:
     """
     found = find_engine()
     if isinstance(found, Absent):
-        raise HostError(f"there are no containers here: {found.reason}", found.hint)
+        raise HostError(f"containers are not available: {found.reason}", found.hint)
     return found
 
 
 def limit_states(limits: Sequence[LimitName]) -> Mapping[LimitName, LimitState]:
-    """Return for each of these limits whether it holds in a container here, as was tried once.
+    """Return for each of these limits whether it holds in a container on this machine; tested once.
 
     *Errors*: HostError when there is no engine.
     """
@@ -91,7 +91,7 @@ def _run_limited(found: Found, limits: Limits, script: list[str]) -> Done:
 
 def _run(found: Found, options: list[str], script: list[str]) -> Done:
     name = f"prony-probe-{secrets.token_hex(4)}"
-    # Podman's monitor leaves a file where it was started when the kernel has killed for memory.
+    # Podman's monitor leaves a file in its working directory when the kernel kills because memory ran out.
     with TemporaryDirectory(prefix="prony-probe-") as folder:
         try:
             return run_python([*found.command(name, options), *_PYTHON, *script], folder=folder)

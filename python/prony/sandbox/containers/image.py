@@ -1,4 +1,4 @@
-"""The image of all containers: places for what is mounted, and not one program.
+"""The image of all containers: mount points only, without any program.
 
 Must not know what is mounted when.
 
@@ -21,12 +21,12 @@ __all__ = ["IMAGE", "ensure_image", "image_name", "remove_images", "render"]
 IMAGE = "prony-sandbox"
 _FOLDERS = ("dev", "etc", "proc", "run", "sys", "usr", "var", "var/lib", "var/log")
 _OPEN_FOLDERS = ("tmp", "var/tmp")
-# On most systems links into /usr, elsewhere folders, which are mounted.
+# On most systems these are links into /usr; where they are folders, they are mounted.
 _LINKS = ("bin", "lib", "lib32", "lib64", "sbin")
 
 
 def ensure_image(engine: Engine) -> str:
-    """Return the name of the image, which is made unless the engine has it.
+    """Return the name of the image; create it unless the engine has it.
 
     *Errors*: HostError.
     """
@@ -38,7 +38,7 @@ def ensure_image(engine: Engine) -> str:
 
 
 def remove_images() -> int:
-    """Remove Prony's images from every engine that works, and return how many they were."""
+    """Remove Prony's images from every engine that works, and return how many there were."""
     removed = 0
     for engine in engines():
         with contextlib.suppress(HostError):
@@ -50,7 +50,7 @@ def remove_images() -> int:
 
 
 def image_name(content: bytes) -> str:
-    """Return the name of the image with this content: another content is another image."""
+    """Return the name of the image with this content; other content gets another name."""
     return f"{IMAGE}:{hashlib.sha256(content).hexdigest()[:12]}"
 
 

@@ -1,0 +1,105 @@
+"""Whether a trial counts: the one place where that is decided.
+
+What went wrong in the subject is data, whatever else went on. A fault of generator or Prony leaves nothing
+that could count. What the machine around a trial did to it spoils the trial, unless the one who asked for it
+takes that as this machine's usual state. Pure. Must not know how a trial is run or repeated.
+
+>>> in_words(Fault(FaultKind.OTHER_LOAD, share=0.26))
+'other programs used 26% of the CPUs of server and generator'
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from prony.analysis.environment_faults import environment_fault
+from prony.errors import FailureStage
+from prony.model import Failed, Fault, FaultKind, Invalid, Ok, Outcome, Recording, Trial
+from prony.units import seconds
+
+__all__ = ["Circumstances", "in_words", "judge"]
+
+# Little's law: the engine's integral of requests in flight against its own stamps. They are two views of one
+# thing, so more than this apart means that one of them is wrong; nothing smaller makes a trial invalid.
+MAX_LITTLE_RESIDUAL = 0.10
+# ... but both are integers of a clock: with next to nothing in flight the ratio says nothing.
+MIN_LITTLE_INTEGRAL_NS = 50_000_000
+
+_WORDS: Mapping[FaultKind, str] = MappingProxyType(
+    {
+        FaultKind.SLEPT: "the machine slept for {slept_s:.1f} s within the window",
+        FaultKind.STOLEN_TIME: "the hypervisor gave {share:.0%} of the CPUs' time to others",
+        FaultKind.OTHER_LOAD: "other programs used {share:.0%} of the CPUs of server and generator",
+        FaultKind.SANDBOX: "{text}",
+        FaultKind.GENERATOR: "the generator: {text}",
+        FaultKind.NO_RECORDING: "the generator returned no recording",
+        FaultKind.INTERRUPTED: "interrupted",
+        FaultKind.LITTLES_LAW: "Little's law is off by {share:+.0%}: the generator's own figures disagree",
+        FaultKind.PRONY: "a fault in Prony: {text}",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What is known of a trial beside what it measured.
+
+    ``broke``: what ended it, of the sandbox, the generator or Prony; null: nothing. ``left``: how many of its
+    processes could not be killed. ``counts_disturbed``: a trial that the machine disturbed is to count, and
+    is flagged.
+    """
+
+    broke: Fault | None = None
+    left: int = 0
+    counts_disturbed: bool = False
+
+
+def judge(trial: Trial, known: Circumstances) -> Trial:
+    """Return a trial, whose outcome says only what the subject did, with its outcome and its fault."""
+    if isinstance(trial.outcome, Failed):
+        return replace(trial, outcome=_with_left(trial.outcome, known.left))
+    broke = known.broke or _generator_fault(trial.recording)
+    around = broke if broke and broke.kind.is_of_environment else environment_fault(trial)
+    fault = around or broke
+    outcome = _with_left(Invalid(in_words(broke)) if broke else Ok(), known.left)
+    if isinstance(outcome, Failed):
+        return replace(trial, outcome=outcome)
+    if around and isinstance(outcome, Ok) and not known.counts_disturbed:
+        outcome = Invalid(in_words(around))
+    return replace(trial, outcome=outcome, fault=fault)
+
+
+def in_words(fault: Fault) -> str:
+    """Return a fault in words, with its figures."""
+    return _WORDS[fault.kind].format(
+        slept_s=seconds(fault.slept_ns or 0), share=fault.share or 0.0, text=fault.text
+    )
+
+
+def _generator_fault(recording: Recording | None) -> Fault | None:
+    """Return what makes a recording useless, by what it says of itself."""
+    if recording is None:
+        return Fault(FaultKind.NO_RECORDING)
+    if recording.window.interrupted:
+        return Fault(FaultKind.INTERRUPTED)
+    little = recording.little
+    residual = little.residual
+    large = (little.in_flight_integral_ns or 0) > MIN_LITTLE_INTEGRAL_NS
+    if residual is not None and large and abs(residual) > MAX_LITTLE_RESIDUAL:
+        return Fault(FaultKind.LITTLES_LAW, share=residual)
+    return None
+
+
+def _with_left(outcome: Outcome, left: int) -> Outcome:
+    """Return ``outcome`` with what could not be killed, which spoils what is measured after it."""
+    if not left:
+        return outcome
+    processes = "process that" if left == 1 else "processes that"
+    told = f"it left {left} {processes} could not be killed and may still run"
+    match outcome:
+        case Ok():
+            return Failed(FailureStage.STOP, told)
+        case Failed(stage, reason):
+            return Failed(stage, f"{reason}; {told}")
+        case Invalid(reason):
+            return Invalid(f"{reason}; {told}")

@@ -1,0 +1,251 @@
+"""What lies beside an archive: the journal of a transaction that a killed writer left half done.
+
+SQLite takes what lies beside a database for its own, by the name alone, and believes it. A journal may name a
+super-journal, a file that SQLite deletes when it has rolled back: whoever can put a file beside an archive
+could have any file deleted by the one who opens it. A write-ahead log would be played into the archive. So:
+
+- a reader never lets SQLite roll back in place: it does so in a private copy, with a journal that was looked
+  through; the archive and what lies beside it stay as they are;
+- a writer replaces the journal that it finds, once looked through, by one of its own, which nobody else can
+  change or, in a folder like /tmp, exchange; and sees before each transaction that it is still there.
+
+Who may rename files in the archive's folder can give the writer another archive just as well: against that
+nothing here helps.
+
+*Source*: SQLite, "Database File Format", sqlite.org/fileformat2.html, section 3, "The Rollback Journal";
+pager.c, readSuperJournal and pager_delsuper.
+"""
+
+import os
+import shutil
+import sqlite3
+import stat
+import struct
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkstemp
+
+from prony.archive.database import connect
+from prony.errors import ArchiveError
+
+__all__ = ["OwnJournal", "check_beside", "connect_to_read", "looked_through", "roll_back"]
+
+_MAGIC = bytes.fromhex("d9d505f920a163d7")  # of a journal, and of a super-journal's name at its end
+_HEADER = struct.Struct(">8sIIIII")  # magic, records, nonce, pages before, bytes of a sector, of a page
+
+# A journal holds the pages that a transaction changes, and one trial changes few.
+_LARGEST_JOURNAL_BYTES = 64 * 1024**2
+# What a temporary folder may be asked to hold. A trial takes some 100 KB: this is 40,000 of them.
+_LARGEST_COPY_BYTES = 4 * 1024**3
+# Only a writer that comes and goes at this very moment changes the journal while the archive is copied.
+_TRIES = 5
+
+_WITHOUT = "move it away to read the archive without it, which then may be damaged"
+
+
+def _beside(path: Path, what: str) -> Path:
+    return path.with_name(f"{path.name}-{what}")
+
+
+def check_beside(path: Path) -> None:
+    """Refuse what no archive has beside it, before SQLite opens ``path``, which is no symbolic link.
+
+    *Errors*: ArchiveError for a write-ahead log, or a journal that is no plain file.
+    """
+    for what in ("wal", "shm"):
+        if os.path.lexists(_beside(path, what)):
+            raise ArchiveError(
+                f"`{path}` cannot be opened: `{_beside(path, what)}` lies beside it, and no archive has a "
+                "write-ahead log",
+                "move that file away",
+            )
+    with _plain(_beside(path, "journal")):
+        pass
+
+
+@contextmanager
+def _plain(journal: Path) -> Iterator[int | None]:
+    """Open a journal, if there is one: no link, no other name of another file, no pipe, no folder."""
+    try:
+        descriptor = os.open(journal, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield None
+        return
+    except OSError as error:
+        raise ArchiveError(f"`{journal}` is no journal: {error.strerror}", "move that file away") from error
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            raise ArchiveError(
+                f"`{journal}` is no journal: expected a plain file with no other name", "move that file away"
+            )
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def looked_through(path: Path) -> bytes:
+    """Return the journal beside ``path``, if SQLite may have it; empty: there is nothing to roll back.
+
+    *Errors*: ArchiveError for one that names another file, is larger than any, or would make the archive
+    larger than it is.
+    """
+    journal = _beside(path, "journal")
+    with _plain(journal) as descriptor:
+        if descriptor is None:
+            return b""
+        size = os.fstat(descriptor).st_size
+        if size > _LARGEST_JOURNAL_BYTES:
+            most = f"expected at most {_LARGEST_JOURNAL_BYTES:,}"
+            raise ArchiveError(f"`{journal}` has {size:,} bytes; {most}", _WITHOUT)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            content = file.read(_LARGEST_JOURNAL_BYTES)
+    if not content.rstrip(b"\0") or content[0] == 0:  # as SQLite leaves one that is done with
+        return b""
+    if content.endswith(_MAGIC):
+        raise ArchiveError(
+            f"`{journal}` names another file, which SQLite would delete; an archive's journal never does",
+            _WITHOUT,
+        )
+    if _bytes_before(content) > path.stat().st_size:
+        raise ArchiveError(f"`{journal}` is damaged: it is of a larger archive", _WITHOUT)
+    return content
+
+
+def _bytes_before(journal: bytes) -> int:
+    """Return how large the database was when its transaction began; 0: the journal does not say."""
+    if len(journal) < _HEADER.size:
+        return 0
+    magic, _, _, pages, _, page_bytes = _HEADER.unpack_from(journal)
+    return pages * page_bytes if magic == _MAGIC else 0
+
+
+# --- reading ----------------------------------------------------------------------------------------------
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """Return a connection to what was last whole in ``path``, which is no symbolic link. Changes nothing.
+
+    SQLite itself says whether the journal is of a living writer, for which a reader waits, or a leftover: a
+    read-only connection cannot roll back, and does not touch what it finds.
+
+    *Errors*: ArchiveError for what may not lie beside an archive; sqlite3.Error.
+    """
+    check_beside(path)
+    database = connect(path, "ro")
+    try:
+        database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        database.close()
+        if error.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
+            raise
+    else:
+        return database
+    try:
+        return _rolled_back_copy(path)
+    except OSError as error:
+        raise ArchiveError(
+            f"`{path}` cannot be copied, to undo what its last writer had begun: {error.strerror}",
+            "name a folder with space for it in the environment variable TMPDIR",
+        ) from error
+
+
+def _rolled_back_copy(path: Path) -> sqlite3.Connection:
+    """Return a connection to a private copy that is rolled back; its file has no name any more.
+
+    A copy that is taken while another process rolls back is whole as well, as long as the journal stays: it
+    has the former state of every page that may have been changed.
+    """
+    for _ in range(_TRIES):
+        journal = looked_through(path)
+        with TemporaryDirectory(prefix="prony-") as folder:
+            copy = Path(folder, "copy")
+            _copy(path, copy)
+            if looked_through(path) != journal:
+                continue
+            _beside(copy, "journal").write_bytes(journal)
+            with closing(connect(copy, "rw")) as database:
+                roll_back(database)
+            # Immutable: what could come to lie under the former name is never looked at.
+            return connect(copy, "ro&immutable=1")
+    raise ArchiveError(f"`{path}` is being written by another process", "try again when it has ended")
+
+
+def _copy(path: Path, copy: Path) -> None:
+    size = path.stat().st_size
+    if size > _LARGEST_COPY_BYTES:
+        raise ArchiveError(
+            f"`{path}` has {size:,} bytes; to undo what its last writer had begun it is copied, up to "
+            f"{_LARGEST_COPY_BYTES:,}"
+        )
+    shutil.copyfile(path, copy)
+
+
+def roll_back(database: sqlite3.Connection) -> None:
+    """Let SQLite undo what is half done: it does so when it first reads."""
+    database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+
+# --- writing ----------------------------------------------------------------------------------------------
+
+
+class OwnJournal:
+    """The journal of one writer, which stays beside the archive, mostly empty, until the writer has ended.
+
+    SQLite opens a journal by its name for each transaction, and creates it where there is none: one that is
+    there already, and is this process's own, leaves no moment in which to put another in its place.
+
+    *Errors*: ArchiveError when it cannot be made.
+    """
+
+    def __init__(self, archive: Path, content: bytes = b"") -> None:
+        self._archive = archive
+        self._path = _beside(archive, "journal")
+        # Kept open: the number of a file that is gone would be given to the next one.
+        self._descriptor = _put(self._path, content)
+
+    def check(self) -> None:
+        """Refuse to go on when another file has come to lie beside the archive; one that is gone is made
+        again.
+
+        *Errors*: ArchiveError.
+        """
+        check_beside(self._archive)
+        if not os.path.lexists(self._path):
+            self.close()
+            self._descriptor = _put(self._path, b"")
+        elif not self._is_own():
+            raise ArchiveError(f"`{self._path}` is another one than this run's: somebody has put it there")
+
+    def _is_own(self) -> bool:
+        return os.path.samestat(self._path.lstat(), os.fstat(self._descriptor))
+
+    def remove(self) -> None:
+        """Remove it, if it is still this writer's own and nothing is in it."""
+        with suppress(OSError):
+            if self._is_own() and os.fstat(self._descriptor).st_size == 0:
+                self._path.unlink()
+        self.close()
+
+    def close(self) -> None:
+        """Leave it where it is."""
+        os.close(self._descriptor)
+
+
+def _put(journal: Path, content: bytes) -> int:
+    """Put a new file in the place of a journal, whole or not at all, and return a descriptor of it."""
+    try:
+        descriptor, draft = mkstemp(prefix=f".{journal.name}-", dir=journal.parent)
+        try:
+            with os.fdopen(descriptor, "wb", closefd=False) as file:
+                file.write(content)
+            os.fsync(descriptor)
+            Path(draft).replace(journal)
+        except BaseException:
+            os.close(descriptor)
+            Path(draft).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ArchiveError(f"`{journal}` cannot be written: {error.strerror}") from error
+    return descriptor

@@ -1,0 +1,38 @@
+"""What a Recording says of its generator's limit, as a value: the border where a sentence is read.
+
+Recordings of engines before 0.2 have a sentence alone (`limited`); later ones have the kind and its number
+beside it (`limit`). Nothing else takes the sentence apart.
+
+>>> words = "a worker thread was busy 95 % of the time"
+>>> decode_limit(GeneratorCost(None, words, None, None, None, None, None))
+Limit(kind=<LimitKind.BUSY: 'busy'>, share=0.95, lag_ns=None, reason='')
+"""
+
+import re
+
+from prony.model import Limit, LimitKind
+from prony.model.recording import GeneratorCost
+
+__all__ = ["decode_limit"]
+
+_NUMBER = r"(\d+(?:\.\d+)?)"
+_BUSY = re.compile(rf"a worker thread was busy {_NUMBER} % of the time")
+_WAITED = re.compile(rf"others kept a worker thread waiting for its CPU {_NUMBER} % of the time")
+_LATE = re.compile(rf"1 % of the requests went out more than {_NUMBER} ms late")
+
+
+def decode_limit(generator: GeneratorCost) -> Limit | None:
+    """Return what limited the generator; null where nothing did."""
+    if generator.limit is not None or not generator.limited:
+        return generator.limit
+    return _of_sentence(generator.limited)
+
+
+def _of_sentence(sentence: str) -> Limit:
+    if busy := _BUSY.fullmatch(sentence):
+        return Limit(LimitKind.BUSY, share=float(busy[1]) / 100)
+    if waited := _WAITED.fullmatch(sentence):
+        return Limit(LimitKind.KEPT_WAITING, share=float(waited[1]) / 100)
+    if late := _LATE.fullmatch(sentence):
+        return Limit(LimitKind.LATE, lag_ns=round(float(late[1]) * 1_000_000))
+    return Limit(LimitKind.OTHER, reason=sentence)

@@ -1,0 +1,209 @@
+"""What an archive would have run, opened or joined on this machine, and whether its user agrees to it.
+
+An archive may come from anyone. A study of built-in apps on the catalogue's servers asks for nothing. All
+else counts only when it is typed again, or shown and agreed to with ``--trust-plan``. Must not know how a
+study goes on.
+
+>>> escaped("ls \\x1b[2K")
+'ls \\\\x1b[2K'
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from prony.errors import UsageError
+from prony.model import Interface
+
+if TYPE_CHECKING:
+    from prony.catalog.schema.entry import ProcessEntry
+    from prony.catalog.schema.loader import Catalog
+    from prony.model import App, Cell, Plan, SandboxChoice, Subject
+
+__all__ = ["Again", "Asked", "agree", "commands_of", "escaped", "is_of_catalogue", "typed_again"]
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What of a study was typed once more beside ``--resume``; null or empty: nothing.
+
+    ``folder``: that of ``--dir``, resolved.
+    """
+
+    app: str | None
+    folder: Path
+    commands: tuple[str, ...]
+    run_as: str | None
+    network: str | None
+    sandbox: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an archive holds of a study: the plan's and all added ``cells``, and the programs it would run."""
+
+    file: Path
+    cells: tuple["Cell", ...]
+    commands: tuple[str, ...]
+
+
+def agree(asked: Asked, again: Again, known: "Catalog", *, trusted: bool) -> None:
+    """Return when nothing is left that only the archive says; what is ``trusted`` is shown all the same.
+
+    *Errors*: UsageError, with all that is left, or with what was typed otherwise than the archive has it.
+    """
+    _refuse_other(asked, again)
+    left = tuple(dict.fromkeys(_left(asked, again, known)))
+    if not left:
+        return
+    shown = "\n".join(f"  {escaped(one)}" for one in left)
+    if not trusted:
+        raise UsageError(
+            f"`{asked.file}` would have this machine run or open:\n{shown}",
+            hint="say these again (--app with --dir, --command, --run-as, --net host, --sandbox container); "
+            "or, if you know and trust them all, add --trust-plan",
+        )
+    typer.echo(f"trusted, of `{asked.file}`:\n{shown}", err=True)
+
+
+def escaped(text: str) -> str:
+    r"""Return a text in which nothing moves a terminal's cursor, hides or reverses letters.
+
+    >>> escaped("a\r\nb\u202e")
+    'a\\r\\nb\\u202e'
+    """
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape", "backslashreplace").decode()
+        for letter in text
+    )
+
+
+# --- what is left -----------------------------------------------------------------------------------------
+
+
+def _left(asked: Asked, again: Again, known: "Catalog") -> Iterator[str]:
+    subjects = {cell.subject.name: cell.subject for cell in asked.cells}.values()
+    for subject in subjects:
+        if not is_of_catalogue(subject.app, known):
+            yield from _of_app(subject.app, again)
+        yield from _of_settings(subject, known)
+    yield from (f"the command {one}" for one in asked.commands if one not in again.commands)
+    for sandbox in dict.fromkeys(cell.sandbox for cell in asked.cells):
+        yield from _of_sandbox(sandbox, again, known)
+
+
+def is_of_catalogue(app: "App", known: "Catalog") -> bool:
+    """Return whether an app of an archive is meant to be the catalogue's: what it says itself then counts
+    for nothing.
+    """
+    local = known.apps.get(app.name)
+    return local is not None and (local.folder == app.folder or local.digest == app.digest)
+
+
+def _of_app(app: "App", again: Again) -> Iterator[str]:
+    called = {target for interface, target in app.targets.items() if interface is not Interface.NONE}
+    for target in called:
+        if (target, app.folder) != _place(again):
+            yield f"the app {target} of the folder {app.folder}"
+    if not called and not (again.commands and app.folder == str(again.folder)):
+        yield f"commands in the folder {app.folder}"
+
+
+def _place(again: Again) -> tuple[str, str]:
+    """Return target and folder of the app that was typed; of a file, its own folder."""
+    typed = again.app or ""
+    if typed.endswith(".psgi"):
+        file = (again.folder / typed).absolute()
+        return file.name, str(file.parent)
+    return typed, str(again.folder)
+
+
+def _of_settings(subject: "Subject", known: "Catalog") -> Iterator[str]:
+    """Yield the settings that are free texts: only who made the entry knows what one can do."""
+    from prony.catalog.schema.entry import TextSetting
+
+    front = subject.frontend
+    chosen: tuple[tuple[ProcessEntry | None, Mapping[str, int | str]], ...] = (
+        (known.servers.get(subject.server), subject.settings),
+        (known.frontends.get(front.entry) if front else None, front.settings if front else {}),
+    )
+    for entry, settings in chosen:
+        for key, value in settings.items():
+            if entry is not None and isinstance(entry.settings.get(key), TextSetting):
+                yield f"the setting {entry.name}.{key}={value}"
+
+
+def _of_sandbox(sandbox: "SandboxChoice", again: Again, known: "Catalog") -> Iterator[str]:
+    if sandbox.run_as is not None and sandbox.run_as != again.run_as:
+        yield f"servers as the user {sandbox.run_as}"
+    # Of one's own app or command, typed again, the host's network is the default.
+    own = bool(again.commands) or (again.app is not None and again.app not in known.apps)
+    if sandbox.network not in ("isolated", again.network) and not own:
+        yield f"servers in the network of the {sandbox.network}"
+    if sandbox.kind not in ("process", "cgroup", again.sandbox):
+        yield f"servers in the sandbox {sandbox.kind}"
+
+
+def _refuse_other(asked: Asked, again: Again) -> None:
+    """Refuse what is typed and not the archive's: it would change nothing, and seem to."""
+    apps = [cell.subject.app for cell in asked.cells]
+    sandboxes = [cell.sandbox for cell in asked.cells]
+    typed: tuple[tuple[str, str | None, Set[str | None]], ...] = (
+        ("--app", _place(again)[0], {name for app in apps for name in (app.name, *app.targets.values())}),
+        ("--run-as", again.run_as, {one.run_as for one in sandboxes}),
+        ("--net", again.network, {one.network for one in sandboxes}),
+        ("--sandbox", again.sandbox, {one.kind for one in sandboxes}),
+        *(("--command", one, set(asked.commands)) for one in again.commands),
+    )
+    for option, value, there in typed:
+        if value and value not in there:
+            raise UsageError(
+                f"`{option} {value}`: the study in `{asked.file}` was begun with another",
+                hint=f"leave {option} out; or begin anew, without --resume",
+            )
+
+
+# --- command lines ----------------------------------------------------------------------------------------
+
+
+def commands_of(text: str) -> tuple[str, ...]:
+    """Return the programs that a command line gives with ``--command``.
+
+    >>> commands_of("prony run --command 'go=./shop {port}' --command=./other -c 10")
+    ('go=./shop {port}', './other')
+    >>> commands_of("[profiles]")
+    ()
+    """
+    return tuple(_values(text, "--command"))
+
+
+def typed_again(plan: "Plan") -> tuple[str, ...]:
+    """Return what is to be typed again when a plan goes on, as words of a command line."""
+    sandbox = plan.cells[0].sandbox
+    words = [
+        word
+        for option in ("--app", "--dir", "--command")
+        for value in _values(plan.text, option)
+        for word in (option, value)
+    ]
+    host = () if words or sandbox.network == "isolated" else ("--net", sandbox.network)
+    user = () if sandbox.run_as is None else ("--run-as", sandbox.run_as)
+    kind = ("--sandbox", sandbox.kind) if sandbox.kind == "container" else ()
+    return (*words, *user, *host, *kind)
+
+
+def _values(text: str, option: str) -> Sequence[str]:
+    """Return what the option of this name is given in a command line, attached or not."""
+    if not text.startswith("prony "):
+        return ()
+    words = shlex.split(text)
+    return [
+        word.removeprefix(f"{option}=")
+        for before, word in pairwise(words)
+        if before == option or word.startswith(f"{option}=")
+    ]

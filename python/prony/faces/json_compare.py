@@ -1,0 +1,58 @@
+"""A comparison as JSON with stable keys (`prony compare --json`)."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from prony.analysis.change import LimitResult
+from prony.analysis.failure_rates import FailureComparison
+from prony.analysis.versus import Match, Row, Versus
+from prony.model import Json
+from prony.report.compare import UNPAIRED, Sides
+
+__all__ = ["VERSION", "compare_json"]
+
+VERSION = 1
+
+
+def compare_json(sides: Sides, found: Versus, limits: Sequence[LimitResult]) -> Json:
+    """Return the comparison as JSON. A missing value is null, with its reason."""
+    return {
+        "version": VERSION,
+        "first": sides.first,
+        "second": sides.second,
+        "paired": found.paired,
+        "remark": None if found.paired else UNPAIRED,
+        "forced": list(sides.forced),
+        "loads": [
+            _match_json(match, found, failed)
+            for match, failed in zip(found.matches, found.failures, strict=True)
+        ],
+        "limits": [
+            {
+                "limit": one.limit.text,
+                "load": dict(one.match.first.cell.load),
+                "metric": one.metric,
+                "shown": one.shown,
+                "reason": one.reason,
+            }
+            for one in limits
+        ],
+    }
+
+
+def _match_json(match: Match, found: Versus, failed: FailureComparison) -> Json:
+    return {
+        "first": match.first.cell.subject.name,
+        "second": match.second.cell.subject.name,
+        "load": dict(match.first.cell.load),
+        "failed_trials": asdict(failed),
+        "metrics": {row.metric: _row_json(row) for row in found.rows if row.match is match},
+    }
+
+
+def _row_json(row: Row) -> Json:
+    family = "screening" if row.screens else "primary"
+    if row.comparison is None:
+        return {"family": family, "comparison": None, "reason": row.reason}
+    compared = {**asdict(row.comparison), "verdict": row.comparison.verdict.value}
+    return {"family": family, "comparison": compared, "reason": None}

@@ -1,0 +1,69 @@
+"""Self-tests as JSON with stable keys (`prony selftest --json`)."""
+
+from collections.abc import Sequence
+
+from prony.analysis.noise_floor import SelfTest
+from prony.analysis.planted import Planted
+from prony.model import Json
+
+__all__ = ["VERSION", "planted_json", "selftest_json"]
+
+VERSION = 1
+
+
+def selftest_json(tests: Sequence[SelfTest], kept: str | None) -> Json:
+    """Return the same as JSON."""
+    return {
+        "version": VERSION,
+        "kept": kept,
+        "tests": [
+            {
+                "metric": one.metric,
+                "loop": one.load,
+                "blocks": one.blocks,
+                "false": one.false,
+                "studies": one.studies,
+                "bound": one.bound,
+                "shown": one.shown,
+                "permuted_false": one.permuted_false,
+                "permuted": one.permuted,
+                "noise_floor": one.floor,
+            }
+            for one in tests
+        ],
+    }
+
+
+def planted_json(found: Sequence[Planted]) -> Json:
+    """Return the same as JSON."""
+    return {"version": VERSION, "plants": [_plant(one) for one in found]}
+
+
+def _plant(one: Planted) -> Json:
+    compared = one.comparison
+    return {
+        "metric": one.metric,
+        "work_us": one.work_us,
+        "extra_us": one.extra_us,
+        "expected": one.expected,
+        "effect": compared.effect,
+        "low": compared.low,
+        "high": compared.high,
+        "level": compared.level,
+        "blocks": compared.blocks,
+        "bias": one.bias,
+        "covers": one.covers,
+        "verdict": str(compared.verdict),
+        "right": one.is_right,
+        "reason": one.reason,
+        "power": [
+            {
+                "blocks": power.blocks,
+                "found": power.found,
+                "studies": power.studies,
+                "least": power.least,
+                "wrong": power.wrong,
+            }
+            for power in one.powers
+        ],
+    }

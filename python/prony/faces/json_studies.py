@@ -1,0 +1,33 @@
+"""Studies as JSON (`prony studies --json`)."""
+
+from dataclasses import asdict
+
+from prony.model import Json
+from prony.report.studies import StudyView
+
+__all__ = ["study_json"]
+
+
+def study_json(view: StudyView) -> Json:
+    """Return a study as data."""
+    plan = view.plan
+    return {
+        "name": view.name,
+        "title": plan.title,
+        "question": plan.question,
+        "source": plan.source,
+        "notes": list(plan.notes),
+        "subjects": [{"name": name, "here": view.here.get(name)} for name in view.subjects],
+        "generators": {name: here for name, here in view.here.items() if name not in view.subjects},
+        "profiles": {
+            name: {
+                "blocks": one.blocks,
+                "cells": len(one.cells),
+                "length": view.lengths[name],
+                "loads": list(dict.fromkeys(cell.workload.describe() for cell in one.cells)),
+            }
+            for name, one in view.plans.items()
+        },
+        "claims": [asdict(claim) for claim in plan.claims],
+        "originals": [asdict(one) for one in plan.originals],
+    }

@@ -1,0 +1,271 @@
+"""A study as tidy tables for other programs: one row for each observation, one unit for each column.
+
+Pure: rows as they are asked for. Must not know files or how a cell is written.
+
+>>> header("response_ok_p99"), header("error_ratio")
+('response_ok_p99 [ns]', 'error_ratio [1]')
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from prony.analysis.displayed import cell_trimmed_mean
+from prony.analysis.distribution import read_distribution
+from prony.analysis.latency import summarise
+from prony.analysis.missing import Missing
+from prony.analysis.steady_state import SteadyState
+from prony.analysis.summary import CellSummary, Estimate, figures
+from prony.metrics import METRICS, Unit
+from prony.model import Cell, Failed, Invalid, Outcome, Trial, TrialRecord
+from prony.model.recording import Second
+from prony.reading.groups import Group
+from prony.reading.study import Reading
+from prony.report.words import group_words
+
+__all__ = ["UNITS", "Row", "Sheet", "header", "sheets"]
+
+Row = tuple[str | int | float | None, ...]
+
+UNITS: Mapping[Unit, str] = {
+    Unit.RATE: "1/s",
+    Unit.DURATION: "ns",
+    Unit.RATIO: "1",
+    Unit.PERCENT: "%",
+    Unit.BYTES: "B",
+    Unit.COUNT: "1",
+}
+_LOAD = ("connections", "rate [1/s]", "requests", "threads")
+_CELL = ("cell_id", "subject", "engine", *_LOAD)
+_ESTIMATE = ("count", "mean", "low", "high", "median", "min", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One table: its name, what is in its columns, and its rows, which are made when they are read."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Iterable[Row]
+
+
+def header(metric: str) -> str:
+    """Return a metric's column: its name and its unit."""
+    return f"{metric} [{UNITS[METRICS[metric].unit]}]"
+
+
+def sheets(reading: Reading, trials: Callable[[], Iterable[TrialRecord]]) -> tuple[Sheet, ...]:
+    """Return all tables of a study. ``trials`` gives the archive's trials anew each time it is called."""
+    cells = _cells(reading)
+    return (
+        Sheet("trials", _TRIAL_COLUMNS, (_trial(record, cells) for record in trials())),
+        Sheet("cells", (*_CELL, *_CELL_COLUMNS), _cell_rows(reading)),
+        Sheet("processes", _PROCESS_COLUMNS, _process_rows(trials())),
+        Sheet("series", _SERIES_COLUMNS, _series_rows(trials())),
+        Sheet("comparisons", _COMPARISON_COLUMNS, _comparison_rows(reading)),
+        Sheet("standings", _STANDING_COLUMNS, _standing_rows(reading)),
+        Sheet("claims", _CLAIM_COLUMNS, _claim_rows(reading)),
+        Sheet("originals", (*_CELL, *_ORIGINAL_COLUMNS), _original_rows(reading)),
+    )
+
+
+def _cells(reading: Reading) -> dict[int, Cell]:
+    plan = reading.plan
+    own = (*plan.cells, *([plan.calibration] if plan.calibration else []))
+    added = [summary.cell for summaries in reading.added.values() for summary in summaries]
+    return {cell.id: cell for cell in (*own, *added)}
+
+
+def _load(load: Mapping[str, float]) -> Row:
+    return tuple(load.get(name) for name in ("connections", "rate", "requests", "threads"))
+
+
+def _cell(cell: Cell) -> Row:
+    return cell.id, cell.subject.name, cell.engine.name, *_load(cell.load)
+
+
+def _reasons(values: Mapping[str, float | Missing]) -> str:
+    """Return why metrics are missing, each reason once with the metrics that it holds for."""
+    by_reason: dict[str, list[str]] = {}
+    for name, value in values.items():
+        if isinstance(value, Missing):
+            by_reason.setdefault(value.reason, []).append(name)
+    return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
+
+
+def _known(value: float | Missing | None) -> float | None:
+    return None if isinstance(value, Missing) else value
+
+
+# --- trials -----------------------------------------------------------------------------------------------
+
+_TRIAL_COLUMNS = (
+    *("trial_id", "run_id", "role", *_CELL, "block", "position", "attempt"),
+    *("started_unix_ns [ns]", "ended_unix_ns [ns]", "outcome", "stage", "reason"),
+    *("server_cpus", "generator_cpus", "pace", *(header(name) for name in METRICS), "missing"),
+)
+
+
+def _outcome(outcome: Outcome) -> Row:
+    match outcome:
+        case Failed(stage, reason):
+            return "failed", stage, reason
+        case Invalid(reason):
+            return "invalid", None, reason
+        case _:
+            return "ok", None, None
+
+
+def _trial(record: TrialRecord, cells: Mapping[int, Cell]) -> Row:
+    trial, found = record.trial, figures(record.trial)
+    cell = cells.get(trial.cell_id)
+    named = _cell(cell) if cell else (trial.cell_id, *(None for _ in _CELL[1:]))
+    placed = trial.placement
+    return (
+        *(record.id, record.run_id, trial.role.value, *named, trial.block, trial.position, trial.attempt),
+        *(trial.started_unix_ns, trial.ended_unix_ns, *_outcome(trial.outcome)),
+        " ".join(map(str, placed.server_cpus)) if placed else None,
+        " ".join(map(str, placed.generator_cpus)) if placed else None,
+        found.steady.kind.value if isinstance(found.steady, SteadyState) else None,
+        *(_known(found.metrics[name]) for name in METRICS),
+        _reasons(found.metrics),
+    )
+
+
+_PROCESS_COLUMNS = ("trial_id", "cell_id", "block", "role", "metric", "unit", "value", "reason")
+
+
+def _process_rows(trials: Iterable[TrialRecord]) -> Iterator[Row]:
+    for record in trials:
+        trial = record.trial
+        for role, metrics in figures(trial).roles.items():
+            for name, value in metrics.items():
+                reason = value.reason if isinstance(value, Missing) else None
+                unit = UNITS[METRICS[name].unit]
+                yield record.id, trial.cell_id, trial.block, role, name, unit, _known(value), reason
+
+
+_SERIES_COLUMNS = (
+    *("trial_id", "cell_id", "block", "second [s]", "scheduled", "ok", "failed", "body_bytes [B]"),
+    *("latency_count", "latency_min [ns]", "latency_mean [ns]", "latency_p50 [ns]", "latency_p99 [ns]"),
+    *("latency_max [ns]", "reason"),
+)
+
+
+def _series_rows(trials: Iterable[TrialRecord]) -> Iterator[Row]:
+    for record in trials:
+        for second in record.trial.recording.series if record.trial.recording else ():
+            yield _second(record.id, record.trial, second)
+
+
+def _second(trial_id: int, trial: Trial, second: Second) -> Row:
+    counts = (second.second, second.scheduled, second.ok, second.failed, second.body_bytes)
+    own = (trial_id, trial.cell_id, trial.block, *counts)
+    latency = read_distribution(second.latency)
+    if latency is None or not latency.count:
+        return *own, 0, *(None for _ in range(5)), "no reply in this second"
+    found = summarise(latency)
+    p99 = found.percentiles["99"]
+    reason = "latency_p99: fewer than 10 requests lie above it" if p99 is None else None
+    return *own, found.count, found.min_ns, found.mean_ns, found.percentiles["50"], p99, found.max_ns, reason
+
+
+# --- cells ------------------------------------------------------------------------------------------------
+
+_CELL_COLUMNS = (
+    *("name", "trials_ok", "trials", "qualified", "unqualified_reason", "role", "metric", "unit"),
+    *(*_ESTIMATE, "trimmed_mean", "reason"),
+)
+
+
+def _cell_rows(reading: Reading) -> Iterator[Row]:
+    for cell in reading.cells:
+        yield from _metric_rows(cell, "", cell.metrics)
+        for role, metrics in cell.roles.items():
+            yield from _metric_rows(cell, role, metrics)
+
+
+def _metric_rows(cell: CellSummary, role: str, metrics: Mapping[str, Estimate | Missing]) -> Iterator[Row]:
+    qualified = "no" if cell.unqualified else "yes"
+    own = (*_cell(cell.cell), cell.name, cell.ok, cell.total, qualified, cell.unqualified, role)
+    for name, value in metrics.items():
+        trimmed = None if role else _known(cell_trimmed_mean(cell, name))
+        yield *own, name, UNITS[METRICS[name].unit], *_estimate(value), trimmed, _reason(value)
+
+
+def _estimate(value: Estimate | Missing) -> Row:
+    if isinstance(value, Missing):
+        return tuple(None for _ in _ESTIMATE)
+    return value.count, value.mean, value.low, value.high, value.median, value.min, value.max
+
+
+def _reason(value: Estimate | Missing) -> str | None:
+    return value.reason if isinstance(value, Missing) else None
+
+
+# --- what is said of them ---------------------------------------------------------------------------------
+
+_COMPARISON_COLUMNS = (
+    *("load", "screening", "metric", "first", "second", "blocks", "effect [1]", "low [1]", "high [1]"),
+    *("level", "p_value", "method", "verdict", "blocks_needed"),
+)
+
+
+def _words(group: Group) -> str:
+    return str(group_words(group, 0)) or "each its own"
+
+
+def _comparison_rows(reading: Reading) -> Iterator[Row]:
+    for group in reading.groups:
+        found = group.answer
+        for name, one in found.comparisons.items():
+            yield (
+                *(_words(group), "no" if group.primary else "yes", found.metric, found.leader, name),
+                *(one.blocks, one.effect, one.low, one.high, one.level, one.p_value, one.method),
+                *(one.verdict.value, one.blocks_needed),
+            )
+
+
+_STANDING_COLUMNS = ("load", "measure", "metric", "name", "letters", "best", "blocks", "reason")
+
+
+def _standing_rows(reading: Reading) -> Iterator[Row]:
+    for group in reading.groups:
+        for one in group.standings:
+            own = (_words(group), one.measure, one.metric)
+            for name in one.ranked:
+                letters = (one.letters or {}).get(name)
+                best = "yes" if name in one.best else "no"
+                reason = None if letters else "too few blocks for a verdict"
+                yield *own, name, letters, best if one.decided else None, one.blocks, reason
+            if not one.ranked:
+                yield *own, None, None, None, one.blocks, one.reason
+
+
+_CLAIM_COLUMNS = (
+    *("claim", "text", "kind", "metric", "unit", "subject", "against", "engine", "role", *_LOAD),
+    *("claimed_low", "claimed_high", "verdict", "n", "figure", "interval_low", "interval_high", "reason"),
+)
+
+
+def _claim_rows(reading: Reading) -> Iterator[Row]:
+    for claim, result in reading.claims:
+        yield (
+            *(claim.name, claim.text, claim.kind.value, claim.metric, UNITS[METRICS[claim.metric].unit]),
+            *(claim.subject, claim.against, claim.engine, claim.role, *_load(claim.load)),
+            *(claim.low, claim.high, result.verdict.value, result.n, result.figure),
+            *(result.interval or (None, None)),
+            result.reason or None,
+        )
+
+
+_ORIGINAL_COLUMNS = ("role", "metric", "unit", "published", *_ESTIMATE[:4], "reason", "note")
+
+
+def _original_rows(reading: Reading) -> Iterator[Row]:
+    for one in reading.originals:
+        original, cell, value = one.original, one.cell, one.measured
+        yield (
+            *(*_cell(cell.cell), original.role or None),
+            *(original.metric, UNITS[METRICS[original.metric].unit], original.value),
+            *(*_estimate(value)[:4], _reason(value), original.note or None),
+        )

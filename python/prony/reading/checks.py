@@ -1,0 +1,89 @@
+"""What holds the study's figures against something else: the calibration over time, other generators."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from prony.analysis.answer import log_ratios
+from prony.analysis.compare import Comparison, Terms, compare_family
+from prony.analysis.drift import CALIBRATED, Drift, drift
+from prony.analysis.missing import Missing
+from prony.analysis.summary import CellSummary, Estimate, TrialFigures
+from prony.model import Ok, TrialRole
+from prony.units import seconds
+
+__all__ = ["CHECKED", "Calibrations", "CrossCheck", "calibrations", "cross_checks"]
+
+CHECKED = ("ok_per_s", "service_ok_p50", "service_ok_p99")
+"""The metrics in which other generators are held against Prony's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrations:
+    """The trials of the reference server over a study: ``counted`` of ``trials``, and the drift of each
+    metric that it was measured by.
+    """
+
+    trials: int
+    counted: int
+    drifts: Mapping[str, Drift]
+
+    @property
+    def uncounted(self) -> int:
+        """How many of them do not count."""
+        return self.trials - self.counted
+
+
+def calibrations(trials: Iterable[TrialFigures], margin: float) -> Calibrations | None:
+    """Return what the calibration says of the machine while the study ran; null without one.
+
+    *Units*: the times of the drift are seconds, ``margin`` is relative.
+    """
+    found = [trial for trial in trials if trial.role is TrialRole.CALIBRATION]
+    ok = [trial for trial in found if isinstance(trial.outcome, Ok)]
+    if not found:
+        return None
+    drifts = {metric: drift(_points(ok, metric), margin) for metric in CALIBRATED}
+    return Calibrations(len(found), len(ok), drifts)
+
+
+def _points(trials: Iterable[TrialFigures], metric: str) -> list[tuple[float, float]]:
+    return [
+        (seconds(trial.started_unix_ns), value)
+        for trial in trials
+        if not isinstance(value := trial.metrics[metric], Missing) and value > 0
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class CrossCheck:
+    """A cell, the same under another generator, a metric that both have, and their comparison."""
+
+    own: CellSummary
+    other: CellSummary
+    metric: str
+    comparison: Comparison
+
+
+def cross_checks(
+    cells: Iterable[CellSummary], checks: Sequence[CellSummary], margin: float
+) -> tuple[CrossCheck, ...]:
+    """Return each of ``cells`` held against each of ``checks`` that is the same under another generator.
+
+    *Definition*: all comparisons are one family; each is by block.
+    """
+    pairs = [(own, other) for other in checks for own in cells if _checks(own, other)]
+    triples = [
+        (own, other, metric) for own, other in pairs for metric in CHECKED if _both(own, other, metric)
+    ]
+    family = {k: log_ratios(own, other, metric) for k, (own, other, metric) in enumerate(triples)}
+    found = compare_family(family, Terms(margin=margin))
+    return tuple(CrossCheck(*triple, found[k]) for k, triple in enumerate(triples))
+
+
+def _checks(own: CellSummary, other: CellSummary) -> bool:
+    same = own.cell.subject == other.cell.subject and own.cell.workload == other.cell.workload
+    return same and own.cell.engine.name != other.cell.engine.name
+
+
+def _both(own: CellSummary, other: CellSummary, metric: str) -> bool:
+    return isinstance(own.metrics[metric], Estimate) and isinstance(other.metrics[metric], Estimate)

@@ -1,0 +1,149 @@
+"""What failed, and whether it failed more often than elsewhere: trials of a subject, requests by kind.
+
+Must not know groups or words.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from prony.analysis.failure_rates import Failures, compare_failures
+from prony.analysis.multiplicity import holm
+from prony.analysis.summary import CellSummary, TrialFigures
+from prony.model import Failed, Invalid, TrialRole
+from prony.reading.causes import Cause, by_cause
+
+__all__ = [
+    "FailedAlike",
+    "FailedRequests",
+    "FailureTest",
+    "Repeated",
+    "failed_alike",
+    "failed_requests",
+    "failure_tests",
+    "repeated",
+]
+
+_LEVEL = 0.05
+_MOST_KINDS = 3
+
+
+# --- trials -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FailureTest:
+    """Whether the trials of ``name`` fail more often than those of ``against``, which fail least.
+
+    ``p_value``: of Fisher's exact test; ``level``: what it is held against, by Holm over the subjects of one
+    load; ``shown``: it is at most that.
+    """
+
+    name: str
+    against: str
+    count: Failures
+    least: Failures
+    p_value: float
+    level: float
+
+    @property
+    def shown(self) -> bool:
+        """Whether the difference is shown."""
+        return self.p_value <= self.level
+
+
+def failure_tests(cells: Sequence[CellSummary]) -> tuple[FailureTest, ...]:
+    """Return a test for each subject whose trials fail more often than those of the one that fails least.
+
+    *Source*: Fisher's exact test (`analysis.failure_rates`), its levels by Holm (`analysis.multiplicity`).
+    """
+    counts = {cell.name: _failures(cell) for cell in cells if cell.total}
+    least = min(counts, key=lambda name: _share(counts[name]), default="")
+    found = {
+        name: compare_failures(counts[least], count)
+        for name, count in counts.items()
+        if _share(count) > _share(counts[least])
+    }
+    levels = holm({name: one.p_value for name, one in found.items()}, _LEVEL)
+    return tuple(
+        FailureTest(name, least, one.second, one.first, one.p_value, levels[name])
+        for name, one in found.items()
+    )
+
+
+def _failures(cell: CellSummary) -> Failures:
+    failed = sum(isinstance(trial.outcome, Failed) for trial in cell.others)
+    return Failures(failed, cell.ok + failed)
+
+
+def _share(count: Failures) -> float:
+    return count.failed / count.total if count.total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAlike:
+    """Trials of one cell that do not count for the same reason, and in which blocks they were (from 0)."""
+
+    cause: Cause
+    blocks: tuple[int, ...]
+    trials: tuple[TrialFigures, ...]
+
+
+def failed_alike(cell: CellSummary) -> tuple[FailedAlike, ...]:
+    """Return the trials of a cell that do not count, those that failed alike together."""
+    return tuple(
+        FailedAlike(cause, tuple(sorted(trial.block for trial in trials)), trials)
+        for cause, trials in by_cause(cell.others)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """How many trials were thrown away for their environment and repeated, by cause, most first."""
+
+    trials: int
+    causes: tuple[tuple[Cause, int], ...]
+
+
+def repeated(trials: Sequence[TrialFigures]) -> Repeated | None:
+    """Return which of all ``trials`` were repeated at the end of their block; null where none was."""
+    last = {(trial.cell_id, trial.block, trial.role): trial for trial in trials}
+    thrown = [
+        trial
+        for trial in trials
+        if trial.role is TrialRole.SUBJECT
+        and isinstance(trial.outcome, Invalid)
+        and last[trial.cell_id, trial.block, trial.role] is not trial
+    ]
+    counts = [(cause, len(found)) for cause, found in by_cause(thrown)]
+    return Repeated(len(thrown), tuple(sorted(counts, key=lambda pair: -pair[1]))) if thrown else None
+
+
+# --- requests ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRequests:
+    """Requests of a cell that failed so: ``share`` of all that were due. ``classes``: of the account; several
+    are the rarest together.
+    """
+
+    classes: tuple[str, ...]
+    requests: int
+    share: float
+
+
+def failed_requests(cell: CellSummary) -> tuple[FailedRequests, ...]:
+    """Return the requests of a cell that failed, by class, most first; what is beyond the most frequent ones
+    together.
+    """
+    scheduled = cell.account.get("scheduled", 0)
+    found = [(count, name) for name, count in cell.account.items() if name not in ("scheduled", "ok")]
+    kinds = sorted(found, key=lambda kind: (-kind[0], kind[1]))
+    few = kinds if len(kinds) <= _MOST_KINDS + 1 else kinds[:_MOST_KINDS]
+    parts: Iterable[Sequence[tuple[int, str]]] = [*([kind] for kind in few), kinds[len(few) :]]
+    return tuple(_together(part, scheduled) for part in parts if part)
+
+
+def _together(kinds: Sequence[tuple[int, str]], scheduled: int) -> FailedRequests:
+    count = sum(count for count, _ in kinds)
+    return FailedRequests(tuple(name for _, name in kinds), count, count / scheduled)

@@ -1,0 +1,138 @@
+"""The cells of a study that may be compared, and the best of them: a group for each load, generator and
+sandbox.
+
+Must not know what becomes of trials that do not count.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from prony.analysis.answer import Answer, answer
+from prony.analysis.compare import Terms
+from prony.analysis.noise_floor import Floor, floors_by_metric
+from prony.analysis.spending import Look
+from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
+from prony.analysis.summary import CellSummary, TrialFigures, summarise_cell
+from prony.model import Cell, ClosedLoop, EngineChoice, OpenLoop, Plan, Request, SandboxChoice, Workload
+from prony.reading.failures import FailureTest, failure_tests
+
+__all__ = ["Group", "families", "generator_name", "groups_of", "load_size", "terms"]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The cells that share a load, generator and sandbox, and the best of them.
+
+    ``workload`` is that of the first: requests and expectations belong to the apps, and may differ between
+    cells. ``standings``: the best in each measure. ``primary``: the load that verdicts were planned for;
+    others are a screening. ``noise_floor``: the machine's in the answer's metric, 0 where it is not known.
+    ``of_generators``: one server under several generators, which are compared, each under its own load.
+    ``failures``: whether a subject's trials fail more often than those of the one that fails least.
+    """
+
+    workload: Workload
+    engine: EngineChoice
+    sandbox: SandboxChoice
+    cells: tuple[CellSummary, ...]
+    answer: Answer
+    standings: tuple[Standing, ...] = ()
+    primary: bool = True
+    of_generators: bool = False
+    noise_floor: float = 0.0
+    failures: tuple[FailureTest, ...] = ()
+
+
+def groups_of(plan: Plan, trials: Sequence[TrialFigures], floors: Sequence[Floor]) -> tuple[Group, ...]:
+    """Return the plan's cells in groups, with the ``trials`` of its subjects."""
+    compares_generators = _compares_generators(plan)
+    alike: dict[object, list[CellSummary]] = {}
+    for cell in plan.cells:
+        load = _load(cell.workload)
+        kind: object = (type(load.loop), load.stop) if compares_generators else (load, cell.engine)
+        name = generator_name(cell) if compares_generators else None
+        alike.setdefault((kind, cell.sandbox), []).append(summarise_cell(cell, trials, name))
+    blocks = len({trial.block for trial in trials})
+    return tuple(_group(plan, found, blocks, floors) for found in alike.values())
+
+
+def _load(workload: Workload) -> Workload:
+    """Return the load without what is asked of the app: two apps answer with different bodies."""
+    return replace(workload, request=Request(), expect_status=None, expect_body=None)
+
+
+def _compares_generators(plan: Plan) -> bool:
+    return len(plan.subjects()) == 1 and len({cell.engine.name for cell in plan.cells}) > 1
+
+
+def generator_name(cell: Cell) -> str:
+    """Return a generator with its threads and its load, such as ``wrk 2 × 80``."""
+    match cell.workload.loop:
+        case ClosedLoop(connections):
+            load = f"{connections}"
+        case OpenLoop(rate_per_s):
+            load = f"{rate_per_s:g}/s"
+    return f"{cell.engine.name} {cell.engine.threads} × {load}"
+
+
+def _group(plan: Plan, cells: Sequence[CellSummary], blocks: int, floors: Sequence[Floor]) -> Group:
+    first = cells[0].cell
+    of_generators = _compares_generators(plan)
+    primary = of_generators or first.is_under(plan.design.primary)
+    by_metric = floors_by_metric(floors, first, blocks)
+    agreed = replace(terms(plan, blocks), screens=not primary, floors=by_metric)
+    found = answer(cells, agreed)
+    return Group(
+        workload=first.workload,
+        engine=first.engine,
+        sandbox=first.sandbox,
+        cells=tuple(cells),
+        answer=found,
+        standings=standings(cells, agreed, GENERATOR_MEASURES if of_generators else MEASURES),
+        primary=primary,
+        of_generators=of_generators,
+        noise_floor=by_metric.get(found.metric or "", 0.0),
+        failures=failure_tests(cells),
+    )
+
+
+def terms(plan: Plan, blocks: int) -> Terms:
+    """Return what was settled before the run about how comparisons after ``blocks`` are read."""
+    precision = plan.design.precision
+    look = Look(blocks, precision.looks) if precision else None
+    return Terms(margin=plan.design.margin, look=look)
+
+
+# --- loads that differ in one thing -----------------------------------------------------------------------
+
+
+def load_size(group: Group) -> float:
+    """Return by what the loads of a family differ: connections of a closed loop, or requests a second."""
+    match group.workload.loop:
+        case ClosedLoop(connections):
+            return connections
+        case OpenLoop(rate_per_s):
+            return rate_per_s
+
+
+def families(groups: Iterable[Group]) -> list[list[Group]]:
+    """Return the groups that share subjects, and all but the number of connections or the rate; the lightest
+    load first.
+    """
+    alike: dict[object, list[Group]] = {}
+    for group in (one for one in groups if not one.of_generators):
+        stop, kind = group.workload.stop, type(group.workload.loop)
+        alike.setdefault((group.engine, group.sandbox, kind, stop), []).append(group)
+    return [sorted(linked, key=load_size) for groups in alike.values() for linked in _linked(groups)]
+
+
+def _linked(groups: Iterable[Group]) -> list[list[Group]]:
+    """Return the groups in lists of which no two have a subject in common."""
+    found: list[list[Group]] = []
+    for group in groups:
+        near = [one for one in found if _subjects((group,)) & _subjects(one)]
+        found = [one for one in found if one not in near] + [[*(two for one in near for two in one), group]]
+    return found
+
+
+def _subjects(groups: Iterable[Group]) -> set[str]:
+    return {cell.name for group in groups for cell in group.cells}

@@ -1,0 +1,49 @@
+"""The figures that an experiment published, each beside the cell that repeats it: context, never a claim."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from prony.analysis.missing import Missing
+from prony.analysis.summary import CellSummary, Estimate
+from prony.model import Original
+
+__all__ = ["Beside", "beside"]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A published figure, the cell that repeats it, and what was measured there."""
+
+    original: Original
+    cell: CellSummary
+    measured: Estimate | Missing
+
+
+def beside(cells: Iterable[CellSummary], originals: Sequence[Original]) -> tuple[Beside, ...]:
+    """Return each published figure with each cell that repeats it, in the order of the cells."""
+    return tuple(
+        Beside(original, cell, _measured(original, cell))
+        for cell in cells
+        for original in originals
+        if _repeats(cell, original)
+    )
+
+
+def _measured(original: Original, cell: CellSummary) -> Estimate | Missing:
+    """Return the new figure of what a published one is of: all processes, or those of its role.
+
+    What has no processes of that role has no such figure: that of all would be of something else.
+    """
+    if not original.role:
+        return cell.metrics[original.metric]
+    found = cell.roles.get(original.role, {})
+    return found.get(original.metric, Missing(f"no process here has the role {original.role}"))
+
+
+def _repeats(cell: CellSummary, original: Original) -> bool:
+    return (
+        fnmatchcase(cell.cell.subject.name, original.subject)
+        and fnmatchcase(cell.cell.engine.name, original.engine)
+        and cell.cell.is_under(original.load)
+    )

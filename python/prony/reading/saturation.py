@@ -1,0 +1,47 @@
+"""Where each subject saturates, over loads that differ in one thing only."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from prony.analysis.knee import Saturation, points, saturation
+from prony.analysis.missing import Missing
+from prony.model import ClosedLoop
+from prony.reading.groups import Group, families
+
+__all__ = ["LEAST_LOADS", "Curve", "curves"]
+
+LEAST_LOADS = 3
+"""With fewer loads there is no curve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The groups whose loads differ in one thing only, the lightest first.
+
+    ``over``: what they differ in, `connections` or `rate`. ``latency``: the metric of the tail. ``subjects``:
+    where each saturates, by name, those of whom that can be said.
+    """
+
+    groups: tuple[Group, ...]
+    over: str
+    latency: str
+    subjects: Mapping[str, Saturation]
+
+
+def curves(groups: Iterable[Group]) -> tuple[Curve, ...]:
+    """Return a curve for each family of at least three loads."""
+    return tuple(_curve(family) for family in families(groups) if len(family) >= LEAST_LOADS)
+
+
+def _curve(groups: Sequence[Group]) -> Curve:
+    closed = isinstance(groups[0].workload.loop, ClosedLoop)
+    latency = "service_ok_p99" if closed else "response_ok_p99"
+    names = dict.fromkeys(cell.name for group in groups for cell in group.cells)
+    found = {
+        name: saturation(
+            points([cell for group in groups for cell in group.cells if cell.name == name], latency)
+        )
+        for name in names
+    }
+    known = {name: one for name, one in found.items() if not isinstance(one, Missing)}
+    return Curve(tuple(groups), "connections" if closed else "rate", latency, known)

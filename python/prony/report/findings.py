@@ -1,0 +1,241 @@
+"""Findings in words: each kind's sentence, what of it several subjects share, and the advice.
+
+The only place that knows them. In a template `{share:.0%}` writes the finding's number of that name,
+`{role}` its name; `{kills:n process}` a number of things.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from string import Formatter
+from types import MappingProxyType
+
+from prony.diagnosis import Advice, Finding, Symptom
+from prony.model import Limit, LimitKind
+from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
+from prony.units import format_count, format_duration
+
+__all__ = ["advice_words", "finding_words", "limit_words", "shared_words"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """``full``: with the numbers of one trial; ``shared``: without them, empty where nothing is left."""
+
+    full: str
+    shared: str = ""
+
+
+_MEANING = ": throughput may be higher, and latency lower, than shown"
+_LIMITED = "the generator may have been the limit ({})" + _MEANING
+_PACKETS = "the kernel's own work on packets may have been the limit"
+_STOLEN = "the hypervisor gave CPU time of this machine to others: compare within a block only"
+_HEAT = "CPUs of this machine were slowed down for their heat: compare within a block only"
+_OTHERS = "other programs ran on the CPUs of server and generator"
+_STRAYED = (
+    "chose other CPUs than the server's, and may have taken the generator's: speed and latency are of both"
+)
+_WAIT = ": their clients wait {retries}"
+_DROPPED = "{dropped:n request} to connect dropped with room in the listen queue"
+
+_LIMITS: Mapping[LimitKind, _Sentence] = MappingProxyType(
+    {
+        LimitKind.BUSY: _Sentence(
+            "a worker thread was busy {share:.0%} of the time", "a worker thread was busy"
+        ),
+        LimitKind.KEPT_WAITING: _Sentence(
+            "others kept a worker thread waiting for its CPU {share:.1%} of the time",
+            "others kept a worker thread waiting for its CPU",
+        ),
+        LimitKind.LATE: _Sentence(
+            "one request in a hundred went out more than {lag_ns:duration} late",
+            "one request in a hundred went out late",
+        ),
+        LimitKind.OTHER: _Sentence("{reason}", "{reason}"),
+    }
+)
+
+
+def _limited(kind: LimitKind) -> _Sentence:
+    inner = _LIMITS[kind]
+    return _Sentence(_LIMITED.format(inner.full), _LIMITED.format(inner.shared))
+
+
+_SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
+    {
+        Symptom.GENERATOR_BUSY: _limited(LimitKind.BUSY),
+        Symptom.GENERATOR_KEPT_WAITING: _limited(LimitKind.KEPT_WAITING),
+        Symptom.GENERATOR_LATE: _limited(LimitKind.LATE),
+        Symptom.GENERATOR_LIMITED: _limited(LimitKind.OTHER),
+        Symptom.STRAYED: _Sentence(f"{{strays}} of its processes {_STRAYED}", f"processes of it {_STRAYED}"),
+        Symptom.KILLED_FOR_MEMORY: _Sentence(
+            "{kills} of its processes were killed for exceeding the memory limit"
+        ),
+        Symptom.ENDED_UNDER_LOAD: _Sentence("it ended during the load: {reason}"),
+        Symptom.RESTARTED: _Sentence(
+            "a {role} was restarted {restarts:times} within the window: what it had begun was lost",
+            "a {role} was restarted within the window: what it had begun was lost",
+        ),
+        Symptom.LOST: _Sentence(
+            "{ended:n process} of the role {role} ended within the window, and nothing took its place"
+        ),
+        Symptom.THROTTLED: _Sentence(
+            "its CPU quota held it back in {share:.0%} of its scheduling periods: the quota set its speed "
+            "and its tail",
+            "its CPU quota held it back: the quota set its speed and its tail",
+        ),
+        Symptom.QUEUE_OVERFLOWED: _Sentence(
+            "{overflows:n connection} arrived when the listen queue{limit: of}{process: of the} was full"
+            + _WAIT
+        ),
+        Symptom.SOME_QUEUE_OVERFLOWED: _Sentence(
+            "{overflows:n connection} on this machine arrived when a listen queue was full, perhaps this "
+            "server's{limit: of}{process: of the}" + _WAIT
+        ),
+        Symptom.QUEUE_FULL: _Sentence(
+            "the listen queue{process: of the} was full: {longest:n connection} at a limit of {limit}, one "
+            "more would have been dropped"
+        ),
+        Symptom.BACKLOG_CLIPPED: _Sentence(
+            "it asked for a listen queue of {asked:d}, and the kernel gave {given:d}"
+        ),
+        Symptom.HALF_OPEN_QUEUE_FULL: _Sentence(f"{_DROPPED}: the queue of half-open connections was full"),
+        Symptom.CONNECTS_DROPPED: _Sentence(f"{_DROPPED}: for want of memory or a route"),
+        Symptom.STARVED: _Sentence(
+            "only {served} of {connections} connections were answered in the window: speed and latency are "
+            "of those alone"
+        ),
+        Symptom.STARVED_BY_SLOTS: _Sentence(
+            "only {served} of {connections} connections were answered in the window, as many as it has "
+            "workers and threads: speed and latency are of those alone"
+        ),
+        Symptom.PACKETS_DROPPED: _Sentence(f"{_PACKETS}: it dropped {{dropped:n packet}}", _PACKETS),
+        Symptom.KERNEL_BUSY: _Sentence(
+            f"{_PACKETS}: one CPU did nothing else for {{softirq_share:.0%}} of the time", _PACKETS
+        ),
+        Symptom.STOLEN: _Sentence(f"{_STOLEN} ({{share:.1%}})", _STOLEN),
+        Symptom.HEAT: _Sentence(f"{_HEAT} ({{times:n time}})", _HEAT),
+        Symptom.OTHERS_RAN: _Sentence(f"{_OTHERS}, for {{share:.0%}} of their time", _OTHERS),
+        Symptom.WAITED_FOR_MEMORY: _Sentence(
+            "it waited for memory in {share:.0%} of the time", "it waited for memory"
+        ),
+        Symptom.MACHINE_WAITED_FOR_MEMORY: _Sentence(
+            "programs on this machine waited for memory in {share:.0%} of the time",
+            "programs on this machine waited for memory",
+        ),
+        Symptom.POOL_GREW: _Sentence(
+            "{more} more processes of the role {role} ran at the end of the window than at its beginning: "
+            "the pool was still growing",
+            "its pool of processes was still growing within the window",
+        ),
+        Symptom.ONE_THREAD_FULL: _Sentence(
+            "one process used one core in one thread, and others of its {cpus} CPUs were free"
+        ),
+        Symptom.ONE_CORE_FULL: _Sentence(
+            "one process used one core in {threads} threads that took turns, and others of its {cpus} CPUs "
+            "were free"
+        ),
+    }
+)
+
+_ADVICE: Mapping[Advice, str] = MappingProxyType(
+    {
+        Advice.LEAVE_CPUS_TO_GENERATOR: "leave the generator's CPUs to it, give it more of them, or lower "
+        "the load",
+        Advice.HOLD_TO_CPUS: "turn its own choice of CPUs off, or hold it with --sandbox cgroup",
+        Advice.RAISE_MEMORY: "raise the memory limit, or run fewer workers",
+        Advice.READ_LOG_FOR_LIMITS: "read its log; a limit of time or of requests for each worker may be set",
+        Advice.READ_LOG: "read its log",
+        Advice.RAISE_QUOTA: "raise the quota, or give it whole CPUs instead; run no more workers than the "
+        "quota holds",
+        Advice.RAISE_BACKLOG: "raise the server's backlog (and net.core.somaxconn if lower), or its number "
+        "of workers",
+        Advice.RAISE_SOMAXCONN: "raise net.core.somaxconn: `sysctl -w net.core.somaxconn={asked:d}`",
+        Advice.RAISE_SYN_BACKLOG: "raise {syn_backlog}",
+        Advice.ADD_WORKERS: "give it more workers or threads, or put a proxy in front",
+        Advice.ADD_WORKERS_OR_CLOSE: "give it more workers or threads, turn keep-alive off, or put a proxy "
+        "in front",
+        Advice.RAISE_NETDEV_BACKLOG: "raise net.core.netdev_max_backlog",
+        Advice.REPEAT_ELSEWHERE: "repeat it at another hour, or on a machine of its own",
+        Advice.COOL: "cool it, or hold its frequency below what it can keep",
+        Advice.END_OTHERS: "end what else runs here, and repeat it",
+        Advice.WARM_UP_LONGER: "warm up for longer, or start as many at once as it may have",
+        Advice.ADD_PROCESSES: "add processes, not threads",
+    }
+)
+
+# Constants of the method and of the kernel, which hold digits.
+_CONSTANTS = {
+    # tcp(7): a SYN is repeated after one second, and then after twice as long each time.
+    "retries": "1, 3 or 7 s",
+    "syn_backlog": "net.ipv4.tcp_max_syn_backlog",
+}
+
+
+def finding_words(finding: Finding, at: str) -> Text:
+    """Return a finding with the numbers of its trial. ``at``: where the report's JSON has the finding."""
+    return _filled(_SENTENCES[finding.kind].full, finding, at)
+
+
+def shared_words(finding: Finding, at: str) -> Text:
+    """Return what several subjects share of a finding: without what is of one trial."""
+    sentence = _SENTENCES[finding.kind]
+    return _filled(sentence.shared or sentence.full, finding, at)
+
+
+def advice_words(finding: Finding, at: str) -> Text:
+    """Return what a finding advises; empty where it advises nothing."""
+    return Text() if finding.advice is None else _filled(_ADVICE[finding.advice], finding, at)
+
+
+def limit_words(limit: Limit, at: str) -> Text:
+    """Return what of a generator was the limit. ``at``: where the report's JSON has its numbers."""
+    names = {"reason": limit.reason}
+    return joined(_parts(_LIMITS[limit.kind].full, limit.numbers, names, at), by="")
+
+
+def _filled(template: str, finding: Finding, at: str) -> Text:
+    return joined(_parts(template, finding.numbers, finding.names, at), by="")
+
+
+def _parts(template: str, numbers: Mapping[str, float], names: Mapping[str, str], at: str) -> Iterator[Part]:
+    for literal, field, spec, _ in Formatter().parse(template):
+        yield literal
+        if field is None:
+            continue
+        if field in numbers:
+            yield _number(Figure(numbers[field], format_count, at + pointer("numbers", field)), spec or "")
+        elif field in names:
+            name = Quote(names[field], at + pointer("names", field))
+            yield text("{} {}", spec, name) if spec else name
+        elif field in _CONSTANTS:
+            yield Name(_CONSTANTS[field])
+        elif not spec:
+            raise KeyError(f"a finding has no `{field}`; expected one of {[*numbers, *names]}")
+
+
+def _number(figure: Figure, spec: str) -> Part:
+    """Return a number as its place in the template asks for it."""
+    kind, _, noun = spec.partition(" ")
+    match kind:
+        case "":
+            return text("{} {}", spec, figure) if noun else figure
+        case "n":
+            plural = "processes" if noun == "process" else f"{noun}s"
+            return text(f"{{}} {noun if figure.value == 1 else plural}", figure)
+        case "times":
+            return Figure(figure.value, _times, figure.pointer)
+        case "duration":
+            return Figure(figure.value, format_duration, figure.pointer)
+        case _:
+            return Figure(figure.value, partial(_formatted, spec), figure.pointer)
+
+
+def _formatted(spec: str, value: float) -> str:
+    if spec == "d":
+        return f"{value:.0f}"
+    return format(value, spec).replace("%", " %")
+
+
+def _times(value: float) -> str:
+    return {1: "once", 2: "twice"}.get(int(value), f"{value:.0f} times")

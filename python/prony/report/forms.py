@@ -1,0 +1,134 @@
+"""How the numbers of a report are written: a function for each way, from `units`.
+
+Must not know what is measured, but for a metric's unit.
+
+>>> signed_percent(0.129), signed_percent(11.0)
+('+12.9 %', '12 times')
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+
+from prony.analysis.summary import Estimate
+from prony.metrics import format_metric
+from prony.report.text import Figure, Text, pointer, text
+from prony.units import (
+    Scale,
+    format_bytes,
+    format_count,
+    format_duration,
+    format_half_width,
+    format_in,
+    format_percent,
+    seconds,
+)
+
+__all__ = [
+    "Form",
+    "as_typed",
+    "byte_size",
+    "confidence",
+    "count",
+    "day",
+    "digits",
+    "duration",
+    "estimate",
+    "in_metric",
+    "in_scale",
+    "load_number",
+    "of_percent",
+    "ordinal",
+    "p_value",
+    "percent",
+    "rate",
+    "signed_percent",
+    "whole_percent",
+]
+
+Form = Callable[[float], str]
+
+
+def signed_percent(effect: float) -> str:
+    """Return a relative difference, such as ``+12.9 %``; from tenfold on, as a factor."""
+    if effect >= 9:
+        return f"{effect + 1:,.0f} times"
+    return f"{100 * effect:+.1f} %" if abs(effect) < 1 else f"{100 * effect:+.0f} %"
+
+
+def confidence(level: float) -> str:
+    """Return the confidence of an interval at ``level``, such as ``95 %``."""
+    return f"{100 * (1 - level):.3g} %"
+
+
+def of_percent(ratio: float) -> str:
+    """Return a ratio as a percentage without its sign: the column has it."""
+    return format_percent(ratio).removesuffix(" %")
+
+
+def whole_percent(ratio: float) -> str:
+    """Return a ratio in whole per cents, as in ``54%``."""
+    return f"{ratio:.0%}"
+
+
+def digits(decimals: int) -> Form:
+    """Return how a factor is written with so many decimals."""
+    return lambda value: f"{value:,.{decimals}f}"
+
+
+def p_value(value: float) -> str:
+    """Return a p-value with two digits."""
+    return f"{value:.2g}"
+
+
+def rate(value: float) -> str:
+    """Return a rate as a search gives it: five digits."""
+    return f"{value:,.5g}"
+
+
+def load_number(value: float) -> str:
+    """Return a number of connections or a rate, as it was asked for."""
+    return f"{value:,g}"
+
+
+def as_typed(value: float) -> str:
+    """Return a number as a study writes it: without separators."""
+    return f"{value:g}" if value != int(value) else f"{int(value)}"
+
+
+def ordinal(block: float) -> str:
+    """Return a block's number as people count: from 1."""
+    return f"{block + 1:.0f}"
+
+
+def day(unix_ns: float) -> str:
+    """Return the day of a moment, in UTC."""
+    return datetime.fromtimestamp(seconds(int(unix_ns)), tz=UTC).date().isoformat()
+
+
+count: Form = format_count
+percent: Form = format_percent
+duration: Form = format_duration
+byte_size: Form = format_bytes
+
+
+def in_scale(scale: Scale) -> Form:
+    """Return how values of a column in this unit are written."""
+    return partial(format_in, scale=scale)
+
+
+def in_metric(metric: str) -> Form:
+    """Return how values of a metric are written with their unit."""
+    return partial(format_metric, metric)
+
+
+def estimate(value: Estimate, scale: Scale, at: str) -> Text:
+    """Return a mean in the unit of its column, with half of its interval where there is one.
+
+    ``at``: where the JSON has the estimate.
+    """
+    mean = Figure(value.mean, in_scale(scale), at + pointer("mean"))
+    if value.half_width is None:
+        return text("{}", mean)
+    form = partial(format_half_width, value=value.mean, scale=scale)
+    return text("{} ±{}", mean, Figure(value.half_width, form, at + pointer("half_width")))

@@ -1,0 +1,93 @@
+"""A report made fit to be shown to others: without paths of the machine, nor its name, in what logs say.
+
+Pure. System paths stay: they say what to change, and are alike on every machine.
+
+>>> without_paths("File /home/me/shop/env/lib/app.py, line 3; see /proc/sys/net/core/somaxconn")
+'File …/lib/app.py, line 3; see /proc/sys/net/core/somaxconn'
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from prony.report.document import (
+    Block,
+    Command,
+    Document,
+    Entry,
+    Judgements,
+    Notes,
+    Paragraph,
+    Section,
+    Table,
+)
+from prony.report.text import Text, Words
+
+__all__ = ["redacted", "without_paths"]
+
+# Not within an address (`http://127.0.0.1/a/b`), and at least two folders deep: `/api/items` is a request.
+_PATH = re.compile(r"(?<![\w.:/…])(?:/[\w.@+~-]+){3,}/?")
+_SYSTEM = ("/proc/", "/sys/", "/dev/", "/usr/", "/etc/", "/bin/", "/lib/", "/sbin/")
+_KEPT = 2
+
+
+def without_paths(text: str) -> str:
+    """Return text with the folders of each path left out but for the last."""
+    return _PATH.sub(_shortened, text)
+
+
+def _shortened(match: re.Match[str]) -> str:
+    path = match.group(0)
+    return path if path.startswith(_SYSTEM) else "…/" + "/".join(path.strip("/").split("/")[-_KEPT:])
+
+
+def redacted(document: Document, host: str) -> Document:
+    """Return the document as a page for others: ``host`` is the name of a machine that logs may hold."""
+    sections = tuple(
+        Section(_words(section.heading), tuple(_block(block, host) for block in section.blocks))
+        for section in _answer_first(document.sections)
+    )
+    return Document(_words(document.title), sections)
+
+
+def _words(words: Words) -> Words:
+    """Return words without paths; a number is none."""
+    return words.mapped(without_paths) if isinstance(words, Text) else without_paths(words)
+
+
+def _answer_first(sections: Sequence[Section]) -> Sequence[Section]:
+    """Return the last section, which is the answer, first: a page is read from its top, a terminal from its
+    end.
+    """
+    if len(sections) < 2:
+        return sections
+    head, *others, answer = sections
+    return (answer, replace(head, heading="What was measured"), *others)
+
+
+def _block(block: Block, host: str) -> Block:
+    match block:
+        case Paragraph(words, tone):
+            return Paragraph(_words(words), tone)
+        case Notes(items):
+            return Notes(tuple((mark, _words(_unnamed(mark, words, host))) for mark, words in items))
+        case Command(command):
+            return Command(without_paths(command))
+        case Judgements(items):
+            return Judgements(tuple(replace(one, detail=_words(one.detail)) for one in items))
+        case Table(columns, rows):
+            return Table(columns, tuple(tuple(map(_entry, row)) for row in rows))
+        case _:
+            return block
+
+
+def _entry(entry: Entry) -> Entry:
+    return replace(entry, text=_words(entry.text))
+
+
+def _unnamed(mark: str, words: Words, host: str) -> Words:
+    """Return the line of a log (which has its mark) without the machine's name; other words are ours."""
+    if not host or not mark.strip().startswith("|"):
+        return words
+    name = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")
+    return name.sub("HOST", str(words))

@@ -1,0 +1,47 @@
+"""What is loaded before Prony knows what it is asked for."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from prony import __main__, _engine
+
+ROOT = Path(__file__).parent.parent.parent
+# What `prony --version` prints, then all modules that it loaded and no interpreter has by itself.
+SCRIPT = """
+import json, sys
+before = set(sys.modules)
+sys.argv = ["prony", "--version"]
+from prony.__main__ import main
+try:
+    main()
+finally:
+    loaded = set(sys.modules) - before
+    print(json.dumps(sorted(name for name in loaded if name.split(".")[0] not in sys.stdlib_module_names)))
+"""
+
+
+@pytest.fixture(scope="module")
+def told():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_the_version_is_the_engines(told):
+    assert told[0] == f"prony {_engine.__version__}"
+
+
+def test_the_version_loads_no_command_and_no_package(told):
+    assert json.loads(told[1]) == ["prony", "prony.__main__", "prony._engine"]
+
+
+def test_the_installed_command_starts_where_python_m_starts():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]["prony"]
+    (installed,) = entry_points(group="console_scripts", name="prony")
+    assert installed.value == declared
+    assert installed.load() is __main__.main

@@ -1,0 +1,218 @@
+"""Each number of a study's report is the value that the report's JSON has at its pointer, and no digit stands
+outside of one.
+"""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from golden import build, generators, studies
+from prony.analysis.noise_floor import Floor
+from prony.analysis.validity import in_words
+from prony.archive import open_archive
+from prony.faces.json_report import reading_json
+from prony.model import Failed, Fault, FaultKind, Invalid, RunFacts
+from prony.model.facts import FoundRate, RateStep
+from prony.reading.study import read_archive
+from prony.report.document import Bars, Command, Judgements, Notes, Paragraph, Table
+from prony.report.redaction import redacted
+from prony.report.study import study_report
+from prony.report.text import Figure, Name, Quote, Text
+
+STUDIES = {
+    "study_two": build.study_two,
+    "closed_study": build.closed_study,
+    "grid_study": studies.grid_study,
+    "count_study": studies.count_study,
+    "generators_study": generators.generators_study,
+    "checked_study": generators.checked_study,
+}
+FLOORS = (Floor("ok_per_s", "closed", 5, 0.013), Floor("ok_per_s", "open", 5, 0.02))
+
+# What may hold a digit and is no number of the report: metrics' names, and the marks of lines of logs.
+ALLOWED = re.compile(r"\bp(?:50|90|95|99(?:\.9+)?)\b")
+
+
+def disturbed(path):
+    """A study with what the others lack: findings with numbers, and a search that stands alone."""
+    load = build.Workload(build.ClosedLoop(20), build.DurationStop(build.SECOND))
+    cells = tuple(build.Cell(k + 1, build.subject(name), load) for k, name in enumerate(("a1+x", "b2+x")))
+    counters = {
+        "ListenOverflows": 1200,
+        "cgroup.server.periods": 100,
+        "cgroup.server.throttled_periods": 37,
+        "machine.throttles": 12,
+        "ListenDrops": 1300,
+        "softnet.dropped": 7,
+    }
+    limited = "a worker thread was busy 93 % of the time"
+    with build.create(path, build.Plan("study", "", "", "quick", cells, 5, 1), build.FINGERPRINT) as writer:
+        for block in range(5):
+            for k, cell in enumerate(cells):
+                values = [1_000_000 + 1000 * block] * (200 + 40 * k)
+                for attempt in range(2):
+                    writer.append(
+                        spoilt(build.trial(cell, block, k, [], attempt=attempt), 0.3 + 0.1 * attempt)
+                    )
+                writer.append(
+                    build.trial(cell, block, k, values, counters=counters, limited=limited, attempt=2)
+                )
+        # Of two more blocks nothing counts.
+        for block in (5, 6):
+            writer.append(spoilt(build.trial(cells[0], block, 0, []), block / 10))
+        writer.finish(build.RunStatus.FINISHED)
+    return path
+
+
+def spoilt(trial, share):
+    fault = Fault(FaultKind.OTHER_LOAD, share=share)
+    return replace(trial, outcome=Invalid(in_words(fault)), fault=fault)
+
+
+def search(path):
+    load = build.Workload(build.ClosedLoop(20), build.DurationStop(build.SECOND))
+    cell = build.Cell(1, build.subject("a1+x"), load)
+    found = FoundRate("a1+x", 250.0, 4, 5, "300/s did not", (RateStep(200.0, True), RateStep(300.0, False)))
+    with build.create(path, build.Plan("study", "", "", "quick", (cell,), 5, 1), {}) as writer:
+        writer.record_facts(RunFacts(found_rates=(found,)))
+    return path
+
+
+@pytest.fixture(scope="module", params=[*STUDIES, "disturbed", "search"])
+def report(request, tmp_path_factory):
+    """A document and the JSON of the same Reading, as another program would read it."""
+    made = {**STUDIES, "disturbed": disturbed, "search": search}[request.param]
+    with open_archive(made(tmp_path_factory.mktemp("pointers") / "a.prony")) as archive:
+        reading = read_archive(archive, FLOORS)
+    return study_report(reading), json.loads(json.dumps(reading_json(reading), allow_nan=False))
+
+
+def texts(document):
+    """Yield every text of a document, but for commands."""
+    yield document.title
+    for section in document.sections:
+        yield section.heading
+        for block in section.blocks:
+            match block:
+                case Paragraph(words):
+                    yield words
+                case Notes(items):
+                    yield from (words for _, words in items)
+                case Judgements(items):
+                    yield from (each for one in items for each in (one.verdict, one.sentence, one.detail))
+                case Table(columns, rows):
+                    yield from (each for one in columns for each in (one.title, one.group))
+                    yield from (entry.text for row in rows for entry in row)
+                case Command() | Bars():
+                    pass
+
+
+def parts(document):
+    for words in texts(document):
+        yield from words.parts if isinstance(words, Text) else (words,)
+
+
+def resolved(pointer, value):
+    """Return what a JSON pointer names. *Source*: RFC 6901, section 4."""
+    assert pointer.startswith("/")
+    for step in pointer[1:].split("/"):
+        name = step.replace("~1", "/").replace("~0", "~")
+        value = value[int(name)] if isinstance(value, list) else value[name]
+    return value
+
+
+def test_each_number_is_the_value_at_its_pointer_written_the_same_way(report):
+    document, data = report
+    figures = [part for part in parts(document) if isinstance(part, Figure)]
+    assert figures
+    for figure in figures:
+        value = resolved(figure.pointer, data)
+        number = len(value) if isinstance(value, (list, dict)) else value
+        assert type(number) in (int, float), figure.pointer
+        assert figure.form(number) == str(figure), figure.pointer
+        assert number == figure.value, figure.pointer
+
+
+def test_each_quoted_sentence_is_the_one_at_its_pointer(report):
+    document, data = report
+    quotes = [part for part in parts(document) if isinstance(part, Quote)]
+    assert quotes
+    assert [(one.pointer, one.words) for one in quotes] == [
+        (one.pointer, resolved(one.pointer, data)) for one in quotes
+    ]
+
+
+def test_no_digit_stands_outside_a_figure_a_name_or_a_quote(report):
+    document, _ = report
+    words = [ALLOWED.sub("", part) for part in parts(document) if isinstance(part, str)]
+    assert [one for one in words if re.search(r"[0-9]", one)] == []
+
+
+def texts_of(data):
+    """Yield all the texts of a JSON value, the names of its keys too."""
+    match data:
+        case dict():
+            yield from data
+            for value in data.values():
+                yield from texts_of(value)
+        case list():
+            for value in data:
+                yield from texts_of(value)
+        case str():
+            yield data
+
+
+# Numbers of the method, the same in every report; `1, 3 or 7 s`: when a client repeats a lost SYN.
+CONSTANTS = {"95 %", "100 %", "5", "10", "1, 3 or 7 s", "net.ipv4.tcp_max_syn_backlog"}
+
+
+def is_named(name, known):
+    """Return whether the JSON holds a name, or its last word: a server's version, a status of the account."""
+    return name in CONSTANTS or name in known or name.split(" ")[-1] in known
+
+
+def test_a_name_with_a_digit_is_in_the_json_or_a_named_constant(report):
+    document, data = report
+    known = "\n".join(texts_of(data))
+    names = {ALLOWED.sub("", part.words) for part in parts(document) if isinstance(part, Name)}
+    numbered = {one for one in names if re.search(r"[0-9]", one)}
+    assert {one for one in numbered if not is_named(one, known)} == set()
+
+
+def test_the_numbers_of_a_page_for_others_keep_their_pointers(report):
+    document, _ = report
+    own = sorted(part.pointer for part in parts(document) if isinstance(part, Figure))
+    page = redacted(document, "bench-7")
+    kept = sorted(part.pointer for part in parts(page) if isinstance(part, Figure))
+    # The heading of the first section becomes another.
+    assert kept == own
+
+
+def test_what_failed_has_its_test_in_the_json(tmp_path):
+    with open_archive(studies.count_study(tmp_path / "a.prony")) as archive:
+        (found,) = reading_json(read_archive(archive))["groups"][1]["failures"]
+    assert (found["count"], found["least"]) == ({"failed": 5, "total": 5}, {"failed": 0, "total": 5})
+    assert found["shown"] is True
+    assert found["p_value"] == pytest.approx(0.0079, abs=1e-4)
+    assert found["level"] == 0.05
+
+
+def test_the_drift_of_the_calibration_is_in_the_json(tmp_path):
+    with open_archive(studies.grid_study(tmp_path / "a.prony")) as archive:
+        reading = read_archive(archive)
+    found = reading_json(reading)["drift"]
+    assert set(found) == {"trials", "counted", "uncounted", "metrics"}
+    assert all(set(one) >= {"count", "change", "low", "high", "drifts"} for one in found["metrics"].values())
+
+
+def test_a_failed_subject_names_its_reason_where_all_its_trials_say_the_same(tmp_path):
+    load = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
+    cell = build.Cell(1, build.subject("a+x"), load)
+    with build.create(tmp_path / "a.prony", build.Plan("s", "", "", "quick", (cell,), 1, 1), {}) as writer:
+        writer.append(build.trial(cell, 0, 0, [], outcome=Failed("start", "exited with status 3")))
+    with open_archive(tmp_path / "a.prony") as archive:
+        document = study_report(read_archive(archive))
+    quotes = {part.words: part.pointer for part in parts(document) if isinstance(part, Quote)}
+    assert quotes["exited with status 3"] == "/groups/0/cells/0/failed_alike/0/reason"
