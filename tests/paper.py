@@ -162,7 +162,7 @@ class World:
         self.user = RunAs(user, os.geteuid(), os.getegid(), False, folder / "cache")
         monkeypatch.setattr("prony.study.preparing.prepare", self._prepare)
         monkeypatch.setattr("prony.study.run.fingerprint", _fingerprint)
-        monkeypatch.setattr(preflight, "look", lambda: Activity({}, {}, 0))
+        monkeypatch.setattr(preflight, "watch_machine", lambda: Activity({}, {}, 0))
         # Windows of no length say nothing of the machine.
         monkeypatch.setattr("prony.analysis.validity.environment_fault", self._fault)
         monkeypatch.setitem(SANDBOXES, "process", lambda choice, user, place, groups: Sandbox(place, self))

@@ -219,6 +219,6 @@ def test_what_is_no_count_is_refused_with_the_text_and_an_example(text):
         parse_count(text)
 
 
-@given(st.integers(min_value=0, max_value=2**52))
+@given(st.integers(min_value=0, max_value=2**51))  # 26 days: a division and a product round
 def test_nanoseconds_come_back_from_seconds(value_ns):
     assert nanoseconds(seconds(value_ns)) == value_ns

@@ -10,12 +10,9 @@ from pathlib import Path
 from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.resolve import shared_requirements
+from prony.catalog.launch.commands import BEHIND_PORT, PORT, command_for_user, frontend_command_for_user
+from prony.catalog.launch.filling import Seat
 from prony.catalog.launch.processes import (
-    BEHIND_PORT,
-    PORT,
-    Seat,
-    command_for_user,
-    frontend_command_for_user,
     make_frontend,
     make_launch,
     make_service,
@@ -28,13 +25,13 @@ from prony.catalog.schema.loader import Catalog
 from prony.model import Address, Launch, Subject
 from prony.runas import RunAs
 
-__all__ = ["Needs", "Site", "assemble", "command_line", "needs_of", "unavailable"]
+__all__ = ["Site", "SubjectNeeds", "assemble", "command_line", "needs_of", "why_unavailable"]
 
 HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class SubjectNeeds:
     """The environments of one subject: the server's, the frontend's, its services'."""
 
     server: EnvironmentRequest
@@ -67,7 +64,7 @@ def needs_of(
     *,
     requirements_file: Path | None = None,
     python: Path | None = None,
-) -> Needs:
+) -> SubjectNeeds:
     """Return the environments that ``subject`` needs.
 
     ``requirements_file`` and ``python`` belong to the user's app (see `EnvironmentRequest`).
@@ -101,10 +98,12 @@ def needs_of(
         )
         for name in app.services
     }
-    return Needs(server, frontend or None, services)
+    return SubjectNeeds(server, frontend or None, services)
 
 
-def unavailable(needs: Needs, found: Mapping[str, Environment | Unavailable]) -> Unavailable | None:
+def why_unavailable(
+    needs: SubjectNeeds, found: Mapping[str, Environment | Unavailable]
+) -> Unavailable | None:
     """Return why the subject of ``needs`` is unavailable, or null."""
     return next((one for need in needs.all() if isinstance(one := found[need.key], Unavailable)), None)
 
@@ -112,7 +111,7 @@ def unavailable(needs: Needs, found: Mapping[str, Environment | Unavailable]) ->
 def assemble(
     catalog: Catalog,
     subject: Subject,
-    needs: Needs,
+    needs: SubjectNeeds,
     found: Mapping[str, Environment | Unavailable],
     site: Site,
 ) -> Launch:
@@ -139,7 +138,7 @@ def command_line(
     catalog: Catalog,
     subject: Subject,
     cpus: int,
-    needs: Needs | None = None,
+    needs: SubjectNeeds | None = None,
     found: Mapping[str, Environment | Unavailable] | None = None,
 ) -> str:
     """Return what a person types to start ``subject``: the server's command, then the frontend's.
@@ -170,7 +169,7 @@ def _places(
 def _in_front(  # noqa: PLR0913, PLR0917 - as assemble, and what stands behind
     catalog: Catalog,
     subject: Subject,
-    needs: Needs,
+    needs: SubjectNeeds,
     found: Mapping[str, Environment | Unavailable],
     site: Site,
     server: Launch,

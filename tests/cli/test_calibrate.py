@@ -2,7 +2,7 @@
 
 import pytest
 
-from prony.calibration import QUICK, USUAL, Calibration, Change, Figure, Holding, Part
+from prony.calibration import QUICK, USUAL, Calibration, Change, Holding, PartFigure, PartResult
 from prony.cli.interrupt import Terminated
 from prony.errors import HostError
 
@@ -18,11 +18,13 @@ def found(key="abc"):
         1_790_000_000,
         "10 blocks of 1.5 s windows",
         {
-            "overheads": Part(
+            "overheads": PartResult(
                 "What Prony's own parts cost", (change,), missing={"a control group": "no root"}
             ),
-            "sampler": Part("Sampler", figures=(Figure("looking", "ratio", 0.002, 0.001, 0.003, 40),)),
-            "limits": Part("Limits", holdings=(Holding("memory", "enforced", "a hog was killed"),)),
+            "sampler": PartResult(
+                "Sampler", figures=(PartFigure("looking", "ratio", 0.002, 0.001, 0.003, 40),)
+            ),
+            "limits": PartResult("Limits", holdings=(Holding("memory", "enforced", "a hog was killed"),)),
         },
     )
 
@@ -33,7 +35,9 @@ def calibrated(said, folder, monkeypatch):
 
     def run(measure, *arguments):
         orders = []
-        monkeypatch.setattr("prony.calibration.calibrate", lambda order, _: orders.append(order) or measure())
+        monkeypatch.setattr(
+            "prony.calibration.run_calibration", lambda order, _: orders.append(order) or measure()
+        )
         monkeypatch.setattr("commands.Prony.environment", lambda self: {"PRONY_CACHE": str(folder / "own")})
         monkeypatch.setenv("PRONY_CACHE", str(folder / "own"))
         return said("calibrate", *arguments), orders

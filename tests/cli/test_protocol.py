@@ -66,8 +66,8 @@ def test_a_precision_is_planned_looks(run, arguments, looks, budget_ns):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--max-repeats", "15"), "`--max-repeats 15`: bounds looks, and there are none"),
-        (("--budget", "30m"), "`--budget 30m`: bounds looks, and there are none"),
+        (("--max-repeats", "15"), "`--max-repeats` only works with `--precision`"),
+        (("--budget", "30m"), "`--budget` only works with `--precision`"),
         (("--precision", "2%", "--max-repeats", "12"), "only after 10, 15 and 20 blocks"),
         (("--precision", "2%", "--repeats", "5"), "the figures decide how many blocks there are"),
         (("--precision", "0%"), "expected more than 0 %"),

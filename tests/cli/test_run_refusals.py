@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from prony.cli.own_app import _without_values, variables
+from prony.cli.variables import _without_values, variables
 
 STUDY = """\
 format = 1

@@ -9,7 +9,7 @@ from prony.model import SandboxChoice
 from prony.runas import RunAs
 from prony.sandbox import open_sandbox
 from prony.sandbox.carry_over import CarryOver, carried_over, read_sockets
-from prony.sandbox.journal import Run
+from prony.sandbox.journal import RunFolder
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue\n"
 
@@ -43,7 +43,7 @@ def in_time_wait() -> int:
 
 
 def test_a_port_that_an_earlier_trial_used_is_not_given_again(
-    user: RunAs, run: Run, monkeypatch: pytest.MonkeyPatch
+    user: RunAs, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used = in_time_wait()
     assert carried_over(used, read_sockets()).on_port == 1

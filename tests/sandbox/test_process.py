@@ -24,7 +24,7 @@ from prony.runas import RunAs, own_folder
 from prony.sandbox import Sandbox, describe, open_sandbox
 from prony.sandbox.exchange import Reply, exchange
 from prony.sandbox.files import write_files
-from prony.sandbox.journal import Run
+from prony.sandbox.journal import RunFolder
 from prony.sandbox.linux import in_network
 
 from .subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
@@ -311,7 +311,7 @@ def test_a_planted_link_is_not_followed(sandbox: Sandbox, placement: Placement) 
 
 @needs_root
 def test_folders_are_given_away_when_all_is_in_them(
-    run: Run, user: RunAs, monkeypatch: pytest.MonkeyPatch
+    run: RunFolder, user: RunAs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, given = run.folder / "trial", []
 
@@ -339,7 +339,9 @@ def test_what_a_generator_keeps_goes_with_the_trial(any_sandbox: Sandbox, placem
 
 
 @needs_root
-def test_a_folder_out_of_the_users_reach_is_named(sandbox: Sandbox, placement: Placement, run: Run) -> None:
+def test_a_folder_out_of_the_users_reach_is_named(
+    sandbox: Sandbox, placement: Placement, run: RunFolder
+) -> None:
     run.folder.chmod(0o700)
     with pytest.raises(SubjectError, match=r"cannot enter the folder .*: Permission denied") as caught:
         sandbox.start(launch_script(sandbox, "pass"), placement)
@@ -379,7 +381,7 @@ def test_the_networks_settings_are_the_hosts(sandbox: Sandbox, placement: Placem
         )
 
 
-def test_the_hosts_network_can_be_asked_for(user: RunAs, run: Run, placement: Placement) -> None:
+def test_the_hosts_network_can_be_asked_for(user: RunAs, run: RunFolder, placement: Placement) -> None:
     sandbox = open_sandbox(SandboxChoice(network="host"), user, run.trial_folder("host"))
     assert sandbox.facts.network == Network.HOST
     launch = launch_script(sandbox, SERVER)

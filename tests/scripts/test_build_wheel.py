@@ -13,7 +13,7 @@ import pytest
 from commands import cache, folder  # noqa: F401 - fixtures
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
-from prony.model import Ok, TrialRole
+from prony.model import Invalid, Ok, TrialRole
 from scripts.loading import SCRIPTS, load
 
 wheels = load("build-wheel")
@@ -161,11 +161,10 @@ def test_the_wheel_alone_runs_the_first_study(installed, folder):  # noqa: F811
     installed("run", "embedded-servers", "--repeats", "1")
     (file,) = folder.glob("*.prony")
     with open_archive(file) as archive:
-        outcomes = [
-            record.trial.outcome for record in archive.trials() if record.trial.role is TrialRole.SUBJECT
-        ]
-    assert len(outcomes) >= 8
-    assert all(isinstance(outcome, Ok) for outcome in outcomes)
+        wanted = {cell.id for cell in archive.plan().cells}
+        trials = [one.trial for one in archive.trials() if one.trial.role is TrialRole.SUBJECT]
+    # What the machine spoilt is no fault of the wheel: the server was started and loaded even so.
+    assert {trial.cell_id for trial in trials if isinstance(trial.outcome, Ok | Invalid)} == wanted
 
 
 @pytest.mark.slow

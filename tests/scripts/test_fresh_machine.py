@@ -1,6 +1,7 @@
 """What scripts/fresh-machine takes from the host, and that it never deletes what is mounted."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -92,4 +93,19 @@ def test_a_machine_that_fails_is_removed(monkeypatch, tmp_path):
     monkeypatch.setattr(fresh, "bootstrap", bootstrap)
     with pytest.raises(KeyboardInterrupt):
         fresh.passes("trixie", ["true"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_interrupt_waits_until_the_folder_is_gone(monkeypatch, tmp_path):
+    def removing(place):
+        os.kill(os.getpid(), signal.SIGINT)
+        rmtree(place)
+
+    rmtree = fresh.shutil.rmtree
+    monkeypatch.setattr(fresh.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(fresh, "bootstrap", lambda suite, machine: machine.mkdir())
+    monkeypatch.setattr(fresh, "clone", lambda machine: None)
+    monkeypatch.setattr(fresh.shutil, "rmtree", removing)
+    with pytest.raises(KeyboardInterrupt):
+        fresh.passes("trixie", [])
     assert list(tmp_path.iterdir()) == []

@@ -19,8 +19,8 @@ class ClassKind(StrEnum):
 
     ``OTHER_REPLY``: answered, with another status or body. ``BROKEN``: sent, and no complete reply came.
     ``UNCONNECTED``: there was no connection to send it on. ``UNANSWERED``: its age is a lower bound of its
-    latency. ``CLIENT``: the generator could not send it. ``UNSPECIFIED``: the generator does not report how it
-    failed.
+    latency. ``CLIENT``: the generator could not send it. ``UNSPECIFIED``: the generator does not report how
+    it failed.
     """
 
     OK = "ok"

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from prony.analysis.environment_faults import environment_fault
 from prony.errors import FailureStage
 from prony.model import Failed, Fault, FaultKind, Invalid, Ok, Outcome, Recording, Trial
-from prony.units import seconds
+from prony.units import MILLISECOND_NS, seconds
 
 __all__ = ["Circumstances", "in_words", "judge"]
 
@@ -23,7 +23,7 @@ __all__ = ["Circumstances", "in_words", "judge"]
 # thing, so more than this apart means that one of them is wrong; nothing smaller makes a trial invalid.
 MAX_LITTLE_RESIDUAL = 0.10
 # ... but both are integers of a clock: with next to nothing in flight the ratio says nothing.
-MIN_LITTLE_INTEGRAL_NS = 50_000_000
+MIN_LITTLE_INTEGRAL_NS = 50 * MILLISECOND_NS
 
 _WORDS: Mapping[FaultKind, str] = MappingProxyType(
     {

@@ -12,6 +12,7 @@ import re
 
 from prony.model import Limit, LimitKind
 from prony.model.recording import GeneratorCost
+from prony.units import MILLISECOND_NS
 
 __all__ = ["decode_limit"]
 
@@ -34,5 +35,5 @@ def _of_sentence(sentence: str) -> Limit:
     if waited := _WAITED.fullmatch(sentence):
         return Limit(LimitKind.KEPT_WAITING, share=float(waited[1]) / 100)
     if late := _LATE.fullmatch(sentence):
-        return Limit(LimitKind.LATE, lag_ns=round(float(late[1]) * 1_000_000))
+        return Limit(LimitKind.LATE, lag_ns=round(float(late[1]) * MILLISECOND_NS))
     return Limit(LimitKind.OTHER, reason=sentence)

@@ -18,7 +18,7 @@ from typing import Self
 
 from prony.archive import codec
 from prony.archive.archive import open_archive
-from prony.archive.database import connect, schema
+from prony.archive.database import open_database, schema
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, check_version
 from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
 from prony.archive.rows import insert_trial
@@ -256,7 +256,7 @@ def _holding(path: Path, place: Path, begin: Callable[[Path, sqlite3.Connection]
         lock = _locked(place)
         undone.callback(os.close, lock)
         try:
-            database = undone.enter_context(closing(connect(place, "rw")))
+            database = undone.enter_context(closing(open_database(place, "rw")))
             begin(place, database)
             journal = OwnJournal(place)
             undone.callback(journal.remove)

@@ -8,8 +8,8 @@ Each question is a part of its own.
 
 from prony.calibration.bench import QUICK, USUAL, Effort
 from prony.calibration.parts import PARTS
-from prony.calibration.result import Calibration, Change, Figure, Holding, Part, to_json
-from prony.calibration.run import Order, calibrate
+from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult, to_json
+from prony.calibration.run import Commission, run_calibration
 from prony.calibration.store import keep, kept
 
 __all__ = [
@@ -18,13 +18,13 @@ __all__ = [
     "USUAL",
     "Calibration",
     "Change",
+    "Commission",
     "Effort",
-    "Figure",
     "Holding",
-    "Order",
-    "Part",
-    "calibrate",
+    "PartFigure",
+    "PartResult",
     "keep",
     "kept",
+    "run_calibration",
     "to_json",
 ]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from prony.assembly import Needs, Site, assemble, needs_of, unavailable
+from prony.assembly import Site, SubjectNeeds, assemble, needs_of, why_unavailable
 from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.install.prepare import EnvironmentProgress, prepare
@@ -38,12 +38,12 @@ from prony.model import (
 from prony.runas import RunAs
 from prony.sandbox import open_sandbox
 from prony.sandbox.groups import Groups
-from prony.sandbox.journal import Run
+from prony.sandbox.journal import RunFolder
 from prony.study.bench import beside_the_generator
 from prony.trial import Position, Task, run_trial
 from prony.units import SECOND_NS, seconds
 
-__all__ = ["QUICK", "USUAL", "Bench", "Effort", "Runner", "open_bench", "unwatched", "watched"]
+__all__ = ["QUICK", "USUAL", "CalibrationBench", "Effort", "Runner", "open_bench", "unwatched", "watched"]
 
 _SERVER, _APP = "reference", "hello"
 
@@ -75,14 +75,14 @@ QUICK = Effort(blocks=5, window_ns=3 * SECOND_NS // 4, warmup_ns=SECOND_NS // 4,
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class CalibrationBench:
     """What all trials of a calibration share. ``no_groups``: why there are no control groups, else empty."""
 
     catalog: Catalog
     user: RunAs
-    run: Run
+    run: RunFolder
     subject: Subject
-    needs: Needs
+    needs: SubjectNeeds
     environments: Mapping[str, Environment | Unavailable]
     placement: Placement
     effort: Effort
@@ -134,11 +134,11 @@ class Bench:
 def open_bench(  # noqa: PLR0913, PLR0917 - what a bench is made of
     catalog: Catalog,
     user: RunAs,
-    run: Run,
+    run: RunFolder,
     placement: Placement,
     effort: Effort,
     tell: Callable[[EnvironmentProgress], None],
-) -> Bench:
+) -> CalibrationBench:
     """Return a bench with the reference server ready to start.
 
     *Errors*: SubjectError when it is unavailable.
@@ -146,12 +146,12 @@ def open_bench(  # noqa: PLR0913, PLR0917 - what a bench is made of
     subject = Subject(_SERVER, _SERVER, catalog.app(_APP), Interface.NONE)
     needs = needs_of(catalog, subject, user)
     found = prepare(needs.all(), user, tell, jobs=1)
-    lacking = unavailable(needs, found)
+    lacking = why_unavailable(needs, found)
     if lacking:
         raise SubjectError(
             f"the reference server is unavailable: {lacking.reason}", stage=FailureStage.INSTALL
         )
-    return Bench(catalog, user, run, subject, needs, found, placement, effort)
+    return CalibrationBench(catalog, user, run, subject, needs, found, placement, effort)
 
 
 def unwatched(task: Task, on_event: OnEvent) -> Trial:

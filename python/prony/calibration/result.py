@@ -2,7 +2,7 @@
 
 Pure. Must not know how anything was measured.
 
->>> Figure("a sample", "duration", 5.0, 4.0, 6.0, 40).half_width
+>>> PartFigure("a sample", "duration", 5.0, 4.0, 6.0, 40).half_width
 1.0
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from prony.model import Json
 
-__all__ = ["VERSION", "Calibration", "Change", "Figure", "Holding", "Part", "from_json", "to_json"]
+__all__ = ["VERSION", "Calibration", "Change", "Holding", "PartFigure", "PartResult", "from_json", "to_json"]
 
 VERSION = 1
 """The version of the JSON. A calibration of another version must be measured again."""
@@ -40,7 +40,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class PartFigure:
     """One absolute figure with its 95 % interval. ``unit``: ``duration`` (ns) or ``ratio``."""
 
     name: str
@@ -66,12 +66,12 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartResult:
     """The result of one part of the calibration. ``missing``: what is unavailable, with the reason."""
 
     title: str
     changes: tuple[Change, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[PartFigure, ...] = ()
     holdings: tuple[Holding, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class Calibration:
     prony_version: str
     made_unix_s: int
     effort: str
-    parts: Mapping[str, Part]
+    parts: Mapping[str, PartResult]
 
 
 def to_json(calibration: Calibration) -> Json:
@@ -110,11 +110,11 @@ def from_json(data: Json) -> Calibration:
         raise ValueError(f"not a calibration: {error!r}") from error
 
 
-def _part(data: dict[str, Any]) -> Part:
-    return Part(
+def _part(data: dict[str, Any]) -> PartResult:
+    return PartResult(
         title=data["title"],
         changes=tuple(Change(**one) for one in data["changes"]),
-        figures=tuple(Figure(**one) for one in data["figures"]),
+        figures=tuple(PartFigure(**one) for one in data["figures"]),
         holdings=tuple(Holding(**one) for one in data["holdings"]),
         missing=dict(data["missing"]),
         notes=tuple(data["notes"]),

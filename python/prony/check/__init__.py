@@ -7,6 +7,13 @@ frontend with the servers that it names. Must not know the command line or repor
 
 from prony.check.rows import names_to_check, subjects_to_check
 from prony.check.run import CheckListener, check_servers
-from prony.check.verdict import ServerCheck, judge
+from prony.check.verdict import ServerCheck, verdict_of
 
-__all__ = ["CheckListener", "ServerCheck", "check_servers", "judge", "names_to_check", "subjects_to_check"]
+__all__ = [
+    "CheckListener",
+    "ServerCheck",
+    "check_servers",
+    "names_to_check",
+    "subjects_to_check",
+    "verdict_of",
+]

@@ -15,7 +15,7 @@ from prony.model import Failed, Interface, Invalid, Ok, Trial, Wire
 from prony.sandbox import StopReport
 from prony.units import seconds
 
-__all__ = ["CONNECTIONS", "ServerCheck", "judge", "tail"]
+__all__ = ["CONNECTIONS", "ServerCheck", "log_end", "verdict_of"]
 
 CONNECTIONS = 4
 """How many connections a check uses."""
@@ -62,7 +62,7 @@ class ServerCheck:
         return sum(self.failures.values())
 
 
-def judge(
+def verdict_of(
     found: ServerCheck,
     trial: Trial,
     ready_ns: int | None,
@@ -87,7 +87,7 @@ def judge(
         stopped=stopped,
         stage=stage,
         reason=reason,
-        log=tail(trial.log.text) if reason else "",
+        log=log_end(trial.log.text) if reason else "",
     )
 
 
@@ -126,6 +126,6 @@ def _fault_under_load(ok: int, failures: Mapping[str, int]) -> str:
     return f"{failed} of {ok + failed} requests failed" if many else ""
 
 
-def tail(log: str) -> str:
+def log_end(log: str) -> str:
     """Return the last lines of a log."""
     return "\n".join(log.rstrip().splitlines()[-_LOG_LINES:])

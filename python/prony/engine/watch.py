@@ -2,7 +2,7 @@
 
 Must not know which generator it is.
 
->>> summary((), 1 << 30).cpu_percent is None
+>>> usage_of((), 1 << 30).cpu_percent is None
 True
 """
 
@@ -18,7 +18,7 @@ from prony.model.recording import GeneratorProcesses
 from prony.monitor.native import CompiledSource
 from prony.monitor.processes import ProcessMonitor
 
-__all__ = ["GeneratorWatch", "summary"]
+__all__ = ["GeneratorWatch", "usage_of"]
 
 _ROLE = "generator"
 
@@ -47,7 +47,7 @@ class GeneratorWatch:
 
     def summary(self) -> GeneratorProcesses:
         """Return the figures of the window."""
-        return summary(self._monitor.samples(), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        return usage_of(self._monitor.samples(), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
     def __enter__(self) -> Self:
         """Start."""
@@ -61,7 +61,7 @@ class GeneratorWatch:
         self._monitor.stop()
 
 
-def summary(samples: Sequence[Sample], memory_bytes: int) -> GeneratorProcesses:
+def usage_of(samples: Sequence[Sample], memory_bytes: int) -> GeneratorProcesses:
     """Return CPU and memory of all processes in ``samples`` over the window; null: too few samples.
 
     *Definition*: ``cpu_percent``: as of a subject, 100 = one core. ``rss_mean_bytes``: the mean over the

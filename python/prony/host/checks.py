@@ -17,6 +17,7 @@ from prony.units import KIB, MIB, format_bytes, format_count, format_percent
 
 __all__ = [
     "HostCheck",
+    "accept_backlog",
     "backlogs",
     "cpu_quota",
     "disk_space",
@@ -24,7 +25,7 @@ __all__ = [
     "free_memory",
     "governor",
     "kept_ports",
-    "listen_queue",
+    "port_turnover",
     "ports",
     "processors",
     "server_files",
@@ -33,7 +34,6 @@ __all__ = [
     "tasks",
     "time_wait_left",
     "tracking",
-    "turnover",
 ]
 
 Level = Literal["ok", "warn", "fail"]
@@ -182,7 +182,7 @@ def kept_ports(new_per_s: float, connections: int, load_s: float, reuse: bool) -
     return connections + ceil(new_per_s * held_s)
 
 
-def turnover(
+def port_turnover(
     new_per_s: float | None, connections: int, load_s: float, count: int, reuse: int | None
 ) -> HostCheck:
     """Check that ports become free as fast as connections are opened.
@@ -217,7 +217,7 @@ def time_wait_left(found: int | None, count: int, own_network: bool) -> HostChec
     return _check(name, level, format_count(found), wanted, "sleep 60")
 
 
-def listen_queue(setting: str, connections: int, found: int | None) -> HostCheck:
+def accept_backlog(setting: str, connections: int, found: int | None) -> HostCheck:
     """Check that all connections may arrive at once."""
     name = setting.rpartition("/")[2]
     if found is None:

@@ -12,7 +12,7 @@ import platform
 from collections.abc import Mapping, Sequence
 
 from prony.host.environment import visible_environment
-from prony.host.facts.activity import Activity, activity, look
+from prony.host.facts.activity import Activity, activity, watch_machine
 from prony.host.facts.cgroups import cgroup
 from prony.host.facts.kernel import boot, kernel
 from prony.host.facts.limits import limits
@@ -21,7 +21,7 @@ from prony.host.facts.network import interfaces, settings, sockets
 from prony.host.facts.processor import mitigations, processor
 from prony.host.facts.software import engine, prony, python
 from prony.host.facts.surroundings import container, container_engines, virtualisation
-from prony.host.read import missing
+from prony.host.read import unread
 from prony.model import Fingerprint, Json
 
 __all__ = ["fingerprint"]
@@ -54,8 +54,8 @@ def fingerprint(
         "interfaces": interfaces(),
         "sockets": sockets(),
         "limits": limits(),
-        "activity": activity(seen or look()),
-        "kernel_log": missing("it is stored when the run ends"),
+        "activity": activity(seen or watch_machine()),
+        "kernel_log": unread("it is stored when the run ends"),
         "python": python(),
         "prony": prony(),
         "engine": engine(),

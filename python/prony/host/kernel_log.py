@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from prony.host.read import Fact, missing
+from prony.host.read import Fact, unread
 from prony.model import Json
 
 __all__ = ["KernelLog", "KernelMessage", "kept_of", "kernel_log_kept", "parse_message"]
@@ -79,7 +79,7 @@ class KernelLog:
     def since(self) -> Fact:
         """Return the messages since the creation or the last call, or why they cannot be read."""
         if self._why is not None:
-            return missing(self._why)
+            return unread(self._why)
         return kept_of(self._records())
 
     def _records(self) -> Iterator[str | None]:

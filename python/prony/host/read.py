@@ -12,13 +12,13 @@ from typing import Any
 
 from prony.model import Json
 
-__all__ = ["Fact", "missing", "read_fact", "read_number", "read_text"]
+__all__ = ["Fact", "read_fact", "read_number", "read_text", "unread"]
 
 # A JSON value, or {"missing": reason}.
 Fact = Any
 
 
-def missing(reason: str) -> Json:
+def unread(reason: str) -> Json:
     """Return the stand-in for a value that could not be read."""
     return {"missing": reason}
 
@@ -28,9 +28,9 @@ def read_fact(path: Path, parse: Callable[[str], Fact] = str) -> Fact:
     try:
         return parse(path.read_text(errors="replace").strip())
     except OSError as error:
-        return missing(f"cannot read `{path}`: {error.strerror}")
+        return unread(f"cannot read `{path}`: {error.strerror}")
     except (ValueError, IndexError, KeyError, StopIteration):
-        return missing(f"`{path}` does not say")
+        return unread(f"`{path}` does not say")
 
 
 def read_text(path: Path) -> str | None:

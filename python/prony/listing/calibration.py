@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from prony.calibration import Calibration, Change, Figure, Holding, Part
+from prony.calibration import Calibration, Change, Holding, PartFigure, PartResult
 from prony.report.document import (
     Block,
     Column,
@@ -68,11 +68,11 @@ def _day(calibration: Calibration) -> str:
     return datetime.fromtimestamp(calibration.made_unix_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _section(part: Part) -> Section:
+def _section(part: PartResult) -> Section:
     return Section(part.title, tuple(_blocks(part)))
 
 
-def _blocks(part: Part) -> Iterator[Block]:
+def _blocks(part: PartResult) -> Iterator[Block]:
     if part.changes:
         yield _changes(part.changes)
         yield Notes((("", _terms(part.changes)),))
@@ -133,7 +133,7 @@ def _interval(change: Change) -> str:
     return f"[{signed_percent(change.low)}, {signed_percent(change.high)}]"
 
 
-def _figures(figures: Iterable[Figure]) -> Table:
+def _figures(figures: Iterable[PartFigure]) -> Table:
     columns = (Column("what", text=True), Column("mean"), Column("95 % interval"), Column("samples"))
     rows = [
         (
@@ -147,5 +147,5 @@ def _figures(figures: Iterable[Figure]) -> Table:
     return Table(columns, tuple(rows))
 
 
-def _value(figure: Figure, value: float) -> str:
+def _value(figure: PartFigure, value: float) -> str:
     return format_duration(value) if figure.unit == "duration" else format_percent(value)

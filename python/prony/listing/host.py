@@ -9,13 +9,13 @@ from prony.model import Fingerprint
 from prony.report.document import Block, Column, Command, Document, Entry, Paragraph, Section, Table, Tone
 from prony.report.words import machine_words
 
-__all__ = ["Check", "host_document"]
+__all__ = ["ShownCheck", "host_document"]
 
 _NOT_CALIBRATED = "Not measured yet on this machine as it is now; run `prony calibrate`."
 _LEVELS = {"ok": ("ok", Tone.GOOD), "warn": ("look", Tone.WARNING), "fail": ("fails", Tone.BAD)}
 
 
-class Check(Protocol):
+class ShownCheck(Protocol):
     """One preflight check."""
 
     @property
@@ -39,13 +39,13 @@ class Check(Protocol):
         """The command that fixes it, if there is one."""
 
 
-def _row(check: Check) -> tuple[Entry, ...]:
+def _row(check: ShownCheck) -> tuple[Entry, ...]:
     word, tone = _LEVELS.get(check.level, (check.level, Tone.PLAIN))
     return Entry(check.name), Entry(word, tone), Entry(check.found), Entry(check.wanted)
 
 
 def host_document(
-    fingerprint: Fingerprint, checks: Sequence[Check], calibration: Calibration | None = None
+    fingerprint: Fingerprint, checks: Sequence[ShownCheck], calibration: Calibration | None = None
 ) -> Document:
     """Return the report of a machine: each check, the commands that fix those that are not ok, and what Prony
     costs here.

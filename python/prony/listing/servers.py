@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from prony.catalog.install.status import installed_versions, status
-from prony.catalog.install.system import Advice, ServerNeeds
+from prony.catalog.install.system import InstallAdvice, ServerNeeds
 from prony.catalog.schema.entry import (
-    Condition,
     FrontendEntry,
     HostEntry,
     IntSetting,
@@ -14,9 +13,10 @@ from prony.catalog.schema.entry import (
     PythonInstall,
     ServerEntry,
     Setting,
+    SettingCondition,
     SystemInstall,
 )
-from prony.catalog.schema.expression import evaluate, names_in
+from prony.catalog.schema.expression import calculate, names_in
 from prony.catalog.schema.settings import all_settings, holds
 from prony.check import ServerCheck
 from prony.model import Json
@@ -165,7 +165,7 @@ def _fact(name: str, value: object, source: str) -> tuple[Entry, ...]:
     return Entry(name), Entry(str(value)), Entry(source, Tone.QUIET)
 
 
-def _valued(entry: HostEntry, value: int | str, unit: str = "", when: Condition | None = None) -> str:
+def _valued(entry: HostEntry, value: int | str, unit: str = "", when: SettingCondition | None = None) -> str:
     """Return a fact under the entry's default settings, and the settings that it depends on: ``2048
     (backlog)``.
 
@@ -181,10 +181,10 @@ def _valued(entry: HostEntry, value: int | str, unit: str = "", when: Condition 
         numbers.pop(when.setting, None)
     if not names_in(value) <= numbers.keys():
         return f"{formula}{unit}"
-    return f"{evaluate(value, numbers)}{unit} ({formula})"
+    return f"{calculate(value, numbers)}{unit} ({formula})"
 
 
-def _when(name: str, condition: Condition | None) -> str:
+def _when(name: str, condition: SettingCondition | None) -> str:
     if condition is None:
         return name
     if condition.above is not None:
@@ -343,7 +343,7 @@ def check_json(item: ServerCheck) -> Json:
 # --- what is missing --------------------------------------------------------------------------------------
 
 
-def advice_document(advice: Advice) -> Document:
+def advice_document(advice: InstallAdvice) -> Document:
     """Return which system packages servers need, which are missing, and the command that installs them."""
     needy = [item for item in advice.servers if item.needs]
     blocks: list[Block] = []
@@ -381,7 +381,7 @@ def _needs_row(item: ServerNeeds) -> tuple[Entry, ...]:
     return Entry(item.server), Entry(", ".join(item.needs)), lacking
 
 
-def advice_json(advice: Advice) -> Json:
+def advice_json(advice: InstallAdvice) -> Json:
     """Return the same as data."""
     servers = [
         {"server": item.server, "needs": item.needs, "missing": item.missing, "known": item.known}

@@ -39,7 +39,6 @@ from prony.model.workload import (
     Loop,
     OpenLoop,
     Pacing,
-    Stage,
     Stop,
     Workload,
 )
@@ -99,7 +98,6 @@ __all__ = [
     "SandboxChoice",
     "SandboxFacts",
     "SandboxKind",
-    "Stage",
     "Stop",
     "StopRule",
     "Subject",

@@ -23,7 +23,6 @@ __all__ = [
     "Loop",
     "OpenLoop",
     "Pacing",
-    "Stage",
     "Stop",
     "Workload",
 ]
@@ -94,14 +93,6 @@ class CountStop:
 
 
 Stop = DurationStop | CountStop
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One stretch of load under one loop. A workload has one now; ramps and steps will have several."""
-
-    loop: Loop
-    stop: Stop
 
 
 @dataclass(frozen=True, slots=True)

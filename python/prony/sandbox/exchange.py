@@ -3,7 +3,7 @@
 For readiness and contracts only. The engine sends the load; it also encodes every wire except HTTP. Must not
 know subjects.
 
->>> render(Request(), Address("127.0.0.1", 8000)).splitlines()[0]
+>>> request_bytes(Request(), Address("127.0.0.1", 8000)).splitlines()[0]
 b'GET / HTTP/1.1'
 """
 
@@ -21,7 +21,7 @@ from prony.model import Address, AddressKind, Request, Wire
 from prony.specification import encode_request, encode_target
 from prony.units import MIB
 
-__all__ = ["NobodyThereError", "Reply", "connect", "exchange", "render"]
+__all__ = ["NobodyThereError", "Reply", "connect", "exchange", "request_bytes"]
 
 # The interval for checking that the subject still runs.
 _SLICE_S = 0.1
@@ -75,7 +75,7 @@ def _encrypted(connection: socket.socket, address: Address) -> socket.socket:
         raise
 
 
-def render(request: Request, address: Address) -> bytes:
+def request_bytes(request: Request, address: Address) -> bytes:
     """Return the request as bytes; it asks to close the connection, so that a single thread is free again.
 
     *Errors*: EngineError for a request that the wire cannot express.
@@ -126,7 +126,7 @@ def exchange(
     the address's wire, NobodyThereError, EngineError for a request that the wire cannot express.
     """
     with connect(address, max(deadline_s - time.monotonic(), _SLICE_S)) as connection:
-        connection.sendall(render(request, address))
+        connection.sendall(request_bytes(request, address))
         connection.settimeout(_SLICE_S)
         received = bytearray()
         while len(received) <= _LARGEST_REPLY_BYTES:

@@ -14,7 +14,15 @@ from dataclasses import dataclass
 
 from prony.errors import HostError
 from prony.model import Launch, Placement, SandboxChoice, SandboxKind
-from prony.sandbox.cgroup.base import CgroupTree, Counters, Group, LimitName, Limits, LimitState, NoCgroups
+from prony.sandbox.cgroup.base import (
+    CgroupTree,
+    ControlGroup,
+    Counters,
+    LimitName,
+    Limits,
+    LimitState,
+    NoCgroups,
+)
 from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.sandbox.cgroup.scope import gain_cgroups
 from prony.sandbox.containers.found import limit_states
@@ -55,7 +63,7 @@ class Groups:
 class TrialGroups:
     """The groups of one trial, by the names of its processes; none without control groups."""
 
-    groups: dict[str, Group]
+    groups: dict[str, ControlGroup]
 
     def join_paths(self, name: str) -> tuple[str, ...]:
         """Return the files by which the process of this name enters its group."""

@@ -26,7 +26,7 @@ from prony.model import Json
 from prony.runas import RunAs, own_folder
 from prony.sandbox.identity import Identity, boot_id, descendants, end_process, identify, pid_namespace
 
-__all__ = ["Remains", "Run", "census_of", "clear_remains", "forget", "open_run", "record"]
+__all__ = ["Remains", "RunFolder", "census_of", "clear_remains", "forget", "open_run", "record"]
 
 _OWNER = "owner.json"
 _SUFFIX = ".journal"
@@ -45,7 +45,7 @@ class Remains:
     kept: str | None = None
 
 
-class Run:
+class RunFolder:
     """The folder of a running Prony. As a context manager it removes the folder on exit."""
 
     def __init__(self, folder: Path, user: RunAs, lock: int) -> None:
@@ -83,7 +83,7 @@ class Run:
         self.close()
 
 
-def open_run(user: RunAs) -> Run:
+def open_run(user: RunAs) -> RunFolder:
     """Create the folder of this Prony and lock it until this process ends.
 
     *Errors*: HostError when it cannot be created.
@@ -103,7 +103,7 @@ def open_run(user: RunAs) -> Run:
             f"cannot create the folder `{folder}`: {error.strerror}",
             hint="choose another place with the environment variable PRONY_CACHE",
         ) from error
-    return Run(folder, user, lock)
+    return RunFolder(folder, user, lock)
 
 
 def record(trial_folder: Path, processes: dict[str, Identity]) -> None:

@@ -30,7 +30,7 @@ def clear_and_report(user: RunAs, tell: Callable[[str], None]) -> None:
 
 def clear_groups() -> list[str]:
     """Remove containers and control groups of dead Pronys, and return what was done, in words."""
-    return [*clear_containers(), *(_words(one) for one in cgroups.clear_remains())]
+    return [*clear_containers(), *(_words(one) for one in cgroups.clear_subtrees())]
 
 
 def _words(cleared: cgroups.Cleared) -> str:

@@ -18,7 +18,7 @@ from prony.runas import SUBJECT_PATH
 from prony.sandbox import linux
 from prony.sandbox.cgroup.join import join
 
-__all__ = ["BASE_ENVIRONMENT", "Order", "Process", "become", "report_failure"]
+__all__ = ["BASE_ENVIRONMENT", "Process", "SpawnOrder", "become", "report_failure"]
 
 # The environment of a subject besides what its launch sets: nothing of the caller's, so that two users
 # measure the same.
@@ -41,7 +41,7 @@ class Process(NamedTuple):
     join_paths: list[str] = []  # noqa: RUF012 (never changed)
 
 
-class Order(NamedTuple):
+class SpawnOrder(NamedTuple):
     """What the supervisor must start, as one line of JSON with these names. ``uid`` null: as the caller.
 
     ``processes`` are started in their order and together are the subject. ``kill_timeout_s``: how long to
@@ -61,14 +61,14 @@ class Order(NamedTuple):
     kill_timeout_s: float = 10.0
 
     @classmethod
-    def parse(cls, line: bytes) -> "Order":
+    def parse(cls, line: bytes) -> "SpawnOrder":
         """Parse a line of JSON."""
         fields: dict[str, Any] = json.loads(line)
         processes = [Process(**one) for one in fields.pop("processes")]
         return cls(processes, **fields)
 
 
-def become(order: Order, process: Process, log: int, failures: int) -> NoReturn:
+def become(order: SpawnOrder, process: Process, log: int, failures: int) -> NoReturn:
     """Turn the calling process into ``process``. On failure, report it on ``failures`` and exit with 127."""
     step = ""
     try:
@@ -94,7 +94,7 @@ def report_failure(failures: int, step: str, error: BaseException) -> None:
 
 
 def _steps(
-    order: Order, process: Process, log: int, failures: int
+    order: SpawnOrder, process: Process, log: int, failures: int
 ) -> tuple[tuple[str, Callable[[], object]], ...]:
     return (
         ("reset signals", _reset_signals),
@@ -145,7 +145,7 @@ def _connect(log: int, failures: int) -> None:
     os.closerange(failures + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
-def _change_user(order: Order) -> None:
+def _change_user(order: SpawnOrder) -> None:
     if order.uid is None or order.gid is None:
         return
     os.setgroups(order.groups or [order.gid])

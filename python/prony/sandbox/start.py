@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from prony.sandbox import linux
-from prony.sandbox.spawn import Order, become, report_failure
+from prony.sandbox.spawn import SpawnOrder, become, report_failure
 
 __all__ = ["Started", "start"]
 
@@ -65,7 +65,7 @@ class Started:
             statuses.setdefault(place, -9)
 
 
-def start(order: Order, log: int) -> Started | dict[str, str]:
+def start(order: SpawnOrder, log: int) -> Started | dict[str, str]:
     """Start the subject; return it, or ``step`` and ``reason`` of what failed."""
     try:
         if order.network_namespace:
@@ -90,7 +90,7 @@ def start(order: Order, log: int) -> Started | dict[str, str]:
     )
 
 
-def _start_here(order: Order, log: int, failures: int) -> Started:
+def _start_here(order: SpawnOrder, log: int, failures: int) -> Started:
     pids = []
     for process in order.processes:
         pid = os.fork()
@@ -100,7 +100,7 @@ def _start_here(order: Order, log: int, failures: int) -> Started:
     return Started(pids, None)
 
 
-def _start_namespace(order: Order, log: int, failures: int) -> Started | None:
+def _start_namespace(order: SpawnOrder, log: int, failures: int) -> Started | None:
     report, report_end = os.pipe()
     os.set_blocking(report, False)
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -133,7 +133,7 @@ def _receive_pids(here: socket.socket, count: int) -> list[int]:
     return pids
 
 
-def _run_init(order: Order, log: int, failures: int, report: int, there: socket.socket) -> NoReturn:
+def _run_init(order: SpawnOrder, log: int, failures: int, report: int, there: socket.socket) -> NoReturn:
     """Run as the first process of the namespace: start the subject, then reap until nothing is left."""
     pids: list[int] = []
     try:
@@ -157,7 +157,7 @@ def _run_init(order: Order, log: int, failures: int, report: int, there: socket.
     os._exit(0)
 
 
-def _step_back(order: Order, keep: int) -> None:
+def _step_back(order: SpawnOrder, keep: int) -> None:
     os.closerange(0, keep)
     os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX"))
     with contextlib.suppress(OSError):

@@ -28,7 +28,7 @@ from prony.sandbox.census import Census
 from prony.sandbox.identity import descendants
 from prony.sandbox.probe import probe_namespaces
 from prony.sandbox.ring import Ring
-from prony.sandbox.spawn import Order
+from prony.sandbox.spawn import SpawnOrder
 from prony.sandbox.start import Started, start
 from prony.units import MIB
 
@@ -52,7 +52,7 @@ def main() -> int:
     for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(ignored, signal.SIG_IGN)
     commands = _Lines(0)
-    order = Order.parse(commands.first())
+    order = SpawnOrder.parse(commands.first())
     return _Supervisor(order, commands).run()
 
 
@@ -82,7 +82,7 @@ class _Lines:
 
 
 class _Supervisor:
-    def __init__(self, order: Order, commands: _Lines) -> None:
+    def __init__(self, order: SpawnOrder, commands: _Lines) -> None:
         self._order = order
         self._commands = commands
         self._ring = Ring()
@@ -261,7 +261,7 @@ def _kill(pids: list[int]) -> None:
             os.kill(target, signal.SIGKILL)
 
 
-def _open_log(order: Order) -> tuple[int, int, float]:
+def _open_log(order: SpawnOrder) -> tuple[int, int, float]:
     """Return the reading end, the writing end, and how often the pipe must be looked at."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)

@@ -18,7 +18,7 @@ from prony.model import Launch, Placement, SandboxChoice, Subject, Trial, TrialR
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.equivalent import equivalent
 from prony.sandbox.groups import Groups
-from prony.sandbox.journal import Run
+from prony.sandbox.journal import RunFolder
 from prony.schedule import Nuisances, Position, Turn, nuisances, with_arrivals
 from prony.study.base import Study, StudyListener
 from prony.study.preparing import Ready
@@ -38,7 +38,7 @@ class Bench:
     """
 
     study: Study
-    run: Run
+    run: RunFolder
     ready: Mapping[str, Ready]
     environments: Mapping[str, Environment | Unavailable]
     placement: Placement

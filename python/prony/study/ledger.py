@@ -10,11 +10,11 @@ from prony.archive import ArchiveWriter
 from prony.model import Fault, Outcome, Trial, TrialFacts
 from prony.schedule import Key, Turn
 
-__all__ = ["Entry", "Ledger", "entry_of", "length_of"]
+__all__ = ["ArchivedTrial", "Ledger", "entry_of", "length_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ArchivedTrial:
     """What is remembered of an archived trial; ``length_ns``: how long it took."""
 
     outcome: Outcome
@@ -28,10 +28,10 @@ class Entry:
         return self.fault is not None and self.fault.kind.is_of_environment
 
 
-def entry_of(trial: Trial) -> tuple[Key, Entry]:
+def entry_of(trial: Trial) -> tuple[Key, ArchivedTrial]:
     """Return a trial's key, and what is remembered of it."""
     key = trial.cell_id, trial.block, trial.position, trial.attempt, trial.role
-    return key, Entry(trial.outcome, trial.fault, trial.facts, length_of(trial))
+    return key, ArchivedTrial(trial.outcome, trial.fault, trial.facts, length_of(trial))
 
 
 def length_of(trial: Trial) -> int:
@@ -44,7 +44,7 @@ class Ledger:
     """The archive as the measuring side sees it: what it holds, and where to add trials."""
 
     writer: ArchiveWriter
-    entries: dict[Key, Entry] = field(default_factory=dict)
+    entries: dict[Key, ArchivedTrial] = field(default_factory=dict)
 
     def has(self, turn: Turn) -> bool:
         """Return whether the turn's trial is in the archive."""
@@ -60,7 +60,7 @@ class Ledger:
         """Return those of ``turns`` whose trial the environment disturbed."""
         return tuple(turn for turn in turns if self.has(turn) and self.entries[turn.key].is_disturbed)
 
-    def latest(self, turn: Turn) -> Entry:
+    def latest(self, turn: Turn) -> ArchivedTrial:
         """Return the last attempt at a turn."""
         cell, block, _, _, role = turn.key
         attempts = [

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prony.assembly import Needs, command_line, needs_of, unavailable
+from prony.assembly import SubjectNeeds, command_line, needs_of, why_unavailable
 from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
-from prony.catalog.launch.processes import declared_facts
+from prony.catalog.launch.declared import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.errors import SubjectError
@@ -28,7 +28,7 @@ class Ready:
     """A subject that can be started: its environments, and the app where its user can read it."""
 
     subject: Subject
-    needs: Needs
+    needs: SubjectNeeds
     app_folder: Path
 
 
@@ -41,7 +41,7 @@ class Prepared:
     environments: Mapping[str, Environment | Unavailable]
 
 
-def _needs(study: Study) -> Mapping[str, Needs]:
+def _needs(study: Study) -> Mapping[str, SubjectNeeds]:
     return {
         subject.name: needs_of(
             study.catalog,
@@ -60,7 +60,7 @@ def _subjects(plan: Plan) -> tuple[Subject, ...]:
     return (*plan.subjects(), *(one for one in calibration if one not in plan.subjects()))
 
 
-def _requests(needs: Mapping[str, Needs]) -> Sequence[EnvironmentRequest]:
+def _requests(needs: Mapping[str, SubjectNeeds]) -> Sequence[EnvironmentRequest]:
     return tuple({one.key: one for need in needs.values() for one in need.all()}.values())
 
 
@@ -77,7 +77,7 @@ def prepare_subjects(
     records: list[SubjectRecord] = []
     for subject in _subjects(study.plan):
         need = needs[subject.name]
-        lacking = unavailable(need, environments)
+        lacking = why_unavailable(need, environments)
         if lacking:
             records.append(SubjectRecord(subject.name, unavailable=lacking.reason))
             continue
@@ -129,7 +129,9 @@ def _record(
     )
 
 
-def _built(needs: Needs, environments: Mapping[str, Environment | Unavailable]) -> Iterator[Environment]:
+def _built(
+    needs: SubjectNeeds, environments: Mapping[str, Environment | Unavailable]
+) -> Iterator[Environment]:
     found = (environments[need.key] for need in needs.all())
     return (one for one in found if isinstance(one, Environment))
 
@@ -137,7 +139,7 @@ def _built(needs: Needs, environments: Mapping[str, Environment | Unavailable]) 
 def _facts(
     catalog: Catalog,
     subject: Subject,
-    needs: Needs,
+    needs: SubjectNeeds,
     environments: Mapping[str, Environment | Unavailable],
     cpus: int,
 ) -> SubjectFacts:

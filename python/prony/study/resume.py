@@ -16,7 +16,7 @@ from prony.model import Cell, Fingerprint, SubjectRecord, TrialRole
 from prony.model.shapes import encode
 from prony.schedule import Key
 from prony.study.identity import differences
-from prony.study.ledger import Entry, entry_of
+from prony.study.ledger import ArchivedTrial, entry_of
 
 __all__ = ["Earlier", "changes", "read_earlier", "refuse"]
 
@@ -29,7 +29,7 @@ class Earlier:
     trials.
     """
 
-    entries: Mapping[Key, Entry]
+    entries: Mapping[Key, ArchivedTrial]
     subjects: Mapping[str, SubjectRecord]
     fingerprint: Fingerprint
     rate_cells: tuple[Cell, ...]

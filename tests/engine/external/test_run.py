@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.engine.external.engine import ExternalEngine, Installed
+from prony.engine.external.engine import ExternalEngine, InstalledTool
 from prony.engine.external.tool import Abilities, Measured, Order, Tool
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Workload
@@ -31,7 +31,7 @@ def engine(script, parse=lambda _output, _job: Measured(1, 1), spare_ns=10_000_0
         parse=parse,
         caveats=("it is no generator",),
     )
-    return ExternalEngine(EngineChoice("fake"), tool, lambda _: Installed("/bin/sh", "1"), spare_ns)
+    return ExternalEngine(EngineChoice("fake"), tool, lambda _: InstalledTool("/bin/sh", "1"), spare_ns)
 
 
 def ignore(_event):

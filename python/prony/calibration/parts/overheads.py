@@ -16,8 +16,8 @@ from prony.analysis.compare import Comparison, compare_family
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.trial_metrics import trial_metrics
 from prony.analysis.validity import in_words
-from prony.calibration.bench import Bench, Runner, unwatched, watched
-from prony.calibration.result import Change, Part
+from prony.calibration.bench import CalibrationBench, Runner, unwatched, watched
+from prony.calibration.result import Change, PartResult
 from prony.model import Failed, Invalid, Network, Ok, SandboxChoice, SandboxKind, Trial
 from prony.sandbox import describe
 from prony.study import StudyListener
@@ -26,11 +26,11 @@ __all__ = [
     "METRICS",
     "Contrast",
     "Setup",
-    "changes",
     "contrasts",
     "figures_of",
     "lost",
     "measure_overheads",
+    "measured_changes",
     "setups",
     "shuffled",
 ]
@@ -82,16 +82,16 @@ def contrasts(names: Iterable[str]) -> tuple[Contrast, ...]:
     return tuple(one for one in wanted if {one.having, one.without} <= known)
 
 
-def measure_overheads(bench: Bench, listener: StudyListener, seed: int) -> Part:
+def measure_overheads(bench: CalibrationBench, listener: StudyListener, seed: int) -> PartResult:
     """Measure every setup in every block, and return what each difference costs."""
     facts = describe(SandboxChoice(network=Network.ISOLATED), bench.user)
     own_network = facts.network is Network.ISOLATED
     found = setups(own_network, bench.groups is not None)
     trials = _measured(bench, found, listener, seed)
     missing = {} if own_network else {"a network namespace": facts.missing["network namespace"]}
-    return Part(
+    return PartResult(
         "What Prony's own parts cost",
-        changes=changes(
+        changes=measured_changes(
             {name: [figures_of(trial) for trial in of] for name, of in trials.items()},
             {name: setup.words for name, setup in found.items()},
         ),
@@ -101,7 +101,7 @@ def measure_overheads(bench: Bench, listener: StudyListener, seed: int) -> Part:
 
 
 def _measured(
-    bench: Bench, found: Mapping[str, Setup], listener: StudyListener, seed: int
+    bench: CalibrationBench, found: Mapping[str, Setup], listener: StudyListener, seed: int
 ) -> dict[str, list[Trial]]:
     cells = {
         name: bench.cell(number, setup.words, setup.sandbox)
@@ -138,7 +138,7 @@ def figures_of(trial: Trial) -> dict[str, float | None]:
     }
 
 
-def changes(
+def measured_changes(
     figures: Mapping[str, Sequence[Mapping[str, float | None]]], words: Mapping[str, str]
 ) -> tuple[Change, ...]:
     """Return every contrast in every metric, from the figures of each setup by block.

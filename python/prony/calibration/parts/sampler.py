@@ -12,8 +12,8 @@ from math import sqrt
 from statistics import fmean, stdev
 
 from prony.analysis.effects import student_t
-from prony.calibration.bench import Bench
-from prony.calibration.result import Figure, Part
+from prony.calibration.bench import CalibrationBench
+from prony.calibration.result import PartFigure, PartResult
 from prony.errors import HostError
 from prony.model import Placement, RoleRule
 from prony.monitor import ProcessMonitor
@@ -44,14 +44,14 @@ os.read(0, 1)
 """
 
 
-def time_sampler(bench: Bench, listener: StudyListener, seed: int) -> Part:
+def time_sampler(bench: CalibrationBench, listener: StudyListener, seed: int) -> PartResult:
     """Return the CPU time of a sample, and the share of one core that a study's monitor uses."""
     del seed
     listener.notice(f"timing {bench.effort.samples} samples of {PROCESSES} processes")
     costs_ns = sample_costs(PROCESSES, bench.effort.samples, bench.placement)
     each = with_interval(_EACH, "duration", costs_ns)
     shares = [seconds(cost_ns * SAMPLES_PER_S) for cost_ns in costs_ns]
-    return Part(
+    return PartResult(
         "What sampling processes costs",
         figures=(each, with_interval(_SHARE, "ratio", shares)),
     )
@@ -92,7 +92,7 @@ def _idle(processes: int) -> Iterator[int]:
         yield root.pid
 
 
-def with_interval(name: str, unit: str, values: Sequence[float]) -> Figure:
+def with_interval(name: str, unit: str, values: Sequence[float]) -> PartFigure:
     """Return the mean of two or more values with its 95 % interval.
 
     *Definition*: mean -+ t(0.975, n - 1) s / sqrt(n). *Source*: Student, 1908, The Probable Error of a Mean.
@@ -102,4 +102,4 @@ def with_interval(name: str, unit: str, values: Sequence[float]) -> Figure:
     """
     count, mean = len(values), fmean(values)
     half = student_t(0.975, count - 1) * stdev(values) / sqrt(count)
-    return Figure(name, unit, mean, mean - half, mean + half, count)
+    return PartFigure(name, unit, mean, mean - half, mean + half, count)

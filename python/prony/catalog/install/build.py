@@ -23,7 +23,7 @@ from prony.catalog.install.own_parts import own_parts
 from prony.catalog.install.programs import VERSION_UNKNOWN, find_programs, try_system
 from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
 from prony.catalog.install.system import find_system, missing
-from prony.catalog.install.uv import Uv, cause, last_lines, open_uv
+from prony.catalog.install.uv import Uv, cause, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.errors import HostError
 from prony.model import Json
@@ -232,7 +232,7 @@ class Builder:
         for command in (create, [*fill, str(lock_file)]):
             done = recipe.uv.run(*command)
             if not done.ok:
-                log = last_lines(done)
+                log = last_words(done)
                 return Unavailable(
                     request.key, f"`{request.server.name}` cannot be installed: {cause(done)}", log
                 )
@@ -267,7 +267,7 @@ class Builder:
         done = self._children.run(command, environment, Path("/"))
         if not done.ok:
             reason = f"the user `{self._user.name}` cannot run `{python}`: {cause(done)}"
-            return Unavailable(key, reason, last_lines(done))
+            return Unavailable(key, reason, last_words(done))
         report = json.loads(done.output.splitlines()[-1])
         missing = [*report["missing"], *_missing_program(server, python.parent)]
         if missing:

@@ -28,7 +28,7 @@ __all__ = [
     "find_interpreter",
     "is_there",
     "located",
-    "probe",
+    "try_interpreter",
 ]
 
 # The oldest version for which the catalogue's locks are resolved.
@@ -66,10 +66,10 @@ def choose_interpreter(children: Children, user: RunAs) -> Interpreter:
     """
     own = Path(os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable))
     for path in (own, *candidates(_program_folders())):
-        found = probe(children, path)
+        found = try_interpreter(children, path)
         if found and found.version >= OLDEST:
             return found
-    found = probe(children, _copy(Path(sys.base_prefix), own, user))
+    found = try_interpreter(children, _copy(Path(sys.base_prefix), own, user))
     if found is None:
         raise HostError(
             f"the user `{user.name}` cannot run any Python 3.11 or newer: neither `{own}`, nor a copy of it",
@@ -89,12 +89,12 @@ def find_interpreter(children: Children, user: RunAs, version: str) -> Interpret
     """
     paths = located(version, user)
     for path in paths:
-        found = probe(children, path)
+        found = try_interpreter(children, path)
         if _is(found, version):
             return found
     for path in paths:
         if first_unreadable(path, user):
-            found = probe(children, _copy(path.parent.parent, path, user))
+            found = try_interpreter(children, _copy(path.parent.parent, path, user))
             if _is(found, version):
                 return found
     return None
@@ -103,7 +103,7 @@ def find_interpreter(children: Children, user: RunAs, version: str) -> Interpret
 def is_there(children: Children, user: RunAs, version: str) -> bool:
     """Return whether `find_interpreter` would find one; one that must be copied is not tested."""
     return any(
-        first_unreadable(path, user) is not None or _is(probe(children, path), version)
+        first_unreadable(path, user) is not None or _is(try_interpreter(children, path), version)
         for path in located(version, user)
     )
 
@@ -131,7 +131,7 @@ def candidates(folders: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(sorted(found, key=lambda path: -found[path]))
 
 
-def probe(children: Children, path: Path) -> Interpreter | None:
+def try_interpreter(children: Children, path: Path) -> Interpreter | None:
     """Return the interpreter at ``path`` as it describes itself, or null when the user cannot run it."""
     environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
     done = children.run([str(path), "-I", "-c", _REPORT], environment, Path("/"))

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.catalog.install.child import Children, Completed
-from prony.catalog.install.uv import cause, last_lines, tool_environment
-from prony.catalog.schema.entry import Build, ProcessEntry, Step
+from prony.catalog.install.uv import cause, last_words, tool_environment
+from prony.catalog.schema.entry import Build, BuildStep, ProcessEntry
 from prony.catalog.schema.template import fill
 from prony.runas import RunAs, own_folder
 
@@ -100,7 +100,7 @@ def _made(making: Making, folder: Path, user: RunAs, children: Children) -> NotM
         done = _run(step, values, environment, source, children)
         if not done.ok:
             reason = f"`{making.entry.name}` cannot be built: {cause(done)}"
-            return NotMade(reason, last_lines(done))
+            return NotMade(reason, last_words(done))
     if not (out / making.build.product).exists():
         return NotMade(
             f"`{making.entry.name}` cannot be built: the commands did not create `{making.build.product}`", ""
@@ -113,7 +113,11 @@ def _made(making: Making, folder: Path, user: RunAs, children: Children) -> NotM
 
 
 def _run(
-    step: Step, values: Mapping[str, str], environment: Mapping[str, str], folder: Path, children: Children
+    step: BuildStep,
+    values: Mapping[str, str],
+    environment: Mapping[str, str],
+    folder: Path,
+    children: Children,
 ) -> Completed:
     command = [fill(word, values) for word in step.run]
     file = Path(fill(step.stdin, values)) if step.stdin else None

@@ -2,7 +2,7 @@
 
 Searches where subjects will search, not on the caller's PATH. Must not know environments.
 
->>> number_in("perl 5, version 36: Starman 0.4016")
+>>> version_in("perl 5, version 36: Starman 0.4016")
 '0.4016'
 """
 
@@ -19,7 +19,7 @@ from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstal
 from prony.catalog.schema.template import fill
 from prony.runas import SUBJECT_PATH, RunAs
 
-__all__ = ["VERSION_UNKNOWN", "Tried", "find_programs", "number_in", "try_system"]
+__all__ = ["VERSION_UNKNOWN", "Tried", "find_programs", "try_system", "version_in"]
 
 VERSION_UNKNOWN = "unknown"
 """The version of a program that works but does not print its version."""
@@ -63,7 +63,7 @@ def try_system(
     done = children.run([fill(word, texts) for word in install.version], environment, Path("/"))
     if not done.ok:
         return Tried(programs, None, reason=f"`{entry.name}` does not work: {cause(done)}")
-    version = number_in(done.output) or number_in(done.log)
+    version = version_in(done.output) or version_in(done.log)
     interpreter = ""
     if isinstance(install, SystemInstall) and install.interpreter:
         answer = children.run([fill(word, texts) for word in install.interpreter], environment, Path("/"))
@@ -73,10 +73,10 @@ def try_system(
     return Tried(programs, version or VERSION_UNKNOWN, interpreter)
 
 
-def number_in(text: str) -> str | None:
+def version_in(text: str) -> str | None:
     """Return the last number with a dot in the first line that has one: the version; else null.
 
-    >>> number_in("go version go1.26.8 linux/amd64")
+    >>> version_in("go version go1.26.8 linux/amd64")
     '1.26.8'
     """
     for line in text.splitlines():

@@ -17,7 +17,7 @@ from prony.catalog import DATA
 from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.child import Completed
 from prony.catalog.install.interpreter import Interpreter
-from prony.catalog.install.uv import Uv, cause, last_lines
+from prony.catalog.install.uv import Uv, cause, last_words
 from prony.catalog.schema.apps import BUILT_IN_APPS
 from prony.catalog.schema.entry import AppEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.schema.toml_source import read_toml, validate
@@ -114,7 +114,7 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
         alone = _compile(uv, user, interpreter, replace(wanted, file=None, requirements=()), pins)
         if not alone.ok:
             return Unresolved(
-                f"`{wanted.server.name}` cannot be installed: {cause(alone)}", last_lines(alone)
+                f"`{wanted.server.name}` cannot be installed: {cause(alone)}", last_words(alone)
             )
         done = _compile(uv, user, interpreter, wanted, _relaxed(pins))
     if done.ok:
@@ -122,7 +122,7 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
         return Lock(done.output, hashed=False)
     app = f"`{wanted.file}`" if wanted.file else ", ".join(f"`{name}`" for name in wanted.requirements)
     together = f"`{wanted.server.name}` and {app or 'nothing else'} cannot be installed together"
-    return Unresolved(f"{together}: {cause(done)}", last_lines(done))
+    return Unresolved(f"{together}: {cause(done)}", last_words(done))
 
 
 def _compile(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted, pins: Sequence[str]) -> Completed:

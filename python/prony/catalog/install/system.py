@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
-from prony.catalog.schema.entry import Needs, ProcessEntry, PythonInstall
+from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemNeeds
 
 __all__ = [
-    "Advice",
     "Brew",
     "Debian",
     "Fedora",
+    "InstallAdvice",
     "ServerNeeds",
     "System",
     "advise",
@@ -115,7 +115,7 @@ def find_system() -> System | None:
     return Brew(prefix) if prefix else None
 
 
-def missing(needs: Needs, system: System | None) -> tuple[str, ...]:
+def missing(needs: SystemNeeds, system: System | None) -> tuple[str, ...]:
     """Return the packages of ``needs`` that are not installed; none if their names are not known."""
     return system.missing(getattr(needs, system.name)) if system else ()
 
@@ -140,7 +140,7 @@ class ServerNeeds:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class InstallAdvice:
     """What a list of servers needs on this machine; ``command`` null: no package is missing.
 
     ``pythons``: those of ``missing`` that are interpreters, which no package installs.
@@ -158,7 +158,7 @@ def advise(
     system: System | None,
     works: Callable[[ProcessEntry], bool] = lambda _entry: False,
     has_python: Callable[[ProcessEntry], bool] = lambda _entry: True,
-) -> Advice:
+) -> InstallAdvice:
     """Return the system packages that ``entries`` need, which are missing, and the command that installs
     them.
 
@@ -179,7 +179,7 @@ def advise(
     lacking = tuple(sorted({name for item in packages for name in item.missing}))
     absent = tuple(sorted({name for names in pythons.values() for name in names}))
     command = system.command(lacking) if system and lacking else None
-    return Advice(system.name if system else None, found, (*lacking, *absent), command, absent)
+    return InstallAdvice(system.name if system else None, found, (*lacking, *absent), command, absent)
 
 
 def _needs_of(

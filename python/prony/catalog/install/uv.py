@@ -15,7 +15,7 @@ from prony.catalog.install.pip_settings import configuration_files, uv_settings
 from prony.errors import HostError
 from prony.runas import SUBJECT_PATH, RunAs, find_uv, own_folder
 
-__all__ = ["Uv", "cause", "last_lines", "open_uv", "tool_environment"]
+__all__ = ["Uv", "cause", "last_words", "open_uv", "tool_environment"]
 
 # The variables of root's environment that another user's uv may see: others may hold secrets, and packages
 # run code when they are built.
@@ -107,7 +107,7 @@ def tool_environment(user: RunAs) -> dict[str, str]:
     }
 
 
-def last_lines(done: Completed, count: int = 12) -> str:
+def last_words(done: Completed, count: int = 12) -> str:
     """Return the last lines of a command's standard error, or else of its standard output."""
     lines = [line.rstrip() for line in (done.log.strip() or done.output.strip()).splitlines()]
     return "\n".join(lines[-count:])

@@ -26,17 +26,16 @@ __all__ = [
     "BodyEntry",
     "BoolSetting",
     "Build",
+    "BuildStep",
     "CheckEntry",
     "ChoiceSetting",
     "ConcurrencyFact",
-    "Condition",
     "Conditional",
     "Facts",
     "FrontendEntry",
     "HostEntry",
     "IntSetting",
     "KeepAliveFact",
-    "Needs",
     "ProcessEntry",
     "PythonInstall",
     "RepeatedBody",
@@ -44,8 +43,9 @@ __all__ = [
     "ServerEntry",
     "ServiceEntry",
     "Setting",
-    "Step",
+    "SettingCondition",
     "SystemInstall",
+    "SystemNeeds",
     "TextSetting",
     "Variant",
 ]
@@ -129,7 +129,7 @@ Setting = Annotated[IntSetting | ChoiceSetting | BoolSetting | TextSetting, Fiel
 SettingValue = Annotated[bool, Field(strict=True)] | Annotated[int, Field(strict=True)] | Line
 
 
-class Condition(_Part):
+class SettingCondition(_Part):
     """True when the setting ``if`` has the value ``is``, or is ``above`` a number.
 
     With neither it is true when the setting is on, or set at all. ``and``: another condition that must be
@@ -139,10 +139,10 @@ class Condition(_Part):
     setting: Key = Field(alias="if")
     value: SettingValue | None = Field(default=None, alias="is")
     above: Annotated[int, Field(strict=True)] | None = None
-    also: "Condition | None" = Field(default=None, alias="and")
+    also: "SettingCondition | None" = Field(default=None, alias="and")
 
 
-class Conditional(Condition):
+class Conditional(SettingCondition):
     """Arguments that depend on a setting."""
 
     then: tuple[Line, ...]
@@ -165,7 +165,7 @@ def _step_kind(value: Any) -> str:
 Command = Annotated[tuple[Line, ...], Field(min_length=1)]
 
 
-class Step(_Part):
+class BuildStep(_Part):
     """One command of a build. ``stdin``: the file that it reads its standard input from."""
 
     run: Command
@@ -182,7 +182,8 @@ class Build(_Part):
     run: Annotated[
         tuple[
             Annotated[
-                Annotated[Command, Tag("list")] | Annotated[Step, Tag("table")], Discriminator(_step_kind)
+                Annotated[Command, Tag("list")] | Annotated[BuildStep, Tag("table")],
+                Discriminator(_step_kind),
             ],
             ...,
         ],
@@ -191,9 +192,9 @@ class Build(_Part):
     product: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[BuildStep, ...]:
         """The commands, all in the long form."""
-        return tuple(step if isinstance(step, Step) else Step(run=step) for step in self.run)
+        return tuple(step if isinstance(step, BuildStep) else BuildStep(run=step) for step in self.run)
 
 
 class _Install(_Part):
@@ -232,7 +233,7 @@ class SystemInstall(_Install):
 Install = Annotated[PythonInstall | SystemInstall, Field(discriminator="kind")]
 
 
-class Needs(_Part):
+class SystemNeeds(_Part):
     """The system packages that must be installed, by their names in each package system."""
 
     debian: tuple[Package, ...] = ()
@@ -260,7 +261,7 @@ class KeepAliveFact(_Part):
     ``idle_s`` is a number of seconds or an expression of settings; absent: not known.
     """
 
-    when: Condition | None = None
+    when: SettingCondition | None = None
     on: Annotated[bool, Field(strict=True)]
     idle_s: Annotated[int, Field(strict=True)] | str | None = None
     source: Line
@@ -328,7 +329,7 @@ class ProcessEntry(_Part):
     language: Literal["python", "perl", "c", "go", "java", "javascript", "rust", "other"]
     upstream: Url | None = None
     licence: Line | None = None
-    needs: Needs = Needs()
+    needs: SystemNeeds = SystemNeeds()
     install: Install
     folder_is: Literal["run_dir", "app_dir"] = "run_dir"
     command: Annotated[tuple[Argument, ...], Field(min_length=1)]

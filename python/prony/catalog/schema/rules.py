@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Set
 
 from prony.catalog.schema.entry import (
     BoolSetting,
+    BuildStep,
     ChoiceSetting,
-    Condition,
     Conditional,
     FrontendEntry,
     HostEntry,
@@ -17,7 +17,7 @@ from prony.catalog.schema.entry import (
     PythonInstall,
     ServerEntry,
     ServiceEntry,
-    Step,
+    SettingCondition,
     SystemInstall,
 )
 from prony.catalog.schema.expression import names_in
@@ -101,7 +101,9 @@ def _install(entry: ProcessEntry) -> Iterator[Problem]:
         allowed |= {"app_dir"} if isinstance(entry, ServiceEntry) else set()
         for index, step in enumerate(install.build.run):
             place: Place = ("install", "build", "run", index)
-            texts = (*step.run, *([step.stdin] if step.stdin else [])) if isinstance(step, Step) else step
+            texts = (
+                (*step.run, *([step.stdin] if step.stdin else [])) if isinstance(step, BuildStep) else step
+            )
             for text in texts:
                 yield from _names(place, text, allowed)
 
@@ -202,7 +204,7 @@ def _text(entry: ProcessEntry, place: Place, text: str, without: Iterable[str]) 
             )
 
 
-def _condition(entry: ProcessEntry, place: Place, condition: Condition) -> Iterator[Problem]:
+def _condition(entry: ProcessEntry, place: Place, condition: SettingCondition) -> Iterator[Problem]:
     if condition.also is not None:
         yield from _condition(entry, (*place[:-1], "and", "if"), condition.also)
     settings = all_settings(entry)

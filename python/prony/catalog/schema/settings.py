@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from prony.catalog.schema.entry import (
     BoolSetting,
     ChoiceSetting,
-    Condition,
     HostEntry,
     IntSetting,
     KeepAliveFact,
     ProcessEntry,
     ServerEntry,
     Setting,
+    SettingCondition,
     TextSetting,
 )
-from prony.catalog.schema.expression import evaluate
+from prony.catalog.schema.expression import calculate
 from prony.catalog.schema.template import check_text_value
 from prony.errors import UsageError
 from prony.model import Frontend, Subject
@@ -121,7 +121,7 @@ def parse_value(key: str, setting: Setting, value: int | str, cpus: int) -> int 
             return text
 
 
-def holds(condition: Condition, values: Mapping[str, int | str]) -> bool:
+def holds(condition: SettingCondition, values: Mapping[str, int | str]) -> bool:
     """Return whether ``condition`` is true under the resolved settings ``values``."""
     if condition.also is not None and not holds(condition.also, values):
         return False
@@ -143,7 +143,7 @@ def _whole_number(key: str, setting: IntSetting, value: int | str, cpus: int) ->
     if isinstance(value, bool):
         raise SettingsError(key, value, expected)
     try:
-        number = value if isinstance(value, int) else evaluate(value, {"cpus": cpus})
+        number = value if isinstance(value, int) else calculate(value, {"cpus": cpus})
     except ValueError:
         raise SettingsError(key, value, f"{expected}, or an expression such as `2*{{cpus}}+1`") from None
     if not setting.min <= number <= setting.max:

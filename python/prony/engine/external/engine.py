@@ -30,7 +30,7 @@ from prony.sandbox.base import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import MILLISECOND_NS
 
-__all__ = ["ExternalEngine", "Installed", "find_tool"]
+__all__ = ["ExternalEngine", "InstalledTool", "find_tool"]
 
 
 # Ticks of 10 ms: with fewer the error is above a tenth.
@@ -38,7 +38,7 @@ _LEAST_TICKS_NS = 100 * MILLISECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstalledTool:
     """A tool on this machine. ``version`` null: it does not print one."""
 
     program: str
@@ -52,7 +52,7 @@ class ExternalEngine:
         self,
         choice: EngineChoice,
         tool: Tool,
-        find: Callable[[Tool], "Installed"] | None = None,
+        find: Callable[[Tool], "InstalledTool"] | None = None,
         spare_ns: int = SPARE_NS,
     ) -> None:
         self._choice = choice
@@ -123,7 +123,7 @@ def _exact(told: Told, window: Window) -> GeneratorProcesses:
     return replace(used, cpu_percent=100 * told.said["cpu_ns"] / length_ns)
 
 
-def find_tool(tool: Tool) -> Installed:
+def find_tool(tool: Tool) -> InstalledTool:
     """Return where a tool is installed, and its version.
 
     *Errors*: EngineError when it is not.
@@ -131,7 +131,7 @@ def find_tool(tool: Tool) -> Installed:
     program = shutil.which(tool.name, path=f"{os.environ.get('PATH', '')}:{SUBJECT_PATH}")
     if program is None:
         raise EngineError(f"`{tool.name}` is not installed", hint=f"install it: {tool.get}")
-    return Installed(program, _version(program, tool.ask_version))
+    return InstalledTool(program, _version(program, tool.ask_version))
 
 
 @cache

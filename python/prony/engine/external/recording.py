@@ -40,8 +40,8 @@ _LEAST_ABOVE = 10
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is known of a tool's run beside its own output. ``open_ns``, ``close_ns``: when it was started, and
-    when its time was over; null: it was broken off. ``warmed``: it was run once before.
+    """What is known of a tool's run beside its own output. ``open_ns``, ``close_ns``: when it was started,
+    and when its time was over; null: it was broken off. ``warmed``: it was run once before.
     """
 
     command: tuple[str, ...]

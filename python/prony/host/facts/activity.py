@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.host.facts.processor import agreed
-from prony.host.read import Fact, missing, read_fact, read_text
+from prony.host.read import Fact, read_fact, read_text, unread
 from prony.model import Json
 
 __all__ = [
@@ -21,12 +21,12 @@ __all__ = [
     "activity",
     "busiest",
     "frequencies",
-    "look",
     "parse_load",
-    "parse_pressure",
     "parse_process",
+    "parse_psi",
     "pressure",
     "shares",
+    "watch_machine",
 ]
 
 _STATES = ("user", "nice", "system", "idle", "io_wait", "irq", "soft_irq", "steal")
@@ -53,7 +53,7 @@ class Activity:
     swapped_pages: int | None
 
 
-def look(seconds: float = _LOOK_S) -> Activity:
+def watch_machine(seconds: float = _LOOK_S) -> Activity:
     """Watch the machine for a time and return what it did."""
     before, processes, pages = _stat(), _processes(), _swapped()
     began = time.monotonic()
@@ -70,12 +70,12 @@ def look(seconds: float = _LOOK_S) -> Activity:
 def activity(seen: Activity) -> Json:
     """Return all facts of what the machine does now."""
     return {
-        "cpu_shares": dict(seen.cpu) or missing("`/proc/stat` cannot be read"),
+        "cpu_shares": dict(seen.cpu) or unread("`/proc/stat` cannot be read"),
         "busiest": dict(seen.busiest),
         "load": read_fact(Path("/proc/loadavg"), parse_load),
         "pressure": {kind: pressure(kind) for kind in ("cpu", "memory", "io", "irq")},
         "frequency_mhz": read_fact(Path("/proc/cpuinfo"), frequencies),
-        "swapped_pages": missing("`/proc/vmstat` cannot be read")
+        "swapped_pages": unread("`/proc/vmstat` cannot be read")
         if seen.swapped_pages is None
         else seen.swapped_pages,
     }
@@ -107,13 +107,13 @@ def parse_load(text: str) -> Json:
 
 def pressure(kind: str) -> Fact:
     """Return the share of time in which tasks waited for ``kind``; without PSI the reason."""
-    return read_fact(Path("/proc/pressure") / kind, parse_pressure)
+    return read_fact(Path("/proc/pressure") / kind, parse_psi)
 
 
-def parse_pressure(text: str) -> Json:
+def parse_psi(text: str) -> Json:
     """Return PSI: percent of the last 10 s, 60 s, 300 s, and the total since boot in microseconds.
 
-    >>> parse_pressure("some avg10=1.50 avg60=0.00 avg300=0.00 total=7")["some"]["avg10"]
+    >>> parse_psi("some avg10=1.50 avg60=0.00 avg300=0.00 total=7")["some"]["avg10"]
     1.5
     """
     found: Json = {}
@@ -135,7 +135,7 @@ def frequencies(text: str) -> Fact:
         said = {name.strip(): value.strip() for name, _, value in map(_split, part.splitlines())}
         if "cpu MHz" in said and "processor" in said:
             found[said["processor"]] = float(said["cpu MHz"])
-    return agreed(found) if found else missing("`/proc/cpuinfo` does not say")
+    return agreed(found) if found else unread("`/proc/cpuinfo` does not say")
 
 
 def _split(line: str) -> tuple[str, str, str]:

@@ -8,10 +8,18 @@
 
 from pathlib import Path, PurePosixPath
 
-from prony.host.read import Fact, missing, read_fact
+from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
-__all__ = ["ancestors", "cgroup", "limit_of", "lowest_limit", "parse_groups", "parse_limit", "parse_quota"]
+__all__ = [
+    "ancestors",
+    "cgroup",
+    "limit_in",
+    "limit_of",
+    "lowest_limit",
+    "parse_groups",
+    "parse_quota",
+]
 
 _ROOT = Path("/sys/fs/cgroup")
 # Version 1 writes "none" as the largest multiple of a page.
@@ -49,7 +57,7 @@ def parse_groups(text: str) -> dict[str, str]:
     return found
 
 
-def parse_limit(text: str) -> int | None:
+def limit_in(text: str) -> int | None:
     """Return a limit; null: none.
 
     *Errors*: ValueError for any other text.
@@ -78,7 +86,7 @@ def lowest_limit(found: list[Fact]) -> Fact:
     """
     known = [one for one in found if not isinstance(one, dict)]
     if not known:
-        return found[0] if found else missing("there is no control group")
+        return found[0] if found else unread("there is no control group")
     return min((one for one in known if one is not None), default=None)
 
 
@@ -87,8 +95,8 @@ def limit_of(controller: str, name: str, name_v1: str) -> Fact:
     folders, version = _folders(controller)
     file = name if version == 2 else name_v1
     # The root of all groups has no such file and no limit; the root group of a container has one.
-    found = [read_fact(folder / file, parse_limit) for folder in folders if (folder / file).exists()]
-    return lowest_limit(found or [None]) if folders else missing(_absent(controller))
+    found = [read_fact(folder / file, limit_in) for folder in folders if (folder / file).exists()]
+    return lowest_limit(found or [None]) if folders else unread(_absent(controller))
 
 
 def _absent(controller: str) -> str:
@@ -102,7 +110,7 @@ def _quota() -> Fact:
         found = [read_fact(file, parse_quota) for file in files if file.exists()]
     else:
         found = [_quota_v1(folder) for folder in folders if (folder / "cpu.cfs_quota_us").exists()]
-    return lowest_limit(found or [None]) if folders else missing(_absent("cpu"))
+    return lowest_limit(found or [None]) if folders else unread(_absent("cpu"))
 
 
 def _quota_v1(folder: Path) -> Fact:

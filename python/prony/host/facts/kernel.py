@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prony.host.environment import visible_parameters
 from prony.host.facts.memory import chosen
-from prony.host.read import Fact, missing, read_fact
+from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
 __all__ = ["boot", "kernel", "preemption_of"]
@@ -39,7 +39,7 @@ def preemption_of(version: str) -> Fact:
     ('PREEMPT_DYNAMIC', 'the version does not name it, and only root may read the other source')
     """
     named = next((word for word in version.split() if word.startswith("PREEMPT")), None)
-    return named or missing("the version does not name it, and only root may read the other source")
+    return named or unread("the version does not name it, and only root may read the other source")
 
 
 def boot() -> Json:

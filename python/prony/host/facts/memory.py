@@ -9,7 +9,7 @@
 from pathlib import Path
 
 from prony.host.facts.cgroups import limit_of
-from prony.host.read import missing, read_fact
+from prony.host.read import read_fact, unread
 from prony.model import Json
 from prony.units import KIB
 
@@ -29,7 +29,7 @@ def memory() -> Json:
     """Return all facts of the memory."""
     text = read_fact(Path("/proc/meminfo"))
     sizes = parse_meminfo(text) if isinstance(text, str) else {}
-    reason = missing(_UNKNOWN) if isinstance(text, str) else text
+    reason = unread(_UNKNOWN) if isinstance(text, str) else text
     return {
         **{fact: sizes.get(name, reason) for fact, name in _FIELDS.items()},
         "zswap": read_fact(Path("/sys/module/zswap/parameters/enabled"), lambda text: text == "Y"),

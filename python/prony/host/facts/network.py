@@ -14,7 +14,7 @@ import socket
 import struct
 from pathlib import Path
 
-from prony.host.read import Fact, missing, read_fact
+from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
 __all__ = ["interfaces", "parse_sockets", "settings", "sockets", "spaced"]
@@ -110,7 +110,7 @@ def _offload(interface: str, command: int) -> Fact:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
             fcntl.ioctl(control, _ETHTOOL, request)
     except OSError as error:
-        return missing(f"ethtool: {error.strerror}")
+        return unread(f"ethtool: {error.strerror}")
     return bool(value[1])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from prony.host.cpus import Cpu, available_cpus
-from prony.host.read import Fact, missing, read_fact
+from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
 __all__ = ["agreed", "mitigations", "parse_cpuinfo", "parse_turbo", "processor"]
@@ -47,7 +47,7 @@ def processor() -> Json:
     cpus = available_cpus()
     return {
         **model(),
-        "count": os.cpu_count() or missing("the system does not say"),
+        "count": os.cpu_count() or unread("the system does not say"),
         "available": len(cpus),
         "cores_available": len({cpu.core for cpu in cpus}),
         "packages_available": _packages(cpus),
@@ -81,7 +81,7 @@ def parse_cpuinfo(text: str) -> Json:
     lines = (line.partition(":") for line in text.strip().split("\n\n")[0].splitlines())
     said = {name.strip(): value.strip() for name, _, value in lines if value.strip()}
     facts: Json = {
-        fact: next((said[name] for name in names if name in said), missing(_SILENT))
+        fact: next((said[name] for name in names if name in said), unread(_SILENT))
         for fact, names in _FIELDS.items()
     }
     if "CPU implementer" in said and "model name" not in said:
@@ -122,11 +122,11 @@ def _packages(cpus: tuple[Cpu, ...]) -> Fact:
 
 
 def _numa_nodes() -> Fact:
-    return len(list(_NODES.glob("node[0-9]*"))) or missing(f"`{_NODES}` holds no node")
+    return len(list(_NODES.glob("node[0-9]*"))) or unread(f"`{_NODES}` holds no node")
 
 
 def mitigations() -> Fact:
     """Return the kernel's mitigation for each of the processor's vulnerabilities."""
     folder = _CPUS / "vulnerabilities"
     found = {path.name: read_fact(path) for path in sorted(folder.glob("*"))}
-    return found or missing(f"`{folder}` is not there")
+    return found or unread(f"`{folder}` is not there")

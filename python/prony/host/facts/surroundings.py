@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from prony.host.read import Fact, missing, read_fact
+from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
 __all__ = ["container", "container_engines", "container_kind", "guest", "guest_by_name", "virtualisation"]
@@ -61,7 +61,7 @@ def guest(flags: Fact, vendor: Fact, product: Fact) -> Fact:
         return False
     if isinstance(vendor, str) or isinstance(product, str):
         return guest_by_name(str(vendor), str(product))
-    return missing("neither the processor nor the machine's vendor says")
+    return unread("neither the processor nor the machine's vendor says")
 
 
 def guest_by_name(vendor: str, product: str) -> bool:
@@ -106,6 +106,6 @@ def _version(program: str) -> Fact:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return missing(f"`{program} --version` failed: {type(error).__name__}")
+        return unread(f"`{program} --version` failed: {type(error).__name__}")
     said = done.stdout.decode(errors="replace").strip().splitlines()
-    return said[0][:120] if said else missing(f"`{program} --version` prints nothing")
+    return said[0][:120] if said else unread(f"`{program} --version` prints nothing")

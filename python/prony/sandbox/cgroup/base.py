@@ -16,14 +16,14 @@ __all__ = [
     "LIMITS",
     "Backend",
     "CgroupTree",
+    "ControlGroup",
     "Counters",
-    "Group",
+    "CountersReading",
     "Holding",
     "LimitName",
     "LimitState",
     "Limits",
     "NoCgroups",
-    "Reading",
 ]
 
 LimitName = Literal["cpus", "cpu_quota", "memory", "pids"]
@@ -135,7 +135,7 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CountersReading:
     """What one back end could read of a group: values by counter, and reasons for the missing ones."""
 
     values: Mapping[str, int]
@@ -176,7 +176,7 @@ class Backend(Protocol):
         """Set one limit of a group; OSError."""
         ...
 
-    def read(self, name: str) -> Reading:
+    def read(self, name: str) -> CountersReading:
         """Return the counters of a group."""
         ...
 
@@ -185,7 +185,7 @@ class Backend(Protocol):
         ...
 
 
-class Group(Protocol):
+class ControlGroup(Protocol):
     """The group of one part of a trial. As a context manager it calls ``remove`` on exit."""
 
     @property
@@ -247,7 +247,7 @@ class CgroupTree(Protocol):
         """The limits that cannot be set on this machine, with the reasons."""
         ...
 
-    def create(self, name: str) -> Group:
+    def create(self, name: str) -> ControlGroup:
         """Create a group for one part of a trial.
 
         *Errors*: HostError when that fails; ValueError for an invalid name.

@@ -9,7 +9,7 @@ True
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.sandbox.cgroup.base import Counters, Reading
+from prony.sandbox.cgroup.base import Counters, CountersReading
 from prony.sandbox.cgroup.files import CgroupFiles, KernelFiles
 from prony.sandbox.cgroup.mounts import Hierarchy, find_hierarchies
 from prony.sandbox.cgroup.sources import merge
@@ -40,7 +40,7 @@ class ForeignGroup:
         """Return the kernel's counters of the group, and the reason for each missing one."""
         folders = {name: one.folder for one in self.hierarchies for name in one.controllers}
         v2 = next((one.folder for one in self.hierarchies if one.version == "v2"), None)
-        readings: list[Reading] = [] if v2 is None else [read_v2(files, v2)]
+        readings: list[CountersReading] = [] if v2 is None else [read_v2(files, v2)]
         if folders:
             readings.append(read_v1(files, folders.get))
         return merge(readings)

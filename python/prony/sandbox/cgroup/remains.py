@@ -17,7 +17,7 @@ from prony.sandbox.cgroup.files import CgroupFiles, KernelFiles
 from prony.sandbox.cgroup.mark import parse_mark
 from prony.sandbox.cgroup.mounts import find_hierarchies
 
-__all__ = ["Cleared", "clear_remains"]
+__all__ = ["Cleared", "clear_subtrees"]
 
 _PROC = Path("/proc/self")
 _KERNEL = KernelFiles()
@@ -32,7 +32,7 @@ class Cleared:
     kept: str | None = None
 
 
-def clear_remains(proc: Path = _PROC, files: CgroupFiles = _KERNEL) -> list[Cleared]:
+def clear_subtrees(proc: Path = _PROC, files: CgroupFiles = _KERNEL) -> list[Cleared]:
     """Kill all processes in the subtrees of Pronys that are gone, remove the subtrees, and report them.
 
     A subtree of a living Prony, of another user, PID namespace or boot is left alone.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.sandbox.cgroup.base import Counters, Reading
+from prony.sandbox.cgroup.base import Counters, CountersReading
 from prony.sandbox.cgroup.files import CgroupFiles
 
 __all__ = ["Source", "merge", "parse_flat", "read_sources"]
@@ -44,7 +44,7 @@ def parse_flat(text: str) -> dict[str, int]:
 
 def read_sources(
     files: CgroupFiles, sources: tuple[Source, ...], folder_of: Callable[[str], Path | None]
-) -> Reading:
+) -> CountersReading:
     """Return the counters in a group's files; ``folder_of`` returns null for a missing controller."""
     values: dict[str, int] = {}
     missing: dict[str, str] = {}
@@ -63,10 +63,10 @@ def read_sources(
                 values[name] = found[key] * factor
             else:
                 missing[name] = f"this kernel's `{source.file}` has no `{key}`"
-    return Reading(values, missing)
+    return CountersReading(values, missing)
 
 
-def merge(readings: list[Reading]) -> Counters:
+def merge(readings: list[CountersReading]) -> Counters:
     """Return the counters of several back ends; the first one wins, because v2 is more precise."""
     values: dict[str, int] = {}
     for reading in reversed(readings):

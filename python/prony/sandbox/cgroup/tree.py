@@ -17,8 +17,8 @@ from prony.sandbox.cgroup.base import (
     LIMITS,
     Backend,
     CgroupTree,
+    ControlGroup,
     Counters,
-    Group,
     LimitName,
     Limits,
     NoCgroups,
@@ -102,7 +102,7 @@ class _Tree:
             if self._backends and all(limit in one.missing for one in self._backends)
         }
 
-    def create(self, name: str) -> Group:
+    def create(self, name: str) -> ControlGroup:
         """Create a group for one part of a trial.
 
         *Errors*: HostError when that fails; ValueError for an invalid name.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
-from prony.sandbox.cgroup.base import LimitName, NoCgroups, Reading
+from prony.sandbox.cgroup.base import CountersReading, LimitName, NoCgroups
 from prony.sandbox.cgroup.files import CgroupFiles
 from prony.sandbox.cgroup.mounts import Hierarchy
 from prony.sandbox.cgroup.settings import part_folder, reason_of, write_cpus
@@ -104,7 +104,7 @@ class V1:
             case "pids", int():
                 self._files.write(folder / "pids.max", str(value))
 
-    def read(self, name: str) -> Reading:
+    def read(self, name: str) -> CountersReading:
         """Return the counters of a group."""
 
         def folder_of(controller: str) -> Path | None:
@@ -129,11 +129,11 @@ class V1:
             self._files.write(folder / "memory.swappiness", "0")
 
 
-def read_v1(files: CgroupFiles, folder_of: Callable[[str], Path | None]) -> Reading:
+def read_v1(files: CgroupFiles, folder_of: Callable[[str], Path | None]) -> CountersReading:
     """Return the counters of a group; its folder may differ by controller; null: no such controller."""
     found = read_sources(files, _SOURCES, folder_of)
     pressure = dict.fromkeys(_PRESSURE, "cgroup v1 has no pressure figures")
-    return Reading(found.values, {**found.missing, **pressure})
+    return CountersReading(found.values, {**found.missing, **pressure})
 
 
 def open_v1(

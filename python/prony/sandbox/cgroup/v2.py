@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from prony.sandbox.cgroup.base import LimitName, NoCgroups, Reading
+from prony.sandbox.cgroup.base import CountersReading, LimitName, NoCgroups
 from prony.sandbox.cgroup.files import CgroupFiles
 from prony.sandbox.cgroup.mounts import Hierarchy
 from prony.sandbox.cgroup.settings import part_folder, reason_of, write_cpus
@@ -118,7 +118,7 @@ class V2:
             case "pids", int():
                 self._files.write(folder / "pids.max", str(value))
 
-    def read(self, name: str) -> Reading:
+    def read(self, name: str) -> CountersReading:
         """Return the counters of a group."""
         folder = part_folder(self._place, name)
         return read_v2(self._files, folder)
@@ -134,7 +134,7 @@ class V2:
             _move_back(self._files, self._place)
 
 
-def read_v2(files: CgroupFiles, folder: Path) -> Reading:
+def read_v2(files: CgroupFiles, folder: Path) -> CountersReading:
     """Return the counters of a group."""
     return read_sources(files, _SOURCES, lambda _: folder)
 

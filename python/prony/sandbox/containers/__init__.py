@@ -5,8 +5,8 @@ host's system, mounted read-only at their usual paths. So a comparison of sandbo
 Its image holds no programs, only mount points. Imports nothing, because the supervisor imports
 `prony.sandbox`. Must not know subjects, trials or plans.
 
->>> from prony.sandbox.containers.engine import Engine
->>> Engine("/usr/bin/podman").name
+>>> from prony.sandbox.containers.engine import ContainerEngine
+>>> ContainerEngine("/usr/bin/podman").name
 'podman'
 """
 

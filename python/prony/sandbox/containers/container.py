@@ -18,7 +18,7 @@ from prony.errors import HostError
 from prony.model import Json
 from prony.sandbox.cgroup.base import Counters, LimitName, Limits
 from prony.sandbox.cgroup.foreign import ForeignGroup
-from prony.sandbox.containers.found import Found
+from prony.sandbox.containers.found import FoundEngine
 from prony.sandbox.identity import descendants
 from prony.sandbox.pipe import Supervisor
 
@@ -33,7 +33,7 @@ class Container:
 
     join_paths: tuple[str, ...] = ()
 
-    def __init__(self, name: str, found: Found, container: str, supervisor: Supervisor) -> None:
+    def __init__(self, name: str, found: FoundEngine, container: str, supervisor: Supervisor) -> None:
         self.name = name
         self.supervisor = supervisor
         self._found = found
@@ -44,7 +44,7 @@ class Container:
     @classmethod
     def start(
         cls,
-        found: Found,
+        found: FoundEngine,
         name: str,
         options: Sequence[str],
         read_only: Sequence[Path],
@@ -117,7 +117,7 @@ def _numbers_outside(first: int) -> dict[int, int]:
     return numbers
 
 
-def _first_process(found: Found, container: str, supervisor: Supervisor) -> int:
+def _first_process(found: FoundEngine, container: str, supervisor: Supervisor) -> int:
     """Return the PID of the container's first process as soon as it runs."""
     deadline_s = time.monotonic() + _START_S
     while time.monotonic() < deadline_s:

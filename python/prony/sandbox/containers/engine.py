@@ -2,7 +2,7 @@
 
 Must not know what runs in a container.
 
->>> Engine("/usr/local/bin/docker").name
+>>> ContainerEngine("/usr/local/bin/docker").name
 'docker'
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from prony.errors import HostError
 
-__all__ = ["LABEL", "Engine", "engines"]
+__all__ = ["LABEL", "ContainerEngine", "working_engines"]
 
 _PROGRAMS = ("docker", "podman")
 _TIMEOUT_S = 60.0
@@ -24,7 +24,7 @@ LABEL = "prony"
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class ContainerEngine:
     """A container engine. ``program``: where its command is."""
 
     program: str
@@ -77,12 +77,12 @@ class Engine:
         return None
 
 
-def engines() -> Iterator[Engine]:
+def working_engines() -> Iterator[ContainerEngine]:
     """Yield the engines whose commands are on PATH; they may not work."""
     for name in _PROGRAMS:
         program = shutil.which(name)
         if program is not None:
-            yield Engine(program)
+            yield ContainerEngine(program)
 
 
 def _last_line(stderr: bytes) -> str:

@@ -20,20 +20,20 @@ from prony.sandbox.cgroup.base import LimitName, Limits, LimitState
 from prony.sandbox.cgroup.mark import own_mark
 from prony.sandbox.cgroup.probe import Done, probe_limit, run_python
 from prony.sandbox.choice import Absent
-from prony.sandbox.containers.engine import Engine, engines
+from prony.sandbox.containers.engine import ContainerEngine, working_engines
 from prony.sandbox.containers.image import ensure_image
 from prony.sandbox.containers.options import limit_options, mounts, run_options
 
-__all__ = ["Found", "find_engine", "limit_states", "usable_engine"]
+__all__ = ["FoundEngine", "find_engine", "limit_states", "usable_engine"]
 
 _PYTHON = (sys.executable, "-I", "-S")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundEngine:
     """An engine that runs containers on this machine, and their common image."""
 
-    engine: Engine
+    engine: ContainerEngine
     image: str
 
     def command(
@@ -45,14 +45,14 @@ class Found:
 
 
 @cache
-def find_engine() -> Found | Absent:
+def find_engine() -> FoundEngine | Absent:
     """Return the first engine that runs a container, or why none does; tested once."""
     if os.geteuid() != 0:
         return Absent("only root can put the generator into a container's network", "sudo prony …")
     reasons = []
-    for engine in engines():
+    for engine in working_engines():
         try:
-            found = Found(engine, ensure_image(engine))
+            found = FoundEngine(engine, ensure_image(engine))
             _run(found, ["--network", "none", "--pids-limit", "64"], ["-c", "print(1)"])
         except (HostError, ValueError, OSError) as error:
             reasons.append(error.message if isinstance(error, HostError) else f"{engine.name}: {error}")
@@ -61,7 +61,7 @@ def find_engine() -> Found | Absent:
     return Absent("; ".join(reasons) or "neither `docker` nor `podman` is on PATH")
 
 
-def usable_engine() -> Found:
+def usable_engine() -> FoundEngine:
     """Return the engine.
 
     *Errors*: HostError when there is none.
@@ -85,11 +85,11 @@ def _limit_state(limit: LimitName) -> LimitState:
     return probe_limit(limit, partial(_run_limited, usable_engine()))
 
 
-def _run_limited(found: Found, limits: Limits, script: list[str]) -> Done:
+def _run_limited(found: FoundEngine, limits: Limits, script: list[str]) -> Done:
     return _run(found, ["--network", "none", *limit_options(limits)], script)
 
 
-def _run(found: Found, options: list[str], script: list[str]) -> Done:
+def _run(found: FoundEngine, options: list[str], script: list[str]) -> Done:
     name = f"prony-probe-{secrets.token_hex(4)}"
     # Podman's monitor leaves a file in its working directory when the kernel kills because memory ran out.
     with TemporaryDirectory(prefix="prony-probe-") as folder:

@@ -14,9 +14,9 @@ import tarfile
 from pathlib import Path
 
 from prony.errors import HostError
-from prony.sandbox.containers.engine import Engine, engines
+from prony.sandbox.containers.engine import ContainerEngine, working_engines
 
-__all__ = ["IMAGE", "ensure_image", "image_name", "remove_images", "render"]
+__all__ = ["IMAGE", "containerfile", "ensure_image", "image_name", "remove_images"]
 
 IMAGE = "prony-sandbox"
 _FOLDERS = ("dev", "etc", "proc", "run", "sys", "usr", "var", "var/lib", "var/log")
@@ -25,12 +25,12 @@ _OPEN_FOLDERS = ("tmp", "var/tmp")
 _LINKS = ("bin", "lib", "lib32", "lib64", "sbin")
 
 
-def ensure_image(engine: Engine) -> str:
+def ensure_image(engine: ContainerEngine) -> str:
     """Return the name of the image; create it unless the engine has it.
 
     *Errors*: HostError.
     """
-    content = render()
+    content = containerfile()
     name = image_name(content)
     if not engine.ask("images", "--quiet", name):
         engine.ask("import", "-", name, given=content)
@@ -40,7 +40,7 @@ def ensure_image(engine: Engine) -> str:
 def remove_images() -> int:
     """Remove Prony's images from every engine that works, and return how many there were."""
     removed = 0
-    for engine in engines():
+    for engine in working_engines():
         with contextlib.suppress(HostError):
             found = set(engine.ask("images", "--quiet", IMAGE).split())
             for one in sorted(found):
@@ -54,7 +54,7 @@ def image_name(content: bytes) -> str:
     return f"{IMAGE}:{hashlib.sha256(content).hexdigest()[:12]}"
 
 
-def render(top: Path = Path("/")) -> bytes:
+def containerfile(top: Path = Path("/")) -> bytes:
     """Return the image's files as a tar archive, the same on the same system: no times, no owners."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as archive:

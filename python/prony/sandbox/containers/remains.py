@@ -11,7 +11,7 @@ import os
 
 from prony.errors import HostError
 from prony.sandbox.cgroup.mark import parse_mark
-from prony.sandbox.containers.engine import engines
+from prony.sandbox.containers.engine import working_engines
 
 __all__ = ["clear_containers"]
 
@@ -20,7 +20,7 @@ def clear_containers() -> list[str]:
     """Remove the containers of Pronys that are gone, and return what was done, in words."""
     told: list[str] = []
     # Only a Prony of root creates containers.
-    for engine in engines() if os.geteuid() == 0 else ():
+    for engine in working_engines() if os.geteuid() == 0 else ():
         # An engine that is not running has no running containers.
         with contextlib.suppress(HostError):
             for container, label in engine.containers().items():

@@ -18,7 +18,7 @@ from prony.listing.servers import advice_document
 from prony.model import Interface, Subject
 from prony.runas import RunAs, resolve_user
 
-VALID = Path(__file__).parent / "hostile" / "valid.toml"
+VALID = Path(__file__).parents[1] / "schema" / "hostile" / "valid.toml"
 OLD = "meinheld-cpython38"
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from prony.catalog.install.system import Brew, Debian, Fedora, advise, find_system, missing
-from prony.catalog.schema.entry import Needs
+from prony.catalog.schema.entry import SystemNeeds
 from prony.catalog.schema.loader import load_catalog, load_server
 from prony.listing.servers import advice_document, advice_json
 
-ROOT = Path(__file__).parent.parent.parent
-VALID = Path(__file__).parent / "hostile" / "valid.toml"
+ROOT = Path(__file__).parents[3]
+VALID = Path(__file__).parents[1] / "schema" / "hostile" / "valid.toml"
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def dpkg(tmp_path):
 
 
 def entry(name="valid", **needs):
-    return load_server(VALID).model_copy(update={"name": name, "needs": Needs(**needs)})
+    return load_server(VALID).model_copy(update={"name": name, "needs": SystemNeeds(**needs)})
 
 
 def test_debian_knows_packages_with_and_without_an_architecture(dpkg):
@@ -55,7 +55,7 @@ def test_the_command_is_the_systems_own(uid, system, command, monkeypatch):
 
 
 def test_without_a_known_system_nothing_is_said_to_be_missing():
-    assert missing(Needs(debian=("gcc",)), None) == ()
+    assert missing(SystemNeeds(debian=("gcc",)), None) == ()
 
 
 def test_advice_names_each_missing_package_once_in_one_command(dpkg):

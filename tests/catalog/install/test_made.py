@@ -10,7 +10,7 @@ import pytest
 
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
-from prony.catalog.install.programs import find_programs, number_in
+from prony.catalog.install.programs import find_programs, version_in
 from prony.catalog.install.status import installed_versions, works
 from prony.catalog.schema.loader import load_catalog, load_server, load_service
 from prony.runas import RunAs, resolve_user
@@ -198,7 +198,7 @@ def test_programs_are_found_by_name_or_pattern(open_folder: Path, user: RunAs) -
     ],
 )
 def test_the_version_is_the_number_in_what_a_program_says(text: str, version: str | None) -> None:
-    assert number_in(text) == version
+    assert version_in(text) == version
 
 
 def test_what_only_lay_in_the_folder_is_not_started_to_tell_its_version(

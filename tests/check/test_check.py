@@ -3,7 +3,7 @@
 import pytest
 
 from prony.catalog.schema.loader import load_catalog
-from prony.check import ServerCheck, judge, names_to_check
+from prony.check import ServerCheck, names_to_check, verdict_of
 from prony.errors import UsageError
 from prony.listing.servers import check_json, checks_document
 from prony.model import Failed, Interface, Invalid, LogTail, Ok, Trial, TrialRole
@@ -21,19 +21,19 @@ def trial(outcome=Ok(), log="", **account):  # noqa: B008
 
 
 def test_right_answers_to_all_requests_pass():
-    found = judge(FOUND, trial(ok=1000), 250_000_000, STOPPED)
+    found = verdict_of(FOUND, trial(ok=1000), 250_000_000, STOPPED)
     assert found.passed
     assert (found.ok, found.failed, found.ready_s, found.stopped) == (1000, 0, 0.25, STOPPED)
 
 
 def test_a_rare_named_failure_passes_and_is_kept():
-    found = judge(FOUND, trial(ok=9999, reset=1), 1, STOPPED)
+    found = verdict_of(FOUND, trial(ok=9999, reset=1), 1, STOPPED)
     assert found.passed
     assert found.failures == {"reset": 1}
 
 
 def test_a_request_left_on_each_connection_passes_even_where_few_were_answered():
-    assert judge(FOUND, trial(ok=100, timed_out=3), 1, STOPPED).passed
+    assert verdict_of(FOUND, trial(ok=100, timed_out=3), 1, STOPPED).passed
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_a_request_left_on_each_connection_passes_even_where_few_were_answered()
     ],
 )
 def test_what_failed_under_load_is_told(account, told):
-    found = judge(FOUND, trial(log="last words", **account), 1, STOPPED)
+    found = verdict_of(FOUND, trial(log="last words", **account), 1, STOPPED)
     assert (found.stage, found.reason, found.log) == ("load", told, "last words")
 
 
 def test_a_request_that_no_class_counts_is_a_failure_without_a_name():
     done = trial(ok=5, scheduled=6)
-    assert "for an unknown reason" in judge(FOUND, done, 1, STOPPED).reason
+    assert "for an unknown reason" in verdict_of(FOUND, done, 1, STOPPED).reason
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ def test_a_request_that_no_class_counts_is_a_failure_without_a_name():
     ],
 )
 def test_the_trials_own_fault_comes_first(outcome, stage, reason):
-    found = judge(FOUND, trial(outcome), None, None)
+    found = verdict_of(FOUND, trial(outcome), None, None)
     assert (found.stage, found.reason, found.ready_s) == (stage, reason, None)
 
 
 def test_processes_that_are_still_there_are_a_failure():
-    assert judge(FOUND, trial(ok=10), 1, STOPPED, ["worker (7)"]).stage == "stop"
+    assert verdict_of(FOUND, trial(ok=10), 1, STOPPED, ["worker (7)"]).stage == "stop"
 
 
 def test_only_the_last_lines_of_a_log_are_kept():
     log = "\n".join(str(line) for line in range(100))
-    assert judge(FOUND, trial(Failed("start", "x"), log), None, None).log.splitlines()[0] == "80"
+    assert verdict_of(FOUND, trial(Failed("start", "x"), log), None, None).log.splitlines()[0] == "80"
 
 
 def test_without_names_all_built_in_servers_and_variants_are_checked():
@@ -91,14 +91,14 @@ def test_an_entrys_name_means_its_variants_and_a_variants_name_itself():
 
 
 def test_the_document_has_a_row_for_each_and_reason_and_log_for_what_failed():
-    failed = judge(FOUND, trial(Failed("start", "exited with status 7"), "last words"), None, None)
-    text = repr(checks_document([judge(FOUND, trial(ok=10), 1, STOPPED), failed]))
+    failed = verdict_of(FOUND, trial(Failed("start", "exited with status 7"), "last words"), None, None)
+    text = repr(checks_document([verdict_of(FOUND, trial(ok=10), 1, STOPPED), failed]))
     assert "1 of 2 passed." in text
     assert "failed at start: exited with status 7" in text
     assert "last words" in text
 
 
 def test_a_check_is_also_data():
-    data = check_json(judge(FOUND, trial(ok=10), 500_000_000, STOPPED))
+    data = check_json(verdict_of(FOUND, trial(ok=10), 500_000_000, STOPPED))
     assert (data["passed"], data["ready_s"], data["reason"]) == (True, 0.5, None)
     assert data["stopped"] == {"how": "ended", "seconds": 0.1, "killed": 0}

@@ -1,6 +1,6 @@
 """How much there is to do in a study, and about how long it takes: for people, before it begins.
 
->>> in_words(45.0), in_words(5400.0)
+>>> rough_length(45.0), rough_length(5400.0)
 ('45 s', '90 min')
 """
 
@@ -13,12 +13,12 @@ from prony.units import seconds
 if TYPE_CHECKING:
     from prony.model import Cell, Plan
 
-__all__ = ["Extent", "counted", "extent_of", "in_words"]
+__all__ = ["Extent", "extent_of", "number_of", "rough_length"]
 
 # How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
 # first trial is over.
 TRIAL_OVERHEAD_S = 2.5
-# Nobody knows beforehand how long a fixed number of requests takes: the pace of a page with a database.
+# Nobody can know in advance how long a fixed number of requests takes: the pace of a page with a database.
 COUNTED_PER_S = 100.0
 
 
@@ -38,17 +38,17 @@ class Extent:
     def __str__(self) -> str:
         """Return it in words, such as ``24 trials, about 3 min``."""
         if self.trials[0] == self.trials[1]:
-            return f"{counted(self.trials[0], 'trial')}, about {in_words(self.seconds[1])}"
-        bound = f", within about {in_words(self.bound_s)}" if self.bound_s is not None else ""
+            return f"{number_of(self.trials[0], 'trial')}, about {rough_length(self.seconds[1])}"
+        bound = f", within about {rough_length(self.bound_s)}" if self.bound_s is not None else ""
         return (
             f"{self.trials[0]} to {self.trials[1]} trials, "
-            f"about {in_words(self.seconds[0])} to {in_words(self.seconds[1])}{bound}"
+            f"about {rough_length(self.seconds[0])} to {rough_length(self.seconds[1])}{bound}"
         )
 
 
 def extent_of(plan: "Plan", cross_checks: "Sequence[Cell]" = ()) -> Extent:
-    """Return how much a plan is, calibration and cross-checks among it; repeats of spoilt trials are not, nor
-    is what no generator here can measure.
+    """Return how much a plan is, with calibration and cross-checks, but without repeats of invalid trials and
+    without what no generator here can measure.
     """
     from prony.study.generators import foreseen
 
@@ -89,11 +89,11 @@ def _length_s(cell: "Cell") -> float:
     return seconds(cell.workload.warmup_ns) + window_s + TRIAL_OVERHEAD_S
 
 
-def counted(number: int, what: str) -> str:
+def number_of(number: int, what: str) -> str:
     """Return a number of things, such as ``1 trial`` or ``3 trials``."""
     return f"{number} {what}{'s' if number != 1 else ''}"
 
 
-def in_words(seconds: float) -> str:
+def rough_length(seconds: float) -> str:
     """Return a length of time, roughly."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

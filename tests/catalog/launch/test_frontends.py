@@ -2,7 +2,8 @@
 
 import pytest
 
-from prony.catalog.launch.processes import Seat, make_frontend
+from prony.catalog.launch.filling import Seat
+from prony.catalog.launch.processes import make_frontend
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import UsageError
 from prony.model import Address, Frontend, Interface, Subject, Wire

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.catalog.schema.expression import evaluate, names_in
+from prony.catalog.schema.expression import calculate, names_in
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from prony.catalog.schema.expression import evaluate, names_in
     ],
 )
 def test_it_is_worked_out_as_usual(text, value):
-    assert evaluate(text, {"cpus": 2, "workers": 3}) == value
+    assert calculate(text, {"cpus": 2, "workers": 3}) == value
 
 
 @pytest.mark.parametrize(
@@ -55,17 +55,17 @@ def test_it_is_worked_out_as_usual(text, value):
 )
 def test_anything_else_is_refused(text):
     with pytest.raises(ValueError, match="expected"):
-        evaluate(text, {"cpus": 2})
+        calculate(text, {"cpus": 2})
 
 
 def test_a_division_by_zero_is_refused():
     with pytest.raises(ValueError, match="divides by zero"):
-        evaluate("1//({cpus}-2)", {"cpus": 2})
+        calculate("1//({cpus}-2)", {"cpus": 2})
 
 
 def test_an_endless_expression_is_refused():
     with pytest.raises(ValueError, match="at most 200"):
-        evaluate("(" * 100_000, {})
+        calculate("(" * 100_000, {})
 
 
 def test_the_names_are_told():
@@ -75,10 +75,10 @@ def test_the_names_are_told():
 @given(st.integers(0, 999), st.integers(0, 999), st.integers(1, 999))
 def test_it_agrees_with_python(first, second, third):
     names = {"a": first, "b": second, "c": third}
-    assert evaluate("{a}-{b}*{c}+{a}//{c}", names) == first - second * third + first // third
+    assert calculate("{a}-{b}*{c}+{a}//{c}", names) == first - second * third + first // third
 
 
 @given(st.text(max_size=30))
 def test_no_text_does_more_than_raise_value_error(text):
     with suppress(ValueError):
-        evaluate(text, {"cpus": 2})
+        calculate(text, {"cpus": 2})

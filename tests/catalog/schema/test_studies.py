@@ -10,11 +10,11 @@ from prony.analysis.claim_cells import claimed, rivals
 from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.studies import built_in_studies, read_study
-from prony.cli.extent import extent_of
 from prony.engine import ENGINES
 from prony.metrics import METRICS
 from prony.model import ClaimKind, CountStop, DurationStop, SandboxChoice
 from prony.plan import PlanOptions, make_plan
+from prony.study.extent import extent_of
 from prony.study_document import GENERATORS
 
 SECOND = 1_000_000_000

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from prony.calibration import Calibration, Change, Figure, Holding, Part
+from prony.calibration import Calibration, Change, Holding, PartFigure, PartResult
 from prony.faces.terminal import TerminalReporter
 from prony.listing.calibration import calibration_document, change_words, summary
 from prony.listing.host import host_document
@@ -18,8 +18,8 @@ MONITORS = Change(
 TAIL = replace(MONITORS, metric="service_ok_p99", effect=None, low=None, high=None, blocks_needed=None)
 LIMITS = tuple(Holding(name, "absent", "not root") for name in ("memory", "pids"))
 SAMPLING = (
-    Figure("sampling 50 processes", "duration", 1_040_000, 1_000_000, 1_080_000, 40),
-    Figure("sampling 50 at 2 Hz, of a core", "ratio", 0.00208, 0.002, 0.00216, 40),
+    PartFigure("sampling 50 processes", "duration", 1_040_000, 1_000_000, 1_080_000, 40),
+    PartFigure("sampling 50 at 2 Hz, of a core", "ratio", 0.00208, 0.002, 0.00216, 40),
 )
 CALIBRATION = Calibration(
     "abc",
@@ -28,9 +28,9 @@ CALIBRATION = Calibration(
     1_790_000_000,
     "10 blocks of 1.5 s windows",
     {
-        "overheads": Part("What it costs", (MONITORS, TAIL), missing={"a control group": "not root"}),
-        "sampler": Part("Sampling", figures=SAMPLING, notes=("2 of 40 trials were disturbed: cron",)),
-        "limits": Part("Limits", holdings=(Holding("cpus", "enforced", "could not leave it"), *LIMITS)),
+        "overheads": PartResult("What it costs", (MONITORS, TAIL), missing={"a control group": "not root"}),
+        "sampler": PartResult("Sampling", figures=SAMPLING, notes=("2 of 40 trials were disturbed: cron",)),
+        "limits": PartResult("Limits", holdings=(Holding("cpus", "enforced", "could not leave it"), *LIMITS)),
     },
 )
 

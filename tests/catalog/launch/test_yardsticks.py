@@ -5,7 +5,8 @@ import tomllib
 
 import pytest
 
-from prony.catalog.launch.processes import Seat, make_launch
+from prony.catalog.launch.filling import Seat
+from prony.catalog.launch.processes import make_launch
 from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
 from prony.model import Address, Interface, Subject
 

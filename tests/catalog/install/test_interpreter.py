@@ -16,7 +16,7 @@ from prony.catalog.install.interpreter import (
     find_interpreter,
     is_there,
     located,
-    probe,
+    try_interpreter,
 )
 from prony.runas import RunAs, resolve_user
 
@@ -51,7 +51,7 @@ def test_the_first_folder_wins_among_equals(tmp_path):
 
 
 def test_an_interpreter_says_what_it_is(me):
-    found = probe(Children(me), Path(sys.executable))
+    found = try_interpreter(Children(me), Path(sys.executable))
     assert found.version == sys.version_info[:2]
     assert found.name.endswith(".".join(str(part) for part in sys.version_info[:3]))
 
@@ -60,8 +60,8 @@ def test_what_does_not_run_is_no_interpreter(me, tmp_path):
     liar = tmp_path / "python3.99"
     liar.write_text("#!/bin/sh\necho hello\n")
     liar.chmod(0o755)
-    assert probe(Children(me), liar) is None
-    assert probe(Children(me), tmp_path / "absent") is None
+    assert try_interpreter(Children(me), liar) is None
+    assert try_interpreter(Children(me), tmp_path / "absent") is None
 
 
 def test_the_interpreter_that_runs_prony_is_taken_where_it_can_be_run(me):

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.launch.processes import Seat, make_launch
+from prony.catalog.launch.filling import Seat
+from prony.catalog.launch.processes import make_launch
 from prony.catalog.schema.command import command_app, command_entry, named_commands, parse_command
 from prony.errors import UsageError
 from prony.model import Address, Contract, Interface, Subject
