@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 from golden import build
 from golden.generators import checked_study, generators_study
 from golden.studies import count_study, grid_study
-from prony.analysis.account import ClassKind, answered, classes, counted, failed, kind_of, sent_and_failed
+from prony.analysis.account import (
+    ClassKind,
+    answered,
+    classes,
+    counts_by_class,
+    failed,
+    kind_of,
+    sent_and_failed,
+)
 from prony.analysis.summary import figures
 from prony.archive import open_archive
 from prony.errors import ArchiveError
@@ -166,15 +174,27 @@ def places(value, path=()):
 PLACES = [path for path in places(WIRE) if path and path[-1] != "histogram"]
 
 
+def put(place, path, value):
+    """Put a value at a path; nothing, where an earlier change has taken the path away."""
+    for key in path[:-1]:
+        if not has(place, key):
+            return
+        place = place[key]
+    if has(place, path[-1]):
+        place[path[-1]] = value
+
+
+def has(place, key):
+    return (isinstance(place, dict) and key in place) or (
+        isinstance(place, list) and isinstance(key, int) and key < len(place)
+    )
+
+
 @given(st.lists(st.tuples(st.sampled_from(PLACES), WRONG), min_size=1, max_size=2))
 def test_what_passes_the_border_can_be_read_to_the_end(changes):
     changed = deepcopy(WIRE)
     for path, wrong in changes:
-        place = changed
-        for key in path[:-1]:
-            place = place[key] if isinstance(place, (dict, list)) and place else {}
-        if isinstance(place, (dict, list)) and place:
-            place[path[-1]] = wrong
+        put(changed, path, deepcopy(wrong))
     try:
         recording = decode_recording(changed)
     except ShapeError as error:
@@ -222,7 +242,7 @@ def test_each_class_is_answered_failed_or_unanswered_and_counted_once():
         account = Account(1, int(name == "ok"), {"500": 1} if name == "bad_status" else {}, {})
         if name not in ("ok", "bad_status"):
             account = replace(account, others={name: 1})
-        assert sum(counted(account).values()) == 1
+        assert sum(counts_by_class(account).values()) == 1
         assert answered(account) == (kind in (ClassKind.OK, ClassKind.OTHER_REPLY))
         assert failed(account) == (kind not in (ClassKind.OK, ClassKind.UNANSWERED))
         assert sent_and_failed(account) == (kind in (ClassKind.OTHER_REPLY, ClassKind.BROKEN))
@@ -231,4 +251,4 @@ def test_each_class_is_answered_failed_or_unanswered_and_counted_once():
 def test_a_class_of_a_later_version_is_a_failure_that_nobody_specified():
     account = Account(3, 1, {}, {"quic_refused": 2})
     assert kind_of("quic_refused") is ClassKind.UNSPECIFIED
-    assert (counted(account)["quic_refused"], failed(account)) == (2, 2)
+    assert (counts_by_class(account)["quic_refused"], failed(account)) == (2, 2)

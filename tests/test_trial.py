@@ -181,7 +181,7 @@ def test_a_trial_that_ran_its_window_is_ok_with_all_its_evidence():
 def test_the_edges_of_the_window_are_kept_and_all_events_are_passed_on():
     heard = []
     trial = trial_of(Bench(), heard.append)
-    assert [event["event"] for event in trial.events] == ["window_open", "window_close"]
+    assert [event.event for event in trial.events] == ["window_open", "window_close"]
     assert [event["event"] for event in heard] == ["started", "window_open", "progress", "window_close"]
 
 

@@ -382,7 +382,7 @@ def test_the_networks_settings_are_the_hosts(sandbox: Sandbox, placement: Placem
 
 
 def test_the_hosts_network_can_be_asked_for(user: RunAs, run: RunFolder, placement: Placement) -> None:
-    sandbox = open_sandbox(SandboxChoice(network="host"), user, run.trial_folder("host"))
+    sandbox = open_sandbox(SandboxChoice(network=Network.HOST), user, run.trial_folder("host"))
     assert sandbox.facts.network == Network.HOST
     launch = launch_script(sandbox, SERVER)
     with sandbox.start(launch, placement) as subject:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from prony.model.recording import Account
 
-__all__ = ["ClassKind", "answered", "classes", "counted", "failed", "kind_of", "sent_and_failed"]
+__all__ = ["ClassKind", "answered", "classes", "counts_by_class", "failed", "kind_of", "sent_and_failed"]
 
 
 class ClassKind(StrEnum):
@@ -51,7 +51,7 @@ def kind_of(name: str) -> ClassKind:
     return classes().get(name, ClassKind.UNSPECIFIED)
 
 
-def counted(account: Account) -> dict[str, int]:
+def counts_by_class(account: Account) -> dict[str, int]:
     """Return how many requests ended in each class, in the engine's order, then those of later versions."""
     names = dict.fromkeys((*classes(), *account.others))
     return {name: account.count(name) for name in names}
@@ -59,14 +59,14 @@ def counted(account: Account) -> dict[str, int]:
 
 def answered(account: Account) -> int:
     """Return how many requests got a complete reply, valid or not."""
-    return sum(count for name, count in counted(account).items() if kind_of(name) in _ANSWERED)
+    return sum(count for name, count in counts_by_class(account).items() if kind_of(name) in _ANSWERED)
 
 
 def failed(account: Account) -> int:
     """Return how many requests failed, whether they were sent or not: infinite latencies of all requests."""
-    return sum(count for name, count in counted(account).items() if kind_of(name) not in _NOT_FAILED)
+    return sum(count for name, count in counts_by_class(account).items() if kind_of(name) not in _NOT_FAILED)
 
 
 def sent_and_failed(account: Account) -> int:
     """Return how many requests reached the server and failed."""
-    return sum(count for name, count in counted(account).items() if kind_of(name) in _SENT_AND_FAILED)
+    return sum(count for name, count in counts_by_class(account).items() if kind_of(name) in _SENT_AND_FAILED)

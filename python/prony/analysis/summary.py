@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import fsum, sqrt
 from statistics import median
 
-from prony.analysis.account import counted
+from prony.analysis.account import counts_by_class
 from prony.analysis.effects import student_t
 from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
@@ -145,7 +145,7 @@ def flat_account(recording: Recording | None) -> dict[str, int]:
     if recording is None:
         return {}
     account = recording.account
-    counts = {"scheduled": account.scheduled, **counted(account)}
+    counts = {"scheduled": account.scheduled, **counts_by_class(account)}
     del counts["bad_status"]
     counts |= {f"bad_status {code}": count for code, count in account.bad_status.items()}
     return {name: count for name, count in counts.items() if count or name in ("scheduled", "ok")}

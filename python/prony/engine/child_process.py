@@ -25,7 +25,7 @@ from prony.model import Json
 from prony.model.recording import GeneratorProcesses
 from prony.units import MIB, SECOND_NS, format_duration, seconds
 
-__all__ = ["SPARE_NS", "Child", "Told"]
+__all__ = ["SPARE_NS", "Child", "ChildResult"]
 
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from importlib import import_module; "
@@ -37,7 +37,7 @@ _CANCEL_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ChildResult:
     """What a child ended with: what it said as its recording, and what the generator itself used."""
 
     said: Json
@@ -68,7 +68,7 @@ class Child:
             self._module,
         ]
 
-    def run(self, order: Json, limit_ns: int, on_event: OnEvent) -> Told:
+    def run(self, order: Json, limit_ns: int, on_event: OnEvent) -> ChildResult:
         """Send ``order``, follow the events, and return its result, with the generator's own usage.
 
         *Errors*: EngineError when it could not run, died, or missed the deadline; errors of ``on_event``.
@@ -84,7 +84,7 @@ class Child:
 
     def _watched(
         self, process: "subprocess.Popen[bytes]", order: Json, limit_ns: int, on_event: OnEvent
-    ) -> Told:
+    ) -> ChildResult:
         with GeneratorWatch(process.pid, order["seat"]["cpus"], self._is_generator) as watch:
 
             def on_any_event(event: Json) -> None:
@@ -92,7 +92,7 @@ class Child:
                 on_event(event)
 
             said = self._follow(process, limit_ns, on_any_event)
-        return Told(said, watch.summary())
+        return ChildResult(said, watch.summary())
 
     def cancel(self) -> None:
         """Stop the running load, from any thread."""

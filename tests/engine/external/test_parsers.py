@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.analysis.account import counted
+from prony.analysis.account import counts_by_class
 from prony.engine.external import TOOLS
 from prony.engine.external.recording import Around, to_recording
 from prony.engine.external.tool import Job, Output
@@ -271,7 +271,7 @@ def test_the_account_adds_up_and_what_is_not_told_is_null(tool):
     measured = TOOLS[tool].parse(WHOLE[tool], job(tool))
     recording = to_recording(TOOLS[tool], job(tool), measured, told)
     found = recording.account
-    assert found.scheduled == sum(counted(found).values())
+    assert found.scheduled == sum(counts_by_class(found).values())
     assert found.others["failed_validation"] is None
     assert recording.distributions == Distributions()
     assert recording.engine.missing["distributions"]

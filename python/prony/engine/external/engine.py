@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 
 from prony.engine.base import OnEvent
-from prony.engine.child_process import SPARE_NS, Child, Told
+from prony.engine.child_process import SPARE_NS, Child, ChildResult
 from prony.engine.external.histogram import distribution
 from prony.engine.external.recording import Around, interrupted, to_recording
 from prony.engine.external.tool import Job, Measured, Output, Tool, refusal
@@ -110,7 +110,7 @@ class ExternalEngine:
         return replace(recording, distributions=times, generator=cost)
 
 
-def _exact(told: Told, window: Window) -> GeneratorProcesses:
+def _exact(told: ChildResult, window: Window) -> GeneratorProcesses:
     """Return what the processes used; if the CPU time is too short for clock ticks, by the exact count.
 
     The exact count covers the whole run, which is hardly longer than the window of a tool without its own
