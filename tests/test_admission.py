@@ -13,7 +13,7 @@ from rich.console import Console
 from golden import build
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
-from prony.errors import HostError
+from prony.errors import ArchiveError, HostError
 from prony.faces.terminal import TerminalReporter
 from prony.host import HostCheck
 from prony.model import (
@@ -21,16 +21,17 @@ from prony.model import (
     CountStop,
     DurationStop,
     EngineChoice,
+    Network,
     OpenLoop,
     Placement,
     Request,
     SandboxChoice,
+    SandboxFacts,
 )
 from prony.plan import PlanOptions, StudyDocument, make_plan
 from prony.reading.study import read_archive
 from prony.report.study import study_report
 from prony.runas import resolve_user
-from prony.sandbox import SandboxFacts
 from prony.study import Study, admission
 from prony.study.admission import admit, demand_of
 
@@ -131,7 +132,7 @@ class Listener:
         self.notices.append(text)
 
 
-FACTS = SandboxFacts("host's loopback", False, "me")
+FACTS = SandboxFacts(Network.HOST, False, "me")
 FITS = HostCheck("CPUs", "ok", "2", "2")
 DISTURBED = HostCheck("steal now", "warn", "5 %", "1 % or less", "wait")
 UNFIT = HostCheck("ports", "fail", "10", "5,000", "sudo sysctl -w x=1")
@@ -181,7 +182,7 @@ def test_a_forced_study_runs_and_says_why_it_should_not(study, checked):
 def test_the_archives_place_and_the_network_that_was_had_are_asked_for(study, checked):
     demands = checked(FITS)
     admit(study, PLACEMENT, FACTS, Listener())
-    admit(study, PLACEMENT, replace(FACTS, network="own namespace"), Listener())
+    admit(study, PLACEMENT, replace(FACTS, network=Network.ISOLATED), Listener())
     assert [demand.own_network for demand in demands] == [False, True]
     folder, size = demands[0].archive
     assert folder == study.out.parent
@@ -228,6 +229,11 @@ def test_the_report_says_first_that_a_study_was_forced_and_why(tmp_path):
     assert "Measured by --force, and refused without it: ports: 10; needed: 5,000" in text
 
 
-@pytest.mark.parametrize("forced", [[], None, 7, "text"])
-def test_a_study_that_was_not_forced_or_says_it_in_no_known_way_is_not_marked(tmp_path, forced):
-    assert "--force" not in marked(tmp_path, forced)
+def test_a_study_that_was_not_forced_is_not_marked(tmp_path):
+    assert "--force" not in marked(tmp_path, [])
+
+
+@pytest.mark.parametrize("forced", [None, 7, "text"])
+def test_an_archive_that_says_it_was_forced_in_no_known_way_is_refused(tmp_path, forced):
+    with pytest.raises(ArchiveError, match=r"fingerprint\.forced: expected an array, found "):
+        marked(tmp_path, forced)

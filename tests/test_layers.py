@@ -34,6 +34,7 @@ DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfi
 # Who may know the compiled engine, and what for.
 KNOWS_THE_ENGINE = {
     "__main__": "its version, before the commands are loaded",
+    "analysis.account": "the classes of the account",
     "analysis.distribution": "histograms",
     "cli.main": "its version",
     "cli.reference": "the reference server",
@@ -92,6 +93,21 @@ def test_every_package_has_one_rank():
 @pytest.mark.parametrize("name", [name for name in sorted(modules()) if under(name, PURE)])
 def test_pure_modules_know_no_files_processes_or_sockets(name):
     assert {module.partition(".")[0] for module, _ in imports(name)} & DOES_IO == set()
+
+
+def test_what_is_read_and_reported_has_a_type():
+    packages = ("analysis", "diagnosis", "reading", "report")
+    untyped = {
+        name
+        for name in modules()
+        if under(name, packages)
+        and any(
+            (isinstance(node, ast.Name) and node.id in ("Json", "Any"))
+            or (isinstance(node, ast.alias) and node.name in ("Json", "Any"))
+            for node in ast.walk(tree(name))
+        )
+    }
+    assert untyped == set()
 
 
 def test_the_compiled_engine_is_known_in_few_named_places():
@@ -204,12 +220,10 @@ def test_every_monitor_is_listed():
 
 
 def test_every_kind_of_sandbox_that_a_plan_may_name_is_listed():
-    from typing import get_args, get_type_hints
-
-    from prony.model import SandboxChoice
+    from prony.model import SandboxKind
     from prony.sandbox import SANDBOXES
 
-    assert set(get_args(get_type_hints(SandboxChoice)["kind"])) == set(SANDBOXES)
+    assert set(SandboxKind) == set(SANDBOXES)
     # `cgroup` is `process` with the control groups of its folder.
     assert set(SANDBOXES) <= files_of("sandbox") | {"cgroup"}
 

@@ -21,6 +21,7 @@ from prony.model import (
     Frontend,
     Interface,
     Needs,
+    Network,
     OpenLoop,
     Request,
     SandboxChoice,
@@ -169,7 +170,7 @@ def test_a_load_without_keep_alive_asks_for_it_in_every_request():
 
 
 def test_engine_and_sandbox_are_those_of_the_command_line():
-    engine, sandbox = EngineChoice(threads=2), SandboxChoice(network="host")
+    engine, sandbox = EngineChoice(threads=2), SandboxChoice(network=Network.HOST)
     cell = plan_of(PlanOptions(engine=engine, sandbox=sandbox)).cells[0]
     assert (cell.engine, cell.sandbox) == (engine, sandbox)
 

@@ -247,7 +247,7 @@ def test_force_goes_on_and_the_archive_says_so(world, monkeypatch):
     with_other_versions(world, monkeypatch)
     world.measure(replace(study, resumes=True, force=True))
     assert len(what_ran(world)) == 12
-    assert "waitress+hello: server version was 1.0, is 2.0" in runs_of(world)[-1].fingerprint["forced"]
+    assert "waitress+hello: server version was 1.0, is 2.0" in runs_of(world)[-1].fingerprint.forced
 
 
 def test_another_version_of_a_frontend_is_refused_with_the_difference(world, monkeypatch):
@@ -312,7 +312,8 @@ def test_another_machine_is_refused_with_the_difference(world, monkeypatch):
     study = world.study()
     broken_off(world, study, 5)
     here = fingerprint()
-    elsewhere = {**here, "kernel": {**here["kernel"], "release": "99.0"}}
+    kernel = {**here.free["kernel"], "release": "99.0"}
+    elsewhere = replace(here, free={**here.free, "kernel": kernel})
     monkeypatch.setattr("prony.study.run.fingerprint", lambda **options: elsewhere)
     with pytest.raises(HostError, match=r"kernel: was .*, is 99\.0"):
         world.measure(replace(study, resumes=True))

@@ -13,9 +13,18 @@ Must not know the commands. A message says what failed, on which value, where, a
 ``hint`` is the next command to type.
 """
 
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
-__all__ = ["ArchiveError", "EngineError", "ExitCode", "HostError", "PronyError", "SubjectError", "UsageError"]
+__all__ = [
+    "ArchiveError",
+    "EngineError",
+    "ExitCode",
+    "FailureStage",
+    "HostError",
+    "PronyError",
+    "SubjectError",
+    "UsageError",
+]
 
 
 class ExitCode(IntEnum):
@@ -56,15 +65,32 @@ class HostError(PronyError):
     exit_code = ExitCode.COULD_NOT_MEASURE
 
 
+class FailureStage(StrEnum):
+    """What a subject was about when it failed."""
+
+    INSTALL = "install"
+    START = "start"
+    CONTRACT = "contract"
+    LOAD = "load"
+    STOP = "stop"
+
+
 class SubjectError(PronyError):
     """A server could not be installed or started, or it broke its contract.
 
-    ``stage`` is one of ``model.Failed``; ``log`` holds the last lines that the server wrote.
+    ``log`` holds the last lines that the server wrote.
     """
 
     exit_code = ExitCode.COULD_NOT_MEASURE
 
-    def __init__(self, message: str, hint: str | None = None, *, stage: str = "start", log: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = None,
+        *,
+        stage: FailureStage = FailureStage.START,
+        log: str = "",
+    ) -> None:
         super().__init__(message, hint)
         self.stage = stage
         self.log = log

@@ -7,7 +7,6 @@ Uses only the list of wires of the compiled engine. Must not know how an engine 
 (2, {'kind': 'requests', 'requests': 10})
 """
 
-from base64 import b64encode
 from collections.abc import Sequence
 
 from prony.errors import EngineError
@@ -19,12 +18,11 @@ from prony.model import (
     DurationStop,
     EngineChoice,
     Json,
-    Loop,
     OpenLoop,
     Request,
-    Stop,
     Workload,
 )
+from prony.model.shapes import encode
 from prony.units import nanoseconds
 
 __all__ = ["encode_request", "encode_target", "hard_limit_ns", "to_spec"]
@@ -39,15 +37,7 @@ def to_spec(
     """
     return {
         "target": encode_target(address),
-        "workload": {
-            "loop": _loop(workload.loop),
-            "stop": _stop(workload.stop),
-            "warmup_ns": workload.warmup_ns,
-            "timeout_ns": workload.timeout_ns,
-            "grace_ns": workload.grace_ns,
-            "request": encode_request(workload.request),
-            "expect": {"status": workload.expect_status, "body": _bytes(workload.expect_body)},
-        },
+        "workload": encode(workload),
         "threads": min(choice.threads, workload.loop.connections),
         "cpus": list(cpus) if cpus is not None else None,
         "pacing": str(choice.pacing),
@@ -80,13 +70,8 @@ def encode_target(address: Address) -> Json:
 
 def encode_request(request: Request) -> Json:
     """Return a request in the form of a specification."""
-    return {
-        "method": request.method,
-        "path": request.path,
-        "headers": [list(header) for header in request.headers],
-        "body": _bytes(request.body),
-        "keep_alive": request.keep_alive,
-    }
+    found: Json = encode(request)
+    return found
 
 
 def hard_limit_ns(workload: Workload) -> int:
@@ -100,29 +85,3 @@ def hard_limit_ns(workload: Workload) -> int:
             # Each connection sends its share one request after the other, each as late as possible.
             load_ns = -(-requests // connections) * workload.timeout_ns
     return workload.warmup_ns + load_ns + workload.grace_ns + workload.timeout_ns
-
-
-def _loop(loop: Loop) -> Json:
-    match loop:
-        case ClosedLoop(connections):
-            return {"kind": "closed", "connections": connections}
-        case OpenLoop(rate_per_s, arrivals, seed, connections):
-            return {
-                "kind": "open",
-                "rate_per_s": rate_per_s,
-                "arrivals": str(arrivals),
-                "seed": seed,
-                "connections": connections,
-            }
-
-
-def _stop(stop: Stop) -> Json:
-    match stop:
-        case DurationStop(duration_ns):
-            return {"kind": "duration", "duration_ns": duration_ns}
-        case CountStop(requests):
-            return {"kind": "requests", "requests": requests}
-
-
-def _bytes(value: bytes | None) -> str | None:
-    return b64encode(value).decode() if value is not None else None

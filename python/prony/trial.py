@@ -10,11 +10,11 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 
 from prony.analysis.validity import Circumstances, judge
 from prony.engine import Engine
-from prony.errors import EngineError, PronyError, SubjectError
+from prony.errors import EngineError, FailureStage, PronyError, SubjectError
 from prony.model import (
     Cell,
     Contract,
@@ -27,10 +27,14 @@ from prony.model import (
     Ok,
     Phase,
     Placement,
+    Recording,
     Sample,
     ThreadUsage,
     Trial,
+    TrialEvent,
+    TrialFacts,
 )
+from prony.model.shapes import decode
 from prony.monitor.base import Gauges, WindowCounters
 from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.frequency import FrequencyGauge
@@ -70,14 +74,14 @@ class Task:
 class _Evidence:
     """What has been collected so far; a trial that ends early keeps it."""
 
-    recording: Json | None = None
+    recording: Recording | None = None
     samples: tuple[Sample, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     threads: tuple[ThreadUsage, ...] = ()
     log: LogTail = LogTail("")
-    events: list[Json] = field(default_factory=list)
-    facts: Json = field(default_factory=dict)
+    events: list[TrialEvent] = field(default_factory=list)
+    facts: TrialFacts = TrialFacts()
     broke: Fault | None = None
     left: int = 0
 
@@ -150,14 +154,14 @@ def _on_running(
         killed = _out_of_memory(task, subject)
         raise SubjectError(killed, stage=error.stage, log=error.log) if killed else error from None
     if broken is not None:
-        return Failed("contract", _out_of_memory(task, subject) or broken)
+        return Failed(FailureStage.CONTRACT, _out_of_memory(task, subject) or broken)
     _load(task, subject, evidence, on_event)
     killed = _out_of_memory(task, subject)
     if killed is not None:
-        return Failed("load", killed)
+        return Failed(FailureStage.LOAD, killed)
     died = subject.exit_reason()
     if died is not None:
-        return Failed("load", f"{died} under load")
+        return Failed(FailureStage.LOAD, f"{died} under load")
     return Ok()
 
 
@@ -185,13 +189,13 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
                 for each in counters:
                     each.open_window()
                 processes.open_window()
-                evidence.events.append(event)
+                evidence.events.append(decode(TrialEvent, event, "event"))
             case "window_close":
                 for each in counters:
                     each.close_window()
                 processes.close_window()
-                evidence.facts["strays"] = len(subject.strays(task.placement))
-                evidence.events.append(event)
+                evidence.facts = replace(evidence.facts, strays=len(subject.strays(task.placement)))
+                evidence.events.append(decode(TrialEvent, event, "event"))
         on_event(event)
 
     with processes:
@@ -206,7 +210,7 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
             evidence.threads = processes.threads()
             deltas, evidence.missing = _deltas(counters)
             evidence.counters = {**evidence.counters, **deltas}
-            evidence.facts["listeners"] = [asdict(one) for one in listeners.usage()]
+            evidence.facts = replace(evidence.facts, listeners=tuple(listeners.usage()))
             for each in gauges:
                 evidence.missing |= each.missing()
                 each.close()

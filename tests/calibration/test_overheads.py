@@ -143,8 +143,8 @@ def test_the_figures_of_a_trial_are_its_metrics(trial):
 
 
 def test_a_trial_that_failed_or_lost_requests_has_no_figures(trial):
-    account = {**trial.recording["account"], "ok": trial.recording["account"]["ok"] // 2}
-    spoilt = replace(trial, recording={**trial.recording, "account": account})
+    account = replace(trial.recording.account, ok=trial.recording.account.ok // 2)
+    spoilt = replace(trial, recording=replace(trial.recording, account=account))
     for one in (replace(trial, outcome=Failed("start", "x")), spoilt, replace(trial, recording=None)):
         assert set(figures_of(one).values()) == {None}
 

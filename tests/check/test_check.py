@@ -8,13 +8,15 @@ from prony.errors import UsageError
 from prony.listing.servers import check_json, checks_document
 from prony.model import Failed, Interface, Invalid, LogTail, Ok, Trial, TrialRole
 from prony.sandbox import StopReport
+from recordings import recording_of
 
 FOUND = ServerCheck("wsgiref", Interface.WSGI, "1.0")
 STOPPED = StopReport("ended", 0.1)
 
 
 def trial(outcome=Ok(), log="", **account):  # noqa: B008
-    recording = {"account": {"scheduled": sum(account.values()), **account}} if account else None
+    told = {"scheduled": sum(account.values()), "bad_status": {}, **account}
+    recording = recording_of(account=told) if account else None
     return Trial(0, 0, 0, 0, TrialRole.SUBJECT, outcome, 0, 0, recording=recording, log=LogTail(log))
 
 
@@ -49,8 +51,7 @@ def test_what_failed_under_load_is_told(account, told):
 
 
 def test_a_request_that_no_class_counts_is_a_failure_without_a_name():
-    done = trial(ok=5)
-    done.recording["account"]["scheduled"] = 6
+    done = trial(ok=5, scheduled=6)
     assert "for an unknown reason" in verdict_of(FOUND, done, 1, STOPPED).reason
 
 

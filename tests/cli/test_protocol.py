@@ -9,7 +9,7 @@ import pytest
 
 from golden.build import study_two
 from prony.archive import create, open_archive
-from prony.model import Invalid, Trial, TrialRole
+from prony.model import Fingerprint, Invalid, Trial, TrialRole
 
 APP = ("--app", "shop:app", "--servers", "wsgiref,waitress")
 OUT = ("--out", "out.prony")
@@ -401,7 +401,7 @@ def test_an_archive_without_trials_that_is_resumed_is_never_removed(run, folder)
     with open_archive(folder / "out.prony") as archive:
         plan = archive.plan()
     (folder / "out.prony").unlink()
-    create(folder / "out.prony", replace(plan), {}).close()
+    create(folder / "out.prony", replace(plan), Fingerprint()).close()
     assert run(*GO_ON).status == 130
     assert (folder / "out.prony").exists()
 

@@ -12,8 +12,10 @@ from prony.engine.child_process import Child
 from prony.engine.process import ProcessEngine
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Json, Workload
+from prony.model.shapes import encode
 from prony.sandbox.base import EngineSeat
 from prony.specification import encode_target
+from recordings import IDLE
 
 # The child with another engine in place of the compiled one.
 DRIVER = """
@@ -21,6 +23,7 @@ import sys, types
 sys.path.insert(0, {path!r})
 fake = types.ModuleType("prony._engine")
 exec({body!r}, fake.__dict__)
+fake.IDLE = {idle!r}
 sys.modules["prony._engine"] = fake
 from prony.engine.child import main
 sys.exit(main())
@@ -37,20 +40,20 @@ def run(spec, on_event):
 """
 
 WAITS_AND_RECORDS = """
-import time
+import json, time
 def run(spec, on_event):
     try:
         on_event('{"event": "started"}')
         time.sleep(600)
     except KeyboardInterrupt:
-        return '{"window": {"interrupted": true}}'
+        return json.dumps({**IDLE, "window": {"interrupted": True}})
 """
 
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ProcessEngine]:
     def make(body: str, spare_ns: int = 10_000_000_000) -> ProcessEngine:
-        text = DRIVER.format(path=str(Path(prony.__file__).parent.parent), body=body)
+        text = DRIVER.format(path=str(Path(prony.__file__).parent.parent), body=body, idle=IDLE)
         monkeypatch.setattr(Child, "command", lambda _: [sys.executable, "-c", text])
         return ProcessEngine(EngineChoice(), spare_ns)
 
@@ -74,15 +77,17 @@ import json, os
 def run(spec, on_event):
     on_event('{"event": "started"}')
     on_event('{"event": "window_open", "monotonic_ns": 7}')
-    big = "x" * 3_000_000
-    return json.dumps({"spec": json.loads(spec), "cpus": sorted(os.sched_getaffinity(0)), "big": big})
+    where = {"name": str(sorted(os.sched_getaffinity(0))), "version": "x" * 3_000_000}
+    return json.dumps({**IDLE, "spec": json.loads(spec), "engine": where})
 """
     events: list[Json] = []
     recording = engine(body).run(WORKLOAD, ADDRESS, seat, events.append)
     assert events == [{"event": "started"}, {"event": "window_open", "monotonic_ns": 7}]
-    assert recording["spec"]["target"] == encode_target(ADDRESS)
-    assert recording["cpus"] == list(seat.cpus)
-    assert len(recording["big"]) == 3_000_000
+    assert recording.spec is not None
+    assert encode(recording.spec.target) == encode_target(ADDRESS)
+    assert recording.engine.name == str(list(seat.cpus))
+    assert len(recording.engine.version or "") == 3_000_000
+    assert recording.generator.processes is not None
 
 
 def test_an_error_of_the_engine_is_said_in_its_words(
@@ -117,7 +122,7 @@ def test_a_cancelled_run_returns_what_it_has(engine: Callable[..., ProcessEngine
     def cancel_elsewhere(_event: Json) -> None:
         threading.Thread(target=process.cancel).start()
 
-    assert process.run(WORKLOAD, ADDRESS, seat, cancel_elsewhere)["window"] == {"interrupted": True}
+    assert process.run(WORKLOAD, ADDRESS, seat, cancel_elsewhere).window.interrupted
 
 
 def test_a_cancelled_run_without_a_recording_is_an_error(
@@ -164,11 +169,12 @@ def test_it_gives_up_its_privileges(engine: Callable[..., ProcessEngine], seat: 
     body = """
 import json, os
 def run(spec, on_event):
-    return json.dumps({"ids": [*os.getresuid(), *os.getresgid()], "groups": os.getgroups()})
+    ids = [*os.getresuid(), *os.getresgid()], os.getgroups()
+    return json.dumps({**IDLE, "engine": {"name": str(ids)}})
 """
     nobody = EngineSeat(seat.cpus, None, 65534, 65534, (65534,))
     recording = engine(body).run(WORKLOAD, ADDRESS, nobody, ignore)
-    assert (recording["ids"], recording["groups"]) == ([65534] * 6, [65534])
+    assert recording.engine.name == str(([65534] * 6, [65534]))
 
 
 BURNS = """
@@ -180,16 +186,17 @@ def run(spec, on_event):
     while time.process_time() < end:
         pass
     on_event('{"event": "window_close", "monotonic_ns": 2}')
-    return "{}"
+    return json.dumps(IDLE)
 """
 
 
 def test_its_own_cpu_and_memory_are_seen_over_the_window(
     engine: Callable[..., ProcessEngine], seat: EngineSeat
 ) -> None:
-    used = engine(BURNS).run(WORKLOAD, ADDRESS, seat, ignore)["generator"]["processes"]
+    used = engine(BURNS).run(WORKLOAD, ADDRESS, seat, ignore).generator.processes
+    assert used is not None
     # It burns all the time that the machine gives it, which others share.
-    assert 10 < used["cpu_percent"] < 110
-    assert used["processes_max"] == 1
-    assert 1 << 20 < used["rss_mean_bytes"] <= used["rss_peak_bytes"] < 1 << 30
-    assert 0 < used["memory_ratio"] < 1
+    assert 10 < (used.cpu_percent or 0) < 110
+    assert used.processes_max == 1
+    assert 1 << 20 < (used.rss_mean_bytes or 0) <= (used.rss_peak_bytes or 0) < 1 << 30
+    assert 0 < (used.memory_ratio or 0) < 1

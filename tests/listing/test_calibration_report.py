@@ -10,6 +10,7 @@ from prony.calibration import Calibration, Change, Holding, PartFigure, PartResu
 from prony.faces.terminal import TerminalReporter
 from prony.listing.calibration import calibration_document, change_words, summary
 from prony.listing.host import host_document
+from prony.model import Fingerprint
 
 MONITORS = Change(
     *("the monitors", "not watched", "ok_per_s", 10, -0.004, -0.011, 0.003, 0.0125, "paired", "not shown", 31)
@@ -82,11 +83,11 @@ def test_nothing_is_wider_than_the_terminal(text):
 
 
 def test_the_machines_report_has_the_costs_in_short():
-    told = " ".join(shown(host_document({}, (), CALIBRATION)).split())
+    told = " ".join(shown(host_document(Fingerprint(), (), CALIBRATION)).split())
     assert "the monitors: replies/s -0.4 % [-1.1 %, +0.3 %], not shown" in told
     assert "sampling 50 at 2 Hz, of a core: 0.21 %" in told
     assert len(summary(CALIBRATION)) == 2
 
 
 def test_a_machine_without_a_calibration_is_told_how_to_get_one():
-    assert "run `prony calibrate`" in shown(host_document({}, ()))
+    assert "run `prony calibrate`" in shown(host_document(Fingerprint(), ()))

@@ -13,7 +13,8 @@ from prony.analysis.noise_floor import Floor
 from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.faces.json_report import reading_json
-from prony.model import Failed, Fault, FaultKind, Invalid
+from prony.model import Failed, Fault, FaultKind, Invalid, RunFacts
+from prony.model.facts import FoundRate, RateStep
 from prony.reading.study import read_archive
 from prony.report.document import Bars, Command, Judgements, Notes, Paragraph, Table
 from prony.report.redaction import redacted
@@ -73,9 +74,9 @@ def spoilt(trial, share):
 def search(path):
     load = build.Workload(build.ClosedLoop(20), build.DurationStop(build.SECOND))
     cell = build.Cell(1, build.subject("a1+x"), load)
-    rate = {"rate_per_s": 250.0, "met": 4, "of": 5, "stopped": "300/s did not", "steps": [{}, {}]}
+    found = FoundRate("a1+x", 250.0, 4, 5, "300/s did not", (RateStep(200.0, True), RateStep(300.0, False)))
     with build.create(path, build.Plan("study", "", "", "quick", (cell,), 5, 1), {}) as writer:
-        writer.record_facts({"found_rates": [{"subject": "a1+x", **rate}]})
+        writer.record_facts(RunFacts(found_rates=(found,)))
     return path
 
 

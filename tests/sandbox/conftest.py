@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.sandbox.guest import Guest
 
-from prony.model import Placement, SandboxChoice
+from prony.model import Placement, SandboxChoice, SandboxKind
 from prony.runas import RunAs, resolve_user
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.choice import Absent
@@ -110,7 +110,7 @@ def any_sandbox(
     """Return the sandbox as it is here, as it is without privileges for namespaces, and in a container."""
     if request.param == "container":
         request.getfixturevalue("engine")
-        return open_sandbox(SandboxChoice("container"), user, run.trial_folder("trial"))
+        return open_sandbox(SandboxChoice(SandboxKind.CONTAINER), user, run.trial_folder("trial"))
     if request.param == "ordinary":
         denied = {"network": "denied by the test", "pids": "denied by the test"}
         monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)

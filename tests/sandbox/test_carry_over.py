@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.model import SandboxChoice
+from prony.model import Network, SandboxChoice
 from prony.runas import RunAs
 from prony.sandbox import open_sandbox
 from prony.sandbox.carry_over import CarryOver, carried_over, read_sockets
@@ -51,5 +51,5 @@ def test_a_port_that_an_earlier_trial_used_is_not_given_again(
         listened = int(other.getsockname()[1])
         draws = iter([used, listened, 20_001])
         monkeypatch.setattr("secrets.SystemRandom.choice", lambda _self, _ports: next(draws))
-        sandbox = open_sandbox(SandboxChoice(network="host"), user, run.trial_folder("trial"))
+        sandbox = open_sandbox(SandboxChoice(network=Network.HOST), user, run.trial_folder("trial"))
         assert sandbox.free_port() == 20_001

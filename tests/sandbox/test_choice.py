@@ -1,7 +1,7 @@
 import pytest
 
 from prony.errors import HostError, UsageError
-from prony.model import SandboxChoice
+from prony.model import SandboxChoice, SandboxKind
 from prony.sandbox.available import look
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.choice import Absent, Available, Chosen, Wish, choose
@@ -10,7 +10,7 @@ NO_GROUPS = Available({"cgroup": Absent("this user may not create groups", "run 
 
 
 def test_auto_takes_control_groups_where_there_are_some() -> None:
-    assert choose(Wish(), Available()) == Chosen(SandboxChoice("cgroup"))
+    assert choose(Wish(), Available()) == Chosen(SandboxChoice(SandboxKind.CGROUP))
 
 
 def test_auto_takes_less_where_there_are_none_and_says_why() -> None:
@@ -28,12 +28,12 @@ def test_auto_leaves_the_network_as_it_was_wished(network: str) -> None:
 
 
 def test_a_kind_that_is_named_is_taken_without_a_reason() -> None:
-    assert choose(Wish("process"), NO_GROUPS) == Chosen(SandboxChoice("process"))
+    assert choose(Wish(SandboxKind.PROCESS), NO_GROUPS) == Chosen(SandboxChoice(SandboxKind.PROCESS))
 
 
 def test_a_kind_that_cannot_be_had_is_refused_with_what_would_help() -> None:
     with pytest.raises(HostError) as caught:
-        choose(Wish("cgroup"), NO_GROUPS)
+        choose(Wish(SandboxKind.CGROUP), NO_GROUPS)
     assert caught.value.message == (
         "`--sandbox cgroup` is not available, no control groups: this user may not create groups"
     )
@@ -59,7 +59,7 @@ def test_a_limit_whose_controller_is_missing_is_refused_with_that_reason() -> No
 
 def test_limits_of_the_kind_that_holds_none_are_a_mistake_of_the_user() -> None:
     with pytest.raises(UsageError) as caught:
-        choose(Wish("process", typed={"cpu_quota": "--cpus 0.5"}), Available())
+        choose(Wish(SandboxKind.PROCESS, typed={"cpu_quota": "--cpus 0.5"}), Available())
     assert caught.value.message == (
         "`--cpus 0.5`: the sandbox `process` cannot enforce limits; expected `cgroup` or `container`"
     )

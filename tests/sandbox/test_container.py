@@ -13,7 +13,7 @@ import pytest
 
 import prony
 from prony.errors import HostError
-from prony.model import Placement, SandboxChoice
+from prony.model import Network, Placement, SandboxChoice, SandboxKind
 from prony.runas import RunAs
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.available import look
@@ -169,7 +169,7 @@ def test_a_process_that_is_in_no_other_namespace_has_its_own_number() -> None:
 
 @pytest.fixture
 def container(engine: ContainerEngine, user: RunAs, run: RunFolder) -> Sandbox:
-    return open_sandbox(SandboxChoice("container"), user, run.trial_folder("trial"))
+    return open_sandbox(SandboxChoice(SandboxKind.CONTAINER), user, run.trial_folder("trial"))
 
 
 @pytest.mark.usefixtures("engine")
@@ -186,7 +186,7 @@ def test_the_image_is_made_once(engine: ContainerEngine) -> None:
 
 def test_the_facts_say_what_a_container_keeps_apart(container: Sandbox, engine: ContainerEngine) -> None:
     facts = container.facts
-    assert (facts.kind, facts.network, facts.pid_namespace) == ("container", "own namespace", True)
+    assert (facts.kind, facts.network, facts.pid_namespace) == ("container", Network.ISOLATED, True)
     assert facts.cpus == f"by a container of {engine.name}"
     assert facts.limits["cpus"].startswith("enforced: ")
     assert facts.missing == {}
@@ -248,7 +248,7 @@ time.sleep(60)
 def test_a_folder_of_any_name_is_seen_in_a_container(
     user: RunAs, run: RunFolder, placement: Placement
 ) -> None:
-    sandbox = open_sandbox(SandboxChoice("container"), user, run.trial_folder('of: one, "two"'))
+    sandbox = open_sandbox(SandboxChoice(SandboxKind.CONTAINER), user, run.trial_folder('of: one, "two"'))
     with sandbox.start(launch_script(sandbox, SERVER), placement) as subject:
         subject.wait_until_ready()
 
@@ -256,7 +256,7 @@ def test_a_folder_of_any_name_is_seen_in_a_container(
 def test_a_container_with_limits_has_them(
     engine: ContainerEngine, user: RunAs, run: RunFolder, placement: Placement
 ) -> None:
-    choice = SandboxChoice("container", cpu_quota=0.5, memory_bytes=2**26, pids=20)
+    choice = SandboxChoice(SandboxKind.CONTAINER, cpu_quota=0.5, memory_bytes=2**26, pids=20)
     sandbox = open_sandbox(choice, user, run.trial_folder("limited"))
     script = """
 import os, time
@@ -282,7 +282,9 @@ time.sleep(60)
 def test_the_hosts_network_can_be_had_in_a_container(
     engine: ContainerEngine, user: RunAs, run: RunFolder, placement: Placement
 ) -> None:
-    sandbox = open_sandbox(SandboxChoice("container", network="host"), user, run.trial_folder("host"))
+    sandbox = open_sandbox(
+        SandboxChoice(SandboxKind.CONTAINER, network=Network.HOST), user, run.trial_folder("host")
+    )
     with sandbox.start(launch_script(sandbox, SERVER), placement) as subject:
         assert subject.seat.network_namespace is None
         subject.wait_until_ready()

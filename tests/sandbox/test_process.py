@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from prony.errors import SubjectError
-from prony.model import Address, AddressKind, Launch, Placement, Readiness, Request, SandboxChoice, StopRule
+from prony.model import (
+    Address,
+    AddressKind,
+    Launch,
+    Network,
+    Placement,
+    Readiness,
+    Request,
+    SandboxChoice,
+    StopRule,
+)
 from prony.runas import RunAs, own_folder
 from prony.sandbox import Sandbox, describe, open_sandbox
 from prony.sandbox.exchange import Reply, exchange
@@ -350,7 +360,7 @@ def test_the_subject_does_not_run_as_root(any_sandbox: Sandbox, placement: Place
 
 @needs_root
 def test_the_network_is_the_subjects_own(sandbox: Sandbox, placement: Placement) -> None:
-    if sandbox.facts.network == "host's loopback":
+    if sandbox.facts.network == Network.HOST:
         pytest.skip(sandbox.facts.missing["network namespace"])
     launch = launch_script(sandbox, SERVER)
     with sandbox.start(launch, placement) as subject:
@@ -372,8 +382,8 @@ def test_the_networks_settings_are_the_hosts(sandbox: Sandbox, placement: Placem
 
 
 def test_the_hosts_network_can_be_asked_for(user: RunAs, run: RunFolder, placement: Placement) -> None:
-    sandbox = open_sandbox(SandboxChoice(network="host"), user, run.trial_folder("host"))
-    assert sandbox.facts.network == "host's loopback"
+    sandbox = open_sandbox(SandboxChoice(network=Network.HOST), user, run.trial_folder("host"))
+    assert sandbox.facts.network == Network.HOST
     launch = launch_script(sandbox, SERVER)
     with sandbox.start(launch, placement) as subject:
         subject.wait_until_ready()
@@ -385,6 +395,6 @@ def test_facts_name_a_reason_for_what_is_absent(user: RunAs, monkeypatch: pytest
     denied = {"network": "Operation not permitted", "pids": None}
     monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
     facts = describe(SandboxChoice(), user)
-    assert (facts.network, facts.pid_namespace) == ("host's loopback", True)
+    assert (facts.network, facts.pid_namespace) == (Network.HOST, True)
     nice = {"priority": "Prony was started with `nice`, and only root can take that back"}
     assert facts.missing == {"network namespace": "Operation not permitted", **(nice if priority() else {})}

@@ -133,7 +133,7 @@ def measured(groups, choice):
             return {{
                 "group": group, "limits": limits, "network": sandbox.facts.network,
                 "cpu_ns": subject.counters()["server"].cpu_ns,
-                "ok": recording["account"]["ok"],
+                "ok": recording.account.ok,
             }}
 
 def in_a_user_namespace():
@@ -290,7 +290,7 @@ def test_a_server_of_an_ordinary_user_runs_in_the_scope_within_its_limits(
 ) -> None:
     found = results["namespace"]
     assert found["namespace"]
-    assert found["network"] == "own namespace"
+    assert found["network"] == "isolated"
     assert found["group"] == f"{Path(found['during']).parent}/part-server"
     assert found["limits"] == {"cpu.max": "75000 100000", "memory.max": str(2**26), "pids.max": "50"}
     assert found["cpu_ns"] > 0

@@ -102,10 +102,13 @@ def test_a_second_interrupt_waits_until_the_folder_is_gone(monkeypatch, tmp_path
         rmtree(place)
 
     rmtree = fresh.shutil.rmtree
+    # As in a terminal: in the background a shell has it ignored.
+    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
     monkeypatch.setattr(fresh.tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(fresh, "bootstrap", lambda suite, machine: machine.mkdir())
     monkeypatch.setattr(fresh, "clone", lambda machine: None)
     monkeypatch.setattr(fresh.shutil, "rmtree", removing)
     with pytest.raises(KeyboardInterrupt):
         fresh.passes("trixie", [])
+    signal.signal(signal.SIGINT, kept)
     assert list(tmp_path.iterdir()) == []

@@ -47,7 +47,7 @@ def test_every_setup_is_measured_in_every_block_and_each_part_finds_something(ca
     setups = {name for name, _ in listener.trials}
     assert len(listener.trials) == 2 * len(setups)
     unwatched = [trial for name, trial in listener.trials if name.endswith("not watched")]
-    assert all(trial.samples == () and trial.recording["account"]["ok"] > 0 for trial in unwatched)
+    assert all(trial.samples == () and trial.recording.account.ok > 0 for trial in unwatched)
     assert all(trial.samples for name, trial in listener.trials if not name.endswith("not watched"))
     assert len(overheads.changes) == len(METRICS) * (len(setups) - 1)
     assert all(one.blocks == 2 for one in overheads.changes), overheads.notes

@@ -2,13 +2,17 @@
 
 use std::cell::RefCell;
 
+use prony_engine::account::CLASSES;
 use prony_engine::{run_with, Control, Event, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::error::to_python;
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let classes = CLASSES.map(|(name, kind)| (name, kind.name()));
+    module.add("CLASSES", PyTuple::new(module.py(), classes)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }
 

@@ -16,7 +16,7 @@ from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.install.prepare import EnvironmentProgress, prepare
 from prony.catalog.schema.loader import Catalog
 from prony.engine import open_engine
-from prony.errors import EngineError, PronyError, SubjectError
+from prony.errors import EngineError, FailureStage, PronyError, SubjectError
 from prony.model import (
     Cell,
     ClosedLoop,
@@ -28,7 +28,9 @@ from prony.model import (
     Ok,
     Outcome,
     Placement,
+    Recording,
     SandboxChoice,
+    SandboxKind,
     Subject,
     Trial,
     Workload,
@@ -113,7 +115,7 @@ class CalibrationBench:
 
     def _task(self, cell: Cell, block: int) -> Task:
         folder = self.run.folder / f"calibrate-{block}-{cell.id}"
-        groups = self.groups if cell.sandbox.kind == "cgroup" else None
+        groups = self.groups if cell.sandbox.kind is SandboxKind.CGROUP else None
         sandbox = open_sandbox(cell.sandbox, self.user, folder, groups)
         app_folder = materialise_app(cell.subject.app, self.user)
         site = Site(sandbox.free_port, sandbox.folder_for, app_folder, len(self.placement.server_cpus))
@@ -146,7 +148,9 @@ def open_bench(  # noqa: PLR0913, PLR0917 - what a bench is made of
     found = prepare(needs.all(), user, tell, jobs=1)
     lacking = why_unavailable(needs, found)
     if lacking:
-        raise SubjectError(f"the reference server is unavailable: {lacking.reason}", stage="install")
+        raise SubjectError(
+            f"the reference server is unavailable: {lacking.reason}", stage=FailureStage.INSTALL
+        )
     return CalibrationBench(catalog, user, run, subject, needs, found, placement, effort)
 
 
@@ -156,14 +160,14 @@ def unwatched(task: Task, on_event: OnEvent) -> Trial:
     *Errors*: as `run_trial`.
     """
     started = time.time_ns()
-    recording: Json | None = None
+    recording: Recording | None = None
     outcome: Outcome = Ok()
     try:
         with task.sandbox.start(task.launch, task.placement) as subject:
             subject.wait_until_ready(task.cell.workload.request)
             recording = task.engine.run(task.cell.workload, subject.address, subject.seat, on_event)
             died = subject.exit_reason()
-            outcome = Failed("load", died) if died else outcome
+            outcome = Failed(FailureStage.LOAD, died) if died else outcome
     except SubjectError as error:
         outcome = Failed(error.stage, error.message)
     except EngineError as error:

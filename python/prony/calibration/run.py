@@ -16,7 +16,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.errors import HostError
 from prony.host import Demand, available_cpus, claim_machine, fingerprint, preflight
 from prony.host.facts.activity import watch_machine
-from prony.model import SandboxChoice
+from prony.model import SandboxChoice, SandboxKind
 from prony.report.words import machine_words
 from prony.runas import RunAs
 from prony.sandbox.groups import Groups, open_groups
@@ -87,7 +87,7 @@ def _groups() -> Iterator[tuple[Groups | None, str]]:
     """Open control groups within the block; yield them, or the reason why there are none."""
     with contextlib.ExitStack() as stack:
         try:
-            found = stack.enter_context(open_groups(SandboxChoice(kind="cgroup")))
+            found = stack.enter_context(open_groups(SandboxChoice(kind=SandboxKind.CGROUP)))
         except HostError as error:
             yield None, error.message
         else:

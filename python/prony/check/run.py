@@ -20,6 +20,7 @@ from prony.check.rows import subjects_to_check
 from prony.check.verdict import CONNECTIONS, ServerCheck, log_end, verdict_of
 from prony.check.watched import WatchedSandbox
 from prony.engine import open_engine
+from prony.errors import FailureStage
 from prony.host import available_cpus, claim_machine
 from prony.model import (
     App,
@@ -136,7 +137,7 @@ class _Bench:
         lacking = why_unavailable(needs, self.environments)
         if lacking:
             self.listener.notice(f"{subject.name} is unavailable: {lacking.reason}")
-            return replace(found, stage="install", reason=lacking.reason, log=log_end(lacking.log))
+            return replace(found, stage=FailureStage.INSTALL, reason=lacking.reason, log=log_end(lacking.log))
         environment = self.environments[needs.server.key]
         if isinstance(environment, Environment):
             found = replace(found, version=environment.version, interpreter=environment.interpreter)

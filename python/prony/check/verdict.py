@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prony.analysis.summary import flat_account
+from prony.errors import FailureStage
 from prony.model import Failed, Interface, Invalid, Ok, Trial, Wire
 from prony.sandbox import StopReport
 from prony.units import seconds
@@ -33,8 +34,8 @@ _LOG_LINES = 20
 class ServerCheck:
     """The result for one server, variant, interface and wire, perhaps behind a frontend.
 
-    ``ready_s`` null: it did not become ready. ``failures``: requests by class. ``stage`` and ``reason`` are
-    empty when it passed; ``log`` has the last lines of the server's or its installation's output.
+    ``ready_s`` null: it did not become ready. ``failures``: requests by class. ``stage`` null
+    and ``reason`` empty: it passed; ``log`` has the last lines of the server's or its installation's output.
     """
 
     server: str
@@ -46,7 +47,7 @@ class ServerCheck:
     ok: int = 0
     failures: Mapping[str, int] = field(default_factory=dict)
     stopped: StopReport | None = None
-    stage: str = ""
+    stage: FailureStage | None = None
     reason: str = ""
     log: str = ""
 
@@ -90,18 +91,22 @@ def verdict_of(
     )
 
 
-def _fault(trial: Trial, ok: int, failures: Mapping[str, int], left: Sequence[str]) -> tuple[str, str]:
+def _fault(
+    trial: Trial, ok: int, failures: Mapping[str, int], left: Sequence[str]
+) -> tuple[FailureStage | None, str]:
     match trial.outcome:
         case Failed(stage, reason):
             return stage, reason
         case Invalid(reason):
-            return "load", f"not measured: {reason}"
+            return FailureStage.LOAD, f"not measured: {reason}"
         case Ok():
             pass
     reason = _fault_under_load(ok, failures)
     if reason:
-        return "load", reason
-    return ("stop", f"still running after it was stopped: {'; '.join(left)}") if left else ("", "")
+        return FailureStage.LOAD, reason
+    if left:
+        return FailureStage.STOP, f"still running after it was stopped: {'; '.join(left)}"
+    return None, ""
 
 
 def _fault_under_load(ok: int, failures: Mapping[str, int]) -> str:

@@ -12,8 +12,8 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
-from prony.model import Address, Contract, Launch, LogTail, Placement, Request
-from prony.sandbox import EngineSeat, RunningSubject, Sandbox, SandboxFacts, StopReport
+from prony.model import Address, Contract, Launch, LogTail, Placement, Request, SandboxFacts
+from prony.sandbox import EngineSeat, RunningSubject, Sandbox, StopReport
 from prony.sandbox.cgroup.base import Counters
 
 __all__ = ["WatchedSandbox"]

@@ -29,6 +29,7 @@ def host(
     from prony.calibration import kept, to_json
     from prony.host import Demand, fingerprint, preflight
     from prony.host.facts.activity import watch_machine
+    from prony.model.shapes import encode
     from prony.runas import resolve_user
 
     seen = watch_machine()
@@ -38,7 +39,7 @@ def host(
         from dataclasses import asdict
 
         data = {
-            "fingerprint": facts,
+            "fingerprint": encode(facts),
             "preflight": [asdict(check) for check in checks],
             "calibration": to_json(calibration) if calibration else None,
         }

@@ -33,10 +33,10 @@ from prony.model import (
     CountStop,
     DurationStop,
     EngineChoice,
-    Json,
     Loop,
     OpenLoop,
     Pacing,
+    Recording,
     Workload,
 )
 
@@ -195,11 +195,11 @@ def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: st
     return _status(recording)
 
 
-def _status(recording: Json) -> int:
-    if recording["window"]["interrupted"]:
+def _status(recording: Recording) -> int:
+    if recording.window.interrupted:
         return ExitCode.INTERRUPTED
     # No answer at all is no measurement: a script must be able to tell.
-    return ExitCode.DONE if recording["account"]["ok"] else ExitCode.COULD_NOT_MEASURE
+    return ExitCode.DONE if recording.account.ok else ExitCode.COULD_NOT_MEASURE
 
 
 def _target(url: str) -> SplitResult:

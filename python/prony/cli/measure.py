@@ -149,12 +149,12 @@ def _all_confirmed(out: Path) -> bool:
     from prony.archive import open_archive
 
     with open_archive(out) as archive:
-        found = archive.runs()[-1].facts.get("found_rates", [])
-    return all(one["rate_per_s"] is not None and one["met"] == one["of"] for one in found)
+        found = archive.runs()[-1].facts.found_rates
+    return all(one.rate_per_s is not None and one.met == one.of for one in found)
 
 
 def _valid_replies(trial: "Trial") -> int:
-    return int(trial.recording["account"]["ok"]) if trial.recording else 0
+    return trial.recording.account.ok if trial.recording else 0
 
 
 def _has_qualified(out: Path) -> bool:

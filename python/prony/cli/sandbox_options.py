@@ -7,23 +7,17 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from prony.cli.options import memory_of, optional
+from prony.model import Network, SandboxKind
 
 if TYPE_CHECKING:
     from prony.sandbox.cgroup.base import LimitName
     from prony.sandbox.choice import Chosen
 
-__all__ = ["Network", "SandboxKind", "SandboxOptions", "chosen_sandbox"]
+__all__ = ["SandboxOptions", "SandboxWish", "chosen_sandbox"]
 
 
-class Network(StrEnum):
-    """Where a server's sockets are."""
-
-    ISOLATED = "isolated"
-    HOST = "host"
-
-
-class SandboxKind(StrEnum):
-    """How subjects are kept apart and limited."""
+class SandboxWish(StrEnum):
+    """How subjects are kept apart and limited: one of `SandboxKind`, or the strongest that can be had."""
 
     AUTO = "auto"
     PROCESS = "process"
@@ -38,12 +32,12 @@ class SandboxOptions:
     PANEL: ClassVar[str] = "Sandbox"
 
     sandbox: Annotated[
-        SandboxKind,
+        SandboxWish,
         typer.Option(
             help="process: CPUs by affinity; cgroup: control groups; container: Docker or Podman; "
             "auto: the strongest of process and cgroup that works here."
         ),
-    ] = SandboxKind.AUTO
+    ] = SandboxWish.AUTO
     net: Annotated[
         Network | None, typer.Option(help="Network of the server (a study: isolated; your own app: host).")
     ] = None
@@ -88,12 +82,13 @@ def chosen_sandbox(options: SandboxOptions, *, own_app: bool) -> "Chosen":
     if network is Network.ISOLATED:
         gain_namespaces()
     choice = SandboxChoice(
-        network=network.value,
+        network=network,
         share_cpus=options.share_cpus,
         run_as=options.run_as,
         cpu_quota=options.cpu_quota,
         memory_bytes=optional(memory_of, "--memory", options.memory),
         pids=options.pids,
     )
-    wish = Wish(options.sandbox.value, choice, options.limits())
-    return choose(wish, look(STRONGEST_FIRST if wish.kind == "auto" else (wish.kind,)))
+    kind = None if options.sandbox is SandboxWish.AUTO else SandboxKind(options.sandbox.value)
+    wish = Wish(kind, choice, options.limits())
+    return choose(wish, look((kind,) if kind else STRONGEST_FIRST))

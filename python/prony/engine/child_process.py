@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import prony
@@ -21,9 +22,10 @@ from prony.engine.base import OnEvent
 from prony.engine.watch import GeneratorWatch
 from prony.errors import EngineError
 from prony.model import Json
+from prony.model.recording import GeneratorProcesses
 from prony.units import MIB, SECOND_NS, format_duration, seconds
 
-__all__ = ["SPARE_NS", "Child"]
+__all__ = ["SPARE_NS", "Child", "ChildResult"]
 
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from importlib import import_module; "
@@ -32,6 +34,14 @@ _BOOT = (
 SPARE_NS = 15 * SECOND_NS
 """Extra time for a generator on a busy machine: to start, to import, to merge histograms."""
 _CANCEL_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChildResult:
+    """What a child ended with: what it said as its recording, and what the generator itself used."""
+
+    said: Json
+    processes: GeneratorProcesses
 
 
 class Child:
@@ -58,8 +68,8 @@ class Child:
             self._module,
         ]
 
-    def run(self, order: Json, limit_ns: int, on_event: OnEvent) -> Json:
-        """Send ``order``, follow the events, and return the recording, including the generator's own usage.
+    def run(self, order: Json, limit_ns: int, on_event: OnEvent) -> ChildResult:
+        """Send ``order``, follow the events, and return its result, with the generator's own usage.
 
         *Errors*: EngineError when it could not run, died, or missed the deadline; errors of ``on_event``.
         """
@@ -74,16 +84,15 @@ class Child:
 
     def _watched(
         self, process: "subprocess.Popen[bytes]", order: Json, limit_ns: int, on_event: OnEvent
-    ) -> Json:
+    ) -> ChildResult:
         with GeneratorWatch(process.pid, order["seat"]["cpus"], self._is_generator) as watch:
 
             def on_any_event(event: Json) -> None:
                 watch.note(event)
                 on_event(event)
 
-            recording = self._follow(process, limit_ns, on_any_event)
-        recording.setdefault("generator", {})["processes"] = watch.summary()
-        return recording
+            said = self._follow(process, limit_ns, on_any_event)
+        return ChildResult(said, watch.summary())
 
     def cancel(self) -> None:
         """Stop the running load, from any thread."""

@@ -6,11 +6,11 @@ Must not know trials.
 ['-I', '-S']
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
-from prony.engine.base import OnEvent
+from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS, Child
-from prony.model import Address, EngineChoice, Json, Workload
+from prony.model import Address, EngineChoice, Recording, Workload
 from prony.sandbox.base import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 
@@ -29,14 +29,16 @@ class ProcessEngine:
         """Return the command that starts the child, wherever Prony is installed."""
         return self._child.command()
 
-    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Json:
+    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the load to its end and return the Recording.
 
         *Errors*: EngineError when it could not run, died, or missed the deadline; errors of ``on_event``.
         """
         spec = to_spec(workload, address, self._choice, seat.cpus)
         limit_ns = hard_limit_ns(workload) + self._spare_ns
-        return self._child.run({"spec": spec, "seat": asdict(seat)}, limit_ns, on_event)
+        told = self._child.run({"spec": spec, "seat": asdict(seat)}, limit_ns, on_event)
+        recording = recording_of(told.said)
+        return replace(recording, generator=replace(recording.generator, processes=told.processes))
 
     def cancel(self) -> None:
         """Stop the running load, from any thread."""

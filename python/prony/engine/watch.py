@@ -2,18 +2,19 @@
 
 Must not know which generator it is.
 
->>> usage_of((), 1 << 30)["cpu_percent"] is None
+>>> usage_of((), 1 << 30).cpu_percent is None
 True
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, window_samples
 from prony.model import Json, Phase, Placement, RoleRule, Sample
+from prony.model.recording import GeneratorProcesses
 from prony.monitor.native import CompiledSource
 from prony.monitor.processes import ProcessMonitor
 
@@ -44,7 +45,7 @@ class GeneratorWatch:
             case "window_close":
                 self._monitor.close_window()
 
-    def summary(self) -> Json:
+    def summary(self) -> GeneratorProcesses:
         """Return the figures of the window."""
         return usage_of(self._monitor.samples(), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
@@ -60,7 +61,7 @@ class GeneratorWatch:
         self._monitor.stop()
 
 
-def usage_of(samples: Sequence[Sample], memory_bytes: int) -> Json:
+def usage_of(samples: Sequence[Sample], memory_bytes: int) -> GeneratorProcesses:
     """Return CPU and memory of all processes in ``samples`` over the window; null: too few samples.
 
     *Definition*: ``cpu_percent``: as of a subject, 100 = one core. ``rss_mean_bytes``: the mean over the
@@ -71,22 +72,16 @@ def usage_of(samples: Sequence[Sample], memory_bytes: int) -> Json:
     cores = cpu_share(window)
     sums = [sum(process.rss_bytes for process in sample.processes) for sample in window]
     mean = sum(sums) / len(sums) if sums else None
-    return {
-        "samples": len(window),
-        "cpu_percent": None if isinstance(cores, Missing) else 100 * cores,
-        "rss_mean_bytes": mean,
-        "rss_peak_bytes": max(sums, default=None),
-        "pss_end_bytes": _pss(window),
-        "memory_ratio": None if mean is None else mean / memory_bytes,
-        **_most(window),
-    }
-
-
-def _most(window: Sequence[Sample]) -> Mapping[str, int | None]:
-    return {
-        "processes_max": max((len(sample.processes) for sample in window), default=None),
-        "threads_max": max((sum(row.threads for row in sample.processes) for sample in window), default=None),
-    }
+    return GeneratorProcesses(
+        samples=len(window),
+        cpu_percent=None if isinstance(cores, Missing) else 100 * cores,
+        rss_mean_bytes=mean,
+        rss_peak_bytes=max(sums, default=None),
+        pss_end_bytes=_pss(window),
+        memory_ratio=None if mean is None else mean / memory_bytes,
+        processes_max=max((len(sample.processes) for sample in window), default=None),
+        threads_max=max((sum(row.threads for row in sample.processes) for sample in window), default=None),
+    )
 
 
 def _pss(window: Sequence[Sample]) -> int | None:

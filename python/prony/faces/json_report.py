@@ -17,6 +17,7 @@ from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.archive.codec import encode_engine, encode_sandbox, encode_workload
 from prony.metrics import METRICS
 from prony.model import Claim, Failed, Invalid, Json, Outcome, Plan, SubjectRecord, TrialRole
+from prony.model.shapes import encode
 from prony.reading.causes import Cause
 from prony.reading.checks import Calibrations, CrossCheck
 from prony.reading.failures import FailureTest, Repeated, failed_alike, failed_requests
@@ -250,8 +251,8 @@ def _subject(record: SubjectRecord) -> Json:
         "lock_digest": record.lock_digest,
         "settings": dict(record.settings),
         "command_line": record.command_line,
-        "sandbox": record.sandbox,
-        "facts": record.facts,
+        "sandbox": encode(record.sandbox),
+        "facts": encode(record.facts),
         "unavailable": record.unavailable,
     }
 
@@ -292,8 +293,8 @@ def reading_json(reading: Reading) -> Json:
     return {
         "version": VERSION,
         "plan": _plan(reading.plan),
-        "runs": [{**asdict(run), "status": run.status.value} for run in reading.runs],
-        "fingerprint": reading.fingerprint,
+        "runs": encode(reading.runs),
+        "fingerprint": encode(reading.fingerprint),
         "subjects": {name: _subject(record) for name, record in reading.subjects.items()},
         "extent": {
             "blocks": reading.blocks,
@@ -308,7 +309,7 @@ def reading_json(reading: Reading) -> Json:
         "calibration": [_calibration(trial) for trial in of_calibration],
         "drift": None if calibrations is None else _drift(calibrations),
         "cross_checks": [_check(check) for check in reading.cross_checks],
-        "found_rates": [asdict(one) for one in reading.found_rates],
+        "found_rates": encode(reading.found_rates),
         "repeated": None if repeated is None else _repeated(repeated),
         "unmeasured": dict(reading.unmeasured),
         "order": [_position(trial) for trial in reading.trials],

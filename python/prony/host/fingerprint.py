@@ -3,7 +3,7 @@
 Each item is a value or ``{"missing": reason}``. `prony.analysis.fingerprints` says which must agree before
 archives are compared without pairs. Must not know archives or reports.
 
->>> sorted(fingerprint())[:4]
+>>> sorted(fingerprint().free)[:4]
 ['activity', 'boot', 'cgroup', 'container']
 """
 
@@ -22,7 +22,7 @@ from prony.host.facts.processor import mitigations, processor
 from prony.host.facts.software import engine, prony, python
 from prony.host.facts.surroundings import container, container_engines, virtualisation
 from prony.host.read import unread
-from prony.model import Json
+from prony.model import Fingerprint, Json
 
 __all__ = ["fingerprint"]
 
@@ -32,14 +32,14 @@ def fingerprint(
     *,
     seen: Activity | None = None,
     forced: Sequence[str] = (),
-) -> Json:
+) -> Fingerprint:
     """Return all facts that a measurement may depend on.
 
     ``environment`` null: this process's. ``seen``: what the machine did just now; null: watch it for a
     quarter of a second. ``forced``: the checks that failed and were overridden, in words.
     """
     cpu = processor()
-    return {
+    facts: Json = {
         "machine": platform.machine(),
         "cpu": cpu,
         "mitigations": mitigations(),
@@ -60,5 +60,5 @@ def fingerprint(
         "prony": prony(),
         "engine": engine(),
         "environment": visible_environment(os.environ if environment is None else environment),
-        "forced": list(forced),
     }
+    return Fingerprint(facts, tuple(forced))

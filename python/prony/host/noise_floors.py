@@ -10,7 +10,7 @@ from pathlib import Path
 from prony.analysis.fingerprints import machine_key
 from prony.analysis.noise_floor import Floor
 from prony.errors import HostError
-from prony.model import Json
+from prony.model import Fingerprint, Json
 from prony.runas import RunAs
 
 __all__ = ["keep_floors", "kept_floors"]
@@ -19,7 +19,7 @@ _KIND = "noise-floors"
 _FILE = "floors.json"
 
 
-def kept_floors(cache: Path, fingerprint: Json) -> tuple[Floor, ...]:
+def kept_floors(cache: Path, fingerprint: Fingerprint) -> tuple[Floor, ...]:
     """Return the floors of the machine with this fingerprint; none when it was never tested, or the file
     cannot be read.
     """
@@ -30,7 +30,7 @@ def kept_floors(cache: Path, fingerprint: Json) -> tuple[Floor, ...]:
         return ()
 
 
-def keep_floors(user: RunAs, fingerprint: Json, floors: Iterable[Floor]) -> Path:
+def keep_floors(user: RunAs, fingerprint: Fingerprint, floors: Iterable[Floor]) -> Path:
     """Store floors for reports of this machine; they replace those of the same metric, load and blocks.
     Return the file.
 
@@ -52,7 +52,7 @@ def keep_floors(user: RunAs, fingerprint: Json, floors: Iterable[Floor]) -> Path
     return file
 
 
-def _folder(cache: Path, fingerprint: Json) -> Path:
+def _folder(cache: Path, fingerprint: Fingerprint) -> Path:
     return cache / _KIND / machine_key(fingerprint)
 
 

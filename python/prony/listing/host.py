@@ -5,7 +5,7 @@ from typing import Protocol
 
 from prony.calibration import Calibration
 from prony.listing.calibration import summary
-from prony.model import Json
+from prony.model import Fingerprint
 from prony.report.document import Block, Column, Command, Document, Entry, Paragraph, Section, Table, Tone
 from prony.report.words import machine_words
 
@@ -45,7 +45,7 @@ def _row(check: ShownCheck) -> tuple[Entry, ...]:
 
 
 def host_document(
-    fingerprint: Json, checks: Sequence[ShownCheck], calibration: Calibration | None = None
+    fingerprint: Fingerprint, checks: Sequence[ShownCheck], calibration: Calibration | None = None
 ) -> Document:
     """Return the report of a machine: each check, the commands that fix those that are not ok, and what Prony
     costs here.

@@ -334,7 +334,7 @@ def check_json(item: ServerCheck) -> Json:
         "requests": {"ok": item.ok, "failed": item.failed, "failures": dict(item.failures)},
         "stopped": stop and {"how": stop.how, "seconds": stop.seconds, "killed": stop.leftovers},
         "passed": item.passed,
-        "stage": item.stage or None,
+        "stage": item.stage,
         "reason": item.reason or None,
         "log": item.log or None,
     }

@@ -4,10 +4,12 @@
 'closed loop, 100 connections, 5000 requests'
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import ClassVar
 
 from prony.model.exchange import Request
+from prony.model.shapes import at
 from prony.units import SECOND_NS, seconds
 
 __all__ = [
@@ -53,6 +55,7 @@ class ClosedLoop:
     pace.
     """
 
+    KIND: ClassVar[str] = "closed"
     connections: int
 
 
@@ -63,6 +66,7 @@ class OpenLoop:
     They go over at most ``connections``, opened on demand.
     """
 
+    KIND: ClassVar[str] = "open"
     rate_per_s: float
     arrivals: Arrivals = Arrivals.CONSTANT
     seed: int = 1
@@ -76,6 +80,7 @@ Loop = ClosedLoop | OpenLoop
 class DurationStop:
     """The window ends after this time."""
 
+    KIND: ClassVar[str] = "duration"
     duration_ns: int
 
 
@@ -83,6 +88,7 @@ class DurationStop:
 class CountStop:
     """The window ends after exactly this many requests."""
 
+    KIND: ClassVar[str] = "requests"
     requests: int
 
 
@@ -103,8 +109,8 @@ class Workload:
     warmup_ns: int = 0
     timeout_ns: int = 10 * SECOND_NS
     grace_ns: int = 10 * SECOND_NS
-    expect_status: int | None = None
-    expect_body: bytes | None = None
+    expect_status: int | None = field(default=None, metadata=at("expect", "status"))
+    expect_body: bytes | None = field(default=None, metadata=at("expect", "body"))
 
     def describe(self) -> str:
         """Return the load in a few words, such as ``closed loop, 100 connections, 30 s``."""

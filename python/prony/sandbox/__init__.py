@@ -3,17 +3,17 @@
 Must not know plans or trials. Imports little, because the supervisor starts through this package: a kind of
 sandbox is imported only when it is opened.
 
->>> sorted(SANDBOXES)
-['cgroup', 'container', 'process']
+>>> sorted(SANDBOXES)[0]
+<SandboxKind.CGROUP: 'cgroup'>
 """
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.model import SandboxChoice
+from prony.model import SandboxChoice, SandboxFacts, SandboxKind
 from prony.runas import RunAs
-from prony.sandbox.base import EngineSeat, RunningSubject, Sandbox, SandboxFacts, StopReport
+from prony.sandbox.base import EngineSeat, RunningSubject, Sandbox, StopReport
 
 if TYPE_CHECKING:
     # The supervisor imports this package, but needs none of these.
@@ -24,7 +24,6 @@ __all__ = [
     "EngineSeat",
     "RunningSubject",
     "Sandbox",
-    "SandboxFacts",
     "StopReport",
     "describe",
     "open_sandbox",
@@ -43,11 +42,11 @@ def _container(choice: SandboxChoice, user: RunAs, folder: Path, _groups: "Group
     return ContainerSandbox(choice, user, folder)
 
 
-SANDBOXES: Mapping[str, Callable[[SandboxChoice, RunAs, Path, "Groups | None"], Sandbox]] = {
-    "process": _process,
+SANDBOXES: Mapping[SandboxKind, Callable[[SandboxChoice, RunAs, Path, "Groups | None"], Sandbox]] = {
+    SandboxKind.PROCESS: _process,
     # The same, with the groups that `groups.open_groups` opened.
-    "cgroup": _process,
-    "container": _container,
+    SandboxKind.CGROUP: _process,
+    SandboxKind.CONTAINER: _container,
 }
 
 

@@ -9,24 +9,25 @@ limits hold is tested later, when the machine is claimed. Must not know what the
 
 from collections.abc import Collection
 
+from prony.model import SandboxKind
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.scope import gain_cgroups
-from prony.sandbox.choice import Absent, Available, Kind
+from prony.sandbox.choice import Absent, Available
 from prony.sandbox.containers.found import find_engine
 
 __all__ = ["look"]
 
 
-def look(kinds: Collection[Kind]) -> Available:
+def look(kinds: Collection[SandboxKind]) -> Available:
     """Return which of these kinds are available."""
-    if "container" in kinds:
+    if SandboxKind.CONTAINER in kinds:
         engine = find_engine()
-        return Available({"container": engine} if isinstance(engine, Absent) else {})
-    if "cgroup" not in kinds:
+        return Available({SandboxKind.CONTAINER: engine} if isinstance(engine, Absent) else {})
+    if SandboxKind.CGROUP not in kinds:
         return Available()
     tree = gain_cgroups()
     if isinstance(tree, NoCgroups):
-        return Available({"cgroup": Absent(tree.reason, tree.hint)})
+        return Available({SandboxKind.CGROUP: Absent(tree.reason, tree.hint)})
     try:
         return Available(missing=tree.missing)
     finally:

@@ -7,16 +7,16 @@ True
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
-from prony.model import Address, Contract, Launch, LogTail, Placement, Request
+from prony.model import Address, Contract, Launch, LogTail, Placement, Request, SandboxFacts
 from prony.sandbox.cgroup.base import Counters
 
-__all__ = ["EngineSeat", "RunningSubject", "Sandbox", "SandboxFacts", "StopReport"]
+__all__ = ["EngineSeat", "RunningSubject", "Sandbox", "StopReport"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +49,6 @@ class StopReport:
     seconds: float
     leftovers: int = 0
     left: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxFacts:
-    """What isolates subjects on this machine. ``missing``: what does not, with the reason.
-
-    ``kind``: the sandbox in use; ``reasons``: why no stronger one is in use. ``limits``: how far each
-    requested limit holds on this machine, and the evidence.
-    """
-
-    network: Literal["own namespace", "host's loopback"]
-    pid_namespace: bool
-    user: str
-    cpus: str = "by affinity"
-    limits: Mapping[str, str] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
-    kind: str = "process"
-    reasons: tuple[str, ...] = ()
 
 
 class RunningSubject(Protocol):

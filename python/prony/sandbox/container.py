@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from prony.model import Launch, Placement, SandboxChoice
+from prony.model import Launch, Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
 from prony.runas import RunAs
 from prony.sandbox import journal
-from prony.sandbox.base import RunningSubject, SandboxFacts
+from prony.sandbox.base import RunningSubject
 from prony.sandbox.cgroup.base import Limits
 from prony.sandbox.containers.container import Container
 from prony.sandbox.containers.found import limit_states, usable_engine
@@ -43,16 +43,16 @@ class ContainerSandbox:
     @property
     def facts(self) -> SandboxFacts:
         """What it isolates on this machine."""
-        isolated = self._choice.network == "isolated"
+        isolated = self._choice.network is Network.ISOLATED
         states = limit_states(("cpus", *limits_asked(self._choice)))
         return SandboxFacts(
-            network="own namespace" if isolated else "host's loopback",
+            network=self._choice.network,
             pid_namespace=True,
             user=self._user.name,
             cpus=f"by a container of {usable_engine().engine.name}",
             limits={name: f"{state.holding}: {state.reason}" for name, state in states.items()},
             missing={} if isolated else {"network namespace": "the user chose the host's network"},
-            kind="container",
+            kind=SandboxKind.CONTAINER,
         )
 
     def free_port(self, random: Random | None = None) -> int:
@@ -76,7 +76,7 @@ class ContainerSandbox:
 
     def _container(self, launch: Launch, placement: Placement) -> Container:
         choice = self._choice
-        isolated = choice.network == "isolated"
+        isolated = choice.network is Network.ISOLATED
         # Beside the subject's processes, its supervisor.
         pids = None if choice.pids is None else choice.pids + 1
         limits = Limits(placement.server_cpus, choice.cpu_quota, choice.memory_bytes, pids)
@@ -97,7 +97,7 @@ class ContainerSandbox:
             raise not_started(started, self._user.name)
         outside = container.as_outside(started)
         journal.record(self.folder, identities(outside))
-        isolated = self._choice.network == "isolated"
+        isolated = self._choice.network is Network.ISOLATED
         seat = make_seat(container.pid, placement, self._user, isolated=isolated, folder=self.folder)
         groups = TrialGroups({container.name: container})
         return SupervisedSubject(launch, seat, supervisor, outside, self.folder, groups)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from prony.errors import HostError
-from prony.model import Launch, Placement, SandboxChoice
+from prony.model import Launch, Placement, SandboxChoice, SandboxKind
 from prony.sandbox.cgroup.base import (
     CgroupTree,
     ControlGroup,
@@ -95,9 +95,9 @@ def open_groups(choice: SandboxChoice, required: Collection[LimitName] = ()) -> 
 
     *Errors*: HostError when control groups are unavailable, or a ``required`` limit does not hold.
     """
-    if choice.kind == "container":
+    if choice.kind is SandboxKind.CONTAINER:
         require(limit_states(tuple(required)), required)
-    if choice.kind != "cgroup":
+    if choice.kind is not SandboxKind.CGROUP:
         yield None
         return
     tree = gain_cgroups()

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from prony.errors import SubjectError
+from prony.errors import FailureStage, SubjectError
 from prony.model import Json, Launch, Placement
 from prony.runas import RunAs
 from prony.sandbox.base import EngineSeat
@@ -80,7 +80,7 @@ def not_started(failed: Json, user: str) -> SubjectError:
     return SubjectError(
         f"the server could not be started: cannot {step}: {reason}",
         hint=out_of_reach if step.startswith("enter the folder") else None,
-        stage="start",
+        stage=FailureStage.START,
     )
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from random import Random
 
 from prony.errors import HostError
-from prony.model import Json, Launch, Placement, SandboxChoice
+from prony.model import Json, Launch, Network, Placement, SandboxChoice, SandboxFacts
 from prony.runas import RunAs
 from prony.sandbox import journal
-from prony.sandbox.base import RunningSubject, SandboxFacts
+from prony.sandbox.base import RunningSubject
 from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.cgroup.base import LimitName, LimitState
 from prony.sandbox.groups import Groups, TrialGroups, states_by_affinity
@@ -54,7 +54,7 @@ class ProcessSandbox:
         """What it isolates on this machine."""
         possible = _possible_namespaces()
         missing = {}
-        if self._choice.network == "host":
+        if self._choice.network is Network.HOST:
             missing["network namespace"] = "the user chose the host's network"
         elif possible["network"] is not None:
             missing["network namespace"] = str(possible["network"])
@@ -65,7 +65,7 @@ class ProcessSandbox:
         if os.geteuid() != 0 and os.getpriority(os.PRIO_PROCESS, 0) > 0:
             missing["priority"] = "Prony was started with `nice`, and only root can undo that"
         return SandboxFacts(
-            network="host's loopback" if "network namespace" in missing else "own namespace",
+            network=Network.HOST if "network namespace" in missing else Network.ISOLATED,
             pid_namespace="pid namespace" not in missing,
             user=self._user.name,
             cpus="by affinity" if self._groups is None else "by control group",
@@ -76,7 +76,7 @@ class ProcessSandbox:
 
     def free_port(self, random: Random | None = None) -> int:
         """Return a random port on which nothing listens in the subject's network."""
-        isolated = self.facts.network == "own namespace"
+        isolated = self.facts.network is Network.ISOLATED
         draw = random if random is not None and isolated else secrets.SystemRandom()
         for _ in range(1000):
             port = draw.choice(_PORTS)
@@ -106,7 +106,7 @@ class ProcessSandbox:
         self, launch: Launch, placement: Placement, facts: SandboxFacts, groups: TrialGroups
     ) -> RunningSubject:
         order = make_order(launch, placement, self._user, self.folder_for, groups.join_paths)
-        isolated = facts.network == "own namespace"
+        isolated = facts.network is Network.ISOLATED
         own = {"network_namespace": isolated, "pid_namespace": facts.pid_namespace}
         supervisor = Supervisor.start({**order, **own, "census": str(journal.census_of(self.folder))})
         try:

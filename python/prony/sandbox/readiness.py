@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from prony.errors import SubjectError
+from prony.errors import FailureStage, SubjectError
 from prony.model import Address, Launch, Request
 from prony.sandbox.base import RunningSubject
 from prony.sandbox.exchange import NobodyThereError, connect, exchange
@@ -46,7 +46,7 @@ def wait_until_ready(
             raise SubjectError(
                 trouble,
                 hint="see the last lines of the subject's output",
-                stage="start",
+                stage=FailureStage.START,
                 log=last_lines(subject.log().text),
             )
     return time.monotonic_ns() - started_ns

@@ -18,13 +18,14 @@ from prony.model import (
     ClosedLoop,
     CountStop,
     DurationStop,
+    Network,
     OpenLoop,
     Placement,
     Plan,
+    SandboxFacts,
     Subject,
     Workload,
 )
-from prony.sandbox import SandboxFacts
 from prony.study.base import Study, StudyListener
 from prony.units import KIB, seconds
 
@@ -48,7 +49,7 @@ def admit(
     """
     asked = demand_of(study.plan, study.catalog, placement)
     size = expected_bytes(len(study.plan.cells) * study.plan.blocks, asked.load_s, asked.processes)
-    own_network = facts.network == "own namespace"
+    own_network = facts.network is Network.ISOLATED
     found = preflight(replace(asked, own_network=own_network, archive=(study.out.parent, size)))
     reasons = unfit(found)
     if reasons and not study.force:
@@ -75,7 +76,7 @@ def demand_of(plan: Plan, catalog: Catalog, placement: Placement) -> Demand:
         backlogs=dict(_backlogs(catalog, subjects, cpus)),
         processes=max(sum(_processes(catalog, subject, cpus).values()) for subject in subjects),
         memory_bytes=first.sandbox.memory_bytes,
-        own_network=first.sandbox.network == "isolated",
+        own_network=first.sandbox.network is Network.ISOLATED,
     )
 
 
@@ -111,10 +112,10 @@ def _new_per_s(plan: Plan) -> float | None:
 
 def _processes(catalog: Catalog, subject: Subject, cpus: int) -> dict[str, int]:
     """Return how many processes server and frontend have under their settings, by part."""
-    found = {"server": declared_facts(catalog.server(subject.server), subject, cpus).processes}
+    found = {"server": declared_facts(catalog.server(subject.server), subject, cpus).processes or 1}
     if subject.frontend is not None:
         entry = catalog.frontends[subject.frontend.entry]
-        found["frontend"] = declared_facts(entry, subject.frontend, cpus).processes
+        found["frontend"] = declared_facts(entry, subject.frontend, cpus).processes or 1
     return found
 
 

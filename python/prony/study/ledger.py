@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from prony.archive import ArchiveWriter
-from prony.model import Fault, Json, Outcome, Trial
+from prony.model import Fault, Outcome, Trial, TrialFacts
 from prony.schedule import Key, Turn
 
 __all__ = ["ArchivedTrial", "Ledger", "entry_of", "length_of"]
@@ -19,7 +19,7 @@ class ArchivedTrial:
 
     outcome: Outcome
     fault: Fault | None
-    facts: Json
+    facts: TrialFacts
     length_ns: int
 
     @property

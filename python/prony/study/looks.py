@@ -5,7 +5,6 @@ Looks and budgets apply between blocks only. Must not know how a block is run.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from prony.analysis.answer import log_ratios
@@ -15,26 +14,18 @@ from prony.analysis.sequential import Decision, decide
 from prony.archive import open_archive
 from prony.host.noise_floors import kept_floors
 from prony.model import Plan, Precision
+from prony.model.facts import Stopped
 from prony.reading.groups import Group, terms
 from prony.reading.study import Reading, read_archive
 from prony.study.base import Study
 from prony.study.ledger import Ledger
 from prony.units import format_duration
 
-__all__ = ["Stopped", "primary_family", "run_until_known"]
+__all__ = ["primary_family", "run_until_known"]
 
 # A single subject has nothing to compare with: its own figures must become precise, and are never
 # "equivalent" to their mean.
 _NO_MARGIN = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """Why there are no more blocks. ``rule``: a Decision, or ``budget``; ``words``: the same for a person."""
-
-    rule: str
-    blocks: int
-    words: str
 
 
 def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], None]) -> Stopped | None:

@@ -4,7 +4,7 @@ Must not know trials.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prony.assembly import SubjectNeeds, command_line, needs_of, why_unavailable
@@ -15,8 +15,8 @@ from prony.catalog.launch.declared import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.errors import SubjectError
-from prony.model import Json, Placement, Plan, Subject, SubjectRecord
-from prony.sandbox import SandboxFacts
+from prony.model import Placement, Plan, SandboxFacts, Subject, SubjectFacts, SubjectRecord
+from prony.model.facts import FrontendFacts
 from prony.study.base import Study, StudyListener
 from prony.study.identity import digest, identity
 
@@ -123,8 +123,8 @@ def _record(
         lock_digest=environment.lock_digest,
         settings=resolved_settings(entry, subject, cpus),
         command_line=command_line(study.catalog, subject, cpus, ready.needs, environments),
-        sandbox={**asdict(facts), "network": "isolated" if facts.network == "own namespace" else "host"},
-        facts={**_facts(study.catalog, subject, ready.needs, environments, cpus), "entry": said},
+        sandbox=facts,
+        facts=replace(_facts(study.catalog, subject, ready.needs, environments, cpus), entry=said),
         entry_digest=digest(said),
     )
 
@@ -142,29 +142,25 @@ def _facts(
     needs: SubjectNeeds,
     environments: Mapping[str, Environment | Unavailable],
     cpus: int,
-) -> Json:
+) -> SubjectFacts:
     """Return what the catalogue declares about the process that receives the load, and about the others."""
     server = catalog.server(subject.server)
-    declared = asdict(declared_facts(server, subject, cpus))
-    front = subject.frontend
+    declared = declared_facts(server, subject, cpus)
     entries = [server, *(catalog.service(name) for name in needs.services)]
-    found: Json = {
-        **declared,
-        "frontend": None,
-        "services": {name: _version(environments[one.key]) for name, one in needs.services.items()},
-    }
+    services = {name: _version(environments[one.key]) for name, one in needs.services.items()}
+    found = SubjectFacts(declared=declared, services=services)
+    front = subject.frontend
     if front is not None and needs.frontend is not None:
         entry = catalog.frontends[front.entry]
         entries.append(entry)
-        found |= asdict(declared_facts(entry, front, cpus)) | {
-            "behind_it": declared,
-            "frontend": {
-                "name": front.name,
-                "version": _version(environments[needs.frontend.key]),
-                "settings": resolved_settings(entry, front, cpus),
-            },
-        }
-    return {**found, "remarks": {one.name: one.remark for one in entries if one.remark}}
+        version, settings = _version(environments[needs.frontend.key]), resolved_settings(entry, front, cpus)
+        found = replace(
+            found,
+            declared=declared_facts(entry, front, cpus),
+            behind_it=declared,
+            frontend=FrontendFacts(front.name, version, settings),
+        )
+    return replace(found, remarks={one.name: one.remark for one in entries if one.remark})
 
 
 def _version(environment: Environment | Unavailable) -> str | None:

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from prony.analysis.find_rate import search
-from prony.analysis.found_rates import FoundRate, Step, found_rate, judge, least_rate, step_of
+from prony.analysis.found_rates import found_rate, judge, least_rate
 from prony.analysis.objective import Objective, parse_objective
+from prony.errors import ArchiveError
 from prony.model import Cell, DurationStop, OpenLoop, Plan, Trial, TrialRole, Workload
+from prony.model.facts import FoundRate, RateStep, SearchPart, TrialStep
 from prony.schedule import Position, Turn, block_turns
 from prony.study.base import StudyListener
 from prony.study.bench import Bench
@@ -37,7 +39,6 @@ TYPICAL_STEPS = 13
 """From 100/s to some 10,000/s by doubling is 7 rates, from there to 2 % is 6. Only for estimates."""
 
 _LENGTH_NS = 10 * SECOND_NS
-_PART = "find_rate"
 
 
 @dataclass(slots=True)
@@ -50,7 +51,7 @@ class _Search:
     objective: Objective
     cells: list[Cell]
     turns: int = 0
-    found: dict[str, tuple[Step, ...]] = field(default_factory=dict)
+    found: dict[str, tuple[RateStep, ...]] = field(default_factory=dict)
 
     def cell(self, template: Cell, rate_per_s: float) -> Cell:
         """Return the cell of a subject at a rate; it is added to the archive."""
@@ -69,9 +70,13 @@ class _Search:
         """Run turns of one block, and judge each by the objective."""
         run_turns(self.bench, turns, self.ledger, self.listener, partial(_judged, self.objective, self.cells))
 
-    def step(self, turn: Turn) -> Step:
+    def step(self, turn: Turn) -> RateStep:
         """Return the result of a turn."""
-        return step_of(self.ledger.latest(turn).facts[_PART])
+        known = self.ledger.latest(turn).facts.find_rate
+        if known is None:
+            load = turn.cell.workload.describe()
+            raise ArchiveError(f"the archive's trial under {load} does not say whether it met the objective")
+        return known.step
 
 
 def find_rates(
@@ -133,13 +138,13 @@ def _judged(objective: Objective, cells: Sequence[Cell], trial: Trial) -> Trial:
     if cell is None or not isinstance(cell.workload.loop, OpenLoop):
         return trial
     step = judge(trial, objective, cell.workload.loop.rate_per_s)
-    part = "search" if trial.block == 0 else "confirmation"
-    return replace(trial, facts={**trial.facts, _PART: {"part": part, **step.as_json()}})
+    part = SearchPart.SEARCH if trial.block == 0 else SearchPart.CONFIRMATION
+    return replace(trial, facts=replace(trial.facts, find_rate=TrialStep(part, step)))
 
 
 def _searched(looking: _Search, template: Cell) -> float | None:
     """Return the highest rate that met the objective; each rate is tried in one valid trial."""
-    steps: list[Step] = []
+    steps: list[RateStep] = []
     asking = search(_first_rate(looking, template.workload), MOST_RATE_PER_S)
     try:
         rate = next(asking)
@@ -155,7 +160,7 @@ def _searched(looking: _Search, template: Cell) -> float | None:
     return max((step.rate_per_s for step in steps if step.met), default=None)
 
 
-def _tried(looking: _Search, template: Cell, rate: float) -> Step:
+def _tried(looking: _Search, template: Cell, rate: float) -> RateStep:
     turn = Turn(
         looking.cell(template, rate), Position(block=0, position=looking.turns, role=TrialRole.FIND_RATE)
     )
@@ -166,7 +171,7 @@ def _tried(looking: _Search, template: Cell, rate: float) -> Step:
     return step
 
 
-def _in_words(step: Step) -> str:
+def _in_words(step: RateStep) -> str:
     return "meets it" if step.met else step.reason
 
 
@@ -177,11 +182,11 @@ def _first_rate(looking: _Search, workload: Workload) -> float:
     return min(max(first, least_rate(looking.objective, window_s)), MOST_RATE_PER_S)
 
 
-def _confirmed(looking: _Search, rates: Sequence[tuple[Cell, float]]) -> dict[str, tuple[Step, ...]]:
+def _confirmed(looking: _Search, rates: Sequence[tuple[Cell, float]]) -> dict[str, tuple[RateStep, ...]]:
     """Return the results of fresh trials of each subject at its rate, which no longer changes."""
     plan = looking.bench.study.plan
     fixed = replace(plan, cells=tuple(looking.cell(cell, rate) for cell, rate in rates))
-    steps: dict[str, tuple[Step, ...]] = {}
+    steps: dict[str, tuple[RateStep, ...]] = {}
     for block in range(1, 1 + plan.blocks) if rates else ():
         turns = [_as_search(turn) for turn in block_turns(fixed, block)]
         looking.run(turns)

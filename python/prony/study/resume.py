@@ -12,7 +12,8 @@ from pathlib import Path
 from prony.analysis.fingerprints import comparable
 from prony.archive import open_archive
 from prony.errors import HostError
-from prony.model import Cell, Json, SubjectRecord, TrialRole
+from prony.model import Cell, Fingerprint, SubjectRecord, TrialRole
+from prony.model.shapes import encode
 from prony.schedule import Key
 from prony.study.identity import differences
 from prony.study.ledger import ArchivedTrial, entry_of
@@ -30,7 +31,7 @@ class Earlier:
 
     entries: Mapping[Key, ArchivedTrial]
     subjects: Mapping[str, SubjectRecord]
-    fingerprint: Json
+    fingerprint: Fingerprint
     rate_cells: tuple[Cell, ...]
     measured: frozenset[str]
 
@@ -52,7 +53,7 @@ def read_earlier(path: Path) -> Earlier:
         )
 
 
-def changes(earlier: Earlier, fingerprint: Json, records: Sequence[SubjectRecord]) -> tuple[str, ...]:
+def changes(earlier: Earlier, fingerprint: Fingerprint, records: Sequence[SubjectRecord]) -> tuple[str, ...]:
     """Return in words what has changed: of the machine, and of each of the subjects in ``records``."""
     machine = [f"{one.name}: was {one.a}, is {one.b}" for one in comparable(earlier.fingerprint, fingerprint)]
     said = [(new.name, change) for new in records for change in _changes_of(earlier, new)]
@@ -89,7 +90,7 @@ def _versions(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
         if before != now:
             yield f"{name.replace('_', ' ')} was {before}, is {now}"
     for name in ("frontend", "services"):
-        before, now = old.facts.get(name), new.facts.get(name)
+        before, now = encode(getattr(old.facts, name)), encode(getattr(new.facts, name))
         if before != now:
             yield f"{name} was {json.dumps(before)}, is {json.dumps(now)}"
     for name in sorted(old.packages.keys() | new.packages.keys()):
@@ -100,7 +101,7 @@ def _versions(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
 
 def _entries(old: SubjectRecord, new: SubjectRecord) -> list[str]:
     """Return what has changed in its entries or its app; nothing if the archive does not hold them."""
-    before, now = old.facts.get("entry"), new.facts.get("entry")
+    before, now = old.facts.entry, new.facts.entry
     if before is None or now is None:
         return []
     return [f"of its entries or its app, {one}" for one in differences(before, now)]

@@ -5,12 +5,12 @@ trial as it ends. Must not know the command line or reports.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 
 from prony.archive import ArchiveWriter, create, resume
 from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
-from prony.model import Json, RunStatus
+from prony.model import Fingerprint, RunFacts, RunStatus
 from prony.sandbox import describe
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run
@@ -75,7 +75,8 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
         if not ledger.entries:
             compare_replies(bench, listener)
         decided = _measured(bench, ledger, earlier, listener)
-        writer.record_facts({**decided, **({"left_out": _by_text(absent)} if absent else {})})
+        left_out = {str(number): reason for number, reason in absent.items()}
+        writer.record_facts(replace(decided, left_out=left_out))
         writer.finish(RunStatus.FINISHED)
 
 
@@ -86,10 +87,6 @@ def _without_generator(study: Study, listener: StudyListener) -> Mapping[int, st
     for words in left_out_words(cells, absent):
         listener.notice(words)
     return absent
-
-
-def _by_text(absent: Mapping[int, str]) -> Json:
-    return {str(number): reason for number, reason in absent.items()}
 
 
 def _changed(
@@ -107,7 +104,7 @@ def _changed(
     return found
 
 
-def _writer(study: Study, machine: Json) -> ArchiveWriter:
+def _writer(study: Study, machine: Fingerprint) -> ArchiveWriter:
     if study.resumes:
         return resume(study.out, machine)
     return create(study.out, study.plan, machine, study.cross_checks)
@@ -125,19 +122,19 @@ def _record(
             listener.notice(f"{record.name} is unavailable: {record.unavailable}")
 
 
-def _measured(bench: Bench, ledger: Ledger, earlier: Earlier | None, listener: StudyListener) -> Json:
+def _measured(bench: Bench, ledger: Ledger, earlier: Earlier | None, listener: StudyListener) -> RunFacts:
     """Run everything that the archive lacks, and return what was decided during the run."""
     plan = bench.study.plan
     if plan.design.find_rate:
         found = find_rates(bench, ledger, earlier.rate_cells if earlier else (), listener)
-        return {"found_rates": [asdict(one) for one in found]}
+        return RunFacts(found_rates=found)
     listener.planned(_left(bench, ledger))
     each = partial(run_block, bench, ledger=ledger, listener=listener)
     stopped = run_until_known(bench.study, ledger, each)
     if stopped is None:
-        return {}
+        return RunFacts()
     listener.notice(f"stopped after {stopped.blocks} blocks: {stopped.words}")
-    return {"stopped": asdict(stopped)}
+    return RunFacts(stopped=stopped)
 
 
 def _left(bench: Bench, ledger: Ledger) -> int:

@@ -81,8 +81,8 @@ def test_a_cancelled_run_is_marked_and_its_tool_is_gone(tmp_path):
             threading.Thread(target=running.cancel).start()
 
     recording = running.run(LOAD, ADDRESS, SEAT, cancel_when_open)
-    assert recording["window"]["interrupted"]
-    assert recording["account"]["scheduled"] == 0
+    assert recording.window.interrupted
+    assert recording.account.scheduled == 0
     assert gone(int((tmp_path / "pid").read_text()))
 
 

@@ -18,7 +18,7 @@ from prony.analysis.trial_metrics import trial_metrics
 from prony.analysis.validity import in_words
 from prony.calibration.bench import CalibrationBench, Runner, unwatched, watched
 from prony.calibration.result import Change, PartResult
-from prony.model import Failed, Invalid, Ok, SandboxChoice, Trial
+from prony.model import Failed, Invalid, Network, Ok, SandboxChoice, SandboxKind, Trial
 from prony.sandbox import describe
 from prony.study import StudyListener
 
@@ -59,13 +59,13 @@ class Contrast:
 
 def setups(own_network: bool, groups: bool) -> dict[str, Setup]:
     """Return the setups that this machine offers; the first is a bare process."""
-    host, own = SandboxChoice(network="host"), SandboxChoice(network="isolated")
+    host, own = SandboxChoice(network=Network.HOST), SandboxChoice(network=Network.ISOLATED)
     usual = own if own_network else host
     found = {"bare": Setup("a bare process", host, watched)}
     if own_network:
         found["namespace"] = Setup("in a network namespace", own, watched)
     if groups:
-        kind = SandboxChoice(kind="cgroup", network=usual.network)
+        kind = SandboxChoice(kind=SandboxKind.CGROUP, network=usual.network)
         found["group"] = Setup("in a control group", kind, watched)
     return {**found, "unwatched": Setup("not watched", usual, unwatched)}
 
@@ -84,8 +84,8 @@ def contrasts(names: Iterable[str]) -> tuple[Contrast, ...]:
 
 def measure_overheads(bench: CalibrationBench, listener: StudyListener, seed: int) -> PartResult:
     """Measure every setup in every block, and return what each difference costs."""
-    facts = describe(SandboxChoice(network="isolated"), bench.user)
-    own_network = facts.network == "own namespace"
+    facts = describe(SandboxChoice(network=Network.ISOLATED), bench.user)
+    own_network = facts.network is Network.ISOLATED
     found = setups(own_network, bench.groups is not None)
     trials = _measured(bench, found, listener, seed)
     missing = {} if own_network else {"a network namespace": facts.missing["network namespace"]}

@@ -17,11 +17,11 @@ from typing import BinaryIO
 from prony.catalog.install.access import first_unreadable
 from prony.runas import RunAs
 
-__all__ = ["Children", "Completed"]
+__all__ = ["Children", "FinishedCommand"]
 
 
 @dataclass(frozen=True, slots=True)
-class Completed:
+class FinishedCommand:
     """A finished command. ``output`` is its standard output, ``log`` its standard error."""
 
     status: int
@@ -52,7 +52,7 @@ class Children:
         environment: Mapping[str, str],
         folder: Path,
         stdin: Path | None = None,
-    ) -> Completed:
+    ) -> FinishedCommand:
         """Run ``command`` in ``folder`` and return how it ended; status 127: it cannot be started.
 
         ``stdin``: the file that is its standard input; null: none.
@@ -61,13 +61,13 @@ class Children:
             with _opened_as(self.user, stdin or Path(os.devnull)) as given:
                 process = self._start(command, environment, folder, given)
         except OSError as error:
-            return Completed(127, "", f"{command[0]}: {error.strerror}")
+            return FinishedCommand(127, "", f"{command[0]}: {error.strerror}")
         try:
             output, log = process.communicate()
         finally:
             with self._lock:
                 self._running.discard(process)
-        return Completed(process.returncode, output, log)
+        return FinishedCommand(process.returncode, output, log)
 
     def end(self) -> None:
         """Kill all running commands, and start no more."""

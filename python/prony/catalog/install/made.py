@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.catalog.install.child import Children, Completed
+from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.uv import cause, last_words, tool_environment
 from prony.catalog.schema.entry import Build, BuildStep, ProcessEntry
 from prony.catalog.schema.template import fill
@@ -118,7 +118,7 @@ def _run(
     environment: Mapping[str, str],
     folder: Path,
     children: Children,
-) -> Completed:
+) -> FinishedCommand:
     command = [fill(word, values) for word in step.run]
     file = Path(fill(step.stdin, values)) if step.stdin else None
     return children.run(command, environment, folder, file)

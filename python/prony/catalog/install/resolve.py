@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 
 from prony.catalog import DATA
 from prony.catalog.install.access import first_unreadable
-from prony.catalog.install.child import Completed
+from prony.catalog.install.child import FinishedCommand
 from prony.catalog.install.interpreter import Interpreter
 from prony.catalog.install.uv import Uv, cause, last_words
 from prony.catalog.schema.apps import BUILT_IN_APPS
@@ -125,7 +125,9 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
     return Unresolved(f"{together}: {cause(done)}", last_words(done))
 
 
-def _compile(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted, pins: Sequence[str]) -> Completed:
+def _compile(
+    uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted, pins: Sequence[str]
+) -> FinishedCommand:
     draft = Path(mkdtemp(prefix=".resolve-", dir=_folder(user)))
     try:
         draft.chmod(0o755)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.catalog.install.access import first_unreadable
-from prony.catalog.install.child import Children, Completed
+from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.pip_settings import configuration_files, uv_settings
 from prony.errors import HostError
 from prony.runas import SUBJECT_PATH, RunAs, find_uv, own_folder
@@ -64,7 +64,7 @@ class Uv:
     folder: Path
     children: Children
 
-    def run(self, *arguments: str, folder: Path | None = None) -> Completed:
+    def run(self, *arguments: str, folder: Path | None = None) -> FinishedCommand:
         """Run uv with ``arguments`` and return how it ended."""
         command = [self.path, "--no-progress", "--color", "never", *arguments]
         return self.children.run(command, self.environment, folder or self.folder)
@@ -107,18 +107,18 @@ def tool_environment(user: RunAs) -> dict[str, str]:
     }
 
 
-def last_words(done: Completed, count: int = 12) -> str:
+def last_words(done: FinishedCommand, count: int = 12) -> str:
     """Return the last lines of a command's standard error, or else of its standard output."""
     lines = [line.rstrip() for line in (done.log.strip() or done.output.strip()).splitlines()]
     return "\n".join(lines[-count:])
 
 
-def cause(done: Completed) -> str:
+def cause(done: FinishedCommand) -> str:
     """Return in a line or two why a command failed, from its standard error.
 
-    >>> cause(Completed(1, "", "error: No solution found\\n  cause: Because a needs b"))
+    >>> cause(FinishedCommand(1, "", "error: No solution found\\n  cause: Because a needs b"))
     'Because a needs b'
-    >>> cause(Completed(1, "", "error: Request failed\\n  cause: Connection refused"))
+    >>> cause(FinishedCommand(1, "", "error: Request failed\\n  cause: Connection refused"))
     'Request failed: Connection refused'
     """
     words = ""

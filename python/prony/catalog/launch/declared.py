@@ -1,29 +1,14 @@
 """What the catalogue declares of a subject, which diagnosis compares with what was observed. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from prony.catalog.schema.entry import HostEntry
 from prony.catalog.schema.expression import calculate
 from prony.catalog.schema.settings import keep_alive_fact, resolved_settings
 from prony.model import Frontend, Subject
+from prony.model.facts import DeclaredFacts
 
-__all__ = ["DeclaredFacts", "declared_facts"]
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredFacts:
-    """What the catalogue declares about a subject with its settings; diagnosis compares it with observations.
-
-    ``backlog`` null: the kernel's limit. ``slots``: how many requests may be in the app at once; null: no
-    fixed number.
-    """
-
-    backlog: int | None
-    keep_alive: bool
-    keep_alive_idle_s: int | None
-    processes: int
-    slots: int | None
+__all__ = ["declared_facts"]
 
 
 def declared_facts(entry: HostEntry, chosen: Subject | Frontend, cpus: int) -> DeclaredFacts:

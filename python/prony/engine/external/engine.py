@@ -17,12 +17,14 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 
 from prony.engine.base import OnEvent
-from prony.engine.child_process import SPARE_NS, Child
+from prony.engine.child_process import SPARE_NS, Child, ChildResult
 from prony.engine.external.histogram import distribution
-from prony.engine.external.recording import interrupted, to_recording
+from prony.engine.external.recording import Around, interrupted, to_recording
 from prony.engine.external.tool import Job, Measured, Output, Tool, refusal
 from prony.errors import EngineError
-from prony.model import Address, DurationStop, EngineChoice, Json, Workload
+from prony.model import Address, DurationStop, EngineChoice, Json, Recording, Workload
+from prony.model.recording import GeneratorProcesses, Specification, Window
+from prony.model.shapes import decode
 from prony.runas import SUBJECT_PATH
 from prony.sandbox.base import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
@@ -60,7 +62,7 @@ class ExternalEngine:
         self._child = Child("prony.engine.external.child", is_generator=False)
         self._cancelled = False
 
-    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Json:
+    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the tool, if necessary once before as a warm-up, and return the Recording.
 
         *Errors*: EngineError when it is not installed, cannot send this load, failed, or printed nothing
@@ -73,49 +75,52 @@ class ExternalEngine:
         found = self._find(tool)
         job = Job(found.program, workload, address, self._choice.threads)
         runs = [*_warm_up(tool, job), _run(tool, job, is_window=True)]
-        facts = {
-            "version": found.version,
-            "command": list(tool.order(job).commands[0]),
-            "warmed": len(runs) > 1,
-            "spec": to_spec(workload, address, self._choice, seat.cpus),
-        }
-        return self._measured(job, {"seat": asdict(seat), "runs": runs}, facts, on_event)
+        spec = to_spec(workload, address, self._choice, seat.cpus)
+        around = Around(
+            command=tool.order(job).commands[0],
+            version=found.version,
+            warmed=len(runs) > 1,
+            spec=decode(Specification, spec, "spec"),
+        )
+        return self._measured(job, {"seat": asdict(seat), "runs": runs}, around, on_event)
 
     def cancel(self) -> None:
         """Stop the running load, from any thread."""
         self._cancelled = True
         self._child.cancel()
 
-    def _measured(self, job: Job, order: Json, facts: Json, on_event: OnEvent) -> Json:
+    def _measured(self, job: Job, order: Json, around: Around, on_event: OnEvent) -> Recording:
         self._cancelled = False
         limit_ns = hard_limit_ns(job.workload) + self._spare_ns
         try:
             told = self._child.run(order, limit_ns, on_event)
         except EngineError:
             if self._cancelled:
-                return interrupted(self._tool, job, facts)
+                return interrupted(self._tool, job, around)
             raise
-        opened_unix_ns = time.time_ns() - (time.monotonic_ns() - told["open_ns"])
-        known = {**facts, **told, "open_unix_ns": opened_unix_ns}
-        measured = _parsed(self._tool, job, told)
+        opened_ns, closed_ns = told.said["open_ns"], told.said["close_ns"]
+        unix_ns = time.time_ns() - (time.monotonic_ns() - opened_ns)
+        known = replace(around, open_ns=opened_ns, close_ns=closed_ns, open_unix_ns=unix_ns)
+        measured = _parsed(self._tool, job, told.said)
         recording = to_recording(self._tool, job, measured, known)
+        times = recording.distributions
         if measured.latencies is not None:
-            recording["distributions"]["ok_service"] = distribution(measured.latencies)
-        recording["generator"]["processes"] = _exact(told, recording["window"])
-        return recording
+            times = replace(times, ok_service=distribution(measured.latencies))
+        cost = replace(recording.generator, processes=_exact(told, recording.window))
+        return replace(recording, distributions=times, generator=cost)
 
 
-def _exact(told: Json, window: Json) -> Json:
+def _exact(told: ChildResult, window: Window) -> GeneratorProcesses:
     """Return what the processes used; if the CPU time is too short for clock ticks, by the exact count.
 
     The exact count covers the whole run, which is hardly longer than the window of a tool without its own
     window.
     """
-    used, length_ns = told["generator"]["processes"], window["close_ns"] - window["open_ns"]
-    seen = used["cpu_percent"]
-    if length_ns <= 0 or (seen is not None and seen / 100 * length_ns >= _LEAST_TICKS_NS):
-        return dict(used)
-    return {**used, "cpu_percent": 100 * told["cpu_ns"] / length_ns}
+    used, length_ns = told.processes, window.length_ns
+    seen = used.cpu_percent
+    if length_ns is None or (seen is not None and seen / 100 * length_ns >= _LEAST_TICKS_NS):
+        return used
+    return replace(used, cpu_percent=100 * told.said["cpu_ns"] / length_ns)
 
 
 def find_tool(tool: Tool) -> InstalledTool:

@@ -21,6 +21,7 @@ from prony.model import (
     Wire,
     Workload,
 )
+from prony.model.recording import Completed
 from prony.units import MILLISECOND_NS, SECOND_NS
 
 __all__ = [
@@ -181,7 +182,7 @@ class Measured:
     body_bytes: int | None = None
     caveats: tuple[str, ...] = ()
     open_ns: int | None = None
-    completed: Mapping[str, int] | None = None
+    completed: Completed | None = None
     latencies: Json | None = None
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from prony.engine.external.text import find, json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Tool
 from prony.model import Json
+from prony.model.recording import Completed
 
 __all__ = ["SCRIPTS"]
 
@@ -54,7 +55,7 @@ def _parse(output: Output, job: Job) -> Measured:
     ok = classes.pop("ok", 0)
     classes.pop("bad_status", 0)
     window = {name: _count(told.get(name)) for name in ("open_ns", "close_ns")}
-    completed = {name: _count((told.get("completed") or {}).get(name)) for name in ("ok", "failed")}
+    completed = Completed(*(_count((told.get("completed") or {}).get(name)) for name in ("ok", "failed")))
     return Measured(
         duration_ns=window["close_ns"] - window["open_ns"],
         ok=ok,

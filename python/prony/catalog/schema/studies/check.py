@@ -5,10 +5,11 @@ Pure. Finds all problems, each with its place; `toml_source` turns places into l
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES
+from prony.analysis.account import ClassKind, classes
 from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.studies.grid import Grid
 from prony.catalog.schema.toml_source import Place, Problem
+from prony.errors import FailureStage
 from prony.metrics import METRICS
 from prony.model import ClaimKind
 from prony.study_document import ClaimDocument, StudyDocument
@@ -16,8 +17,6 @@ from prony.study_document import ClaimDocument, StudyDocument
 __all__ = ["check_study"]
 
 _CPU = ("cpu_percent", "generator_cpu_percent")
-# The stages at which a whole trial fails, as in `prony.model.Failed`.
-_STAGES = ("install", "start", "contract", "load", "stop")
 _BOUNDED = (ClaimKind.RATIO, ClaimKind.VALUE)
 
 
@@ -152,8 +151,8 @@ def _failure(place: Place, claim: ClaimDocument) -> Iterator[Problem]:
 
 
 def _is_failure(name: str) -> bool:
-    known = (*_STAGES, *FAILED_CLASSES, *UNANSWERED_CLASSES)
-    return name in known or name.startswith("bad_status ")
+    known = (name for name, kind in classes().items() if kind is not ClassKind.OK)
+    return name in (*FailureStage, *known) or name.startswith("bad_status ")
 
 
 def _has_several_loads(claim: ClaimDocument, grid: Grid) -> bool:
