@@ -1,5 +1,6 @@
 """What all tests share: the option that rewrites golden files, and a study made of paper."""
 
+import os
 import secrets
 
 import pytest
@@ -8,6 +9,10 @@ from hypothesis import settings
 import histograms
 
 histograms.stand_in_for_the_engine()
+# A test says itself what terminal it is about: the one in which the tests run, and what its user likes, must
+# not change what is expected.
+for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    os.environ.pop(name, None)
 # Other work on the machine must not fail a test.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")

@@ -1,6 +1,7 @@
 """A study with environments, sandbox, engine and faults made of paper, and what happened in it."""
 
 import os
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -12,12 +13,13 @@ from prony.engine import ENGINES
 from prony.errors import SubjectError
 from prony.host import fingerprint
 from prony.host.facts.activity import Activity
-from prony.model import Address, Fault, FaultKind, LogTail, SandboxChoice
+from prony.model import Address, Fault, FaultKind, LogTail, Network, SandboxChoice, SandboxFacts
 from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
-from prony.sandbox import SANDBOXES, EngineSeat, SandboxFacts, StopReport
+from prony.sandbox import SANDBOXES, EngineSeat, StopReport
 from prony.study import Study, run_study
 from prony.study_document import StudyDocument
+from recordings import recording_of
 
 DOCUMENT = {
     "name": "paper",
@@ -40,13 +42,13 @@ def _machine():
 
 def _fingerprint(forced=()):
     """Say what the machine was when a study first asked: it takes a while to see."""
-    return {**_machine(), "forced": list(forced)}
+    return replace(_machine(), forced=tuple(forced))
 
 
 class Sandbox:
     """Starts nothing; `log` is the test's list of what happened."""
 
-    facts = SandboxFacts("host's loopback", False, "me")
+    facts = SandboxFacts(Network.HOST, False, "me")
     address, seat = Address("127.0.0.1", 8000), EngineSeat(cpus=(0,))
     tree_pid = network_pid = os.getpid()
 
@@ -117,10 +119,7 @@ class Engine:
         on_event({"event": "window_close", "monotonic_ns": 2})
         if self._world.replies:
             return self._world.replies(self._world.launch, workload)
-        return {
-            "window": {"interrupted": False},
-            "little": {"in_flight_integral_ns": 1, "sojourn_sum_ns": 1, "residual": 0.0},
-        }
+        return recording_of()
 
     def cancel(self):
         pass
@@ -163,7 +162,7 @@ class World:
         self.user = RunAs(user, os.geteuid(), os.getegid(), False, folder / "cache")
         monkeypatch.setattr("prony.study.preparing.prepare", self._prepare)
         monkeypatch.setattr("prony.study.run.fingerprint", _fingerprint)
-        monkeypatch.setattr(preflight, "look", lambda: Activity({}, {}, 0))
+        monkeypatch.setattr(preflight, "watch_machine", lambda: Activity({}, {}, 0))
         # Windows of no length say nothing of the machine.
         monkeypatch.setattr("prony.analysis.validity.environment_fault", self._fault)
         monkeypatch.setitem(SANDBOXES, "process", lambda choice, user, place, groups: Sandbox(place, self))

@@ -1,5 +1,6 @@
 """A study is held against the machine before anything is built: told, refused, or forced and marked."""
 
+import io
 import json
 import sqlite3
 from contextlib import closing
@@ -7,27 +8,30 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from golden import build
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
-from prony.errors import HostError
+from prony.errors import ArchiveError, HostError
+from prony.faces.terminal import TerminalReporter
 from prony.host import HostCheck
 from prony.model import (
     ClosedLoop,
     CountStop,
     DurationStop,
     EngineChoice,
+    Network,
     OpenLoop,
     Placement,
     Request,
     SandboxChoice,
+    SandboxFacts,
 )
 from prony.plan import PlanOptions, StudyDocument, make_plan
 from prony.reading.study import read_archive
-from prony.report.study import reading_document
+from prony.report.study import study_report
 from prony.runas import resolve_user
-from prony.sandbox import SandboxFacts
 from prony.study import Study, admission
 from prony.study.admission import admit, demand_of
 
@@ -76,7 +80,7 @@ def test_a_servers_processes_share_its_connections_as_the_catalogue_declares_the
 
 
 def asked_processes(name):
-    from prony.catalog.launch.processes import declared_facts
+    from prony.catalog.launch.declared import declared_facts
 
     subject = next(one for one in plan_of().subjects() if one.name == name)
     return declared_facts(CATALOG.server(subject.server), subject, 2).processes
@@ -128,7 +132,7 @@ class Listener:
         self.notices.append(text)
 
 
-FACTS = SandboxFacts("host's loopback", False, "me")
+FACTS = SandboxFacts(Network.HOST, False, "me")
 FITS = HostCheck("CPUs", "ok", "2", "2")
 DISTURBED = HostCheck("steal now", "warn", "5 %", "1 % or less", "wait")
 UNFIT = HostCheck("ports", "fail", "10", "5,000", "sudo sysctl -w x=1")
@@ -155,12 +159,12 @@ def test_what_may_disturb_a_study_is_told_with_what_mends_it(study, checked):
     listener = Listener()
     checked(FITS, DISTURBED)
     assert admit(study, PLACEMENT, FACTS, listener) == ()
-    assert listener.notices == ["steal now: 5 %; wanted: 1 % or less  (wait)"]
+    assert listener.notices == ["steal now: 5 %; needed: 1 % or less; fix: wait"]
 
 
 def test_a_study_that_cannot_be_valid_is_refused_with_3_and_what_mends_it(study, checked):
     checked(FITS, DISTURBED, UNFIT)
-    with pytest.raises(HostError, match=r"cannot be valid .*\n  ports: 10; wanted: 5,000") as refused:
+    with pytest.raises(HostError, match=r"cannot be valid .*\n  ports: 10; needed: 5,000") as refused:
         admit(study, PLACEMENT, FACTS, Listener())
     assert refused.value.exit_code == 3
     assert "--force" in str(refused.value.hint)
@@ -171,14 +175,14 @@ def test_a_forced_study_runs_and_says_why_it_should_not(study, checked):
     listener = Listener()
     checked(UNFIT)
     forced = admit(replace(study, force=True), PLACEMENT, FACTS, listener)
-    assert forced == ("ports: 10; wanted: 5,000  (sudo sysctl -w x=1)",)
+    assert forced == ("ports: 10; needed: 5,000; fix: sudo sysctl -w x=1",)
     assert listener.notices == list(forced)
 
 
 def test_the_archives_place_and_the_network_that_was_had_are_asked_for(study, checked):
     demands = checked(FITS)
     admit(study, PLACEMENT, FACTS, Listener())
-    admit(study, PLACEMENT, replace(FACTS, network="own namespace"), Listener())
+    admit(study, PLACEMENT, replace(FACTS, network=Network.ISOLATED), Listener())
     assert [demand.own_network for demand in demands] == [False, True]
     folder, size = demands[0].archive
     assert folder == study.out.parent
@@ -213,14 +217,23 @@ def marked(folder: Path, forced: object) -> str:
             [json.dumps(forced)],
         )
     with open_archive(path) as archive:
-        return str(reading_document(read_archive(archive)).sections[0])
+        out = io.StringIO()
+        TerminalReporter(Console(file=out, width=200, highlight=False)).write(
+            study_report(read_archive(archive))
+        )
+        return out.getvalue()
 
 
 def test_the_report_says_first_that_a_study_was_forced_and_why(tmp_path):
-    text = marked(tmp_path, ["ports: 10; wanted: 5,000"])
-    assert "Measured by --force, and refused without it: ports: 10; wanted: 5,000" in text
+    text = marked(tmp_path, ["ports: 10; needed: 5,000"])
+    assert "Measured by --force, and refused without it: ports: 10; needed: 5,000" in text
 
 
-@pytest.mark.parametrize("forced", [[], None, 7, "text"])
-def test_a_study_that_was_not_forced_or_says_it_in_no_known_way_is_not_marked(tmp_path, forced):
-    assert "--force" not in marked(tmp_path, forced)
+def test_a_study_that_was_not_forced_is_not_marked(tmp_path):
+    assert "--force" not in marked(tmp_path, [])
+
+
+@pytest.mark.parametrize("forced", [None, 7, "text"])
+def test_an_archive_that_says_it_was_forced_in_no_known_way_is_refused(tmp_path, forced):
+    with pytest.raises(ArchiveError, match=r"fingerprint\.forced: expected an array, found "):
+        marked(tmp_path, forced)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.assembly import Site, assemble, command_line, needs_of, unavailable
+from prony.assembly import Site, assemble, command_line, needs_of, why_unavailable
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import UsageError
@@ -92,9 +92,9 @@ def test_one_that_cannot_be_had_makes_the_subject_unavailable(catalog):
         "postgresql for django-postgres",
     ]
     found = {one.key: Environment(one.key, "1") for one in needs.all()}
-    assert unavailable(needs, found) is None
+    assert why_unavailable(needs, found) is None
     gone = Unavailable("frontend nginx", "there is no nginx", "")
-    assert unavailable(needs, {**found, "frontend nginx": gone}) == gone
+    assert why_unavailable(needs, {**found, "frontend nginx": gone}) == gone
 
 
 def test_what_a_person_types_starts_the_server_and_then_the_frontend(catalog):

@@ -5,10 +5,13 @@ from pathlib import Path
 from prony.analysis.fingerprints import WHAT_MATTERS, comparable
 from prony.host import available_cpus, fingerprint, visible_environment
 from prony.host.environment import visible_parameters
+from prony.model import Fingerprint
+from prony.model.facts import Unknown
+from prony.model.shapes import decode, encode
 
 
 def test_the_fingerprint_is_json_and_each_item_is_a_value_or_a_reason() -> None:
-    facts = json.loads(json.dumps(fingerprint()))
+    facts = json.loads(json.dumps(encode(fingerprint())))
 
     def check(value: object, where: str) -> None:
         assert value != "", where
@@ -27,25 +30,27 @@ def test_the_fingerprint_is_json_and_each_item_is_a_value_or_a_reason() -> None:
 
 def test_what_makes_archives_comparable_is_there() -> None:
     facts = fingerprint()
-    for section, name in WHAT_MATTERS.values():
-        assert name in facts[section]
-    assert comparable(facts, json.loads(json.dumps(facts))) == ()
+    for path in WHAT_MATTERS.values():
+        assert facts.fact(*path) != Unknown("not in the fingerprint")
+    assert comparable(facts, decode(Fingerprint, json.loads(json.dumps(encode(facts))), "fingerprint")) == ()
 
 
 def test_what_was_measured_by_force_is_marked() -> None:
-    assert fingerprint()["forced"] == []
-    assert fingerprint(forced=("ports: 10; wanted: 100",))["forced"] == ["ports: 10; wanted: 100"]
+    assert fingerprint().forced == ()
+    assert fingerprint(forced=("ports: 10; needed: 100",)).forced == ("ports: 10; needed: 100",)
 
 
 def test_no_address_and_no_name_of_this_machine_is_kept() -> None:
-    shown = json.dumps({name: item for name, item in fingerprint().items() if name != "environment"})
+    shown = json.dumps({name: item for name, item in fingerprint().free.items() if name != "environment"})
     assert f'"{os.uname().nodename}"' not in shown
     for interface in Path("/sys/class/net").glob("*/address"):
         assert interface.read_text().strip() not in shown or interface.parent.name == "lo"
 
 
 def test_values_of_the_environment_are_kept_only_when_known_to_be_harmless() -> None:
-    facts = fingerprint({"SECRET_KEY": "hunter2", "LANG": "C", "UV_INDEX_URL": "https://me:hunter2@x"})
+    facts = encode(
+        fingerprint({"SECRET_KEY": "hunter2", "LANG": "C", "UV_INDEX_URL": "https://me:hunter2@x"})
+    )
     assert facts["environment"] == {
         "LANG": "C",
         "SECRET_KEY": "<redacted>",

@@ -8,13 +8,13 @@ import pytest
 from prony.host.facts.activity import (
     busiest,
     frequencies,
-    look,
     parse_load,
-    parse_pressure,
     parse_process,
+    parse_psi,
     shares,
+    watch_machine,
 )
-from prony.host.facts.cgroups import ancestors, lowest_limit, parse_groups, parse_limit, parse_quota
+from prony.host.facts.cgroups import ancestors, limit_in, lowest_limit, parse_groups, parse_quota
 from prony.host.facts.kernel import preemption_of
 from prony.host.facts.memory import chosen, parse_meminfo
 from prony.host.facts.network import interfaces, parse_sockets
@@ -153,7 +153,7 @@ def test_groups_are_read_on_version_1_on_version_2_and_on_both():
     [("max", None), ("536870912\n", 536870912), ("9223372036854771712", None), ("-1", None)],
 )
 def test_a_limit_is_a_number_or_none_in_either_versions_words(text, limit):
-    assert parse_limit(text) == limit
+    assert limit_in(text) == limit
 
 
 @pytest.mark.parametrize(("text", "cpus"), [("max 100000", None), ("50000 100000", 0.5), ("-1 100000", None)])
@@ -258,7 +258,7 @@ def test_a_counter_that_steps_back_counts_as_nothing():
 def test_load_and_pressure_are_read_by_name():
     assert parse_load("1.96 4.31 2.38 3/960 4242")["running"] == 3
     some, full = "some avg10=38.10 avg60=15.20 avg300=8.13 total=9", "full avg10=0 avg60=0 avg300=0 total=0"
-    found = parse_pressure(f"{some}\n{full}")
+    found = parse_psi(f"{some}\n{full}")
     assert found["some"]["avg10"] == 38.1
     assert found["full"]["total"] == 0
 
@@ -278,7 +278,7 @@ def test_a_process_may_call_itself_anything():
 
 
 def test_what_this_machine_does_is_seen():
-    seen = look(0.1)
+    seen = watch_machine(0.1)
     assert sum(share for state, share in seen.cpu.items() if state != "busy") == pytest.approx(1)
     assert 0 <= seen.cpu["busy"] <= 1
 

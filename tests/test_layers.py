@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 
@@ -33,6 +34,7 @@ DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfi
 # Who may know the compiled engine, and what for.
 KNOWS_THE_ENGINE = {
     "__main__": "its version, before the commands are loaded",
+    "analysis.account": "the classes of the account",
     "analysis.distribution": "histograms",
     "cli.main": "its version",
     "cli.reference": "the reference server",
@@ -93,6 +95,21 @@ def test_pure_modules_know_no_files_processes_or_sockets(name):
     assert {module.partition(".")[0] for module, _ in imports(name)} & DOES_IO == set()
 
 
+def test_what_is_read_and_reported_has_a_type():
+    packages = ("analysis", "diagnosis", "reading", "report")
+    untyped = {
+        name
+        for name in modules()
+        if under(name, packages)
+        and any(
+            (isinstance(node, ast.Name) and node.id in ("Json", "Any"))
+            or (isinstance(node, ast.alias) and node.name in ("Json", "Any"))
+            for node in ast.walk(tree(name))
+        )
+    }
+    assert untyped == set()
+
+
 def test_the_compiled_engine_is_known_in_few_named_places():
     knows = {
         name
@@ -111,6 +128,30 @@ def test_the_command_line_starts_without_the_libraries_of_its_commands():
     script = "import sys, prony.cli.main; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()).isdisjoint({"numpy", "scipy", "pydantic", "sqlite3"})
+
+
+# --- the map in docs/design.md ----------------------------------------------------------------------------
+
+DESIGN = (ROOT.parent.parent / "docs" / "design.md").read_text()
+MAP = DESIGN.partition("## A map of the rooms")[2].partition("\n## ")[0]
+
+
+def test_the_map_has_every_room_in_its_rank():
+    rooms = re.findall(r"^- `(\w+)`", MAP.partition("\n### ")[0], re.MULTILINE)
+    assert tuple(rooms) == LAYERS
+
+
+def test_the_map_says_which_rooms_are_pure():
+    assert set(re.findall(r"^- `(\w+)` \(pure\)", MAP, re.MULTILINE)) == set(PURE)
+
+
+def test_the_map_walks_through_files_that_exist():
+    walked = re.findall(r"`([\w/-]+(?:\.py|\.rs|/))`", MAP.partition("\n### ")[2])
+    assert len(walked) > 20
+    missing = [
+        name for name in walked if not any((top / name).exists() for top in (ROOT, ROOT.parent.parent))
+    ]
+    assert missing == []
 
 
 # --- what a module offers ---------------------------------------------------------------------------------
@@ -179,12 +220,10 @@ def test_every_monitor_is_listed():
 
 
 def test_every_kind_of_sandbox_that_a_plan_may_name_is_listed():
-    from typing import get_args, get_type_hints
-
-    from prony.model import SandboxChoice
+    from prony.model import SandboxKind
     from prony.sandbox import SANDBOXES
 
-    assert set(get_args(get_type_hints(SandboxChoice)["kind"])) == set(SANDBOXES)
+    assert set(SandboxKind) == set(SANDBOXES)
     # `cgroup` is `process` with the control groups of its folder.
     assert set(SANDBOXES) <= files_of("sandbox") | {"cgroup"}
 

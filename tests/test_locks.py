@@ -1,7 +1,12 @@
 """Lock files come from one public index: no mirror, no credentials, no path of somebody's machine."""
 
+import json
 import re
+import subprocess
+import tomllib
 from pathlib import Path
+
+from scripts.loading import load_prerequisites
 
 ROOT = Path(__file__).parent.parent
 
@@ -28,3 +33,33 @@ def test_rusts_lock_names_one_registry():
     sources = set(re.findall(r'^source = "([^"]*)"', lock, re.MULTILINE))
     assert len(sources) == 1
     assert all(source.startswith("registry+https://") for source in sources)
+
+
+def test_every_locked_crate_builds_with_the_rust_that_is_asked_for():
+    declared = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]
+    least = numbers(declared["rust-version"])
+    newer = {
+        f"{package['name']} {package['version']}: {package['rust_version']}"
+        for package in crates()
+        if package["rust_version"] and numbers(package["rust_version"]) > least
+    }
+    assert not newer, "cargo update NAME takes the newest that does"
+
+
+def numbers(version):
+    return tuple(map(int, version.split(".")[:2]))
+
+
+def crates():
+    """Return all crates of the lock, as cargo knows them."""
+    rust = load_prerequisites("rust")
+    command = ["cargo", "metadata", "--format-version=1", "--locked"]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=rust.environment_of(rust.find_rust()),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)["packages"]

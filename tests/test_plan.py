@@ -21,6 +21,7 @@ from prony.model import (
     Frontend,
     Interface,
     Needs,
+    Network,
     OpenLoop,
     Request,
     SandboxChoice,
@@ -169,7 +170,7 @@ def test_a_load_without_keep_alive_asks_for_it_in_every_request():
 
 
 def test_engine_and_sandbox_are_those_of_the_command_line():
-    engine, sandbox = EngineChoice(threads=2), SandboxChoice(network="host")
+    engine, sandbox = EngineChoice(threads=2), SandboxChoice(network=Network.HOST)
     cell = plan_of(PlanOptions(engine=engine, sandbox=sandbox)).cells[0]
     assert (cell.engine, cell.sandbox) == (engine, sandbox)
 
@@ -238,15 +239,15 @@ def test_only_keeps_the_subjects_that_fit_and_the_ids_of_the_whole_plan():
 
 
 def test_only_that_fits_nothing_is_refused_with_the_names():
-    with pytest.raises(UsageError, match=r"`--only nginx\*` fits no subject of `mine`") as error:
+    with pytest.raises(UsageError, match=r"`--only nginx\*` matches no subject of `mine`") as error:
         plan_of(PlanOptions(only="nginx*"))
-    assert error.value.hint == "its subjects are waitress+hello, granian+hello"
+    assert error.value.hint == "its subjects: waitress+hello, granian+hello"
 
 
 def test_two_subjects_of_one_name_must_be_the_same():
     part = {"server": "waitress", "app": "hello"}
     assert len(plan_of(subjects=[part, part]).subjects()) == 1
-    with pytest.raises(UsageError, match="two subjects are named `waitress\\+hello` and differ"):
+    with pytest.raises(UsageError, match="two different subjects are named `waitress\\+hello`"):
         plan_of(subjects=[part, {**part, "settings": {"threads": 2}}])
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from prony.host import Cpu, Demand, HostCheck, preflight, unfit
 from prony.host.checks import (
+    accept_backlog,
     backlogs,
     cpu_quota,
     disk_space,
@@ -15,7 +16,7 @@ from prony.host.checks import (
     free_memory,
     governor,
     kept_ports,
-    listen_queue,
+    port_turnover,
     ports,
     processors,
     server_files,
@@ -24,7 +25,6 @@ from prony.host.checks import (
     tasks,
     time_wait_left,
     tracking,
-    turnover,
 )
 from prony.host.facts.activity import Activity
 
@@ -48,9 +48,9 @@ REUSE = "sudo sysctl -w net.ipv4.tcp_tw_reuse=2"
         (ports(1000, 32768, 60999), "ok", None),
         (ports(20_000, 32768, 60999), "warn", RANGE),
         (ports(40_000, 32768, 60999), "fail", RANGE),
-        (listen_queue("net/core/somaxconn", 1000, 4096), "ok", None),
-        (listen_queue("net/core/somaxconn", 1000, 128), "warn", "sudo sysctl -w net.core.somaxconn=1000"),
-        (listen_queue("net/core/somaxconn", 1000, None), "warn", None),
+        (accept_backlog("net/core/somaxconn", 1000, 4096), "ok", None),
+        (accept_backlog("net/core/somaxconn", 1000, 128), "warn", "sudo sysctl -w net.core.somaxconn=1000"),
+        (accept_backlog("net/core/somaxconn", 1000, None), "warn", None),
         (backlogs({"gunicorn": 2048}, 4096), "ok", None),
         (backlogs({"gunicorn": 2048}, 128), "warn", "sudo sysctl -w net.core.somaxconn=2048"),
         (backlogs({"gunicorn": 2048}, None), "warn", None),
@@ -107,7 +107,7 @@ def test_a_check_says_how_bad_it_is_and_what_mends_it(check, level, command):
     ],
 )
 def test_connections_that_are_opened_anew_need_ports_for_the_time_they_wait(new_per_s, reuse, level, command):
-    check = turnover(new_per_s, 100, load_s=60, count=28_232, reuse=reuse)
+    check = port_turnover(new_per_s, 100, load_s=60, count=28_232, reuse=reuse)
     assert (check.level, check.command) == (level, command)
 
 
@@ -124,7 +124,7 @@ def test_the_subject_that_holds_most_is_named():
 def test_only_what_makes_figures_invalid_makes_a_machine_unfit():
     found = [HostCheck("a", "ok", "1", "1"), HostCheck("b", "warn", "2", "3", "mend b")]
     assert unfit(found) == ()
-    assert unfit([*found, HostCheck("c", "fail", "4", "5", "mend c")]) == ("c: 4; wanted: 5  (mend c)",)
+    assert unfit([*found, HostCheck("c", "fail", "4", "5", "mend c")]) == ("c: 4; needed: 5; fix: mend c",)
 
 
 @given(st.integers(1, 65_535), st.integers(1, 64))

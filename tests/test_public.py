@@ -81,6 +81,18 @@ def test_the_help_of_a_command_shows_examples_of_it(help_of, name):
     assert "\x1b" not in shown
 
 
+PANELS = {
+    "run": ["What to measure", "Your own app", "Load", "How sure", "Sandbox", "Output"],
+    "load": ["Load", "Requests", "Output"],
+}
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_the_help_groups_options_by_what_they_are_about(help_of, name):
+    headings = re.findall(r"^(\S[^\n]*):$", help_of(name).partition("Examples:")[0], re.MULTILINE)
+    assert headings == ["Arguments", *PANELS[name], "Options"]
+
+
 def test_the_help_explains_every_exit_status(help_of):
     told = help_of().partition("Exit status:")[2]
     assert all(re.search(rf"^ +{code.value}  \w", told, re.MULTILINE) for code in ExitCode)

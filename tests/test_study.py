@@ -142,7 +142,8 @@ def test_replies_that_differ_are_told_without_servers_that_do_not_start(world, m
     )
     told = world.listener.notices
     assert (
-        "the replies to the probe differ; say which is right with --expect-status and --expect-body:" in told
+        "servers reply differently to the probe; set the right reply with --expect-status and --expect-body:"
+        in told
     )
     assert [line.partition(":")[0] for line in told if line.startswith("  ") and "status" in line] == [
         "  wsgiref+shop",
@@ -174,8 +175,10 @@ def test_a_study_of_which_no_server_starts_stops_with_each_ones_error(world, err
 def test_servers_that_answer_nothing_readable_are_told(world, monkeypatch):
     monkeypatch.setattr("prony.study.replies.probe", lambda *arguments: "GET /: no reply within 10 s")
     world.run(catalog=own_app(world), subjects=BOTH)
-    assert "every subject answers the probe so: GET /: no reply within 10 s" in world.listener.notices
-    assert any("--path, and --interface" in line for line in world.listener.notices)
+    assert (
+        "every subject gives this reply to the probe: GET /: no reply within 10 s" in world.listener.notices
+    )
+    assert any("--path, or set how" in line for line in world.listener.notices)
 
 
 # --- ends -------------------------------------------------------------------------------------------------
@@ -208,7 +211,7 @@ def test_an_archive_that_exists_is_never_written_over(world):
 
 
 def test_a_second_study_is_refused_while_another_measures(world):
-    with claim_machine(), pytest.raises(HostError, match="another Prony measures on this machine"):
+    with claim_machine(), pytest.raises(HostError, match="another Prony is measuring on this machine"):
         world.run()
     assert world.log == []
     assert not (world.folder / "out.prony").exists()

@@ -27,6 +27,7 @@ from prony.model import (
     RunStatus,
     TrialRole,
 )
+from prony.model.facts import SearchPart
 from prony.plan import calibrated
 from prony.reading.found_rates import confirmed_rates
 from prony.reading.study import read_archive
@@ -184,10 +185,10 @@ def blocks_of(world):
 def test_a_study_stops_at_the_first_look_when_its_verdict_is_reached(world):
     world.replies = answers(noise=0.01, ratio=1.3)
     world.measure(looking(world.study(**ONE_LOAD)))
-    stopped = facts_of(world)["stopped"]
-    assert (blocks_of(world), stopped["rule"], stopped["blocks"]) == (10, "verdicts reached", 10)
-    assert "looks after 10, 15, 20 blocks" in stopped["words"]
-    assert world.listener.notices[-1] == f"stopped after 10 blocks: {stopped['words']}"
+    stopped = facts_of(world).stopped
+    assert (blocks_of(world), stopped.rule, stopped.blocks) == (10, "verdicts reached", 10)
+    assert "looks after 10, 15, 20 blocks" in stopped.words
+    assert world.listener.notices[-1] == f"stopped after 10 blocks: {stopped.words}"
     assert world.archive()[2].status is RunStatus.FINISHED
 
 
@@ -196,7 +197,7 @@ def test_a_look_is_held_to_the_noise_floors_of_the_machine_as_the_report_is(worl
     study = looking(world.study(**ONE_LOAD))
     keep_floors(study.user, fingerprint(), [Floor("ok_per_s", "closed", 10, 0.08)])
     world.measure(study)
-    assert facts_of(world)["stopped"]["rule"] == "precise enough"
+    assert facts_of(world).stopped.rule == "precise enough"
     with open_archive(study.out) as archive:
         floors = kept_floors(study.user.cache, archive.fingerprint())
         (found,) = read_archive(archive, floors).groups[0].answer.comparisons.values()
@@ -215,45 +216,45 @@ def test_a_look_at_generators_compares_each_pair_of_them(tmp_path):
 def test_without_noise_floors_the_same_figures_reach_a_verdict(world):
     world.replies = answers(noise=0.002, ratio=1.05)
     world.measure(looking(world.study(**ONE_LOAD)))
-    assert facts_of(world)["stopped"]["rule"] == "verdicts reached"
+    assert facts_of(world).stopped.rule == "verdicts reached"
 
 
 def test_a_study_that_more_blocks_would_not_help_stops_and_says_so(world):
     world.replies = answers(noise=0.5, ratio=1.0)
     world.measure(looking(world.study(**ONE_LOAD)))
-    stopped = facts_of(world)["stopped"]
-    assert (blocks_of(world), stopped["rule"]) == (10, "futile")
-    assert "blocks would be needed" in stopped["words"]
+    stopped = facts_of(world).stopped
+    assert (blocks_of(world), stopped.rule) == (10, "futile")
+    assert "blocks would be needed" in stopped.words
 
 
 def test_a_study_has_at_most_as_many_blocks_as_its_last_look(world):
     # Too noisy for a verdict: with one look more it would go on, or be futile.
     world.replies = answers(noise=0.04, ratio=1.02)
     world.measure(looking(world.study(**ONE_LOAD), looks=(10,)))
-    stopped = facts_of(world)["stopped"]
-    assert (blocks_of(world), stopped["blocks"], stopped["rule"]) == (10, 10, "at maximum")
+    stopped = facts_of(world).stopped
+    assert (blocks_of(world), stopped.blocks, stopped.rule) == (10, 10, "at maximum")
 
 
 def test_a_study_none_of_whose_subjects_starts_reaches_no_verdict(world):
     world.fail = lambda launch: "it ended"
     world.measure(looking(world.study(**ONE_LOAD)))
-    stopped = facts_of(world)["stopped"]
-    assert (blocks_of(world), stopped["rule"]) == (10, "futile")
-    assert "no subject has figures" in stopped["words"]
+    stopped = facts_of(world).stopped
+    assert (blocks_of(world), stopped.rule) == (10, "futile")
+    assert "no subject has figures" in stopped.words
 
 
 def test_a_single_subject_is_measured_until_its_own_figures_are_precise(world):
     world.replies = answers(noise=0.01, ratio=1.0)
     alone = [{"server": "wsgiref", "app": "hello"}]
     world.measure(looking(world.study(**ONE_LOAD, subjects=alone)))
-    assert facts_of(world)["stopped"]["rule"] == "precise enough"
+    assert facts_of(world).stopped.rule == "precise enough"
 
 
 @pytest.mark.parametrize(
     ("budget_ns", "blocks", "words"),
     [
-        (7_500_000_000, 3, "was over before the first look, after 10 blocks"),
-        (26_000_000_000, 10, "the look after 15 blocks would have ended after"),
+        (7_500_000_000, 3, "was used up before the first look, after 10 blocks"),
+        (26_000_000_000, 10, "the blocks up to the next look, after 15, would exceed the budget of"),
     ],
 )
 def test_no_block_and_no_look_begins_that_would_end_after_the_budget(
@@ -263,9 +264,9 @@ def test_no_block_and_no_look_begins_that_would_end_after_the_budget(
     monkeypatch.setattr("prony.study.ledger.length_of", lambda trial: 1_000_000_000)
     world.replies = answers(noise=0.01, ratio=1.02)
     world.measure(looking(world.study(**ONE_LOAD), target=0.01, budget_ns=budget_ns))
-    stopped = facts_of(world)["stopped"]
-    assert (blocks_of(world), stopped["rule"]) == (blocks, "budget")
-    assert words in stopped["words"]
+    stopped = facts_of(world).stopped
+    assert (blocks_of(world), stopped.rule) == (blocks, "budget")
+    assert words in stopped.words
     assert Counter(trial.block for trial in trials_of(world)) == dict.fromkeys(range(blocks), 2)
 
 
@@ -292,12 +293,12 @@ def search(world, objective="p99 < 50ms, errors < 0.1%", **changes):
 def test_the_highest_rate_is_found_to_two_per_cent_and_confirmed_for_each_subject(world):
     world.replies = limits(wsgiref=1234, waitress=7000)
     search(world)
-    found = {one["subject"]: one for one in facts_of(world)["found_rates"]}
+    found = {one.subject: one for one in facts_of(world).found_rates}
     for name, limit in (("wsgiref+hello", 1234), ("waitress+hello", 7000)):
         one = found[name]
-        assert one["rate_per_s"] <= limit < one["rate_per_s"] * 1.02
-        assert (one["met"], one["of"]) == (3, 3)
-        assert "not `p99 < 50ms`: it was 90" in one["stopped"]
+        assert one.rate_per_s <= limit < one.rate_per_s * 1.02
+        assert (one.met, one.of) == (3, 3)
+        assert "not `p99 < 50ms`: it was 90" in one.stopped
     trials, _, run = world.archive()
     assert {trial.role for trial in trials} == {TrialRole.FIND_RATE}
     assert run.status is RunStatus.FINISHED
@@ -313,9 +314,9 @@ def test_what_is_confirmed_is_one_rate_in_blocks_of_all_subjects(world):
     world.replies = limits(wsgiref=1000, waitress=3000)
     search(world)
     trials = world.archive()[0]
-    fresh = [trial for trial in trials if trial.facts["find_rate"]["part"] == "confirmation"]
+    fresh = [trial for trial in trials if trial.facts.find_rate.part is SearchPart.CONFIRMATION]
     assert Counter(trial.block for trial in fresh) == {1: 2, 2: 2, 3: 2}
-    assert len({(trial.cell_id, trial.facts["find_rate"]["rate_per_s"]) for trial in fresh}) == 2
+    assert len({(trial.cell_id, trial.facts.find_rate.step.rate_per_s) for trial in fresh}) == 2
 
 
 def test_a_search_is_told_by_its_trials_alone(world):
@@ -323,14 +324,14 @@ def test_a_search_is_told_by_its_trials_alone(world):
     search(world)
     with open_archive(world.folder / "out.prony") as archive:
         cells = archive.cells(TrialRole.FIND_RATE)
-        facts = [record.trial.facts["find_rate"] for record in archive.trials()]
+        facts = [record.trial.facts.find_rate for record in archive.trials()]
         found = confirmed_rates(archive.runs())
     for part, counted in (
         ("search", [len(one.steps) for one in found]),
         ("confirmation", [one.of for one in found]),
     ):
-        assert sum(fact["part"] == part for fact in facts) == sum(counted)
-    met = [fact["rate_per_s"] for fact in facts if fact["part"] == "confirmation" and fact["met"]]
+        assert sum(fact.part == part for fact in facts) == sum(counted)
+    met = [one.step.rate_per_s for one in facts if one.part is SearchPart.CONFIRMATION and one.step.met]
     assert Counter(met) == {one.rate_per_s: one.met for one in found}
     assert all(isinstance(cell.workload.loop, OpenLoop) for cell in cells)
 
@@ -338,27 +339,27 @@ def test_a_search_is_told_by_its_trials_alone(world):
 def test_a_server_that_never_meets_it_has_no_rate(world):
     world.replies = limits(wsgiref=0, waitress=500)
     search(world)
-    slow, _ = facts_of(world)["found_rates"]
-    assert (slow["rate_per_s"], slow["of"]) == (None, 0)
-    assert slow["stopped"].startswith("no rate met it, down to ")
+    slow, _ = facts_of(world).found_rates
+    assert (slow.rate_per_s, slow.of) == (None, 0)
+    assert slow.stopped.startswith("no rate met it, down to ")
 
 
 def test_a_server_that_fails_does_not_meet_it(world):
     world.fail = lambda launch: "it ended" if server_of(launch) == "wsgiref" else None
     world.replies = limits(wsgiref=0, waitress=500)
     search(world)
-    failing, _ = facts_of(world)["found_rates"]
-    assert failing["rate_per_s"] is None
-    assert "it failed at start: it ended" in failing["stopped"]
+    failing, _ = facts_of(world).found_rates
+    assert failing.rate_per_s is None
+    assert "it failed at start: it ended" in failing.stopped
 
 
 def test_a_rate_whose_trials_are_spoilt_by_the_generator_ends_the_search(world):
     world.replies = limits(wsgiref=1000, waitress=500)
     world.errors = {2: EngineError("it crashed")}
     search(world)
-    first, _ = facts_of(world)["found_rates"]
-    assert first["stopped"] == "at 1500/s nothing could be told: the generator: it crashed"
-    assert first["rate_per_s"] == 1000
+    first, _ = facts_of(world).found_rates
+    assert first.stopped == "at 1500/s nothing could be told: the generator: it crashed"
+    assert first.rate_per_s == 1000
 
 
 def test_a_search_begins_where_the_percentile_is_a_figure(world):
@@ -366,7 +367,7 @@ def test_a_search_begins_where_the_percentile_is_a_figure(world):
     search(world, objective="p99.9 < 50ms")
     first = world.archive()[0][0]
     # A window of one second: 10,000 requests have 10 above their p99.9.
-    assert first.facts["find_rate"]["rate_per_s"] == pytest.approx(10_000)
+    assert first.facts.find_rate.step.rate_per_s == pytest.approx(10_000)
 
 
 def test_a_study_at_several_loads_searches_once_for_each_subject(world):

@@ -233,7 +233,7 @@ def test_another_version_of_a_server_is_refused_with_the_difference(world, monke
     with pytest.raises(HostError) as refused:
         world.measure(replace(study, resumes=True))
     said = refused.value.message
-    assert "this is not the study any more that it holds" in said
+    assert "the study has changed since it began" in said
     assert "waitress+hello: server version was 1.0, is 2.0" in said
     assert "waitress+hello: waitress was 1.0, is 2.0" in said
     assert "wsgiref" not in said
@@ -247,7 +247,7 @@ def test_force_goes_on_and_the_archive_says_so(world, monkeypatch):
     with_other_versions(world, monkeypatch)
     world.measure(replace(study, resumes=True, force=True))
     assert len(what_ran(world)) == 12
-    assert "waitress+hello: server version was 1.0, is 2.0" in runs_of(world)[-1].fingerprint["forced"]
+    assert "waitress+hello: server version was 1.0, is 2.0" in runs_of(world)[-1].fingerprint.forced
 
 
 def test_another_version_of_a_frontend_is_refused_with_the_difference(world, monkeypatch):
@@ -290,7 +290,7 @@ def test_a_subject_that_was_measured_and_is_not_described_any_more_is_refused(wo
     broken_off(world, study, 5)
     with closing(sqlite3.connect(archive_of(world))) as database, database:
         database.execute(statement)
-    with pytest.raises(HostError, match=r"waitress\+hello: was measured, and the archive does not say"):
+    with pytest.raises(HostError, match=r"waitress\+hello: was measured, but its record is missing"):
         world.measure(replace(study, resumes=True))
 
 
@@ -312,7 +312,8 @@ def test_another_machine_is_refused_with_the_difference(world, monkeypatch):
     study = world.study()
     broken_off(world, study, 5)
     here = fingerprint()
-    elsewhere = {**here, "kernel": {**here["kernel"], "release": "99.0"}}
+    kernel = {**here.free["kernel"], "release": "99.0"}
+    elsewhere = replace(here, free={**here.free, "kernel": kernel})
     monkeypatch.setattr("prony.study.run.fingerprint", lambda **options: elsewhere)
     with pytest.raises(HostError, match=r"kernel: was .*, is 99\.0"):
         world.measure(replace(study, resumes=True))

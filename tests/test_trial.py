@@ -20,18 +20,21 @@ from prony.model import (
     Invalid,
     Launch,
     LogTail,
+    Network,
     Ok,
     Phase,
     Placement,
     Request,
+    SandboxFacts,
     Subject,
     TrialRole,
     Workload,
 )
-from prony.sandbox import EngineSeat, SandboxFacts, StopReport
+from prony.sandbox import EngineSeat, StopReport
 from prony.sandbox.cgroup.base import Counters
 from prony.schedule import Position
 from prony.trial import Task, run_trial
+from recordings import recording_of
 
 ADDRESS = Address("127.0.0.1", 8000)
 CONTRACT = Contract((Check(Request(path="/ready")),))
@@ -42,11 +45,11 @@ BAD_LITTLE = {"in_flight_integral_ns": 10**9, "sojourn_sum_ns": 2 * 10**9, "resi
 
 
 def recording(*, interrupted=False, little=None):
-    return {
-        "window": {"interrupted": interrupted},
-        "little": little or {"in_flight_integral_ns": 10**9, "sojourn_sum_ns": 10**9, "residual": 0.0},
-        "account": {"scheduled": 1, "ok": 1},
-    }
+    return recording_of(
+        window={"interrupted": interrupted},
+        little=little or {"in_flight_integral_ns": 10**9, "sojourn_sum_ns": 10**9, "residual": 0.0},
+        account={"scheduled": 1, "ok": 1, "bad_status": {}},
+    )
 
 
 class Bench:
@@ -55,7 +58,7 @@ class Bench:
     address, seat = ADDRESS, EngineSeat(cpus=(0,))
     tree_pid = network_pid = os.getpid()
     pids = MappingProxyType({"server": os.getpid()})
-    facts = SandboxFacts("host's loopback", False, "me")
+    facts = SandboxFacts(Network.HOST, False, "me")
     folder = Path("/nowhere")
     counted = MappingProxyType({})
 
@@ -178,7 +181,7 @@ def test_a_trial_that_ran_its_window_is_ok_with_all_its_evidence():
 def test_the_edges_of_the_window_are_kept_and_all_events_are_passed_on():
     heard = []
     trial = trial_of(Bench(), heard.append)
-    assert [event["event"] for event in trial.events] == ["window_open", "window_close"]
+    assert [event.event for event in trial.events] == ["window_open", "window_close"]
     assert [event["event"] for event in heard] == ["started", "window_open", "progress", "window_close"]
 
 

@@ -10,7 +10,7 @@ from prony.units import (
     duration_scale,
     format_bytes,
     format_duration,
-    format_in,
+    format_half_width,
     format_percent,
     format_rate,
     nanoseconds,
@@ -193,7 +193,7 @@ def test_a_column_without_values_has_the_smallest_unit():
 
 @given(st.floats(1, 1e12), st.floats(1e-9, 1e9))
 def test_a_width_that_is_not_nothing_is_never_written_as_nothing(value, half_width):
-    written = format_in(value, Scale(1e3, "µs"), half_width).partition(" ±")[2]
+    written = format_half_width(half_width, value, Scale(1e3, "µs"))
     assert float(written.replace(",", "")) > 0
 
 
@@ -219,6 +219,6 @@ def test_what_is_no_count_is_refused_with_the_text_and_an_example(text):
         parse_count(text)
 
 
-@given(st.integers(min_value=0, max_value=2**52))
+@given(st.integers(min_value=0, max_value=2**51))  # 26 days: a division and a product round
 def test_nanoseconds_come_back_from_seconds(value_ns):
     assert nanoseconds(seconds(value_ns)) == value_ns

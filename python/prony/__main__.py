@@ -1,6 +1,6 @@
 """``python -m prony``, and the command ``prony``.
 
-The version is told before the commands are loaded, which takes most of a second.
+The version is printed before the commands are imported, which takes most of a second.
 """
 
 import sys
@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 
 def main() -> NoReturn:
-    """Tell the version where nothing else is asked for; else hand over to the command line."""
+    """Print the version if that is the only argument; else call the command line."""
     if sys.argv[1:] == ["--version"]:
         from prony._engine import __version__
 

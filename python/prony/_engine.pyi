@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Literal, Self, final
 
 __all__ = [
+    "CLASSES",
     "WIRES",
     "CpuTime",
     "Detail",
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 __version__: str
+
+# Every class of an account, with its kind (`prony.analysis.account`).
+CLASSES: tuple[tuple[str, str], ...]
 
 # What the engine speaks, by the names of `Wire`.
 WIRES: tuple[str, ...]

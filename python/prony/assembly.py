@@ -1,4 +1,4 @@
-"""What a subject is put together from: the environments that it needs, and the processes that are started.
+"""What a subject consists of: the environments that it needs, and the processes to start.
 
 Must not know studies, trials or the sandbox.
 """
@@ -10,12 +10,9 @@ from pathlib import Path
 from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.resolve import shared_requirements
+from prony.catalog.launch.commands import BEHIND_PORT, PORT, command_for_user, frontend_command_for_user
+from prony.catalog.launch.filling import Seat
 from prony.catalog.launch.processes import (
-    BEHIND_PORT,
-    PORT,
-    Seat,
-    command_for_user,
-    frontend_command_for_user,
     make_frontend,
     make_launch,
     make_service,
@@ -28,14 +25,14 @@ from prony.catalog.schema.loader import Catalog
 from prony.model import Address, Launch, Subject
 from prony.runas import RunAs
 
-__all__ = ["Needs", "Site", "assemble", "command_line", "needs_of", "unavailable"]
+__all__ = ["Site", "SubjectNeeds", "assemble", "command_line", "needs_of", "why_unavailable"]
 
 HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
-    """The environments of one subject, by what each is for: the server's, a frontend's, its services'."""
+class SubjectNeeds:
+    """The environments of one subject: the server's, the frontend's, its services'."""
 
     server: EnvironmentRequest
     frontend: EnvironmentRequest | None
@@ -50,8 +47,8 @@ class Needs:
 class Site:
     """Where a subject's processes will run.
 
-    ``free_port`` returns a port on which nothing listens, ``folder_for`` the folder of the process of a
-    name; ``app_folder`` is where they find the app, ``cpus`` how many CPUs they may use.
+    ``free_port`` returns a port on which nothing listens, ``folder_for`` the folder of the process with a
+    given name; ``app_folder`` holds the app, ``cpus`` is the number of CPUs that they may use.
     """
 
     free_port: Callable[[], int]
@@ -67,19 +64,19 @@ def needs_of(
     *,
     requirements_file: Path | None = None,
     python: Path | None = None,
-) -> Needs:
+) -> SubjectNeeds:
     """Return the environments that ``subject`` needs.
 
-    ``requirements_file`` and ``python`` are a user app's own (see `EnvironmentRequest`).
+    ``requirements_file`` and ``python`` belong to the user's app (see `EnvironmentRequest`).
 
-    *Errors*: UsageError for an app that ``user`` cannot read, or a name that the catalogue does not have.
+    *Errors*: UsageError for an app that ``user`` cannot read, or a name that is not in the catalogue.
     """
     app = subject.app
     built_in = is_built_in(app)
     entry = catalog.server(subject.server)
     common = shared_requirements(entry)
-    # Built-in apps share their server's environment, unless its Python may not have what they need; a user's
-    # app has one of its own.
+    # Built-in apps share their server's environment, unless its Python may lack what they need; a user's
+    # app has an environment of its own.
     shared = built_in and set(app.requirements) <= set(common)
     server = EnvironmentRequest(
         key=subject.server if shared else f"{subject.server} for {app.name}",
@@ -101,22 +98,24 @@ def needs_of(
         )
         for name in app.services
     }
-    return Needs(server, frontend or None, services)
+    return SubjectNeeds(server, frontend or None, services)
 
 
-def unavailable(needs: Needs, found: Mapping[str, Environment | Unavailable]) -> Unavailable | None:
-    """Return why the subject of ``needs`` cannot be had, or null."""
+def why_unavailable(
+    needs: SubjectNeeds, found: Mapping[str, Environment | Unavailable]
+) -> Unavailable | None:
+    """Return why the subject of ``needs`` is unavailable, or null."""
     return next((one for need in needs.all() if isinstance(one := found[need.key], Unavailable)), None)
 
 
 def assemble(
     catalog: Catalog,
     subject: Subject,
-    needs: Needs,
+    needs: SubjectNeeds,
     found: Mapping[str, Environment | Unavailable],
     site: Site,
 ) -> Launch:
-    """Return the processes of ``subject``, each on a free port, nothing left to fill in.
+    """Return the processes of ``subject``, each on a free port, without placeholders.
 
     *Errors*: UsageError for settings, interfaces or wires that do not fit.
     """
@@ -139,12 +138,12 @@ def command_line(
     catalog: Catalog,
     subject: Subject,
     cpus: int,
-    needs: Needs | None = None,
+    needs: SubjectNeeds | None = None,
     found: Mapping[str, Environment | Unavailable] | None = None,
 ) -> str:
-    """Return what a person types to have ``subject``: the server's command, and the frontend's after it.
+    """Return what a person types to start ``subject``: the server's command, then the frontend's.
 
-    Without ``needs`` and what was ``found`` for them, the system's programs go by their names.
+    Without ``needs`` and what was ``found`` for them, the command names the system's programs without paths.
 
     *Errors*: UsageError as `assemble`.
     """
@@ -170,7 +169,7 @@ def _places(
 def _in_front(  # noqa: PLR0913, PLR0917 - as assemble, and what stands behind
     catalog: Catalog,
     subject: Subject,
-    needs: Needs,
+    needs: SubjectNeeds,
     found: Mapping[str, Environment | Unavailable],
     site: Site,
     server: Launch,
@@ -202,5 +201,5 @@ def _address(site: Site, entry: ServerEntry, subject: Subject) -> Address:
 
 def _ready(found: Mapping[str, Environment | Unavailable], request: EnvironmentRequest) -> Environment:
     environment = found[request.key]
-    assert isinstance(environment, Environment), "a subject that is unavailable is not assembled"
+    assert isinstance(environment, Environment), "an unavailable subject cannot be assembled"
     return environment

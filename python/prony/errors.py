@@ -2,9 +2,9 @@
 
 ::
 
-    PronyError                 4   a fault of Prony's own
-    ├── UsageError             2   the command line or a plan asks for what cannot be
-    ├── HostError              3   this machine cannot do it
+    PronyError                 4   a fault in Prony itself
+    ├── UsageError             2   the command line or a plan asks for something impossible
+    ├── HostError              3   this machine lacks what the measurement needs
     ├── SubjectError           3   a server could not be installed, started or verified
     ├── EngineError            3   the load engine could not run
     └── ArchiveError           3   a file is not an archive, or not one that this version reads
@@ -13,9 +13,18 @@ Must not know the commands. A message says what failed, on which value, where, a
 ``hint`` is the next command to type.
 """
 
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
-__all__ = ["ArchiveError", "EngineError", "ExitCode", "HostError", "PronyError", "SubjectError", "UsageError"]
+__all__ = [
+    "ArchiveError",
+    "EngineError",
+    "ExitCode",
+    "FailureStage",
+    "HostError",
+    "PronyError",
+    "SubjectError",
+    "UsageError",
+]
 
 
 class ExitCode(IntEnum):
@@ -45,7 +54,7 @@ class PronyError(Exception):
 
 
 class UsageError(PronyError):
-    """The command line or a plan asks for what cannot be."""
+    """The command line or a plan asks for something impossible."""
 
     exit_code = ExitCode.USAGE
 
@@ -56,15 +65,32 @@ class HostError(PronyError):
     exit_code = ExitCode.COULD_NOT_MEASURE
 
 
-class SubjectError(PronyError):
-    """A server could not be installed, started, or did not keep its contract.
+class FailureStage(StrEnum):
+    """What a subject was about when it failed."""
 
-    ``stage`` is one of ``model.Failed``; ``log`` holds the last lines that the server wrote.
+    INSTALL = "install"
+    START = "start"
+    CONTRACT = "contract"
+    LOAD = "load"
+    STOP = "stop"
+
+
+class SubjectError(PronyError):
+    """A server could not be installed or started, or it broke its contract.
+
+    ``log`` holds the last lines that the server wrote.
     """
 
     exit_code = ExitCode.COULD_NOT_MEASURE
 
-    def __init__(self, message: str, hint: str | None = None, *, stage: str = "start", log: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = None,
+        *,
+        stage: FailureStage = FailureStage.START,
+        log: str = "",
+    ) -> None:
         super().__init__(message, hint)
         self.stage = stage
         self.log = log

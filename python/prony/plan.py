@@ -41,7 +41,7 @@ from prony.workloads import asking, engines_of, in_profile, is_skipped, workload
 __all__ = ["CALIBRATOR", "CatalogView", "PlanOptions", "calibrated", "make_plan"]
 
 CALIBRATOR, CALIBRATOR_APP = "reference", "hello"
-"""The server, and the app whose replies it gives, that a drift of the machine is seen by."""
+"""The server, and the app whose replies it gives, whose figures show a drift of the machine."""
 
 
 class CatalogView(Protocol):
@@ -64,7 +64,7 @@ class CatalogView(Protocol):
         ...
 
     def frontend(self, name: str) -> Frontend:
-        """Return what stands in front of a server under this name; UsageError when there is none."""
+        """Return the frontend of this name; UsageError when there is none."""
         ...
 
 
@@ -72,7 +72,7 @@ class CatalogView(Protocol):
 class PlanOptions:
     """What the command line adds to a document. ``settings``: overridden settings by server's name.
 
-    ``calibrate``: with or without calibration, whatever the document says; null: as it says.
+    ``calibrate``: with or without calibration, regardless of the document; null: as the document says.
     """
 
     profile: str | None = None
@@ -93,10 +93,10 @@ def make_plan(
     options: PlanOptions,
     originals: tuple[Original, ...] = (),
 ) -> Plan:
-    """Return the resolved plan of ``document``: every subject under every load that is for it.
+    """Return the resolved plan of ``document``: every subject under each of its loads.
 
-    *Errors*: UsageError for a name that the catalogue does not have, an app without the server's interface,
-    or when nothing is left by ``only``.
+    *Errors*: UsageError for a name that is not in the catalogue, an app without the server's interface, or
+    an ``only`` that matches no subject.
     """
     profile_name, profile = document.profile(options.profile)
     cells = tuple(_cells(document, profile, catalog, options))
@@ -121,7 +121,7 @@ def make_plan(
 
 def calibrated(plan: Plan, catalog: CatalogView, wanted: CalibrationDocument | None) -> Plan:
     """Return the plan with a calibration under the load of ``wanted``: the reference server, with Prony's own
-    engine, in the sandbox of the others but without their limits, which are the subjects'.
+    engine, in the same sandbox but without the subjects' limits.
 
     *Errors*: UsageError when the catalogue has no reference server.
     """
@@ -183,7 +183,7 @@ def _wanted(document: StudyDocument, options: PlanOptions) -> CalibrationDocumen
 
 
 def _sandbox(chosen: SandboxChoice, wanted: SandboxDocument) -> SandboxChoice:
-    """Return the sandbox with the study's limits, where the command line sets no others."""
+    """Return the sandbox with the study's limits, unless the command line sets others."""
     return replace(
         chosen,
         cpu_quota=wanted.cpus if chosen.cpu_quota is None else chosen.cpu_quota,
@@ -197,7 +197,7 @@ def _narrowed(plan: Plan, pattern: str) -> Plan:
     if not cells:
         names = ", ".join(subject.name for subject in plan.subjects())
         raise UsageError(
-            f"`--only {pattern}` fits no subject of `{plan.name}`", hint=f"its subjects are {names}"
+            f"`--only {pattern}` matches no subject of `{plan.name}`", hint=f"its subjects: {names}"
         )
     return replace(plan, cells=cells)
 
@@ -235,7 +235,7 @@ def _interface(wanted: Interface | None, server: str, app: App, catalog: Catalog
     offered = ", ".join(sorted(app.targets))
     raise UsageError(
         f"`{server}` speaks {', '.join(speaks)}, but the app `{app.name}` offers {wanted or offered}",
-        hint="`prony servers` lists which server speaks what",
+        hint="`prony servers` lists the interfaces of each server",
     )
 
 
@@ -244,7 +244,7 @@ def _unique(subjects: Sequence[Subject]) -> Sequence[Subject]:
     for subject in subjects:
         if subject.name in seen and seen[subject.name] != subject:
             raise UsageError(
-                f"two subjects are named `{subject.name}` and differ", hint="name them in two studies"
+                f"two different subjects are named `{subject.name}`", hint="put them into two studies"
             )
         seen[subject.name] = subject
     return tuple(seen.values())

@@ -1,8 +1,8 @@
 """Who subjects run as, and where Prony keeps what they need.
 
-Started as root, Prony keeps its privileges for setting up sandboxes and runs everything else (installing
-packages, servers, frontends) as an ordinary user: ``--run-as``, else the caller of sudo, else ``nobody``.
-Must not know what is run.
+When Prony is started as root, it uses root's privileges only to set up sandboxes. Everything else
+(installing packages, servers, frontends) runs as an ordinary user: ``--run-as``, else the caller of sudo,
+else ``nobody``. Must not know what is run.
 """
 
 import os
@@ -34,14 +34,14 @@ class RunAs:
     cache: Path
 
     def groups(self) -> tuple[int, ...]:
-        """Return the supplementary groups: when privileges are dropped, only those that the user has."""
+        """Return the supplementary groups: the user's own when privileges are dropped, else none to set."""
         return tuple(os.getgrouplist(self.name, self.gid)) if self.drop else tuple(os.getgroups())
 
 
 def resolve_user(run_as: str | None = None) -> RunAs:
     """Return the user that subjects run as on this machine.
 
-    *Errors*: UsageError for an unknown user, or another user than the caller without root.
+    *Errors*: UsageError for an unknown user, or when Prony is not root and the user is not the caller.
     """
     if os.geteuid() != 0:
         return _caller(run_as)

@@ -1,7 +1,6 @@
-"""In which order a plan's trials run, and what is randomised in each that nobody means to test.
+"""In which order a plan's trials run, and what is randomised in each of them without being tested.
 
-Pure: the same plan gives the same turns, in whatever run they are asked for. Must not know how a trial is
-run.
+Pure: the same plan gives the same turns in every run. Must not know how a trial is run.
 
 >>> Position(block=2, position=0).role
 <TrialRole.SUBJECT: 'subject'>
@@ -41,28 +40,28 @@ class Position:
 
 
 Key = tuple[int, int, int, int, TrialRole]
-"""What tells a trial from all others of its study: cell, block, position, attempt, role."""
+"""What identifies a trial in its study: cell, block, position, attempt, role."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A trial that is to be run: of what, and where it stands."""
+    """A trial to run: its cell, and its place in the study."""
 
     cell: Cell
     position: Position
 
     @property
     def key(self) -> Key:
-        """What tells it from all others of its study."""
+        """What identifies it in its study."""
         at = self.position
         return self.cell.id, at.block, at.position, at.attempt, at.role
 
 
 @dataclass(frozen=True, slots=True)
 class Nuisances:
-    """What is randomised in a trial that nobody means to test, so that it cannot favour a subject.
+    """What is randomised in a trial without being tested, so that it cannot favour a subject.
 
-    ``draw_seed``: of the draws that depend on the machine, which are its ports and its CPUs.
+    ``draw_seed``: the seed of the draws that depend on the machine: ports and CPUs.
     """
 
     padding_bytes: int
@@ -75,7 +74,9 @@ class Nuisances:
         return {name: str(value) for name, value in asdict(self).items()}
 
     def as_environment(self) -> dict[str, str]:
-        """Return the variables that carry them into a subject: one moves its stack, one orders its hashes."""
+        """Return the environment variables that apply them: one moves the stack, one seeds Python's
+        hashes.
+        """
         return {"PRONY_PADDING": "x" * self.padding_bytes, "PYTHONHASHSEED": str(self.hash_seed)}
 
 
@@ -93,7 +94,7 @@ def block_order(plan: Plan, block: int, cross_checks: Sequence[Cell] = ()) -> tu
 def block_turns(plan: Plan, block: int, cross_checks: Sequence[Cell] = ()) -> tuple[Turn, ...]:
     """Return the turns of ``block`` in their order, positions from 0.
 
-    Calibration is first, last and, where there are two cells or more, once at random between two of them.
+    Calibration is first, last and, with two cells or more, once at a random place between two of them.
     """
     checks = {cell.id for cell in cross_checks}
     order = [
@@ -127,7 +128,7 @@ def again(turn: Turn, position: int) -> Turn:
 def nuisances(plan: Plan, turn: Turn) -> Nuisances:
     """Return the nuisance values of one trial, from the plan's seed.
 
-    Arrivals are the same for all subjects of a block, which are compared, and differ between blocks.
+    Arrivals are the same for all subjects of a block, because these are compared; they differ between blocks.
     *Source*: Mytkowicz et al., 2009, Producing Wrong Data Without Doing Anything Obviously Wrong!
     """
     at = turn.position

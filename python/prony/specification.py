@@ -1,13 +1,12 @@
 """A workload in the engine's own terms: docs/reference/engine-wire.md.
 
-Of the compiled engine it asks only what that speaks. Must not know how an engine is run.
+Uses only the list of wires of the compiled engine. Must not know how an engine is run.
 
 >>> spec = to_spec(Workload(ClosedLoop(2), CountStop(10)), Address("127.0.0.1", 80), EngineChoice(threads=4))
 >>> spec["threads"], spec["workload"]["stop"]
 (2, {'kind': 'requests', 'requests': 10})
 """
 
-from base64 import b64encode
 from collections.abc import Sequence
 
 from prony.errors import EngineError
@@ -19,12 +18,11 @@ from prony.model import (
     DurationStop,
     EngineChoice,
     Json,
-    Loop,
     OpenLoop,
     Request,
-    Stop,
     Workload,
 )
+from prony.model.shapes import encode
 from prony.units import nanoseconds
 
 __all__ = ["encode_request", "encode_target", "hard_limit_ns", "to_spec"]
@@ -33,21 +31,13 @@ __all__ = ["encode_request", "encode_target", "hard_limit_ns", "to_spec"]
 def to_spec(
     workload: Workload, address: Address, choice: EngineChoice, cpus: Sequence[int] | None = None
 ) -> Json:
-    """Return the specification of a run. ``cpus``: those that workers are pinned to; null: none.
+    """Return the specification of a run. ``cpus``: workers are pinned to these; null: not pinned.
 
-    *Errors*: EngineError for an address that the engine does not speak to.
+    *Errors*: EngineError for an address that the engine cannot connect to.
     """
     return {
         "target": encode_target(address),
-        "workload": {
-            "loop": _loop(workload.loop),
-            "stop": _stop(workload.stop),
-            "warmup_ns": workload.warmup_ns,
-            "timeout_ns": workload.timeout_ns,
-            "grace_ns": workload.grace_ns,
-            "request": encode_request(workload.request),
-            "expect": {"status": workload.expect_status, "body": _bytes(workload.expect_body)},
-        },
+        "workload": encode(workload),
         "threads": min(choice.threads, workload.loop.connections),
         "cpus": list(cpus) if cpus is not None else None,
         "pacing": str(choice.pacing),
@@ -55,11 +45,11 @@ def to_spec(
 
 
 def encode_target(address: Address) -> Json:
-    """Return an address as a specification holds it.
+    """Return an address in the form of a specification.
 
-    *Errors*: EngineError when the engine does not speak to it.
+    *Errors*: EngineError when the engine cannot connect to it.
     """
-    # Loaded where it is used: archives are read without it.
+    # Imported where it is used: archives can be read without it.
     from prony._engine import WIRES
 
     is_unix = address.kind is AddressKind.UNIX
@@ -79,50 +69,19 @@ def encode_target(address: Address) -> Json:
 
 
 def encode_request(request: Request) -> Json:
-    """Return a request as a specification holds it."""
-    return {
-        "method": request.method,
-        "path": request.path,
-        "headers": [list(header) for header in request.headers],
-        "body": _bytes(request.body),
-        "keep_alive": request.keep_alive,
-    }
+    """Return a request in the form of a specification."""
+    found: Json = encode(request)
+    return found
 
 
 def hard_limit_ns(workload: Workload) -> int:
-    """Return the time after which a run cannot be at its work any more: every wait at its longest."""
+    """Return the longest time that a run can take: the sum of all waits, each at its longest."""
     match workload.stop, workload.loop:
         case DurationStop(duration_ns), _:
             load_ns = duration_ns
         case CountStop(requests), OpenLoop(rate_per_s):
             load_ns = nanoseconds(requests / rate_per_s)
         case CountStop(requests), ClosedLoop(connections):
-            # Each connection's share, one after the other, each as late as may be.
+            # Each connection sends its share one request after the other, each as late as possible.
             load_ns = -(-requests // connections) * workload.timeout_ns
     return workload.warmup_ns + load_ns + workload.grace_ns + workload.timeout_ns
-
-
-def _loop(loop: Loop) -> Json:
-    match loop:
-        case ClosedLoop(connections):
-            return {"kind": "closed", "connections": connections}
-        case OpenLoop(rate_per_s, arrivals, seed, connections):
-            return {
-                "kind": "open",
-                "rate_per_s": rate_per_s,
-                "arrivals": str(arrivals),
-                "seed": seed,
-                "connections": connections,
-            }
-
-
-def _stop(stop: Stop) -> Json:
-    match stop:
-        case DurationStop(duration_ns):
-            return {"kind": "duration", "duration_ns": duration_ns}
-        case CountStop(requests):
-            return {"kind": "requests", "requests": requests}
-
-
-def _bytes(value: bytes | None) -> str | None:
-    return b64encode(value).decode() if value is not None else None

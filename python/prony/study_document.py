@@ -1,7 +1,7 @@
 """What a study's file may say: the types of its public keys.
 
-Shape and types only; what depends on several parts is in `catalog.studies.check`. Must not know the
-catalogue, or what becomes of a document.
+Shape and types only; rules that involve several parts are in `catalog.studies.check`. Must not know the
+catalogue, or how a document is used.
 
 >>> WorkloadDocument(loop="closed", connections=10).engines
 ()
@@ -85,7 +85,7 @@ Bound = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
 Generators = Annotated[tuple[Generator, ...], BeforeValidator(_as_tuple)]
 Load = Mapping[Literal["connections", "rate", "requests", "threads"], Annotated[float, Field(gt=0)]]
-"""Chooses cells by their load, as `prony.model.Cell.load` tells it."""
+"""Selects cells by their load, with the keys of `prony.model.Cell.load`."""
 
 
 class _Document(BaseModel):
@@ -93,7 +93,7 @@ class _Document(BaseModel):
 
 
 class SubjectDocument(_Document):
-    """``[[subjects]]``: every server in the list around every app in the list.
+    """``[[subjects]]``: every server in the list with every app in the list.
 
     A server's name may end in a frontend: ``starman@nginx``.
     """
@@ -121,9 +121,9 @@ class _Lengths(_Document):
 class WorkloadDocument(_Lengths):
     """``[[workloads]]``: one load, or several that differ in connections, rate or generator.
 
-    ``name``: by which a profile changes it. ``subjects``: globs of the names of those that it is for.
-    ``engines``: the generators, empty: Prony's own, as the command line has it; ``threads``: of each.
-    ``headers`` are sent besides those that the app's contract asks for.
+    ``name``: profiles refer to it. ``subjects``: globs of the subjects' names that get this load.
+    ``engines``: the generators; empty: Prony's own, as set on the command line; ``threads``: of each.
+    ``headers`` are sent in addition to those of the app's contract.
     """
 
     name: Name | None = None
@@ -142,7 +142,7 @@ class WorkloadDocument(_Lengths):
     threads: Annotated[int, Field(gt=0, le=MAX_THREADS)] | None = None
 
     def is_for(self, subject: str) -> bool:
-        """Return whether the load is for the subject of this name."""
+        """Return whether the subject of this name gets this load."""
         return any(fnmatchcase(subject, pattern) for pattern in self.subjects)
 
     @model_validator(mode="after")
@@ -157,9 +157,9 @@ class WorkloadDocument(_Lengths):
 
 
 class WorkloadChange(_Lengths):
-    """``[profiles.NAME.workloads.LOAD]``: what is otherwise in one load of a profile.
+    """``[profiles.NAME.workloads.LOAD]``: what a profile changes in one load.
 
-    ``skip``: the profile does without it.
+    ``skip``: the profile leaves this load out.
     """
 
     connections: Counts | None = None
@@ -170,7 +170,7 @@ class WorkloadChange(_Lengths):
 
 
 class ProfileDocument(_Lengths):
-    """``[profiles.NAME]``: how long and how often; ``workloads`` changes single ones by their names."""
+    """``[profiles.NAME]``: how long and how often; ``workloads`` changes single loads by name."""
 
     blocks: PositiveInt
     duration: Duration
@@ -190,7 +190,7 @@ class SandboxDocument(_Document):
 
 
 class DesignDocument(_Document):
-    """``[design]``: what is settled beforehand about how the figures are read, as `prony.model.Design`."""
+    """``[design]``: how the figures will be judged, fixed before the run, as `prony.model.Design`."""
 
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
     primary: Load = Field(default_factory=dict)
@@ -198,7 +198,7 @@ class DesignDocument(_Document):
 
 
 class CalibrationDocument(_Document):
-    """``[calibration]``: the load of the reference server, by which a drift of the machine shows."""
+    """``[calibration]``: the load of the reference server, which shows a drift of the machine."""
 
     rate: Rate = 1000.0
     duration: Duration = 2 * SECOND_NS
@@ -207,7 +207,7 @@ class CalibrationDocument(_Document):
 
 
 class NeedsDocument(_Document):
-    """``needs``: without which a claim is not testable, as `prony.model.Needs`."""
+    """``needs``: what a test of the claim needs, as `prony.model.Needs`."""
 
     server_cpus: PositiveInt = 1
     generator_cpus: PositiveInt = 1
@@ -216,7 +216,7 @@ class NeedsDocument(_Document):
 
 
 class ClaimDocument(_Document):
-    """``[[claims]]``: a sentence of the experiment that is repeated, as `prony.model.Claim`."""
+    """``[[claims]]``: a statement of the experiment that is repeated, as `prony.model.Claim`."""
 
     name: Name
     text: Annotated[str, Field(min_length=1)]
@@ -238,7 +238,7 @@ class ClaimDocument(_Document):
 class StudyDocument(_Document):
     """What a study's file says.
 
-    ``originals``: the file beside it with the published figures. ``notes``: in what it differs from the
+    ``originals``: the file beside it with the published figures. ``notes``: how it differs from the
     experiment that it repeats.
     """
 
@@ -258,7 +258,7 @@ class StudyDocument(_Document):
     profiles: Mapping[str, ProfileDocument] = Field(min_length=1)
 
     def profile(self, name: str | None) -> tuple[str, ProfileDocument]:
-        """Return the profile of this name; without one ``quick``, else the first."""
+        """Return the profile of this name; without a name ``quick``, else the first."""
         chosen = name or ("quick" if "quick" in self.profiles else next(iter(self.profiles)))
         if chosen not in self.profiles:
             raise UsageError(

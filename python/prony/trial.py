@@ -1,8 +1,8 @@
 """One measurement of one cell: the order of events.
 
 *start the sandbox -> wait until ready -> verify the contract -> start monitors -> load (warm-up, then the
-window, on the same connections) -> stop monitors -> collect the log -> stop -> judge validity*. What goes
-wrong becomes the trial's Outcome, with its evidence; only an interruption passes through. Must not know
+window, on the same connections) -> stop monitors -> collect the log -> stop -> judge validity*. Every
+failure becomes the trial's Outcome, with its evidence; only an interruption is raised. Must not know
 studies or archives.
 """
 
@@ -10,11 +10,11 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 
 from prony.analysis.validity import Circumstances, judge
 from prony.engine import Engine
-from prony.errors import EngineError, PronyError, SubjectError
+from prony.errors import EngineError, FailureStage, PronyError, SubjectError
 from prony.model import (
     Cell,
     Contract,
@@ -27,10 +27,14 @@ from prony.model import (
     Ok,
     Phase,
     Placement,
+    Recording,
     Sample,
     ThreadUsage,
     Trial,
+    TrialEvent,
+    TrialFacts,
 )
+from prony.model.shapes import decode
 from prony.monitor.base import Gauges, WindowCounters
 from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.frequency import FrequencyGauge
@@ -50,9 +54,9 @@ __all__ = ["Position", "Task", "run_trial"]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """All that one trial needs, resolved.
+    """Everything that one trial needs, resolved.
 
-    ``counts_disturbed``: it counts, and is flagged, when the machine around it disturbed it.
+    ``counts_disturbed``: even if the machine disturbs it, it counts, and is flagged.
     """
 
     cell: Cell
@@ -68,25 +72,25 @@ class Task:
 
 @dataclass(slots=True)
 class _Evidence:
-    """What has been gathered so far; a trial that breaks off keeps it."""
+    """What has been collected so far; a trial that ends early keeps it."""
 
-    recording: Json | None = None
+    recording: Recording | None = None
     samples: tuple[Sample, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     threads: tuple[ThreadUsage, ...] = ()
     log: LogTail = LogTail("")
-    events: list[Json] = field(default_factory=list)
-    facts: Json = field(default_factory=dict)
+    events: list[TrialEvent] = field(default_factory=list)
+    facts: TrialFacts = TrialFacts()
     broke: Fault | None = None
     left: int = 0
 
 
 def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
-    """Run one trial to its end and return it, whatever its outcome.
+    """Run one trial and return it, whatever its outcome.
 
-    *Errors*: none of a subject, the engine or the sandbox passes; KeyboardInterrupt does, after everything
-    is stopped.
+    *Errors*: errors of a subject, the engine or the sandbox are not raised, they become the outcome;
+    KeyboardInterrupt is raised after everything is stopped.
     """
     started = time.time_ns()
     evidence = _Evidence()
@@ -141,7 +145,7 @@ def _on_running(
     task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]
 ) -> Ok | Failed:
     if subject.seat.network_namespace is None:
-        # Before its own sockets come: what earlier trials have left.
+        # What earlier trials left, read before this trial opens its own sockets.
         evidence.counters = carried_over(subject.address.port, read_sockets()).as_counters()
     try:
         subject.wait_until_ready(task.cell.workload.request)
@@ -150,19 +154,19 @@ def _on_running(
         killed = _out_of_memory(task, subject)
         raise SubjectError(killed, stage=error.stage, log=error.log) if killed else error from None
     if broken is not None:
-        return Failed("contract", _out_of_memory(task, subject) or broken)
+        return Failed(FailureStage.CONTRACT, _out_of_memory(task, subject) or broken)
     _load(task, subject, evidence, on_event)
     killed = _out_of_memory(task, subject)
     if killed is not None:
-        return Failed("load", killed)
+        return Failed(FailureStage.LOAD, killed)
     died = subject.exit_reason()
     if died is not None:
-        return Failed("load", f"{died} under load")
+        return Failed(FailureStage.LOAD, f"{died} under load")
     return Ok()
 
 
 def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
-    """Return which of its processes the kernel killed for memory, in words; null: none."""
+    """Return which of its processes the kernel killed because memory ran out, in words; null: none."""
     killed = oom_kills(subject.counters())
     if not killed:
         return None
@@ -185,13 +189,13 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
                 for each in counters:
                     each.open_window()
                 processes.open_window()
-                evidence.events.append(event)
+                evidence.events.append(decode(TrialEvent, event, "event"))
             case "window_close":
                 for each in counters:
                     each.close_window()
                 processes.close_window()
-                evidence.facts["strays"] = len(subject.strays(task.placement))
-                evidence.events.append(event)
+                evidence.facts = replace(evidence.facts, strays=len(subject.strays(task.placement)))
+                evidence.events.append(decode(TrialEvent, event, "event"))
         on_event(event)
 
     with processes:
@@ -206,7 +210,7 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
             evidence.threads = processes.threads()
             deltas, evidence.missing = _deltas(counters)
             evidence.counters = {**evidence.counters, **deltas}
-            evidence.facts["listeners"] = [asdict(one) for one in listeners.usage()]
+            evidence.facts = replace(evidence.facts, listeners=tuple(listeners.usage()))
             for each in gauges:
                 evidence.missing |= each.missing()
                 each.close()
@@ -224,7 +228,7 @@ def _counters(task: Task, subject: RunningSubject) -> tuple[WindowCounters, ...]
 def _listeners(task: Task, subject: RunningSubject) -> ListenerGauges:
     addresses = {one.name: one.address for one in task.launch.processes}
     network = subject.seat.network_namespace
-    # In a network of its own all that listens is the subject's: the generator does not.
+    # In a network of its own everything that listens belongs to the subject: the generator never listens.
     watched = Watched.ADDRESSES if network is None else Watched.NETWORK
     return ListenerGauges(addresses, lambda: in_network(network, SockDiag), watched)
 

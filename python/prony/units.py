@@ -1,7 +1,7 @@
-"""Quantities: their types, how they are read and how they are written.
+"""Quantities: their types, how they are parsed and how they are formatted.
 
-The only place that converts or formats. Must not know what is measured. The supervisor of every subject loads
-it, so it imports nothing heavy at its head.
+The only module that converts or formats quantities. Must not know what is measured. The supervisor of every
+subject imports it, so it imports nothing heavy at its head.
 
 >>> parse_duration("1m30s")
 90000000000
@@ -77,7 +77,7 @@ _SIZE_BYTES = {
     "gb": 1000**3,
     "gib": GIB,
 }
-# At most 15 digits, which a float holds exactly: nothing that is read can overflow.
+# At most 15 digits: a float holds these exactly, so no input can overflow.
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
 _DURATION_PART = re.compile(rf"({_NUMBER})\s*(ns|us|µs|ms|min|s|m|h)")
 _SIZE = re.compile(rf"({_NUMBER})\s*([a-z]*)")
@@ -97,7 +97,7 @@ def nanoseconds(value_s: float) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """Return the duration that ``text`` writes, such as ``250ms``, ``30s`` or ``1m30s``.
+    """Parse a duration such as ``250ms``, ``30s`` or ``1m30s``; return nanoseconds.
 
     A unit is required: a bare number is never a time.
 
@@ -116,7 +116,7 @@ def parse_duration(text: str) -> int:
 
 
 def parse_bytes(text: str) -> int:
-    """Return the size that ``text`` writes, such as ``512M``, ``1KiB`` or ``100kB``.
+    """Parse a size such as ``512M``, ``1KiB`` or ``100kB``; return bytes.
 
     ``K``, ``M``, ``G`` are powers of 1024, as in cgroups and container engines; ``kB``, ``MB``, ``GB``
     powers of 1000.
@@ -132,7 +132,7 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_rate(text: str) -> float:
-    """Return the rate that ``text`` writes: ``550``, ``550/s`` or ``90/m``, in requests per second.
+    """Parse a rate such as ``550``, ``550/s`` or ``90/m``; return requests per second.
 
     *Errors*: ValueError, naming the text and what was expected.
     """
@@ -146,7 +146,7 @@ def parse_rate(text: str) -> float:
 
 
 def parse_percent(text: str) -> float:
-    """Return the ratio that ``text`` writes as a percentage: ``0.1%`` is 0.001.
+    """Parse a percentage and return it as a ratio: ``0.1%`` is 0.001.
 
     The sign is required: a bare 1 could be one per cent or all.
 
@@ -159,7 +159,7 @@ def parse_percent(text: str) -> float:
 
 
 def parse_count(text: str) -> int:
-    """Return the whole number that ``text`` writes.
+    """Parse a whole number.
 
     *Errors*: ValueError, naming the text and what was expected.
     """
@@ -200,7 +200,7 @@ def format_rate(value: float) -> str:
 
 
 def format_percent(ratio: float) -> str:
-    """Return a ratio as a percentage; neither 0 % nor 100 % unless it is exactly that.
+    """Return a ratio as a percentage; 0 % and 100 % only when the ratio is exactly that.
 
     >>> format_percent(0.99999), format_percent(1.0)
     ('99.99 %', '100 %')
@@ -214,12 +214,12 @@ def format_percent(ratio: float) -> str:
 
 
 def format_count(value: float) -> str:
-    """Return a count with thousands separated."""
+    """Return a count with separators between thousands."""
     return f"{value:,.0f}"
 
 
 class Scale(NamedTuple):
-    """The unit that a table's column is written in: a value is divided by ``size``."""
+    """The unit of a table's column: a value is divided by ``size``."""
 
     size: float
     unit: str
@@ -265,6 +265,6 @@ def format_half_width(half_width: float, value: float, scale: Scale) -> str:
     '0.32'
     """
     decimals = _decimals(value / scale.size)
-    # A width that rounds to nothing is still not nothing.
+    # A half-width that would round to zero is shown as the smallest value of its last digit.
     least = 10.0**-decimals if half_width > 0 else 0.0
     return f"{max(half_width / scale.size, least):,.{decimals}f}"

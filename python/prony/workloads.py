@@ -1,4 +1,4 @@
-"""The loads of a study's document: as a profile has them, on a server around one app.
+"""The loads of a study's document, as a profile changes them, on a server with one app.
 
 Pure. Must not know subjects or claims.
 
@@ -27,14 +27,14 @@ __all__ = ["asking", "engines_of", "in_profile", "is_skipped", "workloads_of"]
 
 
 def is_skipped(part: WorkloadDocument, profile: ProfileDocument) -> bool:
-    """Return whether the profile does without this load."""
+    """Return whether the profile leaves this load out."""
     return part.name is not None and profile.workloads.get(part.name, WorkloadChange()).skip
 
 
 def in_profile(part: WorkloadDocument, profile: ProfileDocument) -> WorkloadDocument:
-    """Return the load as the profile has it: its change of this very load first, then what holds for all."""
+    """Return the load as the profile changes it: its changes of this load first, then those of all loads."""
     change = profile.workloads.get(part.name or "", WorkloadChange())
-    # A profile's connections are the grid of closed loops; an open loop's are only a limit.
+    # A profile's connections are the grid of closed loops; in an open loop they are only a limit.
     grid = profile.connections if part.loop == "closed" else None
     return part.model_copy(
         update={
@@ -55,14 +55,14 @@ def _first(name: str, *parts: WorkloadChange | WorkloadDocument | ProfileDocumen
 
 
 def engines_of(part: WorkloadDocument, chosen: EngineChoice) -> Iterator[EngineChoice]:
-    """Yield the generators that put this load on a server: those that it names, else the ``chosen`` one."""
+    """Yield the generators that send this load: those that it names, else the ``chosen`` one."""
     for name in part.engines or (chosen.name,):
         yield replace(chosen, name=name, threads=part.threads or chosen.threads)
 
 
 def workloads_of(part: WorkloadDocument, app: App, request: Request | None) -> Iterator[Workload]:
-    """Yield the loads on a server around ``app``; ``part`` is as a profile has it (`in_profile`)."""
-    assert part.duration is not None and part.timeout is not None, "a profile has both"
+    """Yield the loads on a server with ``app``; ``part`` is a load as returned by `in_profile`."""
+    assert part.duration is not None and part.timeout is not None, "a profile sets both"
     for loop in _loops(part):
         load = Workload(
             loop=loop,
@@ -83,14 +83,14 @@ def _loops(part: WorkloadDocument) -> Iterable[Loop]:
 
 
 def asking(load: Workload, app: App, request: Request | None, path: str | None = None) -> Workload:
-    """Return the load with what is asked of this app: the request given, else its contract's first.
+    """Return the load with the request to this app: the given one, else the first of its contract.
 
-    What the load itself says of headers and keep-alive is added; a ``path`` of its own takes the place.
+    Headers and keep-alive of the load are added; a ``path`` of the load replaces the request's.
     """
     checks = app.contract.checks
     asked = request or (checks[0].request if checks else Request())
     asked = replace(asked, path=path or asked.path)
-    # A reply is checked against the contract only when it is one of the contract's own requests that is sent.
+    # A reply is checked against the contract only when the request is one of the contract's.
     check = next((one for one in checks if one.request == asked), None)
     own = load.request
     asked = replace(

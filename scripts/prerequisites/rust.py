@@ -11,7 +11,7 @@ from pathlib import Path
 
 from packages import LEAST, rust_version
 
-__all__ = ["Rust", "find_rust", "has_linters", "rust_folders"]
+__all__ = ["Rust", "environment_of", "find_rust", "has_linters", "rust_folders"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,16 @@ def _with(folder: Path, rustup_home: Path | None) -> dict[str, str]:
     return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}", **own}
 
 
+def environment_of(rust: Rust) -> dict[str, str]:
+    """Return the environment in which ``cargo`` and ``rustc`` are those of ``rust``."""
+    return _with(rust.folder, rust.rustup_home)
+
+
 def has_linters(rust: Rust | None) -> bool:
     """Return whether cargo has its `fmt` and its `clippy`."""
     if not rust:
         return False
-    environment = _with(rust.folder, rust.rustup_home)
+    environment = environment_of(rust)
     commands = ([rust.folder / "cargo", name, "--version"] for name in ("fmt", "clippy"))
     return all(
         not subprocess.run(c, env=environment, capture_output=True, check=False).returncode for c in commands

@@ -8,18 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.analysis.fingerprints import WHAT_MATTERS, Difference, comparable, machine_key
+from prony.model import Fingerprint
+from prony.model.shapes import decode, encode
 
-MACHINE = {
+FACTS = {
     "cpu": {"model": "AMD EPYC 7763", "governor": "performance", "available": 8, "frequency_khz": 3_500_000},
     "kernel": {"release": "6.1.0-18", "command_line": "quiet"},
     "memory": {"limit_bytes": 8 << 30, "total_bytes": 64 << 30},
 }
+MACHINE = Fingerprint(FACTS)
 
 
 def with_fact(path, value):
-    changed = deepcopy(MACHINE)
+    changed = deepcopy(FACTS)
     changed[path[0]][path[1]] = value
-    return changed
+    return Fingerprint(changed)
 
 
 def test_a_machine_is_comparable_with_itself():
@@ -29,16 +32,17 @@ def test_a_machine_is_comparable_with_itself():
 @pytest.mark.parametrize(("name", "path"), WHAT_MATTERS.items())
 def test_each_fact_that_matters_is_named_with_both_values(name, path):
     other = with_fact(path, "something else")
-    here = str(MACHINE[path[0]][path[1]])
+    here = str(FACTS[path[0]][path[1]])
     assert comparable(MACHINE, other) == (Difference(name, here, "something else"),)
     assert comparable(other, MACHINE) == (Difference(name, "something else", here),)
     assert machine_key(MACHINE) != machine_key(other)
 
 
 def test_what_does_not_matter_may_differ():
-    other = deepcopy(MACHINE)
-    other["cpu"]["frequency_khz"], other["kernel"]["command_line"] = 800_000, "splash"
-    other["memory"]["total_bytes"] = 1
+    facts = deepcopy(FACTS)
+    facts["cpu"]["frequency_khz"], facts["kernel"]["command_line"] = 800_000, "splash"
+    facts["memory"]["total_bytes"] = 1
+    other = Fingerprint(facts)
     assert comparable(MACHINE, other) == ()
     assert machine_key(MACHINE) == machine_key(other)
 
@@ -81,12 +85,12 @@ machines = st.fixed_dictionaries(
         "kernel": st.dictionaries(st.just("release"), facts),
         "memory": st.one_of(st.none(), st.dictionaries(st.just("limit_bytes"), facts)),
     },
-)
+).map(Fingerprint)
 
 
 @given(machines, machines)
 def test_comparable_is_symmetric_agrees_with_the_key_and_survives_json(a, b):
     there, back = comparable(a, b), comparable(b, a)
     assert [Difference(one.name, one.b, one.a) for one in there] == list(back)
-    assert comparable(json.loads(json.dumps(a)), b) == there
+    assert comparable(decode(Fingerprint, json.loads(json.dumps(encode(a))), "fingerprint"), b) == there
     assert (machine_key(a) == machine_key(b)) == (there == ())

@@ -7,6 +7,7 @@ from golden.generators import external
 from prony.analysis.missing import Missing
 from prony.analysis.trial_metrics import trial_metrics
 from prony.model import Cell, ClosedLoop, DurationStop, EngineChoice, Workload
+from recordings import with_parts
 
 LOAD = Workload(ClosedLoop(4), DurationStop(2 * build.SECOND))
 CELL = Cell(1, build.subject("reference+hello"), LOAD, EngineChoice("wrk"))
@@ -14,7 +15,7 @@ CELL = Cell(1, build.subject("reference+hello"), LOAD, EngineChoice("wrk"))
 
 def metrics(name="wrk", **changes):
     trial = build.trial(CELL, 0, 0, [1_000_000] * 1000, errors=changes.pop("errors", {}))
-    told = {**external(trial.recording, name, 1000, 50.0, 0.01), **changes}
+    told = with_parts(external(trial.recording, name, 1000, 50.0, 0.01), **changes)
     return trial_metrics(replace(trial, recording=told))
 
 

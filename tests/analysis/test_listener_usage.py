@@ -5,9 +5,11 @@ from dataclasses import asdict, replace
 import pytest
 
 from golden import build
-from prony.analysis.listeners import SharedAddress, listener_usage, shared_addresses
-from prony.archive import open_archive
-from prony.model import AddressKind, ListenerUsage, Phase, Sample
+from golden.build import SECOND
+from prony.analysis.listeners import SharedAddress, shared_addresses
+from prony.archive import create, open_archive
+from prony.model import AddressKind, Fingerprint, ListenerUsage, Phase, Sample, TrialFacts
+from prony.model.shapes import ShapeError, decode
 
 
 def window(*sockets, process="server"):
@@ -19,33 +21,36 @@ def usage(inode, queued, limit=128, process="server"):
     return ListenerUsage(process, AddressKind.TCP4, "127.0.0.1:8000", inode, queued, limit, 3)
 
 
-def trial_with(tmp_path, facts):
-    with open_archive(build.closed_study(tmp_path / "a.prony", blocks=1)) as archive:
-        (record, *_) = archive.trials()
-    return replace(record.trial, facts=facts)
-
-
-def test_what_the_monitor_keeps_is_read_back_from_the_facts(tmp_path):
-    kept = [
+def test_what_the_monitor_keeps_is_read_back_from_the_archive(tmp_path):
+    kept = (
         usage(70, 128),
         usage(71, 3),
         ListenerUsage(None, AddressKind.UNIX, "/run/control.sock", 9, 0, 64, 2),
-    ]
-    trial = trial_with(tmp_path, {"listeners": [asdict(one) for one in kept]})
-    assert listener_usage(trial) == tuple(kept)
-
-
-def test_an_archive_without_listeners_has_none(tmp_path):
-    assert listener_usage(trial_with(tmp_path, {})) == ()
+    )
+    load = build.Workload(build.ClosedLoop(1), build.DurationStop(SECOND))
+    cell = build.Cell(1, build.subject("a+b"), load)
+    trial = replace(build.trial(cell, 0, 0, [1] * 9), facts=TrialFacts(listeners=kept))
+    plan = build.Plan("p", "", "", "quick", (cell,), 1, 1)
+    with create(tmp_path / "a.prony", plan, Fingerprint()) as writer:
+        writer.append(trial)
+    with open_archive(tmp_path / "a.prony") as archive:
+        (record,) = archive.trials()
+    assert record.trial.facts.listeners == kept
 
 
 @pytest.mark.parametrize(
-    "told", [7, [7], ["text"], [{}], [{**asdict(usage(1, 2)), "kind": "tcp5"}], [{"process": "server"}]]
+    ("told", "words"),
+    [
+        (7, "facts.listeners: expected an array, found 7"),
+        (["text"], 'facts.listeners[0]: expected an object, found "text"'),
+        ([{}], "facts.listeners[0].kind: expected one of tcp4, tcp6, unix, found nothing"),
+        ([{**asdict(usage(1, 2)), "kind": "tcp5"}], "facts.listeners[0].kind: expected one of tcp4"),
+    ],
 )
-def test_facts_of_another_shape_are_an_error_that_the_reader_turns_into_its_own(tmp_path, told):
-    trial = trial_with(tmp_path, {"listeners": told})
-    with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
-        listener_usage(trial)
+def test_facts_of_another_shape_are_refused_with_their_place(told, words):
+    with pytest.raises(ShapeError) as error:
+        decode(TrialFacts, {"listeners": told}, "facts")
+    assert words in str(error.value)
 
 
 def test_the_fullest_of_listeners_that_share_an_address_is_held_against_all_others():

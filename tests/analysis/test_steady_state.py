@@ -1,5 +1,6 @@
 """Change points are the best there are, and windows are classified by what they hold."""
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 from math import log
 
@@ -12,6 +13,7 @@ from golden import build
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import Kind, classify, segments, steady_state
 from prony.model import ClosedLoop, DurationStop, OpenLoop, Workload
+from recordings import with_parts
 
 CLOSED = ClosedLoop(4)
 
@@ -132,7 +134,7 @@ def recorded(workload, per_second, latency_ms=None):
     ok = [1_000_000] * sum(per_second)
     found = build.recording(workload, ok)
     milliseconds = latency_ms or [1.0] * len(per_second)
-    found["series"] = [
+    series = [
         {
             "second": k,
             "scheduled": n,
@@ -143,7 +145,7 @@ def recorded(workload, per_second, latency_ms=None):
         }
         for k, (n, ms) in enumerate(zip(per_second, milliseconds, strict=True))
     ]
-    return found
+    return with_parts(found, series=series)
 
 
 def seconds(count, loop=CLOSED):
@@ -162,7 +164,7 @@ def test_an_open_loop_is_read_by_its_latency():
 
 
 def test_a_generator_that_tells_no_seconds_tells_no_pace():
-    found = steady_state({**recorded(seconds(8), [100] * 8), "series": []})
+    found = steady_state(replace(recorded(seconds(8), [100] * 8), series=()))
     assert found == Missing("its generator tells nothing second by second")
 
 

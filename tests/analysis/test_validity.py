@@ -6,8 +6,9 @@ import pytest
 
 from prony.analysis.validity import Circumstances, in_words, judge
 from prony.model import Failed, Fault, FaultKind, Invalid, Ok, Trial, TrialRole
+from recordings import recording_of
 
-RECORDING = {"window": {"interrupted": False}, "little": {"residual": 0.0, "in_flight_integral_ns": 10**9}}
+RECORDING = recording_of(little={"residual": 0.0, "in_flight_integral_ns": 10**9})
 MEASURED = Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, recording=RECORDING)
 SLEPT = Fault(FaultKind.SLEPT, slept_ns=2_000_000_000)
 DISTURBED = replace(MEASURED, counters={"machine.suspended_ns": 2_000_000_000})
@@ -48,9 +49,9 @@ def test_a_generator_that_failed_on_a_disturbed_machine_may_do_better_in_another
     ("recording", "fault"),
     [
         (None, Fault(FaultKind.NO_RECORDING)),
-        ({**RECORDING, "window": {"interrupted": True}}, Fault(FaultKind.INTERRUPTED)),
+        (recording_of(window={"interrupted": True}), Fault(FaultKind.INTERRUPTED)),
         (
-            {**RECORDING, "little": {"residual": -0.5, "in_flight_integral_ns": 10**9}},
+            recording_of(little={"residual": -0.5, "in_flight_integral_ns": 10**9}),
             Fault(FaultKind.LITTLES_LAW, share=-0.5),
         ),
     ],

@@ -24,8 +24,10 @@ from prony.model import (
     Design,
     EngineChoice,
     Failed,
+    Fingerprint,
     Invalid,
     Needs,
+    Network,
     OpenLoop,
     Original,
     Pacing,
@@ -34,8 +36,10 @@ from prony.model import (
     Request,
     RunStatus,
     SandboxChoice,
+    SandboxFacts,
     SubjectRecord,
     ThreadUsage,
+    TrialFacts,
     TrialRole,
     Workload,
 )
@@ -98,11 +102,11 @@ def test_a_plan_reads_as_it_was_written(path):
         ),
         notes=("another machine", "newer servers"),
     )
-    create(path, plan, {"kernel": "6"}).close()
+    create(path, plan, Fingerprint({"kernel": "6"})).close()
     with open_archive(path) as archive:
         assert archive.plan() == plan
         assert archive.cells() == plan.cells
-        assert archive.fingerprint() == {"kernel": "6"}
+        assert archive.fingerprint() == Fingerprint({"kernel": "6"})
 
 
 @pytest.mark.parametrize(
@@ -115,9 +119,9 @@ def test_a_trial_reads_as_it_was_written(path, outcome):
         trial,
         samples=tuple(replace(sample, gauges=gauges) for sample in trial.samples),
         threads=(ThreadUsage(7, 8, "worker", 12),),
-        facts={"network": "isolated"},
+        facts=TrialFacts(strays=1, free={"network": "isolated"}),
     )
-    with create(path, plan_of(WORKLOAD), {}) as writer:
+    with create(path, plan_of(WORKLOAD), Fingerprint()) as writer:
         writer.append(trial)
     with open_archive(path) as archive:
         (record,) = archive.trials()
@@ -127,7 +131,7 @@ def test_a_trial_reads_as_it_was_written(path, outcome):
 def test_a_cell_beside_the_grid_is_read_by_its_role(path):
     plan = plan_of(WORKLOAD)
     cell = replace(plan.cells[0], id=5, engine=EngineChoice("wrk"))
-    with create(path, plan, {}) as writer:
+    with create(path, plan, Fingerprint()) as writer:
         writer.record_cell(cell, TrialRole.CROSS_CHECK)
     with open_archive(path) as archive:
         assert archive.cells() == plan.cells
@@ -141,7 +145,7 @@ def test_an_open_loop_recording_reads_as_it_was_written(path):
         build.Workload(OpenLoop(10), build.DurationStop(build.SECOND)),
     )
     trial = build.trial(cell, 0, 0, [5] * 40, errors={"bad_status": {"503": 2}, "timed_out": 1}, censored=[9])
-    with create(path, plan_of(WORKLOAD), {}) as writer:
+    with create(path, plan_of(WORKLOAD), Fingerprint()) as writer:
         writer.append(trial)
     with open_archive(path) as archive:
         assert next(archive.trials()).trial == trial
@@ -149,10 +153,9 @@ def test_an_open_loop_recording_reads_as_it_was_written(path):
 
 def test_subjects_read_as_they_were_written_and_are_replaced_by_name(path):
     first = SubjectRecord("a", unavailable="no compiler")
-    second = SubjectRecord(
-        "a", "1", "CPython", {"x": "1"}, "d", {"workers": 2}, "cmd", {"network": "host"}, {"backlog": 5}
-    )
-    with create(path, plan_of(WORKLOAD), {}) as writer:
+    known = (SandboxFacts(Network.HOST, free={"later": 1}), build.declared(backlog=5))
+    second = SubjectRecord("a", "1", "CPython", {"x": "1"}, "d", {"workers": 2}, "cmd", *known)
+    with create(path, plan_of(WORKLOAD), Fingerprint()) as writer:
         writer.record_subject(first)
         writer.record_subject(second)
     with open_archive(path) as archive:
@@ -162,13 +165,13 @@ def test_subjects_read_as_they_were_written_and_are_replaced_by_name(path):
 def test_results_are_never_overwritten(path):
     path.write_text("mine")
     with pytest.raises(ArchiveError, match="exists already"):
-        create(path, plan_of(WORKLOAD), {})
+        create(path, plan_of(WORKLOAD), Fingerprint())
     assert path.read_text() == "mine"
 
 
 def test_a_run_is_interrupted_until_it_finishes_and_a_resumed_study_has_two(path):
-    create(path, plan_of(WORKLOAD), {}).close()
-    with resume(path, {"again": True}) as writer:
+    create(path, plan_of(WORKLOAD), Fingerprint()).close()
+    with resume(path, Fingerprint({"again": True})) as writer:
         writer.append(closed_trial())
         writer.finish()
     with open_archive(path) as archive:
@@ -177,18 +180,18 @@ def test_a_run_is_interrupted_until_it_finishes_and_a_resumed_study_has_two(path
 
 
 def test_what_is_learnt_of_the_machine_at_the_end_joins_what_was_known_and_is_of_its_own_run(path):
-    create(path, plan_of(WORKLOAD), {"kernel_log": None, "cpu": 2}).close()
-    with resume(path, {"kernel_log": None, "cpu": 4}) as writer:
+    create(path, plan_of(WORKLOAD), Fingerprint({"kernel_log": None, "cpu": 2})).close()
+    with resume(path, Fingerprint({"kernel_log": None, "cpu": 4})) as writer:
         writer.add_to_fingerprint({"kernel_log": {"messages": []}})
     with open_archive(path) as archive:
         assert [run.fingerprint for run in archive.runs()] == [
-            {"kernel_log": None, "cpu": 2},
-            {"kernel_log": {"messages": []}, "cpu": 4},
+            Fingerprint({"kernel_log": None, "cpu": 2}),
+            Fingerprint({"kernel_log": {"messages": []}, "cpu": 4}),
         ]
 
 
 def test_a_trial_of_an_unknown_cell_is_refused_and_leaves_nothing(path):
-    with create(path, plan_of(WORKLOAD), {}) as writer:
+    with create(path, plan_of(WORKLOAD), Fingerprint()) as writer:
         stray = build.trial(
             Cell(99, build.subject("a+b"), build.Workload(OpenLoop(1), CountStop(1))),
             0,
@@ -204,7 +207,7 @@ def test_a_trial_of_an_unknown_cell_is_refused_and_leaves_nothing(path):
 
 
 def test_an_archive_that_is_being_written_can_be_read(path):
-    with create(path, plan_of(WORKLOAD), {}) as writer:
+    with create(path, plan_of(WORKLOAD), Fingerprint()) as writer:
         writer.append(closed_trial())
         with open_archive(path) as archive:
             assert len(list(archive.trials())) == 1
@@ -219,7 +222,8 @@ histograms.stand_in_for_the_engine()
 from pathlib import Path
 from test_archive import WORKLOAD, closed_trial, plan_of
 from prony.archive import create
-writer = create(Path(sys.argv[1]), plan_of(WORKLOAD), {})
+from prony.model import Fingerprint
+writer = create(Path(sys.argv[1]), plan_of(WORKLOAD), Fingerprint())
 trial = closed_trial()
 while True:
     print(writer.append(trial), flush=True)
@@ -256,7 +260,7 @@ os._exit(9)
 
 
 def test_a_transaction_left_half_done_is_rolled_back_by_the_next_reader(path, tmp_path):
-    with create(path, plan_of(WORKLOAD), {}) as writer:
+    with create(path, plan_of(WORKLOAD), Fingerprint()) as writer:
         writer.append(closed_trial())
     subprocess.run([sys.executable, "-c", HALF_A_TRANSACTION, str(path)], check=False)
     assert path.with_name("a.prony-journal").exists()
@@ -265,7 +269,7 @@ def test_a_transaction_left_half_done_is_rolled_back_by_the_next_reader(path, tm
 
 
 def test_the_journal_is_a_rollback_journal(path):
-    create(path, plan_of(WORKLOAD), {}).close()
+    create(path, plan_of(WORKLOAD), Fingerprint()).close()
     database = sqlite3.connect(path)
     assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     database.close()

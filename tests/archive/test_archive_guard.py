@@ -12,12 +12,13 @@ from histograms import Histogram
 from prony.archive import create, open_archive
 from prony.archive.guard import check_histogram
 from prony.errors import ArchiveError, UsageError
+from prony.model import Fingerprint
 
 
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "a.prony"
-    with create(path, plan_of(WORKLOAD), {}) as writer:
+    with create(path, plan_of(WORKLOAD), Fingerprint()) as writer:
         writer.append(closed_trial())
     return path
 

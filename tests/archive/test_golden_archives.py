@@ -8,7 +8,7 @@ import pytest
 from prony.archive import open_archive
 from prony.archive.guard import FORMAT_VERSION
 from prony.cli.report import report_data
-from prony.model import Failed, Fault, FaultKind, Invalid, Ok
+from prony.model import Failed, Fault, FaultKind, Invalid, Ok, TrialFacts
 
 ARCHIVES = Path(__file__).parents[1] / "golden" / "archives"
 FORMATS = range(1, FORMAT_VERSION + 1)
@@ -44,7 +44,7 @@ def test_it_is_read(golden):
     before = golden.read_bytes()
     with open_archive(golden) as archive:
         assert len(archive.plan().subjects()) == len(archive.subjects()) == SUBJECTS
-        assert all(run.fingerprint["kernel"] for run in archive.runs())
+        assert all(run.fingerprint.free["kernel"] for run in archive.runs())
     found = trials_of(golden)
     assert {type(trial.outcome) for trial in found} >= {Ok, Invalid}
     assert sum(trial.recording is not None for trial in found) >= SUBJECTS - 2
@@ -63,8 +63,8 @@ def test_a_fault_that_stood_as_a_sentence_is_read_as_a_kind_with_its_figures(tmp
     found = [trial for trial in trials_of(unpacked(2, tmp_path)) if trial.block == 3]
     assert [trial.fault for trial in found] == FAULTS
     assert [type(trial.outcome) for trial in found] == [*[Invalid] * 4, Ok, *[Invalid] * 5]
-    assert found[0].facts == {"strays": 0}
-    assert found[4].facts == {}
+    assert found[0].facts == TrialFacts(strays=0)
+    assert found[4].facts == TrialFacts()
 
 
 def test_what_nobody_knows_the_kind_of_has_none(tmp_path):

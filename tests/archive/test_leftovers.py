@@ -13,6 +13,7 @@ from test_archive import HALF_A_TRANSACTION, WORKLOAD, closed_trial, plan_of
 
 from prony.archive import create, open_archive, resume
 from prony.errors import ArchiveError
+from prony.model import Fingerprint
 
 MAGIC = bytes.fromhex("d9d505f920a163d7")
 PAGE_BYTES = 4096
@@ -66,7 +67,7 @@ def everything(folder):
     }
 
 
-OPENED = {"read": open_archive, "resumed": lambda path: resume(path, {})}
+OPENED = {"read": open_archive, "resumed": lambda path: resume(path, Fingerprint())}
 
 
 @pytest.fixture(params=OPENED)
@@ -175,7 +176,7 @@ def test_a_resumed_archive_is_rolled_back_for_good(path):
     with open_archive(path) as archive:
         whole = list(archive.trials())
     half_done(path)
-    with resume(path, {}):
+    with resume(path, Fingerprint()):
         pass
     assert not beside(path, "journal").exists()
     with open_archive(path) as archive:
@@ -210,7 +211,7 @@ def test_a_journal_above_the_cap_is_refused(path, opened):
 
 
 def test_a_journal_that_appears_while_an_archive_is_written_is_refused(path, victim):
-    with resume(path, {}) as writer:
+    with resume(path, Fingerprint()) as writer:
         writer.append(closed_trial(1))
         beside(path, "journal").unlink()
         beside(path, "journal").write_bytes(naming(path, victim))
@@ -220,7 +221,7 @@ def test_a_journal_that_appears_while_an_archive_is_written_is_refused(path, vic
 
 
 def test_a_write_ahead_log_that_appears_while_an_archive_is_written_is_refused(path):
-    with resume(path, {}) as writer:
+    with resume(path, Fingerprint()) as writer:
         beside(path, "wal").write_bytes(b"x" * 4096)
         with pytest.raises(ArchiveError, match=r"a\.prony-wal` lies beside it"):
             writer.append(closed_trial(1))
@@ -237,14 +238,14 @@ def test_a_new_archive_takes_no_journal_that_was_there_before(tmp_path, victim):
 
 def test_a_closed_archive_has_nothing_beside_it(path, tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["a.prony"]
-    resume(path, {}).close()
+    resume(path, Fingerprint()).close()
     assert [one.name for one in tmp_path.iterdir()] == ["a.prony"]
 
 
 def test_a_second_writer_is_refused(path):
-    with resume(path, {}):
+    with resume(path, Fingerprint()):
         with pytest.raises(ArchiveError, match="is being written by another process"):
-            resume(path, {})
+            resume(path, Fingerprint())
         with open_archive(path) as archive:
             assert len(archive.runs()) == 2
 

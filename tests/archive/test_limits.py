@@ -4,6 +4,8 @@ import pytest
 
 from prony.archive.limits import decode_limit
 from prony.model import Limit, LimitKind
+from prony.model.shapes import ShapeError
+from recordings import recording_of
 
 SENTENCES = {
     "a worker thread was busy 95 % of the time": Limit(LimitKind.BUSY, share=0.95),
@@ -15,25 +17,39 @@ SENTENCES = {
 }
 
 
+def generator(**told):
+    return recording_of(generator=told).generator
+
+
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_a_sentence_becomes_a_kind_and_its_number(sentence):
-    found, expected = decode_limit({"limited": sentence}), SENTENCES[sentence]
+    found, expected = decode_limit(generator(limited=sentence)), SENTENCES[sentence]
     assert found is not None
     assert (found.kind, found.lag_ns, found.reason) == (expected.kind, expected.lag_ns, expected.reason)
     assert found.share == pytest.approx(expected.share)
 
 
-@pytest.mark.parametrize("generator", [{}, {"limited": None}, {"limited": None, "limit": None}])
-def test_no_limit_is_none(generator):
-    assert decode_limit(generator) is None
+@pytest.mark.parametrize("told", [{}, {"limited": None}, {"limited": None, "limit": None}])
+def test_no_limit_is_none(told):
+    assert decode_limit(generator(**told)) is None
 
 
 def test_the_value_goes_before_the_sentence():
     limit = {"kind": "busy", "share": 0.9, "lag_ns": None}
-    assert decode_limit({"limit": limit, "limited": "in other words"}) == Limit(LimitKind.BUSY, share=0.9)
+    found = decode_limit(generator(limit=limit, limited="in other words"))
+    assert found == Limit(LimitKind.BUSY, share=0.9)
 
 
-@pytest.mark.parametrize("limit", ["busy", {"kind": "tired", "share": 1, "lag_ns": None}, {"kind": "busy"}])
-def test_what_is_no_limit_is_refused(limit):
-    with pytest.raises((KeyError, TypeError, ValueError)):
-        decode_limit({"limit": limit})
+@pytest.mark.parametrize(
+    ("limit", "place"),
+    [
+        ("busy", "generator.limit: expected an object"),
+        ({"kind": "tired", "share": 1, "lag_ns": None}, "generator.limit.kind: expected one of busy"),
+        ({"kind": "busy"}, "generator.limit.share: expected a number, as the kind is busy"),
+        ({"kind": "late", "share": 0.1}, "generator.limit.lag_ns: expected a number, as the kind is late"),
+    ],
+)
+def test_what_is_no_limit_is_refused(limit, place):
+    with pytest.raises(ShapeError) as error:
+        generator(limit=limit)
+    assert place in str(error.value)

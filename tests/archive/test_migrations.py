@@ -12,6 +12,7 @@ from prony.archive.database import expected_columns
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
 from prony.archive.migrations import MIGRATIONS, columns_before
 from prony.errors import ArchiveError
+from prony.model import Fingerprint
 
 SCHEMAS = {version: Path(__file__).with_name(f"schema-{version}.sql") for version in (1, 2)}
 
@@ -57,7 +58,7 @@ def test_an_older_archive_reads_as_the_present_one(present, version):
 @pytest.mark.parametrize("version", SCHEMAS)
 def test_an_older_archive_is_not_added_to(present, version):
     with pytest.raises(ArchiveError, match=f"has archive format {version}, to which"):
-        resume(as_format(present, version), {})
+        resume(as_format(present, version), Fingerprint())
 
 
 def test_an_older_archive_with_a_later_ones_table_is_refused(present):

@@ -7,7 +7,7 @@ import pytest
 from golden import build
 from prony.archive import create, open_archive
 from prony.archive.secrets import REDACTED, is_secret
-from prony.model import Request
+from prony.model import Fingerprint, Request
 
 
 @pytest.mark.parametrize("name", ["Authorization", "cookie", "X-API-Key", "X-Auth-Token"])
@@ -27,10 +27,9 @@ def test_a_secret_header_is_nowhere_in_the_file(tmp_path):
         trial = next(iter(opened.trials())).trial
     request = Request(headers=(("Authorization", "Bearer hunter2"), ("Accept", "*/*")))
     cell = replace(plan.cells[0], workload=replace(plan.cells[0].workload, request=request))
-    headers = [list(header) for header in request.headers]
-    spec = {"workload": {"request": {"headers": headers}}}
-    secretive = replace(trial, recording={**(trial.recording or {}), "spec": spec})
-    with create(tmp_path / "a.prony", replace(plan, cells=(cell, *plan.cells[1:])), {}) as writer:
+    spec = replace(trial.recording.spec, workload=cell.workload)
+    secretive = replace(trial, recording=replace(trial.recording, spec=spec))
+    with create(tmp_path / "a.prony", replace(plan, cells=(cell, *plan.cells[1:])), Fingerprint()) as writer:
         writer.append(secretive)
     content = (tmp_path / "a.prony").read_bytes()
     assert b"hunter2" not in content

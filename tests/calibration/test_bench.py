@@ -9,6 +9,7 @@ from prony.calibration.bench import unwatched
 from prony.errors import EngineError, HostError, SubjectError
 from prony.model import ClosedLoop, DurationStop, Failed, Invalid, Ok, Request, Workload
 from prony.trial import Position
+from recordings import recording_of
 
 
 class Subject:
@@ -43,7 +44,7 @@ class Engine:
         if self._error:
             raise self._error
         on_event({"event": "progress"})
-        return {"account": {"ok": 1}}
+        return recording_of()
 
 
 def task(log, subject, engine):
@@ -74,7 +75,7 @@ def run():
 
 def test_a_trial_without_monitors_has_a_recording_and_no_samples(run):
     trial, log, events = run()
-    assert (trial.outcome, trial.recording) == (Ok(), {"account": {"ok": 1}})
+    assert (trial.outcome, trial.recording) == (Ok(), recording_of())
     assert (trial.cell_id, trial.block, trial.command) == (3, 2, ("serve",))
     assert (trial.samples, trial.counters, trial.threads) == ((), {}, ())
     assert log == ["start", "load", "stop"]

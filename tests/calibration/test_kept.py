@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.calibration import Calibration, Change, Figure, Holding, Part, keep, kept, to_json
+from prony.calibration import Calibration, Change, Holding, PartFigure, PartResult, keep, kept, to_json
 from prony.calibration.result import from_json
 from prony.calibration.store import file_of
 from prony.errors import HostError
 
 number = st.floats(allow_nan=False, allow_infinity=False)
 part = st.builds(
-    Part,
+    PartResult,
     st.text(),
     st.tuples(
         st.builds(
@@ -27,7 +27,7 @@ part = st.builds(
             st.none() | st.integers(1, 99),
         )
     ),
-    st.tuples(st.builds(Figure, st.text(), st.text(), number, number, number, st.integers(2, 99))),
+    st.tuples(st.builds(PartFigure, st.text(), st.text(), number, number, number, st.integers(2, 99))),
     st.tuples(st.builds(Holding, st.text(), st.text(), st.text())),
     st.dictionaries(st.text(), st.text()),
     st.tuples(st.text()),
@@ -41,7 +41,7 @@ calibrations = st.builds(
     st.text(),
     st.dictionaries(st.text(), part, max_size=3),
 )
-ONE = Calibration("abc", "a machine", "1.0", 1_790_000_000, "2 blocks", {"limits": Part("Limits")})
+ONE = Calibration("abc", "a machine", "1.0", 1_790_000_000, "2 blocks", {"limits": PartResult("Limits")})
 
 
 @given(calibrations)
@@ -86,5 +86,5 @@ def test_a_file_that_is_no_calibration_is_none(tmp_path, text):
 
 def test_a_cache_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "calibration").write_text("a file")
-    with pytest.raises(HostError, match="cannot keep the calibration"):
+    with pytest.raises(HostError, match="cannot write the calibration to"):
         keep(ONE, tmp_path)

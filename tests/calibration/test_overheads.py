@@ -14,10 +14,10 @@ from prony.archive import open_archive
 from prony.calibration.bench import unwatched, watched
 from prony.calibration.parts.overheads import (
     METRICS,
-    changes,
     contrasts,
     figures_of,
     lost,
+    measured_changes,
     setups,
     shuffled,
 )
@@ -50,7 +50,7 @@ def column(*values):
 
 
 @pytest.mark.parametrize(
-    ("own_network", "groups", "names", "told_apart"),
+    ("own_network", "groups", "names", "expected"),
     [
         (True, True, ["bare", "namespace", "group", "unwatched"], 3),
         (True, False, ["bare", "namespace", "unwatched"], 2),
@@ -58,10 +58,10 @@ def column(*values):
         (False, False, ["bare", "unwatched"], 1),
     ],
 )
-def test_what_a_machine_does_not_offer_is_left_out(own_network, groups, names, told_apart):
+def test_what_a_machine_does_not_offer_is_left_out(own_network, groups, names, expected):
     found = setups(own_network, groups)
     assert list(found) == names
-    assert len(contrasts(found)) == told_apart
+    assert len(contrasts(found)) == expected
 
 
 @pytest.mark.parametrize("own_network", [True, False])
@@ -95,7 +95,8 @@ def test_the_order_differs_between_blocks():
 def test_a_cost_is_the_change_with_it_against_without_it_in_pairs():
     # The machine drifts to half its speed; the monitors take a tenth in each block.
     without = [1000, 900, 800, 700, 500]
-    found = changes({"bare": column(*(0.9 * one for one in without)), "unwatched": column(*without)}, WORDS)
+    bare = column(*(0.9 * one for one in without))
+    found = measured_changes({"bare": bare, "unwatched": column(*without)}, WORDS)
     rate, tail = found
     assert (rate.name, rate.against, rate.metric, rate.blocks) == (
         "the monitors",
@@ -111,25 +112,25 @@ def test_a_cost_is_the_change_with_it_against_without_it_in_pairs():
 
 def test_no_difference_is_no_cost():
     values = [1000.0, 1010.0, 990.0, 1005.0, 1000.0, 1001.0, 998.0, 1002.0, 999.0, 1000.0]
-    same = changes({"bare": column(*values), "unwatched": column(*reversed(values))}, WORDS)[0]
+    same = measured_changes({"bare": column(*values), "unwatched": column(*reversed(values))}, WORDS)[0]
     assert same.low < 0 < same.high
     assert same.verdict == Verdict.EQUIVALENT.value
 
 
 def test_a_block_in_which_one_of_a_pair_does_not_count_is_left_out():
-    found = changes({"bare": column(1, None, 1, 1), "unwatched": column(2, 2, None, 2)}, WORDS)[0]
+    found = measured_changes({"bare": column(1, None, 1, 1), "unwatched": column(2, 2, None, 2)}, WORDS)[0]
     assert (found.blocks, found.verdict) == (2, Verdict.TOO_FEW.value)
     assert found.effect == pytest.approx(-0.5)
 
 
 def test_without_a_pair_there_is_no_figure():
-    found = changes({"bare": column(None), "unwatched": column(1)}, WORDS)[0]
+    found = measured_changes({"bare": column(None), "unwatched": column(1)}, WORDS)[0]
     assert (found.blocks, found.effect, found.low) == (0, None, None)
 
 
 def test_the_comparisons_share_one_error():
     figures = {name: column(*range(1000, 1010)) for name in WORDS}
-    found = changes(figures, WORDS)
+    found = measured_changes(figures, WORDS)
     assert len(found) == 3 * len(METRICS)
     assert all(one.level <= 0.05 for one in found)
     assert min(one.level for one in found) == pytest.approx(0.05 / len(found))
@@ -142,8 +143,8 @@ def test_the_figures_of_a_trial_are_its_metrics(trial):
 
 
 def test_a_trial_that_failed_or_lost_requests_has_no_figures(trial):
-    account = {**trial.recording["account"], "ok": trial.recording["account"]["ok"] // 2}
-    spoilt = replace(trial, recording={**trial.recording, "account": account})
+    account = replace(trial.recording.account, ok=trial.recording.account.ok // 2)
+    spoilt = replace(trial, recording=replace(trial.recording, account=account))
     for one in (replace(trial, outcome=Failed("start", "x")), spoilt, replace(trial, recording=None)):
         assert set(figures_of(one).values()) == {None}
 

@@ -96,9 +96,9 @@ def test_processes_that_cannot_be_had_are_told_and_the_other_parts_are_kept(benc
     from prony.calibration.run import _part
 
     def fail(*_):
-        raise HostError("50 processes were started to be sampled, and 3 were seen")
+        raise HostError("started 50 processes to sample, but the sampler saw 3")
 
     monkeypatch.setattr(sampling, "sample_costs", fail)
     found = _part("sampler", bench, Listener(), 1)
-    assert found.missing == {"sampler": "50 processes were started to be sampled, and 3 were seen"}
+    assert found.missing == {"sampler": "started 50 processes to sample, but the sampler saw 3"}
     assert found.figures == ()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from prony.calibration import QUICK, USUAL, Calibration, Change, Figure, Holding, Part
+from prony.calibration import QUICK, USUAL, Calibration, Change, Holding, PartFigure, PartResult
 from prony.cli.interrupt import Terminated
 from prony.errors import HostError
 
@@ -18,11 +18,13 @@ def found(key="abc"):
         1_790_000_000,
         "10 blocks of 1.5 s windows",
         {
-            "overheads": Part(
+            "overheads": PartResult(
                 "What Prony's own parts cost", (change,), missing={"a control group": "no root"}
             ),
-            "sampler": Part("Sampler", figures=(Figure("looking", "ratio", 0.002, 0.001, 0.003, 40),)),
-            "limits": Part("Limits", holdings=(Holding("memory", "enforced", "a hog was killed"),)),
+            "sampler": PartResult(
+                "Sampler", figures=(PartFigure("looking", "ratio", 0.002, 0.001, 0.003, 40),)
+            ),
+            "limits": PartResult("Limits", holdings=(Holding("memory", "enforced", "a hog was killed"),)),
         },
     )
 
@@ -33,7 +35,9 @@ def calibrated(said, folder, monkeypatch):
 
     def run(measure, *arguments):
         orders = []
-        monkeypatch.setattr("prony.calibration.calibrate", lambda order, _: orders.append(order) or measure())
+        monkeypatch.setattr(
+            "prony.calibration.run_calibration", lambda order, _: orders.append(order) or measure()
+        )
         monkeypatch.setattr("commands.Prony.environment", lambda self: {"PRONY_CACHE": str(folder / "own")})
         monkeypatch.setenv("PRONY_CACHE", str(folder / "own"))
         return said("calibrate", *arguments), orders
@@ -76,7 +80,7 @@ def test_an_interruption_keeps_nothing(calibrated, folder, interrupt, status):
 
 def test_a_machine_that_cannot_be_calibrated_is_told(calibrated, folder):
     def measure():
-        raise HostError("Prony may use 1 CPU", hint="give it two")
+        raise HostError("Prony may use 1 CPU", hint="give Prony two")
 
     done, _ = calibrated(measure)
     assert (done.status, done.out) == (3, "")
@@ -98,5 +102,5 @@ def test_the_host_shows_the_calibration_of_the_machine_as_it_is_now(calibrated, 
 
 def test_the_calibration_of_another_machine_is_not_shown(calibrated, said):
     calibrated(lambda: found("another"))
-    assert "`prony calibrate` does" in " ".join(said("host").out.split())
+    assert "run `prony calibrate`" in " ".join(said("host").out.split())
     assert said("host", "--json").json["calibration"] is None

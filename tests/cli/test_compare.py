@@ -11,7 +11,7 @@ from golden import build
 from prony.analysis.noise_floor import Floor
 from prony.host.noise_floors import keep_floors
 from prony.metrics import METRICS
-from prony.model import Cell, ClosedLoop, DurationStop, Failed, Plan, Workload
+from prony.model import Cell, ClosedLoop, DurationStop, Failed, Fingerprint, Plan, Workload
 from prony.runas import resolve_user
 
 STEPS = (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)
@@ -143,7 +143,7 @@ def test_a_limit_that_cannot_be_read_is_a_misuse(said, pair):
 
 
 def test_machines_that_differ_in_what_matters_are_refused_unless_forced(said, pair):
-    other = {**build.FINGERPRINT, "kernel": {"release": "6.6.0"}}
+    other = Fingerprint({**build.FINGERPRINT.free, "kernel": {"release": "6.6.0"}})
     files = pair(2000, 2100, fingerprint=other)
     done = said("compare", *files)
     assert (done.status, "kernel: 6.1.0-18-amd64 and 6.6.0" in done.err) == (2, True)

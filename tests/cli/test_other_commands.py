@@ -154,7 +154,7 @@ def test_clean_all_frees_environments_and_apps(said, own_cache):
 def test_nothing_is_freed_while_another_prony_measures_with_it(said, own_cache):
     with claim_machine():
         done = said("clean", "--all")
-    assert (done.status, "another Prony measures on this machine" in done.err) == (3, True)
+    assert (done.status, "another Prony is measuring on this machine" in done.err) == (3, True)
     assert (own_cache / "environments/waitress-1").exists()
 
 

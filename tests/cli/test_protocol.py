@@ -9,7 +9,7 @@ import pytest
 
 from golden.build import study_two
 from prony.archive import create, open_archive
-from prony.model import Invalid, Trial, TrialRole
+from prony.model import Fingerprint, Invalid, Trial, TrialRole
 
 APP = ("--app", "shop:app", "--servers", "wsgiref,waitress")
 OUT = ("--out", "out.prony")
@@ -66,8 +66,8 @@ def test_a_precision_is_planned_looks(run, arguments, looks, budget_ns):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--max-repeats", "15"), "`--max-repeats 15`: bounds looks, and there are none"),
-        (("--budget", "30m"), "`--budget 30m`: bounds looks, and there are none"),
+        (("--max-repeats", "15"), "`--max-repeats` only works with `--precision`"),
+        (("--budget", "30m"), "`--budget` only works with `--precision`"),
         (("--precision", "2%", "--max-repeats", "12"), "only after 10, 15 and 20 blocks"),
         (("--precision", "2%", "--repeats", "5"), "the figures decide how many blocks there are"),
         (("--precision", "0%"), "expected more than 0 %"),
@@ -401,7 +401,7 @@ def test_an_archive_without_trials_that_is_resumed_is_never_removed(run, folder)
     with open_archive(folder / "out.prony") as archive:
         plan = archive.plan()
     (folder / "out.prony").unlink()
-    create(folder / "out.prony", replace(plan), {}).close()
+    create(folder / "out.prony", replace(plan), Fingerprint()).close()
     assert run(*GO_ON).status == 130
     assert (folder / "out.prony").exists()
 

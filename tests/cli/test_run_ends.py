@@ -9,7 +9,7 @@ from golden.build import closed_study, study_two
 from prony.archive import create, open_archive
 from prony.cli.interrupt import Terminated
 from prony.errors import SubjectError
-from prony.model import RunStatus
+from prony.model import Fingerprint, RunStatus
 
 STUDY = """\
 format = 1
@@ -43,14 +43,14 @@ def ended(said, folder, monkeypatch):
 
 
 def empty_archive(task):
-    create(task.out, task.plan, {}).close()
+    create(task.out, task.plan, Fingerprint()).close()
 
 
 def with_replies(path, make, kept):
     """Write the archive with all but so many replies of a trial taken for errors."""
     whole = path.with_name("whole.prony")
     make(whole)
-    with open_archive(whole) as archive, create(path, archive.plan(), {}) as writer:
+    with open_archive(whole) as archive, create(path, archive.plan(), Fingerprint()) as writer:
         for record in archive.subjects().values():
             writer.record_subject(record)
         for record in archive.trials():
@@ -62,11 +62,10 @@ def with_replies(path, make, kept):
 def _with_replies(trial, kept):
     if trial.recording is None:
         return trial
-    account = trial.recording["account"]
-    bad = {**account["bad_status"], "500": account["ok"] - kept}
-    return replace(
-        trial, recording={**trial.recording, "account": {**account, "ok": kept, "bad_status": bad}}
-    )
+    account = trial.recording.account
+    bad = {**account.bad_status, "500": account.ok - kept}
+    changed = replace(account, ok=kept, bad_status=bad)
+    return replace(trial, recording=replace(trial.recording, account=changed))
 
 
 def test_the_report_and_the_archives_path_come_before_the_json(ended, folder):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from prony.cli.own_app import _without_values, variables
+from prony.cli.variables import _without_values, variables
 
 STUDY = """\
 format = 1
@@ -85,7 +85,7 @@ def test_an_unknown_profile_is_told_with_those_that_there_are(refused):
 
 def test_only_that_fits_nothing_is_told_with_the_subjects(refused):
     told = refused("two.toml", "--only", "nginx*")
-    assert "`--only nginx*` fits no subject of `two`" in told
+    assert "`--only nginx*` matches no subject of `two`" in told
     assert "wsgiref+hello, wsgiref+flask-hello, waitress+hello, waitress+flask-hello" in told
 
 
@@ -249,7 +249,7 @@ def test_an_app_that_is_not_there_is_told(refused, app, told):
 
 
 def test_a_folder_that_is_not_there_is_told(refused):
-    assert "is not a folder; expected the one that `shop` is imported from" in refused(
+    assert "is not a folder; expected the folder that contains the module `shop`" in refused(
         *own("--dir", "nowhere")
     )
 
@@ -455,7 +455,7 @@ def test_the_built_in_study_is_eight_subjects_at_550_a_second_in_under_ten_minut
 @pytest.mark.parametrize("name", ["gunicorn", "gunicorn-gthread", "nginx", "postgresql"])
 def test_a_command_cannot_take_a_name_of_the_catalogue(refused, name):
     said = refused("--command", f"{name}=/bin/true {{port}}")
-    assert f"`{name}` is a name of the catalogue already" in said
+    assert f"the catalogue already has the name `{name}`" in said
 
 
 @pytest.mark.parametrize(
@@ -474,7 +474,7 @@ def test_a_command_cannot_take_a_name_of_the_catalogue(refused, name):
         (["--app", "none.psgi", "--servers", "starman"], "there is no such file"),
         (
             ["--app", "hello", "--sandbox", "process", "--memory", "1G"],
-            "`--memory 1G`: the sandbox `process` holds no limits",
+            "`--memory 1G`: the sandbox `process` cannot enforce limits",
         ),
         (["--app", "hello", "--memory", "much"], "`--memory much`: expected a number"),
         (["--app", "hello", "--memory", "5"], "`--memory 5`: expected at least `1M`"),

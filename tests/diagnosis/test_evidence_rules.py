@@ -7,7 +7,20 @@ import pytest
 from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
 from prony.diagnosis import RULES, Confidence, Evidence
-from prony.model import Failed, Phase, Placement, ProcessRow, Sample, SubjectRecord, ThreadUsage
+from prony.model import (
+    Failed,
+    Network,
+    Phase,
+    Placement,
+    ProcessRow,
+    Sample,
+    SandboxFacts,
+    SubjectFacts,
+    SubjectRecord,
+    ThreadUsage,
+    TrialFacts,
+)
+from prony.model.facts import DeclaredFacts, FrontendFacts
 from prony.report.findings import finding_words
 
 SECOND = build.SECOND
@@ -40,13 +53,15 @@ def ids(trial, **kwargs):
 
 def test_a_queue_that_was_seen_full_is_told_with_the_limit_that_the_kernel_holds_it_to():
     trial = observed(sample(0), sample(10, gauges=FULL), counters={"ListenOverflows": 9})
-    (found,) = findings(trial, subject=SubjectRecord("a+b", facts={"frontend": "nginx"}))
+    (found,) = findings(
+        trial, subject=SubjectRecord("a+b", facts=SubjectFacts(frontend=FrontendFacts("nginx")))
+    )
     assert "9 connections arrived when the listen queue of 5 was full" in sentence(found)
 
 
 def test_a_queue_that_was_seen_full_is_the_servers_own_on_the_hosts_network_too():
     trial = observed(sample(0), sample(10, gauges=FULL), counters={"ListenOverflows": 9})
-    (found,) = findings(trial, subject=SubjectRecord("a+b", sandbox={"network": "host"}))
+    (found,) = findings(trial, subject=SubjectRecord("a+b", sandbox=SandboxFacts(Network.HOST)))
     assert found.confidence is Confidence.CERTAIN
 
 
@@ -59,15 +74,16 @@ def test_a_full_queue_is_told_before_it_overflows_and_one_with_room_is_not():
 @pytest.mark.parametrize(("asked", "rules"), [(2048, ["D01", "D03"]), (5, ["D01"])])
 def test_a_kernel_that_gives_less_than_was_asked_for_is_told(asked, rules):
     trial = observed(sample(0), sample(10, gauges=FULL))
-    record = SubjectRecord("a+b", facts={"backlog": asked})
+    record = SubjectRecord("a+b", facts=build.declared(backlog=asked))
     assert ids(trial, subject=record) == rules
 
 
 def test_behind_a_frontend_the_servers_own_backlog_is_what_the_kernel_may_have_cut():
     trial = observed(sample(0), sample(10, gauges=FULL))
-    facts = {"backlog": 4096, "frontend": "nginx", "behind_it": {"backlog": 5}}
+    front = SubjectFacts(DeclaredFacts(backlog=4096), FrontendFacts("nginx"))
+    facts = replace(front, behind_it=DeclaredFacts(backlog=5))
     assert ids(trial, subject=SubjectRecord("a+b", facts=facts)) == ["D01"]
-    facts |= {"behind_it": {"backlog": 1024}}
+    facts = replace(front, behind_it=DeclaredFacts(backlog=1024))
     assert ids(trial, subject=SubjectRecord("a+b", facts=facts)) == ["D01", "D03"]
 
 
@@ -85,10 +101,10 @@ def test_drops_beyond_the_overflows_have_another_cause(counters, rules):
 
 def test_processes_that_chose_the_generators_cpus_are_told_unless_they_were_to_be_shared():
     apart, shared = Placement((0,), (1,)), Placement((0, 1), (0, 1), shared=True)
-    (found,) = findings(replace(HEALTHY, placement=apart, facts={"strays": 2}))
+    (found,) = findings(replace(HEALTHY, placement=apart, facts=TrialFacts(strays=2)))
     assert (found.rule, found.numbers) == ("D24", {"strays": 2})
-    assert ids(replace(HEALTHY, placement=apart, facts={"strays": 0})) == []
-    assert ids(replace(HEALTHY, placement=shared, facts={"strays": 2})) == []
+    assert ids(replace(HEALTHY, placement=apart, facts=TrialFacts(strays=0))) == []
+    assert ids(replace(HEALTHY, placement=shared, facts=TrialFacts(strays=2))) == []
 
 
 # --- processes and threads --------------------------------------------------------------------------------
@@ -234,12 +250,12 @@ def sick():
         counters=machine(other_s=4, steal_s=1, **counters),
         threads=(ThreadUsage(1, 1, "loop", 10 * SECOND),),
         placement=Placement((0, 1), (9,)),
-        facts={"strays": 1},
+        facts=TrialFacts(strays=1),
         recording=answered(without_reply=9, most=200, limited=limited),
     )
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_is_listed_under_the_name_that_its_findings_bear(name):
-    record = SubjectRecord("a+b", facts={"backlog": 2048})
+    record = SubjectRecord("a+b", facts=build.declared(backlog=2048))
     assert [found.rule for found in RULES[name](Evidence(CELL, sick(), record))] == [name]

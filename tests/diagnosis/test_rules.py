@@ -7,8 +7,9 @@ import pytest
 
 from golden import build
 from prony.diagnosis import RULES, Advice, Confidence, Evidence, Finding, Symptom, diagnose
-from prony.model import Cell, Failed, Invalid, SubjectRecord
+from prony.model import Cell, Failed, Invalid, Network, SandboxFacts, SubjectRecord
 from prony.report.findings import advice_words, finding_words, shared_words
+from recordings import with_parts
 
 CELL = Cell(
     1, build.subject("wsgiref+hello"), build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
@@ -40,7 +41,7 @@ def test_a_trial_without_load_has_no_finding():
 @pytest.mark.parametrize("name", ["ListenOverflows", "TcpExt.ListenOverflows"])
 def test_overflows_of_the_listen_queue_name_the_backlog(name):
     trial = replace(HEALTHY, counters={name: 12})
-    (found,) = findings(trial, subject=SubjectRecord("wsgiref+hello", facts={"backlog": 5}))
+    (found,) = findings(trial, subject=SubjectRecord("wsgiref+hello", facts=build.declared(backlog=5)))
     assert (found.rule, found.confidence, found.numbers) == (
         "D01",
         Confidence.CERTAIN,
@@ -55,7 +56,9 @@ def test_overflows_without_a_known_backlog_name_none():
 
 
 def test_overflows_on_the_hosts_network_are_the_machines_and_only_possibly_the_servers():
-    record = SubjectRecord("wsgiref+hello", facts={"backlog": 5}, sandbox={"network": "host"})
+    record = SubjectRecord(
+        "wsgiref+hello", facts=build.declared(backlog=5), sandbox=SandboxFacts(Network.HOST)
+    )
     (found,) = findings(replace(HEALTHY, counters={"ListenOverflows": 12}), subject=record)
     assert found.confidence is Confidence.POSSIBLE
     assert "on this machine" in sentence(found)
@@ -91,8 +94,8 @@ def test_subjects_with_the_same_kind_of_limit_share_it_without_its_figures(reaso
 def test_the_limit_of_a_new_engine_is_read_without_its_sentence():
     trial = build.trial(CELL, 0, 0, [1] * 9)
     limit = {"kind": "kept_waiting", "share": 0.034, "lag_ns": None}
-    generator = {**trial.recording["generator"], "limited": "in other words", "limit": limit}
-    (found,) = findings(replace(trial, recording={**trial.recording, "generator": generator}))
+    generator = {"limited": "in other words", "limit": limit}
+    (found,) = findings(replace(trial, recording=with_parts(trial.recording, generator=generator)))
     assert (found.kind, found.numbers) == (Symptom.GENERATOR_KEPT_WAITING, {"share": 0.034})
 
 
@@ -110,15 +113,13 @@ def test_trials_that_do_not_count_accuse_neither_the_generator_nor_the_server(ou
 
 
 def answered(without_reply, most, limited=None):
-    recording = dict(limited or HEALTHY.recording or {})
     replies = {"connections": 10, "without_reply": without_reply, "min": 0, "max": most}
-    recording["connections"] = {**recording["connections"], "answered": replies}
-    return recording
+    return with_parts(limited or HEALTHY.recording, connections={"answered": replies})
 
 
 def test_connections_without_a_reply_are_starved():
     trial = replace(HEALTHY, recording=answered(without_reply=9, most=200))
-    (found,) = findings(trial, subject=SubjectRecord("uwsgi+hello", facts={"slots": 1}))
+    (found,) = findings(trial, subject=SubjectRecord("uwsgi+hello", facts=build.declared(slots=1)))
     assert (found.rule, found.numbers) == ("D10", {"served": 1, "connections": 10})
     assert "in the window, as many as it has workers and threads" in sentence(found)
 
@@ -131,7 +132,7 @@ def test_a_slow_but_fair_server_in_less_than_a_round_is_not_starving(most):
 @pytest.mark.parametrize("kept", [True, False])
 def test_turning_keep_alive_off_is_advised_only_where_it_is_on(kept):
     trial = replace(HEALTHY, recording=answered(without_reply=9, most=3))
-    (found,) = findings(trial, subject=SubjectRecord("a+b", facts={"keep_alive": kept}))
+    (found,) = findings(trial, subject=SubjectRecord("a+b", facts=build.declared(keep_alive=kept)))
     assert ("turn keep-alive off" in advice(found)) is kept
 
 

@@ -92,8 +92,8 @@ def test_the_engine_loads_a_subject_in_its_own_network(
                 recording = open_engine(EngineChoice()).run(workload, subject.address, subject.seat, on_event)
             report = subject.stop()
     assert report.how == "ended"
-    account = recording["account"]
-    assert account["scheduled"] == account["ok"] > 0
+    account = recording.account
+    assert account.scheduled == account.ok > 0
     names = [event["event"] for event in events if event["event"] != "progress"]
     assert names == ["started", "window_open", "window_close"]
     window = [sample for sample in processes.samples() if sample.phase is Phase.WINDOW]

@@ -12,14 +12,18 @@ from pathlib import Path
 from histograms import distribution
 from prony.archive import create, resume  # noqa: F401 - tests reach it here
 from prony.model import (
+    AddressKind,
     App,
     Cell,
     ClosedLoop,
     DurationStop,
     Failed,
+    Fingerprint,
     Interface,
     Invalid,
+    ListenerUsage,
     LogTail,
+    Network,
     Ok,
     OpenLoop,
     Phase,
@@ -28,23 +32,31 @@ from prony.model import (
     ProcessRow,
     RunStatus,
     Sample,
+    SandboxFacts,
     Subject,
+    SubjectFacts,
     SubjectRecord,
     Trial,
+    TrialEvent,
+    TrialFacts,
     TrialRole,
     Workload,
 )
+from prony.model.facts import DeclaredFacts
+from prony.model.recording import decode_recording
 
 MS = 1_000_000
 SECOND = 1_000_000_000
 STARTED = 1_790_000_000 * SECOND
-FINGERPRINT = {
-    "machine": "x86_64",
-    "cpu": {"model": "AMD EPYC 7B13", "available": 2, "governor": {"missing": "no cpufreq"}},
-    "memory": {"total_bytes": 8 * 1024**3},
-    "kernel": {"release": "6.1.0-18-amd64"},
-    "virtualisation": {"guest": True},
-}
+FINGERPRINT = Fingerprint(
+    {
+        "machine": "x86_64",
+        "cpu": {"model": "AMD EPYC 7B13", "available": 2, "governor": {"missing": "no cpufreq"}},
+        "memory": {"total_bytes": 8 * 1024**3},
+        "kernel": {"release": "6.1.0-18-amd64"},
+        "virtualisation": {"guest": True},
+    }
+)
 NO_ERRORS = {
     "bad_status": {},
     "failed_validation": 0,
@@ -92,6 +104,11 @@ def latencies(rng, count, median_ms, tail_ms=0.0, tail_share=0.0):
 
 
 def recording(workload, ok, errors=None, censored=(), limited=None, error_samples=()):
+    return decode_recording(wire(workload, ok, errors, censored, limited, error_samples))
+
+
+def wire(workload, ok, errors, censored, limited, error_samples):
+    """A Recording as a generator tells it."""
     open_loop = isinstance(workload.loop, OpenLoop)
     duration = workload.stop.duration_ns
     account = {**NO_ERRORS, **(errors or {})}
@@ -193,10 +210,15 @@ def samples(duration, cores, rss_mib, workers):
 
 def listeners(*queues, limit=128):
     """Return what is kept of listeners at one address, each with so many who waited: facts, and gauges."""
-    common = {"process": "server", "kind": "tcp4", "address": "127.0.0.1:8000", "limit": limit, "samples": 3}
-    facts = [{**common, "inode": 70 + at, "queued_max": queued} for at, queued in enumerate(queues)]
+    usage = tuple(
+        ListenerUsage("server", AddressKind.TCP4, "127.0.0.1:8000", 70 + at, queued, limit, 3)
+        for at, queued in enumerate(queues)
+    )
     most = {"queued": max(queues), "limit": limit, "sockets": len(queues)}
-    return {"listeners": facts}, {f"listen.server.{name}": value for name, value in most.items()}
+    return TrialFacts(listeners=usage), {f"listen.server.{name}": value for name, value in most.items()}
+
+
+NO_LISTENERS = TrialFacts(), {}
 
 
 def trial(cell, block, position, ok_values, *, cores=0.4, rss_mib=50, workers=1, outcome=None, **kwargs):
@@ -206,7 +228,7 @@ def trial(cell, block, position, ok_values, *, cores=0.4, rss_mib=50, workers=1,
     counters = kwargs.pop("counters", {"ListenOverflows": 0})
     missing = kwargs.pop("missing", {"nr_throttled": "no cpu controller"})
     attempt = kwargs.pop("attempt", 1)
-    facts, gauges = kwargs.pop("listeners", ({}, {}))
+    facts, gauges = kwargs.pop("listeners", NO_LISTENERS)
     taken = samples(cell.workload.stop.duration_ns, cores, rss_mib, workers) if ran else ()
     return Trial(
         cell_id=cell.id,
@@ -225,7 +247,7 @@ def trial(cell, block, position, ok_values, *, cores=0.4, rss_mib=50, workers=1,
         counters=counters,
         missing=missing,
         log=LogTail(log),
-        events=({"event": "started"},),
+        events=(TrialEvent("started"),),
         facts=facts,
     )
 
@@ -241,6 +263,10 @@ EIGHT = {
     "twisted+flask-hello": (1.99, 11_000, 0.15, 0.97, 58, 1),
     "wsgiref+flask-hello": (0, 0, 0, 0, 0, 0),
 }
+
+
+def declared(**facts):
+    return SubjectFacts(DeclaredFacts(**facts))
 
 
 def command_line(name):
@@ -319,8 +345,8 @@ def study_two(path: Path, blocks=3):
                     lock_digest="a" * 64,
                     settings={"workers": 1},
                     command_line=command_line(name),
-                    sandbox={"network": "isolated"},
-                    facts={"backlog": 5} if "wsgiref" in name else {},
+                    sandbox=SandboxFacts(Network.ISOLATED),
+                    facts=declared(backlog=5) if "wsgiref" in name else SubjectFacts(),
                 )
             )
         for block in range(blocks):
@@ -362,7 +388,7 @@ def closed_study(path: Path, blocks=6):
     with create(path, plan, FINGERPRINT) as writer:
         for name in speeds:
             record = SubjectRecord(
-                name, server_version="3", command_line=command_line(name), sandbox={"network": "host"}
+                name, server_version="3", command_line=command_line(name), sandbox=SandboxFacts(Network.HOST)
             )
             writer.record_subject(record)
         for block in range(blocks):
@@ -371,7 +397,9 @@ def closed_study(path: Path, blocks=6):
                 count = int(speeds[cell.subject.name] * drift * (1 + 0.004 * rng.gauss(0, 1)))
                 values = latencies(rng, count, 20000 / count)
                 limited = "run-queue wait 3 % of the window" if position == 0 and block == 0 else None
-                seen = listeners(8 + block % 2, 1) if cell.subject.name.startswith("gunicorn") else ({}, {})
+                seen = (
+                    listeners(8 + block % 2, 1) if cell.subject.name.startswith("gunicorn") else NO_LISTENERS
+                )
                 writer.append(
                     trial(cell, block, position, values, cores=0.95, limited=limited, listeners=seen)
                 )

@@ -17,9 +17,13 @@ from prony.model import (
     Invalid,
     Original,
     Plan,
+    RunFacts,
     TrialRole,
     Workload,
 )
+from prony.model.facts import FoundRate, RateStep
+from prony.model.shapes import encode
+from recordings import with_parts
 
 # name, threads, connections: requests a second, CPU %, share of the machine's memory
 GENERATORS = {
@@ -33,13 +37,14 @@ GENERATORS = {
 CAVEATS = {
     "wrk": ("wrk opens no new connection for one that could not be opened",),
     "hey": (
-        "hey does not compare bodies: a reply with another one counts",
-        "hey has no warm-up: it was run once before, on other connections",
+        "hey does not compare bodies: a reply with a wrong body counts as valid",
+        "hey has no warm-up: Prony ran it once before, on other connections",
     ),
 }
 CLAIMS = (
     Claim(
-        "coroutines", "of 80 connections, coroutines make more than threads", ClaimKind.HIGHEST, "ok_per_s",
+        "coroutines", "with 80 connections, coroutines send more requests than threads",
+        ClaimKind.HIGHEST, "ok_per_s",
         engine="python-asyncio", against_engine="python-*", load={"connections": 80},
     ),
 )  # fmt: skip
@@ -56,9 +61,9 @@ def external(recording, name, count, cpu, memory):
         "percentiles": {"50": 30_900_000, "90": 33_000_000, "99": 41_000_000},
     }
     processes = {"cpu_percent": cpu, "rss_mean_bytes": memory * 8 * 1024**3, "memory_ratio": memory}
-    return {
-        **recording,
-        "engine": {
+    return with_parts(
+        recording,
+        engine={
             "name": name,
             "version": "1.0",
             "threads": 1,
@@ -67,11 +72,11 @@ def external(recording, name, count, cpu, memory):
             "caveats": list(CAVEATS.get(name, ())),
             "missing": {"distributions": f"{name} gives no histogram of its latencies"},
         },
-        "distributions": dict.fromkeys(recording["distributions"]),
-        "reported_latency_ns": None if name == "python-threads" else reported,
-        "series": [],
-        "generator": {"limited": None, "cpu_work_ns": None, "threads": [], "processes": processes},
-    }
+        distributions=dict.fromkeys(encode(recording.distributions)),
+        reported_latency_ns=None if name == "python-threads" else reported,
+        series=[],
+        generator={"cpu_work_ns": None, "cpu_ns_per_request": None, "threads": [], "processes": processes},
+    )
 
 
 def generator_trial(cell, block, position, rng):
@@ -82,8 +87,7 @@ def generator_trial(cell, block, position, rng):
     trial = build.trial(cell, block, position, values, cores=0.2)
     if name == "prony":
         processes = {"rss_mean_bytes": memory * 8 * 1024**3, "memory_ratio": memory}
-        generator = {**trial.recording["generator"], "processes": processes}
-        return replace(trial, recording={**trial.recording, "generator": generator})
+        return replace(trial, recording=with_parts(trial.recording, generator={"processes": processes}))
     return replace(trial, recording=external(trial.recording, name, count, cpu, memory))
 
 
@@ -138,11 +142,17 @@ def checked_study(path, blocks=6):
     checks = tuple(replace(cell, id=cell.id + 10, engine=EngineChoice("wrk")) for cell in cells)
     plan = Plan("two", "Two servers", "", "quick", cells, blocks, 1)
     found = [
-        {"subject": "bjoern+hello", "rate_per_s": 4100.0, "met": 6, "of": 6, "steps": [{}] * 9,
-         "stopped": "4100/s met it; 4180/s did not: not `p99 < 50ms`: it was 61.2 ms"},
-        {"subject": "waitress+hello", "rate_per_s": None, "met": 0, "of": 0, "steps": [{}] * 10,
-         "stopped": "no rate met it, down to 0.1/s: it failed at start: no port"},
-    ]  # fmt: skip
+        FoundRate(
+            *("bjoern+hello", 4100.0, 6, 6),
+            stopped="4100/s met it; 4180/s did not: not `p99 < 50ms`: it was 61.2 ms",
+            steps=(RateStep(100.0, True),) * 9,
+        ),
+        FoundRate(
+            *("waitress+hello", None, 0, 0),
+            stopped="no rate met it, down to 0.1/s: it failed at start: no port",
+            steps=(RateStep(100.0, False, "it failed at start: no port"),) * 10,
+        ),
+    ]
     with create(path, plan, build.FINGERPRINT) as writer:
         for cell in checks:
             writer.record_cell(cell, TrialRole.CROSS_CHECK)
@@ -157,6 +167,6 @@ def checked_study(path, blocks=6):
                     told = external(trial.recording, "wrk", count, 20.0, 0.001)
                     trial = replace(trial, role=TrialRole.CROSS_CHECK, recording=told)
                 writer.append(trial)
-        writer.record_facts({"found_rates": found})
+        writer.record_facts(RunFacts(found_rates=tuple(found)))
         writer.finish()
     return path

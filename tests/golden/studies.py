@@ -23,11 +23,13 @@ from prony.model import (
     Frontend,
     Invalid,
     Needs,
+    Network,
     OpenLoop,
     Original,
     Plan,
     ProcessRow,
     RunStatus,
+    SandboxFacts,
     SubjectRecord,
     TrialRole,
     Workload,
@@ -82,7 +84,7 @@ def record(name, **sandbox):
         interpreter="CPython 3.11.7",
         settings={"workers": 1},
         command_line=build.command_line(name),
-        sandbox={"network": "isolated", **sandbox},
+        sandbox=SandboxFacts(Network.ISOLATED, **sandbox),
     )
 
 

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from prony.model import Address, Launch, Placement, SandboxChoice
+from prony.model import Address, Launch, Network, Placement, SandboxChoice
 from prony.monitor.kernel import KernelCounters
 from prony.runas import resolve_user
 from prony.sandbox import open_sandbox
@@ -42,7 +42,7 @@ def test_a_full_listen_queue_is_counted_in_the_trials_network(
     cpus = tuple(os.sched_getaffinity(0))
     with open_run(user) as run:
         sandbox = open_sandbox(SandboxChoice(), user, run.trial_folder("1"))
-        if sandbox.facts.network == "host's loopback":
+        if sandbox.facts.network == Network.HOST:
             pytest.skip(sandbox.facts.missing["network namespace"])
         launch = Launch(("/bin/sleep", "600"), Address("127.0.0.1", 1))
         with sandbox.start(launch, Placement(cpus, cpus, shared=True)) as subject:

@@ -121,7 +121,7 @@ def test_a_great_many_connections_are_counted_exactly(stack: ExitStack) -> None:
 def test_an_address_where_nobody_listens_has_its_reason(stack: ExitStack) -> None:
     gauges = gauges_of(stack, {"server": Address("127.0.0.1", 1)})
     assert gauges.read() == {"established.server": 0}
-    assert gauges.missing() == {"listen.server": "the kernel knows no listener at its address"}
+    assert gauges.missing() == {"listen.server": "the kernel has no listener at its address"}
 
 
 def test_a_kernel_that_does_not_tell_is_asked_once() -> None:
@@ -133,7 +133,7 @@ def test_a_kernel_that_does_not_tell_is_asked_once() -> None:
 
     gauges = ListenerGauges({"server": Address("127.0.0.1", 1)}, refuse)
     assert (gauges.read(), gauges.read_at_open(), gauges.read_at_close(), len(asked)) == ({}, {}, {}, 1)
-    reason = "the kernel does not tell about sockets: Operation not permitted"
+    reason = "the kernel gives no information about sockets: Operation not permitted"
     assert gauges.missing() == {"listen.server": reason}
 
 

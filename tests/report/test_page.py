@@ -8,6 +8,7 @@ import pytest
 from golden import build, generators, studies
 from prony.archive import open_archive
 from prony.faces.markdown import markdown
+from prony.model import Fingerprint
 from prony.reading.study import read_archive
 from prony.report.document import Document, Notes, Paragraph, Section
 from prony.report.redaction import redacted, without_paths
@@ -49,7 +50,7 @@ def test_a_log_with_paths_and_the_machines_name_gives_a_page_without(tmp_path):
     cell = build.Cell(1, build.subject("a+x"), load)
     plan = build.Plan("study", "", "", "quick", (cell,), 1, 1)
     log = 'Traceback\n  File "/home/me/secret/place/app.py", line 1\nKeyError: bench-7 has no DNS\n'
-    with build.create(tmp_path / "a.prony", plan, {}) as writer:
+    with build.create(tmp_path / "a.prony", plan, Fingerprint()) as writer:
         writer.append(build.trial(cell, 0, 0, [], outcome=build.Failed("start", "no"), log=log))
     text = page_of(tmp_path / "a.prony")
     assert "no answer: no trial counts." in text

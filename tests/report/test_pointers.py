@@ -4,14 +4,17 @@ outside of one.
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from golden import build, generators, studies
 from prony.analysis.noise_floor import Floor
+from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.faces.json_report import reading_json
-from prony.model import Failed
+from prony.model import Failed, Fault, FaultKind, Invalid, RunFacts
+from prony.model.facts import FoundRate, RateStep
 from prony.reading.study import read_archive
 from prony.report.document import Bars, Command, Judgements, Notes, Paragraph, Table
 from prony.report.redaction import redacted
@@ -49,17 +52,31 @@ def disturbed(path):
         for block in range(5):
             for k, cell in enumerate(cells):
                 values = [1_000_000 + 1000 * block] * (200 + 40 * k)
-                writer.append(build.trial(cell, block, k, values, counters=counters, limited=limited))
+                for attempt in range(2):
+                    writer.append(
+                        spoilt(build.trial(cell, block, k, [], attempt=attempt), 0.3 + 0.1 * attempt)
+                    )
+                writer.append(
+                    build.trial(cell, block, k, values, counters=counters, limited=limited, attempt=2)
+                )
+        # Of two more blocks nothing counts.
+        for block in (5, 6):
+            writer.append(spoilt(build.trial(cells[0], block, 0, []), block / 10))
         writer.finish(build.RunStatus.FINISHED)
     return path
+
+
+def spoilt(trial, share):
+    fault = Fault(FaultKind.OTHER_LOAD, share=share)
+    return replace(trial, outcome=Invalid(in_words(fault)), fault=fault)
 
 
 def search(path):
     load = build.Workload(build.ClosedLoop(20), build.DurationStop(build.SECOND))
     cell = build.Cell(1, build.subject("a1+x"), load)
-    rate = {"rate_per_s": 250.0, "met": 4, "of": 5, "stopped": "300/s did not", "steps": [{}, {}]}
+    found = FoundRate("a1+x", 250.0, 4, 5, "300/s did not", (RateStep(200.0, True), RateStep(300.0, False)))
     with build.create(path, build.Plan("study", "", "", "quick", (cell,), 5, 1), {}) as writer:
-        writer.record_facts({"found_rates": [{"subject": "a1+x", **rate}]})
+        writer.record_facts(RunFacts(found_rates=(found,)))
     return path
 
 

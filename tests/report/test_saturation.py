@@ -3,7 +3,7 @@
 from golden import build
 from prony.archive import open_archive
 from prony.faces.markdown import markdown
-from prony.model import Cell, ClosedLoop, DurationStop, Plan, Workload
+from prony.model import Cell, ClosedLoop, DurationStop, Fingerprint, Plan, Workload
 from prony.reading.study import read_archive
 from prony.report.study import study_report
 
@@ -24,7 +24,9 @@ def text(tmp_path, loads=ALL, others=None, never=()):
         Cell(k, build.subject(name), Workload(ClosedLoop(load), DurationStop(2 * build.SECOND)))
         for k, (name, load) in enumerate(under)
     ]
-    with build.create(tmp_path / "a.prony", Plan("s", "S", "", "quick", tuple(cells), 2, 1), {}) as writer:
+    with build.create(
+        tmp_path / "a.prony", Plan("s", "S", "", "quick", tuple(cells), 2, 1), Fingerprint()
+    ) as writer:
         for block in range(2):
             for k, cell in enumerate(cells):
                 if cell.workload.loop.connections in never:

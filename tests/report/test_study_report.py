@@ -19,10 +19,13 @@ from prony.faces.json_load import load_result
 from prony.faces.json_report import reading_json
 from prony.faces.terminal import TerminalReporter
 from prony.listing.host import host_document
-from prony.model import LogTail
+from prony.model import Fingerprint, LogTail, RunFacts
+from prony.model.facts import FoundRate, RateStep
+from prony.model.shapes import encode
 from prony.reading.study import read_archive
 from prony.report.load import load_document
 from prony.report.study import study_report
+from recordings import recording_of, with_parts
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 # Of the golden texts; what holds at any other is in `test_widths`.
@@ -109,18 +112,19 @@ def test_the_json_report(archive, update_golden):
 
 def test_a_search_alone_ends_in_the_highest_rate_that_was_confirmed(tmp_path):
     plan = build_plan()
-    found = [
-        {"subject": "a+b", "rate_per_s": 250.0, "met": 5, "of": 5, "stopped": "300/s did not", "steps": [{}]},
-        {"subject": "c+b", "rate_per_s": 900.0, "met": 4, "of": 5, "stopped": "950/s did not", "steps": [{}]},
-        {"subject": "d+b", "rate_per_s": None, "met": 0, "of": 0, "stopped": "no rate met it", "steps": [{}]},
-    ]
+    tried = (RateStep(100.0, True),)
+    found = (
+        FoundRate("a+b", 250.0, 5, 5, "300/s did not", tried),
+        FoundRate("c+b", 900.0, 4, 5, "950/s did not", tried),
+        FoundRate("d+b", None, 0, 0, "no rate met it", tried),
+    )
     cell = replace(plan.cells[0], id=9)
-    with build.create(tmp_path / "a.prony", plan, {}) as writer:
+    with build.create(tmp_path / "a.prony", plan, Fingerprint()) as writer:
         writer.record_subject(build.SubjectRecord("c+b", command_line="start c"))
         writer.record_cell(cell, build.TrialRole.FIND_RATE)
         trial = build.trial(cell, 0, 0, [1_000_000] * 100)
         writer.append(replace(trial, role=build.TrialRole.FIND_RATE))
-        writer.record_facts({"found_rates": found})
+        writer.record_facts(RunFacts(found_rates=found))
     text = text_of(tmp_path / "a.prony")
     assert "1 trial of a search (seed 1)." in text
     assert "No trial was run" not in text
@@ -185,7 +189,7 @@ def test_missing_is_never_zero_or_nan(archive):
 
 
 def test_a_study_with_no_trials_still_reports(tmp_path):
-    with build.create(tmp_path / "a.prony", build_plan(), {}):
+    with build.create(tmp_path / "a.prony", build_plan(), Fingerprint()):
         pass
     with open_archive(tmp_path / "a.prony") as opened:
         text = shown(study_report(read_archive(opened)), 100)
@@ -210,7 +214,7 @@ def test_a_run_in_which_nothing_was_sent_is_said_so():
 
 def load_text(workload, *arguments, **changes):
     recording = build.recording(workload, *arguments)
-    return shown(load_document({**recording, **changes}), 120)
+    return shown(load_document(with_parts(recording, **changes)), 120)
 
 
 CLOSED = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
@@ -224,7 +228,8 @@ def test_a_closed_loop_has_no_pacing():
 
 def test_the_title_of_a_load_names_its_target_and_request():
     request = {"method": "GET", "path": "/a?b=1"}
-    spec = {"target": {"host": "::1", "port": 80}, "workload": {"request": request}}
+    load = {**encode(CLOSED), "request": request}
+    spec = {"target": {"host": "::1", "port": 80}, "workload": load}
     text = load_text(CLOSED, [1_000_000] * 100, spec=spec)
     assert text.startswith("Load on [::1]:80: GET /a?b=1\n")
 
@@ -236,8 +241,7 @@ def test_error_samples_that_are_alike_are_shown_once():
 
 
 def test_refused_connections_are_not_said_to_be_nothing_sent():
-    refused = build.recording(CLOSED, [], {"connect_refused": 1200})
-    text = load_text(CLOSED, [], {"connect_refused": 1200}, window={**refused["window"], "open_ns": None})
+    text = load_text(CLOSED, [], {"connect_refused": 1200}, window={"open_ns": None})
     assert "Nothing was sent." not in text
     assert "connection refused" in text
     assert "0 of 1,200 answered as expected" in text
@@ -256,15 +260,12 @@ def test_a_run_in_which_nothing_was_answered_has_no_latency():
 def test_an_external_generator_may_leave_most_out():
     workload = build.Workload(build.ClosedLoop(10), build.DurationStop(build.SECOND))
     full = build.recording(workload, [10_000_000] * 500)
-    bare = {
-        **full,
-        "engine": {"name": "wrk", "version": "4.2"},
-        "distributions": {"ok_service": full["distributions"]["ok_service"]},
-        "generator": {},
-        "series": [],
-    }
-    for key in ("connections", "bytes", "queue", "little", "error_samples"):
-        del bare[key]
+    bare = recording_of(
+        engine={"name": "wrk", "version": "4.2"},
+        account=encode(full.account),
+        completed=encode(full.completed),
+        distributions={"ok_service": full.distributions.ok_service},
+    )
     assert "500 /s answered" in shown(load_document(bare), 100)
     assert load_result(bare)["generator"]["cpu_ns_per_request"] is None
 
@@ -290,7 +291,7 @@ def test_a_log_without_end_is_cut_to_its_last_lines(tmp_path):
         build.Cell(1, plan.cells[0].subject, workload), 0, 0, [], outcome=build.Failed("start", "no")
     )
     trial = replace(trial, log=LogTail("\n".join(f"line {k}" for k in range(1000))))
-    with build.create(tmp_path / "a.prony", plan, {}) as writer:
+    with build.create(tmp_path / "a.prony", plan, Fingerprint()) as writer:
         writer.append(trial)
     with open_archive(tmp_path / "a.prony") as opened:
         text = shown(study_report(read_archive(opened)), 100)
@@ -340,15 +341,15 @@ def test_a_machine_that_is_not_fit_says_what_mends_it():
     assert "    ulimit -n 10100" in text
 
 
-def study(path, *trials, network="isolated"):
+def study(path, *trials, network=build.Network.ISOLATED):
     """An archive of trials by subject: (name, trial of a cell and block)."""
     workload = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
     names = dict.fromkeys(name for name, _ in trials)
     cells = {name: build.Cell(k + 1, build.subject(name), workload) for k, name in enumerate(names)}
     plan = build.Plan("study", "", "", "quick", tuple(cells.values()), len(trials) // len(names), 1)
-    with build.create(path, plan, {}) as writer:
+    with build.create(path, plan, Fingerprint()) as writer:
         for name in names:
-            writer.record_subject(build.SubjectRecord(name, sandbox={"network": network}))
+            writer.record_subject(build.SubjectRecord(name, sandbox=build.SandboxFacts(network)))
         for k, (name, options) in enumerate(trials):
             values = options.pop("values", [1_000_000] * 200)
             writer.append(build.trial(cells[name], k // len(names), k % len(names), values, **options))
@@ -398,18 +399,21 @@ def test_a_subject_on_an_old_interpreter_is_told_with_the_reason(tmp_path):
     cells = tuple(build.Cell(k, build.subject(name), workload) for k, name in enumerate(on, 1))
     remark = load_catalog().server(server).remark
     path = tmp_path / "a.prony"
-    with build.create(path, build.Plan("study", "", "", "quick", cells, 1, 1), {}) as writer:
+    with build.create(path, build.Plan("study", "", "", "quick", cells, 1, 1), Fingerprint()) as writer:
         for name, interpreter in on.items():
             remarks = {server: remark} if server in name else {}
             record = build.SubjectRecord(
-                name, server_version="1.0.2", interpreter=interpreter, facts={"remarks": remarks}
+                name,
+                server_version="1.0.2",
+                interpreter=interpreter,
+                facts=build.SubjectFacts(remarks=remarks),
             )
             writer.record_subject(record)
         for position, cell in enumerate(cells):
             writer.append(build.trial(cell, 0, position, [1_000_000] * 200))
     text = " ".join(text_of(path).split())
     assert f"meinheld 1.0.2 on CPython 3.11.7, {server} 1.0.2 on CPython 3.8.18." in text
-    assert f"{server}: pinned to CPython 3.8, an old interpreter, because the greenlet" in text
+    assert f"{server}: pinned to the old interpreter CPython 3.8, because the greenlet" in text
 
 
 def test_trials_that_all_failed_leave_no_grid_of_dashes(tmp_path):

@@ -4,21 +4,29 @@ from dataclasses import replace
 from pathlib import Path
 
 from golden import build
+from prony.analysis.summary import TrialFigures
+from prony.analysis.validity import in_words
 from prony.archive import open_archive
-from prony.model import Failed, Invalid, LogTail, Outcome
+from prony.model import Failed, Fault, FaultKind, Invalid, LogTail, Outcome
 from prony.reading.study import Reading, read_archive
 from prony.report.document import Notes, Paragraph
 from prony.report.sections.uncounted import uncounted
 
 
-def told(folder: Path, *outcomes: Outcome) -> tuple[list[str], list[str]]:
+def _spoilt(trial: TrialFigures, outcome: Outcome | Fault) -> TrialFigures:
+    if isinstance(outcome, Fault):
+        return replace(trial, outcome=Invalid(in_words(outcome)), fault=outcome)
+    return replace(trial, outcome=outcome)
+
+
+def told(folder: Path, *outcomes: Outcome | Fault) -> tuple[list[str], list[str]]:
     """Return the paragraphs and the lines of logs when a subject's trials ended so, block by block."""
     with open_archive(build.study_two(folder / "two.prony")) as archive:
         reading = read_archive(archive)
     assert isinstance(reading, Reading)
     first = reading.cells[0]
     others = tuple(
-        replace(first.counted[0], outcome=outcome, block=block, log=LogTail("the server's own words", False))
+        replace(_spoilt(first.counted[0], outcome), block=block, log=LogTail("the server's own words", False))
         for block, outcome in enumerate(outcomes)
     )
     cell = replace(first, counted=(), ok=0, total=len(others), others=others)
@@ -31,14 +39,30 @@ def told(folder: Path, *outcomes: Outcome) -> tuple[list[str], list[str]]:
 
 
 def test_trials_that_differ_in_a_figure_only_are_told_together(tmp_path: Path) -> None:
-    paragraphs, _ = told(tmp_path, *(Invalid(f"other programs used {share}%") for share in (41, 57, 93)))
+    paragraphs, _ = told(
+        tmp_path, *(Fault(FaultKind.OTHER_LOAD, share=share) for share in (0.57, 0.41, 0.93))
+    )
     (text,) = paragraphs
-    assert text.endswith("3 of 3 trials (blocks 1 to 3): not valid: other programs used … %")
+    said = "not valid: other programs used 41% to 93% of the CPUs of server and generator"
+    assert text.endswith(f"3 of 3 trials (blocks 1 to 3): {said}")
+
+
+def test_trials_of_different_kinds_of_fault_are_told_apart(tmp_path: Path) -> None:
+    faults = Fault(FaultKind.OTHER_LOAD, share=0.4), Fault(FaultKind.STOLEN_TIME, share=0.4)
+    assert len(told(tmp_path, *faults)[0]) == 2
+
+
+def test_what_one_trial_left_behind_is_not_lost_among_others(tmp_path: Path) -> None:
+    fault = Fault(FaultKind.OTHER_LOAD, share=0.4)
+    left = Invalid(f"{in_words(fault)}; it left 1 process that could not be killed and may still run")
+    paragraphs, _ = told(tmp_path, fault, left)
+    assert paragraphs[1].endswith("could not be killed and may still run")
 
 
 def test_the_figure_of_one_trial_is_told(tmp_path: Path) -> None:
-    paragraphs, _ = told(tmp_path, Invalid("other programs used 41%"))
-    assert paragraphs[0].endswith("1 of 1 trial (block 1): not valid: other programs used 41%")
+    paragraphs, _ = told(tmp_path, Fault(FaultKind.OTHER_LOAD, share=0.41))
+    said = "not valid: other programs used 41% of the CPUs of server and generator"
+    assert paragraphs[0].endswith(f"1 of 1 trial (block 1): {said}")
 
 
 def test_the_log_of_a_server_is_shown_when_it_failed_not_when_the_machine_did(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.sandbox.guest import Guest
 
-from prony.model import Placement, SandboxChoice
+from prony.model import Placement, SandboxChoice, SandboxKind
 from prony.runas import RunAs, resolve_user
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.choice import Absent
-from prony.sandbox.containers.engine import Engine
+from prony.sandbox.containers.engine import ContainerEngine
 from prony.sandbox.containers.found import find_engine
-from prony.sandbox.journal import Run, open_run
+from prony.sandbox.journal import RunFolder, open_run
 
 TESTS = Path(__file__).parents[1]
 # They start nothing and measure nothing, and leave one of two CPUs free.
@@ -69,13 +69,13 @@ def user(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunAs]:
 
 
 @pytest.fixture
-def run(user: RunAs) -> Iterator[Run]:
+def run(user: RunAs) -> Iterator[RunFolder]:
     with open_run(user) as run:
         yield run
 
 
 @pytest.fixture
-def sandbox(user: RunAs, run: Run) -> Sandbox:
+def sandbox(user: RunAs, run: RunFolder) -> Sandbox:
     return open_sandbox(SandboxChoice(), user, run.trial_folder("trial"))
 
 
@@ -91,7 +91,7 @@ def mark() -> str:
 
 
 @pytest.fixture
-def engine() -> Engine:
+def engine() -> ContainerEngine:
     """Return the container engine that works here."""
     found = find_engine()
     if isinstance(found, Absent):
@@ -103,14 +103,14 @@ def engine() -> Engine:
 def any_sandbox(
     request: pytest.FixtureRequest,
     user: RunAs,
-    run: Run,
+    run: RunFolder,
     sandbox: Sandbox,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Sandbox:
     """Return the sandbox as it is here, as it is without privileges for namespaces, and in a container."""
     if request.param == "container":
         request.getfixturevalue("engine")
-        return open_sandbox(SandboxChoice("container"), user, run.trial_folder("trial"))
+        return open_sandbox(SandboxChoice(SandboxKind.CONTAINER), user, run.trial_folder("trial"))
     if request.param == "ordinary":
         denied = {"network": "denied by the test", "pids": "denied by the test"}
         monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)

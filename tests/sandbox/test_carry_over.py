@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from prony.model import SandboxChoice
+from prony.model import Network, SandboxChoice
 from prony.runas import RunAs
 from prony.sandbox import open_sandbox
 from prony.sandbox.carry_over import CarryOver, carried_over, read_sockets
-from prony.sandbox.journal import Run
+from prony.sandbox.journal import RunFolder
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue\n"
 
@@ -43,7 +43,7 @@ def in_time_wait() -> int:
 
 
 def test_a_port_that_an_earlier_trial_used_is_not_given_again(
-    user: RunAs, run: Run, monkeypatch: pytest.MonkeyPatch
+    user: RunAs, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used = in_time_wait()
     assert carried_over(used, read_sockets()).on_port == 1
@@ -51,5 +51,5 @@ def test_a_port_that_an_earlier_trial_used_is_not_given_again(
         listened = int(other.getsockname()[1])
         draws = iter([used, listened, 20_001])
         monkeypatch.setattr("secrets.SystemRandom.choice", lambda _self, _ports: next(draws))
-        sandbox = open_sandbox(SandboxChoice(network="host"), user, run.trial_folder("trial"))
+        sandbox = open_sandbox(SandboxChoice(network=Network.HOST), user, run.trial_folder("trial"))
         assert sandbox.free_port() == 20_001

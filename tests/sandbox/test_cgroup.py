@@ -12,12 +12,12 @@ import pytest
 
 import prony
 from prony.errors import HostError
-from prony.sandbox.cgroup.base import LIMITS, CgroupTree, Group, Limits, NoCgroups
+from prony.sandbox.cgroup.base import LIMITS, CgroupTree, ControlGroup, Limits, NoCgroups
 from prony.sandbox.cgroup.files import KernelFiles
 from prony.sandbox.cgroup.mark import parse_mark
 from prony.sandbox.cgroup.mounts import find_hierarchies
 from prony.sandbox.cgroup.probe import probe_limits, states_without
-from prony.sandbox.cgroup.remains import Cleared, clear_remains
+from prony.sandbox.cgroup.remains import Cleared, clear_subtrees
 from prony.sandbox.cgroup.tree import open_cgroups
 
 from .subjects import eventually
@@ -37,7 +37,7 @@ def tree() -> Iterator[CgroupTree]:
 
 
 @pytest.fixture
-def group(tree: CgroupTree) -> Group:
+def group(tree: CgroupTree) -> ControlGroup:
     return tree.create("server")
 
 
@@ -50,7 +50,7 @@ def left_by(pid: int) -> list[Path]:
     return [path for path in found if (mark := parse_mark(path.name)) and mark.owner.pid == pid]
 
 
-def limited(tree: CgroupTree, limits: Limits) -> Group:
+def limited(tree: CgroupTree, limits: Limits) -> ControlGroup:
     group = tree.create("limited")
     refused = group.set_limits(limits)
     if refused:
@@ -58,7 +58,7 @@ def limited(tree: CgroupTree, limits: Limits) -> Group:
     return group
 
 
-def run_in(group: Group, script: str) -> "subprocess.CompletedProcess[str]":
+def run_in(group: ControlGroup, script: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-c", JOIN + script, ":".join(group.join_paths)],
         capture_output=True,
@@ -70,7 +70,7 @@ def run_in(group: Group, script: str) -> "subprocess.CompletedProcess[str]":
 
 
 @contextmanager
-def started_in(group: Group, script: str) -> Iterator["subprocess.Popen[str]"]:
+def started_in(group: ControlGroup, script: str) -> Iterator["subprocess.Popen[str]"]:
     """Run a process in a group, past its entering; at the end it must have been killed."""
     child = subprocess.Popen(
         [sys.executable, "-c", JOIN + "print('in', flush=True);" + script, ":".join(group.join_paths)],
@@ -116,8 +116,9 @@ def test_what_fits_in_64_mb_is_not_killed(tree: CgroupTree) -> None:
     assert group.counters().oom_kills == 0
 
 
-def test_a_quota_of_half_a_cpu_shows_throttling(tree: CgroupTree) -> None:
-    group = limited(tree, Limits(cpu_quota=0.5))
+def test_a_quota_of_a_twentieth_of_a_cpu_shows_throttling(tree: CgroupTree) -> None:
+    # Less than other work on the machine leaves.
+    group = limited(tree, Limits(cpu_quota=0.05))
     before = group.counters()
     done = run_in(
         group,
@@ -126,11 +127,11 @@ def test_a_quota_of_half_a_cpu_shows_throttling(tree: CgroupTree) -> None:
         "print(time.process_time() - b)",
     )
     counted = group.counters() - before
-    assert float(done.stdout) < 0.75
+    assert float(done.stdout) < 0.2
     assert counted.throttled_periods
     assert counted.throttled_ns
     assert counted.cpu_ns is not None
-    assert counted.cpu_ns > 100_000_000
+    assert counted.cpu_ns > 10_000_000
 
 
 def test_a_pids_limit_holds_a_fork_bomb(tree: CgroupTree) -> None:
@@ -207,7 +208,7 @@ def test_limits_can_be_raised_and_lowered(tree: CgroupTree) -> None:
         assert group.set_limits(changed) == {}
 
 
-def test_cpus_that_are_not_there_are_refused_with_the_reason(group: Group) -> None:
+def test_cpus_that_are_not_there_are_refused_with_the_reason(group: ControlGroup) -> None:
     refused = group.set_limits(Limits(cpus=(100_000,)))
     assert list(refused) == ["cpus"]
     assert refused["cpus"]
@@ -220,26 +221,26 @@ def test_each_group_has_its_own_bill(tree: CgroupTree) -> None:
     assert frontend.counters().cpu_ns == 0
 
 
-def test_every_counter_has_a_value_or_a_reason(group: Group) -> None:
+def test_every_counter_has_a_value_or_a_reason(group: ControlGroup) -> None:
     counters = group.counters()
     unknown = {name for name in counters.names() if getattr(counters, name) is None}
     assert unknown == set(counters.missing)
 
 
-def test_members_are_the_processes_that_have_joined(group: Group) -> None:
+def test_members_are_the_processes_that_have_joined(group: ControlGroup) -> None:
     with started_in(group, SLEEP) as child:
         assert group.members() == (child.pid,)
         assert group.kill() == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a PID namespace")
-def test_a_process_of_another_pid_namespace_joins_and_is_ended(group: Group) -> None:
+def test_a_process_of_another_pid_namespace_joins_and_is_ended(group: ControlGroup) -> None:
     script = (
         "import os, sys, time; from prony.sandbox import linux; from prony.sandbox.cgroup.join import join\n"
         "linux.unshare(linux.NEW_PIDS); pid = os.fork()\n"
         "if pid == 0:\n"
-        "    join(sys.argv[1].split(':')); print(os.getpid(), flush=True); time.sleep(600)\n"
-        "print(pid, flush=True); os.waitpid(pid, 0)"
+        "    join(sys.argv[1].split(':')); os.write(1, b'%d\\n' % os.getpid()); time.sleep(600)\n"
+        "os.write(1, b'%d\\n' % pid); os.waitpid(pid, 0)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script, ":".join(group.join_paths)],
@@ -247,12 +248,16 @@ def test_a_process_of_another_pid_namespace_joins_and_is_ended(group: Group) -> 
         text=True,
         env={**os.environ, "PYTHONPATH": SOURCE},
     ) as outside:
-        assert outside.stdout is not None
-        # Here it has another number than it sees itself.
-        seen = {int(outside.stdout.readline()) for _ in range(2)}
-        assert seen == {1, *group.members()}
-        assert group.kill() == 1
-        assert outside.wait(5) == 0
+        try:
+            assert outside.stdout is not None
+            # Here it has another number than it sees itself.
+            seen = {int(outside.stdout.readline()) for _ in range(2)}
+            assert seen == {1, *group.members()}
+            assert group.kill() == 1
+            assert outside.wait(5) == 0
+        finally:
+            group.kill()
+            outside.kill()
 
 
 def test_removing_a_group_ends_what_is_in_it(tree: CgroupTree) -> None:
@@ -264,7 +269,7 @@ def test_removing_a_group_ends_what_is_in_it(tree: CgroupTree) -> None:
     assert [path for place in tree.places for path in place.glob("part-*")] == []
 
 
-def test_a_group_exists_once(tree: CgroupTree, group: Group) -> None:
+def test_a_group_exists_once(tree: CgroupTree, group: ControlGroup) -> None:
     with started_in(group, SLEEP) as child:
         with pytest.raises(HostError, match="server"):
             tree.create(group.name)
@@ -285,7 +290,7 @@ def test_a_process_has_one_subtree(tree: CgroupTree) -> None:
     assert tree.create("server").members() == ()
 
 
-def test_nothing_is_left_after_success(tree: CgroupTree, group: Group) -> None:
+def test_nothing_is_left_after_success(tree: CgroupTree, group: ControlGroup) -> None:
     with started_in(group, SLEEP):
         assert left_by(os.getpid()) != []
         assert tree.close() is None
@@ -340,7 +345,7 @@ def other_prony() -> Iterator["subprocess.Popen[str]"]:
         finally:
             owner.kill()
             owner.wait(5)
-            clear_remains()
+            clear_subtrees()
 
 
 def pids_of(owner: "subprocess.Popen[str]") -> list[int]:
@@ -355,16 +360,16 @@ def test_what_a_killed_prony_left_is_ended_and_removed(tree: CgroupTree) -> None
         owner.kill()
         owner.wait(5)
         name = left_by(owner.pid)[0].name
-        assert Cleared(name, processes_killed=2) in clear_remains()
+        assert Cleared(name, processes_killed=2) in clear_subtrees()
         assert left_by(owner.pid) == []
         assert eventually(lambda: not any(is_running(pid) for pid in pids))
 
 
-def test_living_pronys_are_left_alone(tree: CgroupTree, group: Group) -> None:
+def test_living_pronys_are_left_alone(tree: CgroupTree, group: ControlGroup) -> None:
     with other_prony() as owner, started_in(group, SLEEP) as mine:
         pids = pids_of(owner)
         places = left_by(owner.pid)
-        clear_remains()
+        clear_subtrees()
         assert left_by(owner.pid) == places
         assert all(is_running(pid) for pid in pids)
         assert group.members() == (mine.pid,)
@@ -393,6 +398,26 @@ def test_as_root_with_v1_every_limit_holds(tree: CgroupTree) -> None:
     assert {limit: state.holding for limit, state in probe_limits(tree).items()} == dict.fromkeys(
         LIMITS, "enforced"
     )
+
+
+@pytest.fixture
+def busy_machine() -> Iterator[None]:
+    """Others, six for each CPU, that want all of it, in sessions: among those the kernel shares a CPU."""
+    with ExitStack() as others:
+        for _ in range(6 * len(os.sched_getaffinity(0))):
+            spinning = subprocess.Popen(
+                [sys.executable, "-S", "-c", "while True: pass"], start_new_session=True
+            )
+            others.callback(spinning.wait)
+            others.callback(spinning.kill)
+        yield
+
+
+def test_a_quota_is_seen_to_hold_on_a_busy_machine(busy_machine: None, tree: CgroupTree) -> None:
+    if "cpu_quota" in tree.missing:
+        pytest.skip("needs the controller of CPU time")
+    state = probe_limits(tree, ["cpu_quota"])["cpu_quota"]
+    assert state.holding == "enforced", state.reason
 
 
 def test_without_groups_only_cpus_are_held_by_affinity() -> None:

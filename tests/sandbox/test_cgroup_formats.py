@@ -15,7 +15,7 @@ from prony.sandbox.cgroup.base import CgroupTree, Counters, Limits, NoCgroups
 from prony.sandbox.cgroup.ending import kill_all, members, remove_all
 from prony.sandbox.cgroup.mark import Mark, own_mark, parse_mark
 from prony.sandbox.cgroup.mounts import find_hierarchies
-from prony.sandbox.cgroup.remains import clear_remains
+from prony.sandbox.cgroup.remains import clear_subtrees
 from prony.sandbox.cgroup.sources import parse_flat
 from prony.sandbox.cgroup.tree import open_cgroups
 from prony.sandbox.identity import Identity, boot_id
@@ -469,7 +469,7 @@ def test_what_cannot_be_had_has_its_reason(kernel: StandIn, version: str) -> Non
     assert refused(kernel).reason == "no cgroups are mounted"
     folder = kernel.mount_v2(*ALL) if version == "v2" else kernel.mount_v1("memory", "pids")
     kernel.foreign.add(folder)
-    assert "this user may not make groups" in refused(kernel).reason
+    assert "this user may not create groups" in refused(kernel).reason
     kernel.foreign.clear()
     kernel.read_only = True
     assert "read-only" in refused(kernel).reason
@@ -535,7 +535,7 @@ def test_clearing_touches_only_what_bears_a_gone_pronys_mark(paths: list[tuple[s
         mount = kernel.mount_v2()
         plant(kernel, paths, mount)
         before = {path for path in mount.rglob("*") if path.is_dir()}
-        clear_remains(kernel.proc, kernel)
+        clear_subtrees(kernel.proc, kernel)
         after = {path for path in mount.rglob("*") if path.is_dir()}
         assert after == {path for path in before if not is_to_go(path.relative_to(mount))}
         assert all(is_to_go(path.relative_to(mount)) for path in kernel.touched)
@@ -570,7 +570,7 @@ def test_links_are_not_followed(kernel: StandIn) -> None:
     mount = kernel.mount_v2()
     plant(kernel, [(str(GONE),), ("innocent", "below")], mount)
     (mount / str(GONE) / "link").symlink_to(mount / "innocent")
-    clear_remains(kernel.proc, kernel)
+    clear_subtrees(kernel.proc, kernel)
     assert not (mount / str(GONE)).exists()
     assert (mount / "innocent" / "below").is_dir()
 
@@ -579,7 +579,7 @@ def test_another_users_remains_are_left_alone(kernel: StandIn) -> None:
     mount = kernel.mount_v2()
     plant(kernel, [(str(GONE),)], mount)
     kernel.foreign.add(mount / str(GONE))
-    assert clear_remains(kernel.proc, kernel) == []
+    assert clear_subtrees(kernel.proc, kernel) == []
     assert (mount / str(GONE)).is_dir()
 
 
@@ -587,7 +587,7 @@ def test_remains_in_which_this_prony_runs_are_kept(kernel: StandIn) -> None:
     mount = kernel.mount_v2()
     plant(kernel, [(str(GONE), "part-server")], mount)
     kernel._put(mount / str(GONE) / "part-server", os.getpid())
-    assert [one.kept for one in clear_remains(kernel.proc, kernel)] == ["this Prony was started in it"]
+    assert [one.kept for one in clear_subtrees(kernel.proc, kernel)] == ["this Prony was started in it"]
     assert kernel.touched == []
 
 
@@ -596,7 +596,7 @@ def test_remains_of_both_versions_are_cleared_wherever_they_are(kernel: StandIn)
     mount = kernel.mount_v2()
     plant(kernel, [("user", str(GONE), "prony"), ("user", str(GONE), "part-server", "own")], mount)
     plant(kernel, [("another", "job", str(GONE), "part-server")], kernel.top / "memory")
-    assert [(one.name, one.kept) for one in clear_remains(kernel.proc, kernel)] == [(str(GONE), None)]
+    assert [(one.name, one.kept) for one in clear_subtrees(kernel.proc, kernel)] == [(str(GONE), None)]
     assert groups_of(kernel) == []
 
 
@@ -615,7 +615,7 @@ def test_processes_that_have_no_number_here_are_never_signalled(kernel: StandIn)
     (mount / str(GONE) / "cgroup.procs").write_text("0\n")
     assert members(kernel, [mount / str(GONE)]) == (0,)
     assert kill_all(kernel, [mount / str(GONE)]) == 1
-    assert clear_remains(kernel.proc, kernel)[0].kept is None
+    assert clear_subtrees(kernel.proc, kernel)[0].kept is None
 
 
 def test_a_group_that_cannot_be_made_whole_is_not_left_in_half(kernel: StandIn) -> None:

@@ -32,7 +32,7 @@ from pathlib import Path
 from prony.sandbox.cgroup.base import Limits, NoCgroups
 from prony.sandbox.cgroup.join import join
 from prony.sandbox.cgroup.probe import probe_limits
-from prony.sandbox.cgroup.remains import clear_remains
+from prony.sandbox.cgroup.remains import clear_subtrees
 from prony.sandbox.cgroup.tree import open_cgroups
 TOP = Path("/sys/fs/cgroup")
 CONTROLLERS = "+cpu +cpuset +memory +pids"
@@ -95,11 +95,11 @@ def killed():
         time.sleep(600)
     os.close(there)
     os.read(here, 1)
-    alive = [dataclasses.asdict(one) for one in clear_remains()]
+    alive = [dataclasses.asdict(one) for one in clear_subtrees()]
     before = subtrees()
     os.kill(owner, signal.SIGKILL)
     os.waitpid(owner, 0)
-    cleared = [dataclasses.asdict(one) for one in clear_remains()]
+    cleared = [dataclasses.asdict(one) for one in clear_subtrees()]
     return {{"alive": alive, "before": before, "cleared": cleared, "left": subtrees()}}
 
 def run(name, case, group, user=0):
@@ -229,7 +229,7 @@ def test_a_group_with_other_processes_is_named_as_the_reason(results: dict[str, 
 
 
 def test_a_group_of_another_user_is_named_as_the_reason(results: dict[str, dict[str, Any]]) -> None:
-    assert results["stranger"]["reason"] == "this user may not make groups in `/sys/fs/cgroup/foreign`"
+    assert results["stranger"]["reason"] == "this user may not create groups in `/sys/fs/cgroup/foreign`"
 
 
 def test_what_a_killed_prony_left_is_cleared_on_v2(results: dict[str, dict[str, Any]]) -> None:

@@ -1,22 +1,22 @@
 import pytest
 
 from prony.errors import HostError, UsageError
-from prony.model import SandboxChoice
+from prony.model import SandboxChoice, SandboxKind
 from prony.sandbox.available import look
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.choice import Absent, Available, Chosen, Wish, choose
 
-NO_GROUPS = Available({"cgroup": Absent("this user may not make groups", "run Prony as root")})
+NO_GROUPS = Available({"cgroup": Absent("this user may not create groups", "run Prony as root")})
 
 
 def test_auto_takes_control_groups_where_there_are_some() -> None:
-    assert choose(Wish(), Available()) == Chosen(SandboxChoice("cgroup"))
+    assert choose(Wish(), Available()) == Chosen(SandboxChoice(SandboxKind.CGROUP))
 
 
 def test_auto_takes_less_where_there_are_none_and_says_why() -> None:
     chosen = choose(Wish(), NO_GROUPS)
     assert chosen.choice.kind == "process"
-    assert chosen.reasons == ("no control groups here: this user may not make groups",)
+    assert chosen.reasons == ("no control groups here: this user may not create groups",)
 
 
 @pytest.mark.parametrize("network", ["host", "isolated"])
@@ -28,14 +28,14 @@ def test_auto_leaves_the_network_as_it_was_wished(network: str) -> None:
 
 
 def test_a_kind_that_is_named_is_taken_without_a_reason() -> None:
-    assert choose(Wish("process"), NO_GROUPS) == Chosen(SandboxChoice("process"))
+    assert choose(Wish(SandboxKind.PROCESS), NO_GROUPS) == Chosen(SandboxChoice(SandboxKind.PROCESS))
 
 
 def test_a_kind_that_cannot_be_had_is_refused_with_what_would_help() -> None:
     with pytest.raises(HostError) as caught:
-        choose(Wish("cgroup"), NO_GROUPS)
+        choose(Wish(SandboxKind.CGROUP), NO_GROUPS)
     assert caught.value.message == (
-        "there are no control groups for `--sandbox cgroup`: this user may not make groups"
+        "`--sandbox cgroup` is not available, no control groups: this user may not create groups"
     )
     assert caught.value.hint == "run Prony as root"
 
@@ -45,7 +45,7 @@ def test_a_limit_that_was_typed_must_hold() -> None:
     assert choose(wish, Available()).required == {"pids"}
     with pytest.raises(HostError) as caught:
         choose(wish, NO_GROUPS)
-    assert caught.value.message == "`--pids 9` cannot be enforced here: this user may not make groups"
+    assert caught.value.message == "`--pids 9` cannot be enforced here: this user may not create groups"
     assert caught.value.hint == "run Prony as root"
 
 
@@ -59,11 +59,11 @@ def test_a_limit_whose_controller_is_missing_is_refused_with_that_reason() -> No
 
 def test_limits_of_the_kind_that_holds_none_are_a_mistake_of_the_user() -> None:
     with pytest.raises(UsageError) as caught:
-        choose(Wish("process", typed={"cpu_quota": "--cpus 0.5"}), Available())
+        choose(Wish(SandboxKind.PROCESS, typed={"cpu_quota": "--cpus 0.5"}), Available())
     assert caught.value.message == (
-        "`--cpus 0.5`: the sandbox `process` holds no limits; expected `cgroup` or `container`"
+        "`--cpus 0.5`: the sandbox `process` cannot enforce limits; expected `cgroup` or `container`"
     )
-    assert caught.value.hint == "leave --sandbox process out, or --cpus"
+    assert caught.value.hint == "leave out `--sandbox process` or `--cpus`"
 
 
 def test_limits_that_a_study_asks_for_are_never_refused() -> None:

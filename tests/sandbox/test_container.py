@@ -13,7 +13,7 @@ import pytest
 
 import prony
 from prony.errors import HostError
-from prony.model import Placement, SandboxChoice
+from prony.model import Network, Placement, SandboxChoice, SandboxKind
 from prony.runas import RunAs
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.available import look
@@ -22,12 +22,12 @@ from prony.sandbox.cgroup.mark import own_mark
 from prony.sandbox.choice import Absent, Available
 from prony.sandbox.containers import found
 from prony.sandbox.containers.container import inner_number
-from prony.sandbox.containers.engine import Engine
+from prony.sandbox.containers.engine import ContainerEngine
 from prony.sandbox.containers.found import limit_states
-from prony.sandbox.containers.image import IMAGE, ensure_image, image_name, remove_images, render
+from prony.sandbox.containers.image import IMAGE, containerfile, ensure_image, image_name, remove_images
 from prony.sandbox.containers.options import limit_options, mounts
 from prony.sandbox.containers.remains import clear_containers
-from prony.sandbox.journal import Run
+from prony.sandbox.journal import RunFolder
 
 from .subjects import SERVER, eventually, launch_script
 
@@ -38,14 +38,14 @@ SOURCE = str(Path(prony.__file__).parent.parent)
 
 
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Engine]:
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ContainerEngine]:
     """Return a function that puts an engine on PATH which does what a script says; it is the only one."""
 
-    def make(script: str) -> Engine:
+    def make(script: str) -> ContainerEngine:
         program = tmp_path / "docker"
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
-        return Engine(str(program))
+        return ContainerEngine(str(program))
 
     monkeypatch.setenv("PATH", str(tmp_path))
     return make
@@ -62,14 +62,16 @@ def test_no_engine_on_the_path_is_the_reason() -> None:
 
 
 @pytest.mark.usefixtures("as_root")
-def test_an_engine_that_does_not_work_is_named_with_what_it_said(fake: Callable[[str], Engine]) -> None:
+def test_an_engine_that_does_not_work_is_named_with_what_it_said(
+    fake: Callable[[str], ContainerEngine],
+) -> None:
     fake("echo warning >&2; echo 'Error: Cannot connect to the Docker daemon' >&2; exit 1")
     absent = found.find_engine.__wrapped__()
     assert absent == Absent("`docker images`: Cannot connect to the Docker daemon")
 
 
 @pytest.mark.usefixtures("as_root")
-def test_an_engine_in_which_no_container_runs_is_none(fake: Callable[[str], Engine]) -> None:
+def test_an_engine_in_which_no_container_runs_is_none(fake: Callable[[str], ContainerEngine]) -> None:
     fake('[ "$1" = run ] && { echo "no such runtime" >&2; exit 125; }; exit 0')
     assert found.find_engine.__wrapped__() == Absent("docker: no such runtime")
 
@@ -88,7 +90,7 @@ def test_looking_tells_why_there_are_no_containers(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.usefixtures("as_root")
 def test_only_containers_of_pronys_that_are_gone_are_removed(
-    fake: Callable[[str], Engine], tmp_path: Path
+    fake: Callable[[str], ContainerEngine], tmp_path: Path
 ) -> None:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip().replace("-", "")
     namespace = "".join(filter(str.isdigit, os.readlink("/proc/self/ns/pid")))  # noqa: PTH115
@@ -108,21 +110,21 @@ def test_only_containers_of_pronys_that_are_gone_are_removed(
         rm) echo "$4" >> {tmp_path}/removed;;
         esac"""
     )
-    assert clear_containers() == ["removed a container of docker's that a killed Prony had left"]
+    assert clear_containers() == ["removed a container of docker that a killed Prony had left"]
     assert (tmp_path / "removed").read_text() == "gone\n"
 
 
 def test_the_image_holds_places_and_no_program() -> None:
-    content = render()
+    content = containerfile()
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         entries = archive.getmembers()
     assert {entry.name for entry in entries} >= {"usr", "etc", "proc", "tmp"}
     assert all(entry.isdir() or entry.issym() for entry in entries)
-    assert (render(), image_name(render())) == (content, image_name(content))
+    assert (containerfile(), image_name(containerfile())) == (content, image_name(content))
 
 
 def test_images_are_removed_from_every_engine_that_works(
-    fake: Callable[[str], Engine], tmp_path: Path
+    fake: Callable[[str], ContainerEngine], tmp_path: Path
 ) -> None:
     fake(f"""case "$1" in images) echo one two one;; rmi) echo "$3" >> {tmp_path}/removed;; esac""")
     broken = tmp_path / "podman"
@@ -166,8 +168,8 @@ def test_a_process_that_is_in_no_other_namespace_has_its_own_number() -> None:
 
 
 @pytest.fixture
-def container(engine: Engine, user: RunAs, run: Run) -> Sandbox:
-    return open_sandbox(SandboxChoice("container"), user, run.trial_folder("trial"))
+def container(engine: ContainerEngine, user: RunAs, run: RunFolder) -> Sandbox:
+    return open_sandbox(SandboxChoice(SandboxKind.CONTAINER), user, run.trial_folder("trial"))
 
 
 @pytest.mark.usefixtures("engine")
@@ -176,22 +178,22 @@ def test_every_limit_holds_in_a_container() -> None:
     assert {name: state.holding for name, state in states.items()} == dict.fromkeys(LIMITS, "enforced")
 
 
-def test_the_image_is_made_once(engine: Engine) -> None:
+def test_the_image_is_made_once(engine: ContainerEngine) -> None:
     name = ensure_image(engine)
     assert engine.ask("images", "--quiet", name) == engine.ask("images", "--quiet", ensure_image(engine))
     assert name.startswith(IMAGE)
 
 
-def test_the_facts_say_what_a_container_keeps_apart(container: Sandbox, engine: Engine) -> None:
+def test_the_facts_say_what_a_container_keeps_apart(container: Sandbox, engine: ContainerEngine) -> None:
     facts = container.facts
-    assert (facts.kind, facts.network, facts.pid_namespace) == ("container", "own namespace", True)
+    assert (facts.kind, facts.network, facts.pid_namespace) == ("container", Network.ISOLATED, True)
     assert facts.cpus == f"by a container of {engine.name}"
     assert facts.limits["cpus"].startswith("enforced: ")
     assert facts.missing == {}
 
 
 def test_numbers_count_outside_and_the_bill_is_the_containers(
-    container: Sandbox, placement: Placement, engine: Engine
+    container: Sandbox, placement: Placement, engine: ContainerEngine
 ) -> None:
     with container.start(launch_script(container, SERVER), placement) as subject:
         subject.wait_until_ready()
@@ -243,16 +245,18 @@ time.sleep(60)
 
 
 @pytest.mark.usefixtures("engine")
-def test_a_folder_of_any_name_is_seen_in_a_container(user: RunAs, run: Run, placement: Placement) -> None:
-    sandbox = open_sandbox(SandboxChoice("container"), user, run.trial_folder('of: one, "two"'))
+def test_a_folder_of_any_name_is_seen_in_a_container(
+    user: RunAs, run: RunFolder, placement: Placement
+) -> None:
+    sandbox = open_sandbox(SandboxChoice(SandboxKind.CONTAINER), user, run.trial_folder('of: one, "two"'))
     with sandbox.start(launch_script(sandbox, SERVER), placement) as subject:
         subject.wait_until_ready()
 
 
 def test_a_container_with_limits_has_them(
-    engine: Engine, user: RunAs, run: Run, placement: Placement
+    engine: ContainerEngine, user: RunAs, run: RunFolder, placement: Placement
 ) -> None:
-    choice = SandboxChoice("container", cpu_quota=0.5, memory_bytes=2**26, pids=20)
+    choice = SandboxChoice(SandboxKind.CONTAINER, cpu_quota=0.5, memory_bytes=2**26, pids=20)
     sandbox = open_sandbox(choice, user, run.trial_folder("limited"))
     script = """
 import os, time
@@ -276,9 +280,11 @@ time.sleep(60)
 
 
 def test_the_hosts_network_can_be_had_in_a_container(
-    engine: Engine, user: RunAs, run: Run, placement: Placement
+    engine: ContainerEngine, user: RunAs, run: RunFolder, placement: Placement
 ) -> None:
-    sandbox = open_sandbox(SandboxChoice("container", network="host"), user, run.trial_folder("host"))
+    sandbox = open_sandbox(
+        SandboxChoice(SandboxKind.CONTAINER, network=Network.HOST), user, run.trial_folder("host")
+    )
     with sandbox.start(launch_script(sandbox, SERVER), placement) as subject:
         assert subject.seat.network_namespace is None
         subject.wait_until_ready()
@@ -292,7 +298,7 @@ def test_what_the_engine_said_is_told_when_no_container_starts(
         container.start(launch_script(container, SERVER), placement)
 
 
-def test_a_container_that_a_killed_prony_left_is_removed_and_no_other(engine: Engine) -> None:
+def test_a_container_that_a_killed_prony_left_is_removed_and_no_other(engine: ContainerEngine) -> None:
     # Its Prony is a process that has ended, and another's container bears no mark.
     script = "from prony.sandbox.cgroup.mark import own_mark; print(own_mark())"
     gone = subprocess.run(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from prony.errors import HostError
-from prony.model import SandboxChoice
+from prony.model import SandboxChoice, SandboxKind
 from prony.sandbox.cgroup.base import LimitName, LimitState, NoCgroups
 from prony.sandbox.cgroup.tree import open_cgroups
 from prony.sandbox.groups import open_groups, require, states_by_affinity
@@ -21,7 +21,7 @@ def groups() -> None:
 
 @pytest.mark.usefixtures("groups")
 def test_only_what_is_asked_for_is_tried() -> None:
-    with open_groups(SandboxChoice("cgroup", pids=100)) as opened:
+    with open_groups(SandboxChoice(SandboxKind.CGROUP, pids=100)) as opened:
         assert opened is not None
         assert sorted(opened.states) == ["cpus", "pids"]
 
@@ -32,10 +32,10 @@ def test_a_required_limit_that_was_found_not_to_hold_ends_the_run(monkeypatch: p
     monkeypatch.setattr("prony.sandbox.groups.probe_limits", lambda _tree, _limits: states)
     with (
         pytest.raises(HostError, match="the limit `pids` does not hold here: a bomb was not held"),
-        open_groups(SandboxChoice("cgroup", pids=100), required={"pids"}),
+        open_groups(SandboxChoice(SandboxKind.CGROUP, pids=100), required={"pids"}),
     ):
         pytest.fail("it was opened")
-    with open_groups(SandboxChoice("cgroup", pids=100)) as opened:
+    with open_groups(SandboxChoice(SandboxKind.CGROUP, pids=100)) as opened:
         assert opened is not None
 
 

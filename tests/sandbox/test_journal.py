@@ -10,7 +10,7 @@ import pytest
 import prony
 from prony.runas import RunAs
 from prony.sandbox.identity import Identity, boot_id, identify
-from prony.sandbox.journal import Remains, Run, clear_remains, open_run, record
+from prony.sandbox.journal import Remains, RunFolder, clear_remains, open_run, record
 
 from .subjects import eventually, marked_processes
 
@@ -160,7 +160,7 @@ def test_closing_a_run_removes_its_folder(user: RunAs) -> None:
     assert not run.folder.exists()
 
 
-def abandon(run: Run, owner: object = None) -> None:
+def abandon(run: RunFolder, owner: object = None) -> None:
     """Make the run look like one whose Prony was killed."""
     os.close(run._lock)
     gone = {**json.loads((run.folder / "owner.json").read_text()), "owner": [2**22, 1, boot_id()]}

@@ -9,12 +9,22 @@ from pathlib import Path
 import pytest
 
 from prony.errors import SubjectError
-from prony.model import Address, AddressKind, Launch, Placement, Readiness, Request, SandboxChoice, StopRule
+from prony.model import (
+    Address,
+    AddressKind,
+    Launch,
+    Network,
+    Placement,
+    Readiness,
+    Request,
+    SandboxChoice,
+    StopRule,
+)
 from prony.runas import RunAs, own_folder
 from prony.sandbox import Sandbox, describe, open_sandbox
 from prony.sandbox.exchange import Reply, exchange
 from prony.sandbox.files import write_files
-from prony.sandbox.journal import Run
+from prony.sandbox.journal import RunFolder
 from prony.sandbox.linux import in_network
 
 from .subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
@@ -301,7 +311,7 @@ def test_a_planted_link_is_not_followed(sandbox: Sandbox, placement: Placement) 
 
 @needs_root
 def test_folders_are_given_away_when_all_is_in_them(
-    run: Run, user: RunAs, monkeypatch: pytest.MonkeyPatch
+    run: RunFolder, user: RunAs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, given = run.folder / "trial", []
 
@@ -329,7 +339,9 @@ def test_what_a_generator_keeps_goes_with_the_trial(any_sandbox: Sandbox, placem
 
 
 @needs_root
-def test_a_folder_out_of_the_users_reach_is_named(sandbox: Sandbox, placement: Placement, run: Run) -> None:
+def test_a_folder_out_of_the_users_reach_is_named(
+    sandbox: Sandbox, placement: Placement, run: RunFolder
+) -> None:
     run.folder.chmod(0o700)
     with pytest.raises(SubjectError, match=r"cannot enter the folder .*: Permission denied") as caught:
         sandbox.start(launch_script(sandbox, "pass"), placement)
@@ -348,7 +360,7 @@ def test_the_subject_does_not_run_as_root(any_sandbox: Sandbox, placement: Place
 
 @needs_root
 def test_the_network_is_the_subjects_own(sandbox: Sandbox, placement: Placement) -> None:
-    if sandbox.facts.network == "host's loopback":
+    if sandbox.facts.network == Network.HOST:
         pytest.skip(sandbox.facts.missing["network namespace"])
     launch = launch_script(sandbox, SERVER)
     with sandbox.start(launch, placement) as subject:
@@ -369,9 +381,9 @@ def test_the_networks_settings_are_the_hosts(sandbox: Sandbox, placement: Placem
         )
 
 
-def test_the_hosts_network_can_be_asked_for(user: RunAs, run: Run, placement: Placement) -> None:
-    sandbox = open_sandbox(SandboxChoice(network="host"), user, run.trial_folder("host"))
-    assert sandbox.facts.network == "host's loopback"
+def test_the_hosts_network_can_be_asked_for(user: RunAs, run: RunFolder, placement: Placement) -> None:
+    sandbox = open_sandbox(SandboxChoice(network=Network.HOST), user, run.trial_folder("host"))
+    assert sandbox.facts.network == Network.HOST
     launch = launch_script(sandbox, SERVER)
     with sandbox.start(launch, placement) as subject:
         subject.wait_until_ready()
@@ -383,6 +395,6 @@ def test_facts_name_a_reason_for_what_is_absent(user: RunAs, monkeypatch: pytest
     denied = {"network": "Operation not permitted", "pids": None}
     monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
     facts = describe(SandboxChoice(), user)
-    assert (facts.network, facts.pid_namespace) == ("host's loopback", True)
+    assert (facts.network, facts.pid_namespace) == (Network.HOST, True)
     nice = {"priority": "Prony was started with `nice`, and only root can take that back"}
     assert facts.missing == {"network namespace": "Operation not permitted", **(nice if priority() else {})}

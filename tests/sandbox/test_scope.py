@@ -74,8 +74,8 @@ def test_a_scope_is_asked_for_once(tmp_path: Path, proc: Path, plant: Plant) -> 
     ("script", "reason"),
     [
         ("echo noise >&2; echo 'Call failed: Access denied' >&2; exit 1", "Call failed: Access denied"),
-        ("exec sleep 60", "no answer in 0.3 s"),
-        ("true", "systemd took the order and did not move Prony in 0.3 s"),
+        ("exec sleep 60", "no answer within 0.3 s"),
+        ("true", "systemd accepted the request but did not move Prony within 0.3 s"),
     ],
 )
 def test_why_there_is_no_scope_is_told(proc: Path, plant: Plant, script: str, reason: str) -> None:
@@ -94,8 +94,8 @@ def test_the_reason_stands_beside_that_of_the_own_group(proc: Path, plant: Plant
     plant("echo 'Failed to connect to bus: No medium found' >&2; exit 1")
     found = gain_cgroups(proc)
     assert isinstance(found, NoCgroups)
-    own, _, scope = found.reason.partition("; nor in a scope of systemd's: ")
-    assert own.startswith("cannot make the group")
+    own, _, scope = found.reason.partition("; a scope of systemd is not available either: ")
+    assert own.startswith("cannot create the group")
     assert scope == "Failed to connect to bus: No medium found"
     assert "enable-linger" in str(found.hint)
 

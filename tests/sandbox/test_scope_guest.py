@@ -133,7 +133,7 @@ def measured(groups, choice):
             return {{
                 "group": group, "limits": limits, "network": sandbox.facts.network,
                 "cpu_ns": subject.counters()["server"].cpu_ns,
-                "ok": recording["account"]["ok"],
+                "ok": recording.account.ok,
             }}
 
 def in_a_user_namespace():
@@ -290,7 +290,7 @@ def test_a_server_of_an_ordinary_user_runs_in_the_scope_within_its_limits(
 ) -> None:
     found = results["namespace"]
     assert found["namespace"]
-    assert found["network"] == "own namespace"
+    assert found["network"] == "isolated"
     assert found["group"] == f"{Path(found['during']).parent}/part-server"
     assert found["limits"] == {"cpu.max": "75000 100000", "memory.max": str(2**26), "pids.max": "50"}
     assert found["cpu_ns"] > 0
@@ -301,8 +301,8 @@ def test_a_user_without_a_systemd_of_his_own_is_told_so(results: dict[str, dict[
     found = results["stranger"]
     assert (found["kind"], found["before"]) == ("process", found["after"])
     assert found["reasons"] == [
-        f"no control groups here: this user may not make groups in `/sys/fs/cgroup{found['before']}`; "
-        "nor in a scope of systemd's: Failed to connect to bus: No such file or directory"
+        f"no control groups here: this user may not create groups in `/sys/fs/cgroup{found['before']}`; "
+        "a scope of systemd is not available either: Failed to connect to bus: No such file or directory"
     ]
 
 

@@ -12,7 +12,7 @@ from prony.errors import EngineError
 from prony.model import Address, Check, Contract, Placement, Readiness, Request, Wire
 from prony.sandbox import Sandbox
 from prony.sandbox.contract import verify
-from prony.sandbox.exchange import Reply, exchange, render
+from prony.sandbox.exchange import Reply, exchange, request_bytes
 
 WIRES = list(READERS)
 REPLY = b"Status: 201 Created\r\nContent-Type: text/plain\r\n\r\nHello"
@@ -74,7 +74,7 @@ def test_a_reply_that_is_none_is_named_with_its_fault(wire: Wire, reply: bytes, 
 
 def test_what_a_wire_cannot_say_is_refused() -> None:
     with pytest.raises(EngineError, match="expected no `%00`"):
-        render(Request(path="/%00"), Address("127.0.0.1", 1, wire=Wire.SCGI))
+        request_bytes(Request(path="/%00"), Address("127.0.0.1", 1, wire=Wire.SCGI))
 
 
 # The first connection is closed without a word: it is not enough.

@@ -12,14 +12,12 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
-FOLDER = ROOT / "scripts" / "prerequisites"
-sys.path.insert(0, str(FOLDER))
-import packages  # noqa: E402
-from packages import Need, RefusedError  # noqa: E402
+from scripts.loading import SCRIPTS, load_prerequisites
 
-sys.path.remove(str(FOLDER))
-
+FOLDER = SCRIPTS / "prerequisites"
+ROOT = SCRIPTS.parent
+packages = load_prerequisites("packages")
+Need, RefusedError = packages.Need, packages.RefusedError
 DEBIAN_12 = {"ID": "debian", "VERSION_ID": "12"}
 DEBIAN_13 = {"ID": "debian", "VERSION_ID": "13"}
 UBUNTU_24 = {"ID": "ubuntu", "VERSION_ID": "24.04"}

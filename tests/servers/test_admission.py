@@ -57,7 +57,7 @@ def test_a_study_that_does_not_fit_is_refused_and_runs_by_force_with_a_mark(pron
     refused = run_with_few_files(prony, "--out", "refused.prony")
     assert refused.returncode == 3, refused.stderr
     assert (
-        "error: this study cannot be valid on this machine:\n  open files: 300; wanted: 350" in refused.stderr
+        "error: this study cannot be valid on this machine:\n  open files: 300; needed: 350" in refused.stderr
     )
     assert not (prony.folder / "refused.prony").exists()
     forced = run_with_few_files(prony, "--out", "forced.prony", "--force")
@@ -65,7 +65,7 @@ def test_a_study_that_does_not_fit_is_refused_and_runs_by_force_with_a_mark(pron
     assert "Measured by --force, and refused without it: open files: 300" in " ".join(forced.stdout.split())
     with open_archive(prony.folder / "forced.prony") as archive:
         (run,) = archive.runs()
-    assert [reason.partition(":")[0] for reason in run.fingerprint["forced"]] == [
+    assert [reason.partition(":")[0] for reason in run.fingerprint.forced] == [
         "open files",
         "open files of a server",
     ]
@@ -106,5 +106,5 @@ def test_what_the_kernel_wrote_about_a_killed_server_is_in_the_archive(prony: Pr
     )
     assert "out of memory" in done.out, done.err
     with open_archive(prony.folder / "hog.prony") as archive:
-        log = archive.runs()[0].fingerprint["kernel_log"]
+        log = archive.runs()[0].fingerprint.free["kernel_log"]
     assert any("Killed process" in message["text"] for message in log["messages"]), log

@@ -78,6 +78,6 @@ def test_a_block_of_a_study_gives_every_subject_figures_or_a_named_outcome(prony
 def assert_told(trial, who):
     if isinstance(trial.outcome, Ok):
         assert trial.recording, who
-        assert trial.recording["account"]["scheduled"] > 0, who
+        assert trial.recording.account.scheduled > 0, who
     else:
         assert trial.outcome.reason, who

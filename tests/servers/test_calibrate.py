@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commands import Prony, ended
-from prony.calibration import Effort, Order, calibrate
+from prony.calibration import Commission, Effort, run_calibration
 from prony.calibration.parts.overheads import METRICS
 from prony.runas import resolve_user
 
@@ -42,12 +42,12 @@ class Listener:
 def test_every_setup_is_measured_in_every_block_and_each_part_finds_something(cache, monkeypatch):
     monkeypatch.setenv("PRONY_CACHE", str(cache))
     listener = Listener()
-    found = calibrate(Order(resolve_user(), SMALL), listener)
+    found = run_calibration(Commission(resolve_user(), SMALL), listener)
     overheads = found.parts["overheads"]
     setups = {name for name, _ in listener.trials}
     assert len(listener.trials) == 2 * len(setups)
     unwatched = [trial for name, trial in listener.trials if name.endswith("not watched")]
-    assert all(trial.samples == () and trial.recording["account"]["ok"] > 0 for trial in unwatched)
+    assert all(trial.samples == () and trial.recording.account.ok > 0 for trial in unwatched)
     assert all(trial.samples for name, trial in listener.trials if not name.endswith("not watched"))
     assert len(overheads.changes) == len(METRICS) * (len(setups) - 1)
     assert all(one.blocks == 2 for one in overheads.changes), overheads.notes

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from prony.analysis.environment_faults import environment_fault, other_load
-from prony.analysis.listeners import listener_usage
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.model import FaultKind, Ok, Phase
 from servers.world import processes_of
@@ -209,14 +208,14 @@ def test_of_workers_that_share_an_address_the_one_whose_queue_is_full_is_told(pr
     (trial,) = trials(folder / "out.prony")
     assert trial.outcome == Ok(), done.err
     inodes = dict(re.findall(r"worker (\d) listens by (\d+)", trial.log.text))
-    queues = {one.inode: one for one in listener_usage(trial) if one.process == "server"}
+    queues = {one.inode: one for one in trial.facts.listeners if one.process == "server"}
     assert sorted(queues) == sorted(map(int, inodes.values()))
     stopped = queues.pop(int(inodes["0"]))
     assert (stopped.queued_max, stopped.limit) == (6, 5)
     assert len({stopped.address, *(one.address for one in queues.values())}) == 1
     assert all(one.queued_max < one.limit == 5 for one in queues.values())
     # In a network of its own all that listens is the server's; on the host's only what is at its address.
-    elsewhere = [(one.address.split(":")[0], one.limit) for one in listener_usage(trial) if not one.process]
+    elsewhere = [(one.address.split(":")[0], one.limit) for one in trial.facts.listeners if not one.process]
     assert elsewhere == ([("127.0.0.3", 1)] if net == "isolated" else [])
     told = "sharing+app: 4 listeners of the server, longest queue 6 of 5, of the others at most"
     assert told in " ".join(done.out.split())

@@ -25,9 +25,9 @@ def test_a_study_measures_every_subject_and_says_which_to_start(prony, folder, s
     found = trials(folder / "out.prony")
     assert [trial.outcome for trial in found] == [Ok()] * FLASK
     for trial in found:
-        account = trial.recording["account"]
-        assert account["scheduled"] == 1100
-        assert trial.recording["distributions"]["ok_response"]["count"] == account["ok"] > 1000
+        account = trial.recording.account
+        assert account.scheduled == 1100
+        assert trial.recording.distributions.ok_response.count == account.ok > 1000
         assert {Phase.WARMUP, Phase.WINDOW, Phase.DRAIN} <= {sample.phase for sample in trial.samples}
         assert any(sample.processes for sample in trial.samples)
         assert trial.counters["PassiveOpens"] >= 0
@@ -236,8 +236,8 @@ def test_the_highest_rate_of_a_server_is_found_and_confirmed(prony, folder):
     )
     assert done.status == 0, done.err
     with open_archive(folder / "out.prony") as archive:
-        (found,) = archive.runs()[-1].facts["found_rates"]
+        (found,) = archive.runs()[-1].facts.found_rates
         assert {record.trial.role for record in archive.trials()} == {TrialRole.FIND_RATE}
     # Other programs may spoil a trial three times: then the search ends there, and says so.
-    assert (found["rate_per_s"] or 0) > 100 or "nothing could be told" in found["stopped"], found["stopped"]
-    assert (found["of"], bool(found["stopped"])) == (2 if found["rate_per_s"] else 0, True)
+    assert (found.rate_per_s or 0) > 100 or "nothing could be told" in found.stopped, found.stopped
+    assert (found.of, bool(found.stopped)) == (2 if found.rate_per_s else 0, True)

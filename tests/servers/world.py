@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prony.errors import HostError
 from prony.sandbox.cgroup.mark import Mark, own_mark, parse_mark
-from prony.sandbox.containers.engine import engines
+from prony.sandbox.containers.engine import working_engines
 
 
 def processes_of(cache: Path) -> list[tuple[int, str]]:
@@ -63,7 +63,7 @@ def _mounts() -> Iterator[str]:
 
 def containers() -> Iterator[str]:
     """Yield the containers of Pronys that these tests have started, or that are gone, of every engine."""
-    for engine in engines():
+    for engine in working_engines():
         with contextlib.suppress(HostError):
             for container, label in engine.containers().items():
                 if (mark := parse_mark(label)) and not _is_foreign(mark):

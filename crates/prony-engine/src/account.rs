@@ -66,6 +66,65 @@ impl Class {
     }
 }
 
+/// What all requests of a class have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A reply as expected.
+    Ok,
+    /// A complete reply, with another status or body.
+    OtherReply,
+    /// Failed after it was sent, without a complete reply.
+    Broken,
+    /// Failed before it was sent: there was no connection.
+    Unconnected,
+    /// Never answered: its age is a lower bound of its latency.
+    Unanswered,
+    /// This side could not send it.
+    Client,
+    /// Failed, and nobody says how: only generators that report less than this engine have it.
+    Unspecified,
+}
+
+impl Kind {
+    /// The name outside of the engine.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::OtherReply => "other reply",
+            Self::Broken => "broken",
+            Self::Unconnected => "unconnected",
+            Self::Unanswered => "unanswered",
+            Self::Client => "client",
+            Self::Unspecified => "unspecified",
+        }
+    }
+}
+
+/// Every class that an account may have, its own and those of other generators, with its kind.
+pub const CLASSES: [(&str, Kind); 21] = [
+    ("ok", Kind::Ok),
+    ("bad_status", Kind::OtherReply),
+    ("failed_validation", Kind::OtherReply),
+    ("connect_refused", Kind::Unconnected),
+    ("connect_timed_out", Kind::Unanswered),
+    ("connect_unreachable", Kind::Unconnected),
+    ("dns", Kind::Unconnected),
+    ("tls", Kind::Unconnected),
+    ("reset", Kind::Broken),
+    ("eof", Kind::Broken),
+    ("short_body", Kind::Broken),
+    ("parse", Kind::Broken),
+    ("timed_out", Kind::Unanswered),
+    ("not_sent_queue", Kind::Unanswered),
+    ("not_sent_end", Kind::Unanswered),
+    ("in_flight_at_end", Kind::Unanswered),
+    ("client_no_address", Kind::Client),
+    ("client_no_descriptor", Kind::Client),
+    ("client_no_buffer", Kind::Client),
+    ("client_other", Kind::Client),
+    ("unspecified", Kind::Unspecified),
+];
+
 /// How many requests ended how.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -214,6 +273,26 @@ mod tests {
             account.check().unwrap();
             let json = serde_json::to_value(&account).unwrap();
             assert_ne!(json[class.name()], serde_json::json!(0), "{class:?}");
+        }
+    }
+
+    #[test]
+    fn the_classes_are_those_of_the_account_and_one_of_other_generators() {
+        let json = serde_json::to_value(Account::default()).unwrap();
+        let mut counted: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        counted.retain(|&name| name != "scheduled");
+        counted.push("unspecified");
+        let mut listed = CLASSES.map(|(name, _)| name);
+        listed.sort_unstable();
+        counted.sort_unstable();
+        assert_eq!(counted, listed);
+    }
+
+    #[test]
+    fn what_is_censored_is_of_the_unanswered_kind() {
+        for class in ALL {
+            let kind = CLASSES.iter().find(|(name, _)| *name == class.name()).unwrap().1;
+            assert_eq!(class.is_censored(), kind == Kind::Unanswered, "{class:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Time, injected: the real clock, and one for tests that moves when told.
+//! Time, injected: the real clock, and one for tests that moves on request.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// CPU time of the calling thread, and the time that it was runnable and did not run. Cumulative nanoseconds.
+/// CPU time of the calling thread, and the time that it was runnable but did not run. Cumulative nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage {
     /// In user mode.

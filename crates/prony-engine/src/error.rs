@@ -1,9 +1,9 @@
-//! Why a run could not be made.
+//! Why a run failed.
 
 /// What went wrong, in words for the user.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The specification asks for what cannot be: field, value and expectation.
+    /// The specification has an invalid value: field, value and expectation.
     #[error("{0}")]
     InvalidSpec(String),
     /// The target's name has no address.
@@ -14,7 +14,7 @@ pub enum Error {
         /// What the resolver said.
         reason: String,
     },
-    /// The engine itself could not do what it needs (not a failed request: those are counted).
+    /// A system call of the engine failed (failed requests are counted instead).
     #[error("{action}: {source}")]
     Io {
         /// What was tried.
@@ -22,10 +22,10 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The account of requests does not add up: a fault of the engine.
+    /// The account of requests does not add up: a bug in the engine.
     #[error("the account does not add up: {0}")]
     Account(String),
-    /// What was received is no complete reply, for this reason.
+    /// The received bytes are not a complete reply, for this reason.
     #[error("{0}")]
     Reply(&'static str),
     /// The run was aborted, without a result.

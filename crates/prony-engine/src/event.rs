@@ -1,4 +1,4 @@
-//! What is told while a run goes on.
+//! The events of a run.
 
 use serde::Serialize;
 

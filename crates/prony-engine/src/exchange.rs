@@ -1,4 +1,4 @@
-//! One request and its reply as bytes, for those who do their own I/O: readiness, contracts.
+//! One request and its reply as bytes, for callers with their own I/O: readiness, contracts.
 
 use crate::error::Error;
 use crate::protocol::{
@@ -18,7 +18,7 @@ pub struct Reply {
 /// The bytes of a request, as a run would send them.
 ///
 /// # Errors
-/// [`Error::InvalidSpec`] for a target or a request that does not hold.
+/// [`Error::InvalidSpec`] for an invalid target or request.
 pub fn encode_request(target: &Target, request: &Request) -> Result<Vec<u8>, Error> {
     target.check()?;
     request.check()?;
@@ -32,11 +32,11 @@ pub fn encode_request(target: &Target, request: &Request) -> Result<Vec<u8>, Err
     })
 }
 
-/// The reply to a request with this method, from all that was received; null as long as it is not complete.
+/// The reply to a request with this method, from all bytes received so far; null while it is incomplete.
 /// `ended`: nothing more will come.
 ///
 /// # Errors
-/// [`Error::Reply`] when the bytes are no reply, or will never be a complete one.
+/// [`Error::Reply`] when the bytes are not a reply, or will never be a complete one.
 pub fn decode_reply(wire: Wire, method: &str, data: &[u8], ended: bool) -> Result<Option<Reply>, Error> {
     let is_head = method == "HEAD";
     match wire {

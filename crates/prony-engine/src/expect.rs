@@ -1,4 +1,4 @@
-//! Which reply is a success.
+//! Which replies are valid.
 
 use crate::account::Class;
 

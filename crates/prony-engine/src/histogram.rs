@@ -4,7 +4,7 @@ use crate::error::Error;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer, V2Serializer};
 use std::io::Read;
 
-/// The largest value that is kept apart from larger ones: 1 h.
+/// The largest value that is distinguished from larger ones: 1 h.
 pub const MAX_NS: u64 = 3_600_000_000_000;
 
 const DIGITS: u8 = 3;
@@ -116,7 +116,7 @@ impl Histogram {
     /// Reads the V2 encoding, deflated or not.
     ///
     /// # Errors
-    /// When the bytes are no histogram, or one of another range or precision.
+    /// When the bytes are not a histogram, or one with another range or precision.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let damaged = |reason: String| Error::InvalidSpec(format!("not a latency histogram: {reason}"));
         let limited = bytes.take(MAX_ENCODED_BYTES as u64);

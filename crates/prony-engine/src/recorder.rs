@@ -1,6 +1,6 @@
-//! What one worker writes down: the account, the latencies, the seconds, Little's two sides.
+//! What one worker records: the account, the latencies, the seconds, both sides of Little's law.
 //!
-//! Nothing here locks, allocates or asks the system on the path of a request that succeeds.
+//! On the path of a successful request it takes no lock, allocates nothing and makes no system call.
 
 mod seconds;
 
@@ -11,7 +11,7 @@ use crate::distribution::Distribution;
 use crate::recording::{Bytes, Completed, Distributions, ErrorSample, Little, SAMPLES_PER_CLASS};
 use std::ops::Range;
 
-/// A request on its way.
+/// A request in progress.
 #[derive(Debug, Clone, Copy)]
 pub struct Flight {
     /// Open loop: when it was due. Closed loop: when it was begun.
@@ -40,7 +40,7 @@ pub struct Recorder {
     pub first_sent_ns: Option<u64>,
     /// When the last one ended.
     pub last_ended_ns: u64,
-    /// What ended within the window, whenever it was begun: the throughput.
+    /// Requests that ended within the window, even if sent before it: the throughput.
     pub completed: Completed,
     window: Range<u64>,
     in_flight: InFlight,
@@ -90,7 +90,7 @@ impl Recorder {
         }
     }
 
-    /// Says which ends belong to the window.
+    /// Sets which ends belong to the window.
     pub fn set_window(&mut self, open_ns: u64, close_ns: u64) {
         self.window = open_ns..close_ns;
     }
@@ -117,7 +117,7 @@ impl Recorder {
         }
     }
 
-    /// A request has ended; `body_bytes` is what came of its reply, `detail` says more of a failure.
+    /// A request has ended; `body_bytes` is the received part of the body, `detail` describes a failure.
     pub fn ended(&mut self, flight: &Flight, class: Class, now_ns: u64, body_bytes: u64, detail: &str) {
         if self.window.contains(&now_ns) {
             self.completed.count(class);

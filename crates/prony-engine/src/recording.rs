@@ -1,4 +1,4 @@
-//! What came of a run. The JSON form is public: `docs/reference/engine-wire.md`.
+//! The result of a run. The JSON form is public: `docs/reference/engine-wire.md`.
 
 use crate::account::{Account, Class};
 use crate::clock::NS_PER_S;
@@ -54,7 +54,7 @@ pub struct Window {
     pub interrupted: bool,
 }
 
-/// Requests that ended within the window, whenever they were begun.
+/// Requests that ended within the window, even if sent before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub struct Completed {
@@ -134,7 +134,7 @@ pub struct Second {
     pub latency: Distribution,
 }
 
-/// What the load cost this side, and whether this side set the figures.
+/// What the load cost the generator, and whether the generator limited the figures.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub struct Generator {
@@ -299,7 +299,7 @@ impl Thread {
         (self.user_ns + self.system_ns).saturating_sub(self.spin_ns)
     }
 
-    /// Time that it waited for the CPU beyond what each turn takes where nobody else wants it.
+    /// Time that it waited for the CPU, beyond the usual wait of each turn on an idle CPU.
     fn kept_waiting_ns(&self) -> u64 {
         self.run_queue_ns.saturating_sub(self.turns * TURN_NS)
     }
@@ -438,8 +438,8 @@ mod tests {
                 limit.to_string(),
             )
         });
-        let told = "others kept a worker thread waiting for its CPU 2.1 % of the time";
+        let words = "others kept a worker thread waiting for its CPU 2.1 % of the time";
         let value = r#"{"kind":"kept_waiting","share":0.021,"lag_ns":null}"#;
-        assert_eq!(found, Some((value.to_owned(), told.to_owned())));
+        assert_eq!(found, Some((value.to_owned(), words.to_owned())));
     }
 }

@@ -1,4 +1,4 @@
-//! Starts the workers, tells how they get on, and makes one Recording of theirs.
+//! Starts the workers, reports their progress, and merges their results into one Recording.
 
 use crate::clock::{Clock, Monotonic};
 use crate::cpu::{self, Usage};
@@ -63,10 +63,10 @@ const PROGRESS_EVERY_NS: u64 = 250_000_000;
 // Descriptors that are not connections: epoll, standard streams, the host program's files.
 const SPARE_DESCRIPTORS: u64 = 64;
 
-/// Makes a run; `on_event` is told how it goes.
+/// Runs a load; `on_event` receives the events.
 ///
 /// # Errors
-/// See [`Error`]. Failed requests are no errors: they are in the account.
+/// See [`Error`]. Failed requests are not errors: they are in the account.
 pub fn run(spec: &Spec, control: &Control, on_event: &mut dyn FnMut(&Event)) -> Result<Recording, Error> {
     run_with(spec, control, on_event, &mut || {})
 }
@@ -356,7 +356,7 @@ fn whole_window(measured: Window, spec: &Spec, times: Times, interrupted: bool) 
     }
 }
 
-/// Says what the clock and the gauges say, when it is time.
+/// Sends the events that are due, from the clock and the gauges.
 struct Watch {
     times: Times,
     next_progress_ns: u64,

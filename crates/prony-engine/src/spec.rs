@@ -1,11 +1,11 @@
-//! What is asked of a run. The JSON form is public: `docs/reference/engine-wire.md`.
+//! The specification of a run. The JSON form is public: `docs/reference/engine-wire.md`.
 
 use crate::error::Error;
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
 use serde::{Deserialize, Serialize};
 
-/// All that a run needs to know. Times are nanoseconds.
+/// Everything that a run needs to know. Times are in nanoseconds.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -17,7 +17,7 @@ pub struct Spec {
     pub threads: usize,
     /// The CPUs that workers are pinned to, round robin; null: not pinned.
     pub cpus: Option<Vec<usize>>,
-    /// How due times are waited for.
+    /// How workers wait for due times.
     pub pacing: Pacing,
 }
 
@@ -92,7 +92,7 @@ impl Wire {
 const LONGEST_SOCKET_PATH_BYTES: usize = 107;
 
 impl Target {
-    /// The server's name and port, as a gateway would tell them: a Unix socket has neither.
+    /// The server's name and port, as a gateway would pass them: a Unix socket has neither.
     pub fn server(&self) -> (String, u16) {
         match self.socket {
             Socket::Unix => ("localhost".to_owned(), 80),
@@ -134,16 +134,16 @@ impl Target {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// Who decides when the next request goes out: the last answer, or a schedule.
+    /// What decides when the next request is sent: the last reply, or a schedule.
     #[serde(rename = "loop")]
     pub shape: Loop,
     /// What ends the window.
     pub stop: Stop,
     /// The same load before the window opens.
     pub warmup_ns: u64,
-    /// The longest that a request may take.
+    /// The time-out of a request.
     pub timeout_ns: u64,
-    /// The longest wait for answers after the window.
+    /// The longest wait for replies after the window.
     pub grace_ns: u64,
     /// What is sent.
     pub request: Request,
@@ -155,7 +155,7 @@ pub struct Workload {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Loop {
-    /// Each connection sends again when it has its answer.
+    /// Each connection sends its next request when the last reply has arrived.
     Closed {
         /// Exactly so many.
         connections: usize,

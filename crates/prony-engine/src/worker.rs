@@ -1,6 +1,6 @@
 //! One thread of load: one loop, sharing nothing.
 //!
-//! *due requests -> time-outs -> wait -> what is ready*, again and again. A closed loop begins a request on each connection that is
+//! *due requests -> time-outs -> wait -> ready sockets*, repeatedly. A closed loop begins a request on each connection that is
 //! free; an open loop begins one when the schedule says so, on any connection that is idle, opens one more if none is, and queues the
 //! request in order if it may open no more.
 
@@ -26,12 +26,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a worker shows of itself while it runs; read by the coordinator.
+/// A worker's figures while it runs; the coordinator reads them.
 #[derive(Debug, Default)]
 pub struct Gauges {
     /// `ok` so far.
     pub ok: AtomicU64,
-    /// Ended otherwise so far.
+    /// Failed so far.
     pub failed: AtomicU64,
     /// Sent and not ended.
     pub in_flight: AtomicU64,
@@ -48,7 +48,7 @@ pub(crate) struct Counts {
     pub retried: u64,
 }
 
-/// A worker at work.
+/// A running worker.
 pub struct Worker<P: Protocol, D, C> {
     protocol: P,
     driver: D,
@@ -225,7 +225,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         None
     }
 
-    /// Takes one request from the count that ends the run; true where no count does.
+    /// Takes one request from the count that ends the run; true when no count ends it.
     fn take_from_budget(&mut self) -> bool {
         match &mut self.task.requests {
             Some(0) => false,
@@ -259,8 +259,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
     }
 
-    /// The closed loop: every slot without a connection begins anew, which opens one. What fails on the spot waits for the next step, so
-    /// that no server keeps the worker in here.
+    /// The closed loop: every slot without a connection opens one. An attempt that fails at once waits for the next step, so that no
+    /// server keeps the worker in here.
     fn begin_on_closed(&mut self, now_ns: u64) {
         let count = self.closed.len();
         for place in 0..count {
@@ -328,7 +328,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
     }
 
-    /// Until when answers are awaited; null while requests are still to come.
+    /// The end of the wait for replies; null while more requests will be sent.
     fn drain_end_ns(&self, now_ns: u64) -> Option<u64> {
         let times = &self.task.times;
         let last_ns = match self.task.requests {
@@ -346,7 +346,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .is_some_and(|end_ns| self.recorder.outstanding() == 0 || now_ns >= end_ns)
     }
 
-    /// Accounts for all that is still under way.
+    /// Accounts for all requests still in progress.
     fn end_outstanding(&mut self) {
         let now_ns = self.clock.now();
         for slot in 0..self.connections.len() {

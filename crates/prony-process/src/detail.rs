@@ -1,4 +1,4 @@
-//! What is read of a process at a mark only, since it costs as much again for each of its threads.
+//! Facts of a process that are read only at both ends of the window, because they cost extra for each thread.
 
 use crate::error::Error;
 use crate::source::{Source, Units};

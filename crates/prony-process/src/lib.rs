@@ -1,10 +1,10 @@
 //! Reads the processes of a subject and the machine's CPUs from `/proc`, cheaply enough to run beside a measurement.
 //!
 //! - [`Sampler`] samples a process and its descendants: CPU time, memory, faults, threads, state.
-//! - [`detail`] tells its threads, its open files and its peak of memory; to be called at marks.
-//! - [`memory`] splits a process's memory into shared and unshared; dear, to be called rarely.
-//! - [`machine_cpu`] says how busy the CPUs are.
-//! - [`identity`] tells a process from a later one with the same number.
+//! - [`detail`] returns its threads, its open files and its peak memory; call it at both ends of the window.
+//! - [`memory`] splits a process's memory into shared and unshared; it is expensive, so call it rarely.
+//! - [`machine_cpu`] returns how busy the CPUs are.
+//! - [`identity`] identifies a process, also when its number is reused.
 //!
 //! It does not know what a subject, a trial or a metric is, and keeps no history. Times are integer nanoseconds with the
 //! resolution of the kernel's clock tick, mostly 10 ms: differences over less than a second say little.

@@ -14,7 +14,7 @@ pub struct Memory {
 
 /// Reads `/proc/PID/smaps_rollup`; `None` when the process has ended or may not be read.
 ///
-/// The kernel walks all pages of the process for it: some hundred microseconds each. Take it rarely.
+/// The kernel visits all pages of the process: some hundred microseconds for each call. Call it rarely.
 pub fn memory(pid: u32) -> Result<Option<Memory>, Error> {
     let mut source = Source::default();
     let Some(text) = source.of_process(format_args!("/proc/{pid}/smaps_rollup"))? else {

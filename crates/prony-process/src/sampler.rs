@@ -5,7 +5,7 @@ use crate::source::{Source, Units};
 use crate::stat::Stat;
 use crate::tree::Method;
 
-/// What tells a process from a later one with the same number, until the machine is started again.
+/// Identifies a process, also when its number is reused, until the machine is restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The process number.

@@ -19,7 +19,7 @@ const USUAL_BYTES: usize = 4096;
 
 impl Source {
     /// The content of a file of a process, `None` when the process has ended (or may not be read: then it is
-    /// another user's, and no descendant whose figures could be told).
+    /// another user's, and no descendant whose figures could be read).
     pub(crate) fn of_process(&mut self, path: fmt::Arguments) -> Result<Option<&str>, Error> {
         match self.fill(path) {
             Ok(()) => self.text().map(Some),
@@ -74,7 +74,7 @@ impl Source {
         Ok(())
     }
 
-    /// The content as text. Names of processes may be any bytes; they are replaced, where they are not UTF-8, beforehand.
+    /// The content as text. Names of processes may be any bytes; bytes that are not UTF-8 are replaced first.
     fn text(&mut self) -> Result<&str, Error> {
         if str::from_utf8(&self.content).is_err() {
             self.content = String::from_utf8_lossy(&self.content).into_owned().into_bytes();

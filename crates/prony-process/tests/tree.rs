@@ -1,6 +1,8 @@
 //! The sampler on trees of real processes.
 
 #![allow(clippy::unwrap_used)]
+// Rust 1.85 takes the `?` of a closure for an early return of the function around it.
+#![allow(clippy::zombie_processes)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -39,7 +41,7 @@ impl Shell {
         Sampler::new(self.pid())
     }
 
-    fn tell(&mut self, line: &str) {
+    fn send(&mut self, line: &str) {
         self.child
             .stdin
             .as_mut()
@@ -128,7 +130,7 @@ fn memory_that_a_process_takes_is_seen_as_resident_and_as_its_own() {
         (rss_bytes, memory(shell.pid()).unwrap().unwrap().uss_bytes)
     };
     let before = size(&shell);
-    shell.tell("\n");
+    shell.send("\n");
     let mut line = String::new();
     BufReader::new(shell.child.stdout.as_mut().unwrap())
         .read_line(&mut line)
@@ -174,7 +176,7 @@ fn a_tree_whose_processes_come_and_go_is_sampled_without_error() {
     while Instant::now() < deadline {
         sampler.sample().unwrap();
     }
-    shell.tell("\n");
+    shell.send("\n");
 }
 
 #[test]
@@ -228,7 +230,7 @@ fn switches_of_each_thread_are_counted() {
 }
 
 #[test]
-fn a_busy_thread_is_told_from_one_that_waits() {
+fn a_busy_thread_differs_from_one_that_waits() {
     let stop = std::sync::atomic::AtomicBool::new(false);
     let cpu_ns = |name: &str| {
         let threads = detail(std::process::id()).ok()??.threads;
@@ -275,7 +277,7 @@ fn the_time_of_children_that_were_waited_for_is_kept_with_their_parent() {
     let mut shell = Shell::start(&format!("echo ready; read line; {script}"));
     let mut sampler = shell.sampler().including_root();
     assert_eq!(sampler.sample().unwrap()[0].waited_ns, 0);
-    shell.tell("\n");
+    shell.send("\n");
     until(|| (sampler.sample().ok()?.first()?.waited_ns >= 10_000_000).then_some(()));
 }
 

@@ -1,4 +1,4 @@
-//! `encode_request`, `decode_reply`: one exchange for those who do their own I/O.
+//! `encode_request`, `decode_reply`: one exchange for callers with their own I/O.
 
 use prony_engine::exchange;
 use prony_engine::spec::Wire;
@@ -27,7 +27,7 @@ fn encode_request<'py>(py: Python<'py>, target: &str, request: &str) -> PyResult
 
 /// Return status and body of the reply to a request with this method, null as long as it is not complete.
 ///
-/// `data` is all that was received; `ended`: nothing more will come. Raises EngineError of the kind `reply` for what is no reply.
+/// `data` is everything received so far; `ended`: nothing more will come. Raises EngineError of the kind `reply` for an invalid reply.
 #[pyfunction]
 fn decode_reply<'py>(
     py: Python<'py>,

@@ -93,7 +93,7 @@ struct Memory {
     uss_bytes: u64,
 }
 
-/// Return a process's memory, None when it has ended or may not be read. Dear: the kernel walks all its pages.
+/// Return a process's memory, None when it has ended or may not be read. Expensive: the kernel visits all its pages.
 #[pyfunction]
 fn process_memory(py: Python<'_>, pid: u32) -> PyResult<Option<Memory>> {
     let memory = py
@@ -196,7 +196,7 @@ struct MachineCpu {
     cpus: BTreeMap<u32, CpuTime>,
 }
 
-/// Return how long the machine's CPUs did what.
+/// Return the CPU times of the machine.
 #[pyfunction]
 fn machine_cpu(py: Python<'_>) -> PyResult<MachineCpu> {
     let cpu = prony_process::machine_cpu().map_err(|error| to_python(py, &error))?;

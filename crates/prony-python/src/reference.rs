@@ -28,7 +28,7 @@ impl ReferenceServer {
 
 #[pymethods]
 impl ReferenceServer {
-    /// Start a server as the JSON `config` says. Raises EngineError for a field that does not hold or a taken port.
+    /// Start a server with the JSON `config`. Raises EngineError for an invalid field or a port that is in use.
     #[new]
     fn new(py: Python<'_>, config: &str) -> PyResult<ReferenceServer> {
         let started = py.detach(|| Config::from_json(config).and_then(Server::start));
@@ -45,7 +45,7 @@ impl ReferenceServer {
         self.port
     }
 
-    /// Return what it did so far as JSON, including all that a client has seen by now.
+    /// Return its counts so far as JSON, including everything that a client has seen by now.
     fn counts(&self, py: Python<'_>) -> PyResult<String> {
         let counts = py.detach(|| self.server().counts());
         serde_json::to_string(&counts).map_err(|error| PyRuntimeError::new_err(error.to_string()))

@@ -2,13 +2,17 @@
 
 use std::cell::RefCell;
 
+use prony_engine::account::CLASSES;
 use prony_engine::{run_with, Control, Event, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::error::to_python;
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let classes = CLASSES.map(|(name, kind)| (name, kind.name()));
+    module.add("CLASSES", PyTuple::new(module.py(), classes)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }
 
@@ -17,7 +21,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The first Ctrl-C ends the load, and the Recording says `interrupted`; the second one raises KeyboardInterrupt. Anything else
 /// that `on_event` raises ends the run and is raised.
 ///
-/// Raises EngineError when the run could not be made.
+/// Raises EngineError when the run failed.
 #[pyfunction]
 #[pyo3(signature = (spec, on_event=None))]
 fn run(py: Python<'_>, spec: &str, on_event: Option<Py<PyAny>>) -> PyResult<String> {
@@ -33,7 +37,7 @@ fn run(py: Python<'_>, spec: &str, on_event: Option<Py<PyAny>>) -> PyResult<Stri
         let outcome = run_with(
             &spec,
             &control,
-            &mut |event| host.borrow_mut().tell(event),
+            &mut |event| host.borrow_mut().report(event),
             &mut || host.borrow_mut().look_for_signals(),
         );
         (outcome, host.into_inner().raised)
@@ -54,7 +58,7 @@ struct Host {
 }
 
 impl Host {
-    fn tell(&mut self, event: &Event) {
+    fn report(&mut self, event: &Event) {
         if self.raised.is_some() {
             return;
         }

@@ -1,4 +1,4 @@
-//! What a reference server is told to do.
+//! The configuration of a reference server.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -226,7 +226,7 @@ impl Config {
         }
     }
 
-    /// A cut that the client cannot tell from a complete reply would make the counts meaningless.
+    /// A cut that looks like a complete reply to the client would make the counts meaningless.
     fn validate_cuts(&self) -> Result<(), Error> {
         let body_bytes = self
             .body

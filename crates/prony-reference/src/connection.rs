@@ -25,7 +25,7 @@ pub(crate) enum Life {
 pub(crate) struct Connection {
     pub(crate) stream: TcpStream,
     pub(crate) token: u64,
-    /// What the poller was last told to watch for.
+    /// The events that the poller watches for.
     pub(crate) interest: u32,
     reader: RequestReader,
     input: Vec<u8>,

@@ -24,7 +24,7 @@ impl Connections {
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[index as usize];
-        let token = u64::from(slot.generation) << 32 | u64::from(index);
+        let token = (u64::from(slot.generation) << 32) | u64::from(index);
         slot.connection.insert(make(token))
     }
 

@@ -11,11 +11,11 @@ pub struct Counts {
     pub connections_accepted: u64,
     /// Connections that the client ended, by FIN or RST, before the server did.
     pub connections_closed_by_peer: u64,
-    /// Connections that could not be taken for want of a descriptor or memory; the server tries again 10 ms later.
+    /// Connections that could not be accepted because descriptors or memory ran out; the server tries again after 10 ms.
     pub accept_failures: u64,
     /// Requests of which head and body were received in full.
     pub requests: u64,
-    /// Inputs that were no HTTP/1.1 request; answered by 400 and a close, and not counted as requests or responses.
+    /// Inputs that were not an HTTP/1.1 request; answered with 400 and a close, and not counted as requests or responses.
     pub requests_invalid: u64,
     /// Replies handed to the kernel in full, those with `error_status` included.
     pub responses_complete: u64,

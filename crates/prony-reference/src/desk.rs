@@ -1,4 +1,4 @@
-//! What a worker lends to the connection that it is serving.
+//! The tools of a worker, for the connection that it is serving.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;

@@ -1,13 +1,13 @@
 //! An HTTP/1.1 server whose behaviour is known exactly: the standard weight of the instrument.
 //!
-//! A load generator can only be judged against a server of which one knows when it answers, how often it fails
-//! and how many requests it received. This server does what its [`Config`] says, delays, stalls, errors and broken
-//! connections included, and [`Server::counts`] tells exactly what it did.
+//! A load generator can only be judged with a server whose times of reply, failures and number of received requests
+//! are known. This server does what its [`Config`] says, delays, stalls, errors and broken
+//! connections included, and [`Server::counts`] returns exactly what it did.
 //!
 //! Nothing in it is left to chance that cannot be computed: the n-th request of the whole server gets the n-th delay of
 //! a sequence that follows from the seed ([`Delay::of_request_ns`]), and "5 % errors" are every 20th request.
 //!
-//! It knows nothing of the load engine: neither may hide the other's mistakes.
+//! It knows nothing about the load engine, so that neither can hide the other's mistakes.
 //!
 //! ```
 //! use std::io::{Read, Write};

@@ -30,9 +30,9 @@ impl Variant {
 
     fn index(self) -> usize {
         usize::from(self.error)
-            | usize::from(self.method_is_head) << 1
-            | usize::from(self.http_1_0) << 2
-            | usize::from(self.last) << 3
+            | (usize::from(self.method_is_head) << 1)
+            | (usize::from(self.http_1_0) << 2)
+            | (usize::from(self.last) << 3)
     }
 }
 

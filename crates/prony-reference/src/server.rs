@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::system::{pin_to_cpu, prepare_listener, set_least_timer_slack, Bell};
 use crate::worker::{Command, Mailbox, Parts, Worker};
 
-/// A running server. It stops when it is told to or dropped; connections that are then open are closed.
+/// A running server. It stops when asked to or when dropped, and closes open connections.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -26,7 +26,7 @@ pub struct Server {
 impl Server {
     /// Starts a server; it accepts connections when this returns.
     ///
-    /// *Errors*: a field of the configuration that does not hold ([`Error::Field`]); a port that is taken, a CPU that may
+    /// *Errors*: an invalid field of the configuration ([`Error::Field`]); a port that is in use, a CPU that may
     /// not be used, no thread or descriptor left ([`Error::Io`]).
     pub fn start(config: Config) -> Result<Server, Error> {
         config.validate()?;
@@ -64,7 +64,7 @@ impl Server {
         total
     }
 
-    /// Stops it and waits for its threads. To stop it twice does nothing.
+    /// Stops it and waits for its threads. A second call does nothing.
     pub fn stop(&mut self) {
         for mailbox in &self.mailboxes {
             mailbox.send(Command::Stop);
@@ -137,7 +137,7 @@ fn spawn(parts: Parts, ready: Sender<Result<(), Error>>) -> Result<JoinHandle<io
             Ok(worker) => (Ok(()), Some(worker)),
             Err(error) => (Err(error), None),
         };
-        // `start` waits for this; if it has failed already, the worker is about to be told to stop.
+        // `start` waits for this; if it has already failed, the worker will soon be stopped.
         let _ = ready.send(outcome);
         drop(ready);
         worker.map_or_else(|| Ok(Counts::default()), Worker::run)

@@ -84,7 +84,7 @@ impl Worker {
         })
     }
 
-    /// Serves until it is told to stop.
+    /// Serves until it is asked to stop.
     pub(crate) fn run(mut self) -> io::Result<Counts> {
         let mut events = Events::new();
         while !self.stopped {
@@ -210,7 +210,7 @@ impl Worker {
     }
 }
 
-/// Tells the poller what a connection waits for, when that has changed.
+/// Updates the events that the poller watches for a connection, when they have changed.
 fn watch(poller: &Poller, connection: &mut Connection) -> io::Result<()> {
     let wanted = connection.wanted();
     if wanted != connection.interest {

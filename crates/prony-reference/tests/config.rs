@@ -73,6 +73,6 @@ fn an_unknown_field_is_refused_by_name() {
 }
 
 #[test]
-fn another_machine_may_reach_it_only_when_told() {
+fn another_machine_may_reach_it_only_when_allowed() {
     assert!(Config::from_json(r#"{"host": "0.0.0.0", "allow_non_loopback": true}"#).is_ok());
 }

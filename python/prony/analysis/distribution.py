@@ -3,13 +3,13 @@
 The histogram itself is the engine's; ``Histogram`` says what is used of it.
 """
 
-from base64 import b64decode
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from prony.model import Json
+from prony.errors import ArchiveError
+from prony.model.recording import Distribution
 
-__all__ = ["EMPTY", "Distribution", "Histogram", "decode_histogram", "read_distribution"]
+__all__ = ["EMPTY", "Histogram", "Times", "decode_histogram", "read_distribution"]
 
 
 class Histogram(Protocol):
@@ -28,8 +28,8 @@ class Histogram(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
-    """A population of times. *Units*: nanoseconds. Empty: count 0 and the rest null."""
+class Times:
+    """A distribution whose histogram can be asked. *Units*: nanoseconds. Empty: count 0, the rest null."""
 
     count: int
     min_ns: int | None = None
@@ -38,29 +38,31 @@ class Distribution:
     histogram: Histogram | None = None
 
 
-EMPTY = Distribution(0)
+EMPTY = Times(0)
 
 
-def decode_histogram(text: str) -> Histogram:
-    """Return the histogram that base64 ``text`` encodes (HdrHistogram V2, deflate)."""
+def decode_histogram(data: bytes) -> Histogram:
+    """Return the histogram that ``data`` encodes (HdrHistogram V2, deflate).
+
+    *Errors*: ArchiveError when it is none: only what an archive holds can be damaged. It is looked at here
+    and not where the archive is read, since that costs a millisecond each and few are ever asked.
+    """
+    from prony._engine import EngineError
     from prony._engine import Histogram as EngineHistogram
 
-    decoded: Histogram = EngineHistogram.decode(b64decode(text))
+    try:
+        decoded: Histogram = EngineHistogram.decode(data)
+    except EngineError as error:
+        raise ArchiveError(f"the archive holds a histogram that cannot be read: {error}") from error
     return decoded
 
 
-def read_distribution(value: Json | None) -> Distribution | None:
+def read_distribution(found: Distribution | None) -> Times | None:
     """Return a Recording's distribution; null where the Recording has none (response time in a closed
     loop).
     """
-    if not value:
+    if found is None:
         return None
-    if not value["count"]:
+    if found.histogram is None:
         return EMPTY
-    return Distribution(
-        value["count"],
-        value["min_ns"],
-        value["max_ns"],
-        value["sum_ns"],
-        decode_histogram(value["histogram"]),
-    )
+    return Times(found.count, found.min_ns, found.max_ns, found.sum_ns, decode_histogram(found.histogram))

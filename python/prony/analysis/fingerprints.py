@@ -2,10 +2,10 @@
 
 Pure: fingerprints are passed in. Must not know how they were taken.
 
->>> one = {"cpu": {"model": "A", "available": 2}, "kernel": {"release": "6.1"}}
+>>> one = Fingerprint({"cpu": {"model": "A", "available": 2}, "kernel": {"release": "6.1"}})
 >>> comparable(one, one)
 ()
->>> comparable(one, {**one, "kernel": {"release": "6.6"}})
+>>> comparable(one, Fingerprint({**one.free, "kernel": {"release": "6.6"}}))
 (Difference(name='kernel', a='6.1', b='6.6'),)
 """
 
@@ -13,7 +13,7 @@ import hashlib
 import json
 from typing import NamedTuple
 
-from prony.model import Json
+from prony.model.facts import Fingerprint, Unknown
 
 __all__ = ["WHAT_MATTERS", "Difference", "comparable", "machine_key"]
 
@@ -35,7 +35,7 @@ class Difference(NamedTuple):
     b: str
 
 
-def comparable(a: Json, b: Json) -> tuple[Difference, ...]:
+def comparable(a: Fingerprint, b: Fingerprint) -> tuple[Difference, ...]:
     """Return in which of WHAT_MATTERS two fingerprints differ; empty: they may be compared.
 
     *Definition*: a fact that neither machine tells is no difference (a guest without frequencies has no
@@ -44,37 +44,26 @@ def comparable(a: Json, b: Json) -> tuple[Difference, ...]:
     return tuple(
         Difference(name, _in_words(one), _in_words(other))
         for name, path in WHAT_MATTERS.items()
-        if _known(one := _fact(a, path)) != _known(other := _fact(b, path))
+        if _known(one := a.fact(*path)) != _known(other := b.fact(*path))
     )
 
 
-def machine_key(fingerprint: Json) -> str:
+def machine_key(fingerprint: Fingerprint) -> str:
     """Return twelve letters that are the same for machines between which nothing that matters differs."""
-    facts = [_known(_fact(fingerprint, path)) for path in WHAT_MATTERS.values()]
+    facts = [_known(fingerprint.fact(*path)) for path in WHAT_MATTERS.values()]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _fact(fingerprint: Json, path: tuple[str, ...]) -> object:
-    found: object = fingerprint
-    for name in path:
-        if not isinstance(found, dict) or name not in found:
-            return {"missing": "not in the fingerprint"}
-        found = found[name]
-    return found
-
-
-def _is_missing(fact: object) -> bool:
-    return isinstance(fact, dict) and set(fact) == {"missing"}
 
 
 def _known(fact: object) -> object:
     """Return what is compared: all that is not told is alike, and unlike every value."""
-    return {"missing": None} if _is_missing(fact) else fact
+    return {"missing": None} if isinstance(fact, Unknown) else fact
 
 
 def _in_words(fact: object) -> str:
-    if isinstance(fact, dict):
-        if _is_missing(fact):
-            return f"not known: {fact['missing']}"
-        return ", ".join(f"{name}: {_in_words(value)}" for name, value in fact.items())
-    return "none" if fact is None else str(fact)
+    match fact:
+        case Unknown(reason):
+            return f"not known: {reason}"
+        case dict():
+            return ", ".join(f"{name}: {_in_words(value)}" for name, value in fact.items())
+        case _:
+            return "none" if fact is None else str(fact)

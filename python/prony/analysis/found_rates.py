@@ -3,83 +3,45 @@
 Pure: a search's state is what its trials say (`fact`), so that one that broke off goes on where it was. Must
 not know how a trial is run.
 
->>> steps = (Step(100.0, True), Step(200.0, False, "p99 was 80 ms"), Step(150.0, True))
+>>> steps = (RateStep(100.0, True), RateStep(200.0, False, "p99 was 80 ms"), RateStep(150.0, True))
 >>> found_rate("waitress", steps, ()).stopped
 '150/s met it; 200/s did not: p99 was 80 ms'
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
 
 from prony.analysis.missing import Missing, Value
 from prony.analysis.objective import Condition, Objective
 from prony.analysis.trial_metrics import trial_metrics
 from prony.metrics import PERCENTILES, format_metric
-from prony.model import Failed, Invalid, Json, Ok, Trial
+from prony.model import Failed, Invalid, Ok, Trial
+from prony.model.facts import FoundRate, RateStep
 
-__all__ = ["FoundRate", "Step", "found_rate", "judge", "least_rate", "step_of"]
+__all__ = ["found_rate", "judge", "least_rate"]
 
 _FEWEST_ABOVE = 10
 """A percentile is a figure when so many requests lie above it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One rate, in requests per second, and whether it met the objective; null: it could not be told.
-
-    ``reason``: why not, or why it cannot be told. ``limited``: what of the generator may have been the cause.
-    """
-
-    rate_per_s: float
-    met: bool | None
-    reason: str = ""
-    limited: str | None = None
-
-    def as_json(self) -> Json:
-        """Return it as a fact of its trial."""
-        return {
-            "rate_per_s": self.rate_per_s,
-            "met": self.met,
-            "reason": self.reason,
-            "limited": self.limited,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class FoundRate:
-    """What was found for one subject: ``rate_per_s`` null when no rate met the objective.
-
-    ``met`` of ``of`` fresh trials at that rate, fixed before them, met it. ``stopped``: what ended the
-    search.
-    """
-
-    subject: str
-    rate_per_s: float | None
-    met: int
-    of: int
-    stopped: str
-    steps: tuple[Step, ...]
-
-
-def judge(trial: Trial, objective: Objective, rate_per_s: float) -> Step:
+def judge(trial: Trial, objective: Objective, rate_per_s: float) -> RateStep:
     """Return whether a trial at this rate met the objective.
 
     A subject that fails does not meet it; of a trial that is not valid nothing can be told. A figure that is
     missing (too few requests for a percentile) is not taken for one that is met.
     """
-    limited = ((trial.recording or {}).get("generator") or {}).get("limited")
+    limited = trial.recording.generator.limited if trial.recording else None
     match trial.outcome:
         case Failed(stage, reason):
-            return Step(rate_per_s, False, f"it failed at {stage}: {reason}", limited)
+            return RateStep(rate_per_s, False, f"it failed at {stage}: {reason}", limited)
         case Invalid(reason):
-            return Step(rate_per_s, None, reason, limited)
+            return RateStep(rate_per_s, None, reason, limited)
         case Ok():
             metrics = trial_metrics(trial)
             found = objective.met(metrics)
             if found is True:
-                return Step(rate_per_s, True, limited=limited)
-            return Step(rate_per_s, False, _why_not(objective, metrics), limited)
+                return RateStep(rate_per_s, True, limited=limited)
+            return RateStep(rate_per_s, False, _why_not(objective, metrics), limited)
 
 
 def _why_not(objective: Objective, metrics: Mapping[str, Value]) -> str:
@@ -94,12 +56,7 @@ def _measured(condition: Condition, metrics: Mapping[str, Value]) -> str:
     return value.reason if isinstance(value, Missing) else f"it was {format_metric(name, value)}"
 
 
-def step_of(fact: Json) -> Step:
-    """Return the step that a trial's fact holds."""
-    return Step(fact["rate_per_s"], fact["met"], fact["reason"], fact["limited"])
-
-
-def found_rate(subject: str, steps: Sequence[Step], fresh: Sequence[Step]) -> FoundRate:
+def found_rate(subject: str, steps: Sequence[RateStep], fresh: Sequence[RateStep]) -> FoundRate:
     """Return what the search's steps and the fresh trials after it say of one subject."""
     passed = [step.rate_per_s for step in steps if step.met]
     rate = max(passed, default=None)
@@ -113,7 +70,7 @@ def found_rate(subject: str, steps: Sequence[Step], fresh: Sequence[Step]) -> Fo
     )
 
 
-def _stopped(steps: Sequence[Step], rate: float | None) -> str:
+def _stopped(steps: Sequence[RateStep], rate: float | None) -> str:
     unknown = next((step for step in steps if step.met is None), None)
     if unknown is not None:
         return f"at {_shown(unknown.rate_per_s)} nothing could be told: {unknown.reason}"

@@ -1,33 +1,34 @@
 """What a generator cost, and what it reports in its own words where it records nothing finer. Pure.
 
->>> generator_metrics({"generator": {"processes": {"cpu_percent": 50.0}}, "window": {"open_ns": 0,
-...     "close_ns": 10**9}, "completed": {"ok": 100, "failed": 0}})["generator_cpu_ns_per_request"]
-5000000.0
+>>> missing_reason(GeneratorName("hey", None, None, 1, None, missing={"series": "hey gives none"}), "series")
+Missing(reason='hey gives none', infinite=False)
 """
+
+from collections.abc import Iterable
 
 from prony.analysis.missing import Missing, Value
 from prony.metrics import PERCENTILES
-from prony.model import Json
+from prony.model.recording import GeneratorName, GeneratorProcesses, Population, Recording
 
 __all__ = ["generator_metrics", "missing_reason", "reported_service"]
 
 _NOT_RECORDED = Missing("not recorded by this generator")
+_UNKNOWN = GeneratorProcesses(None, None, None, None, None, None, None, None)
 
 
-def generator_metrics(recording: Json) -> dict[str, Value]:
+def generator_metrics(recording: Recording) -> dict[str, Value]:
     """Return the generator's CPU and memory by metric name.
 
     *Definition*: what the engine counts itself where it does; else of its processes, as they were sampled
     from outside: what it spins is then work.
     """
-    generator = recording["generator"]
-    processes = generator.get("processes") or {}
+    processes = recording.generator.processes or _UNKNOWN
     cpu = _cpu_percent(recording)
     return {
         "generator_cpu_percent": cpu,
         "generator_cpu_ns_per_request": _per_request(recording, cpu),
-        "generator_rss_mean": _known(processes.get("rss_mean_bytes")),
-        "generator_memory_ratio": _known(processes.get("memory_ratio")),
+        "generator_rss_mean": _known(processes.rss_mean_bytes),
+        "generator_memory_ratio": _known(processes.memory_ratio),
     }
 
 
@@ -35,52 +36,48 @@ def _known(value: float | None) -> Value:
     return _NOT_RECORDED if value is None else float(value)
 
 
-def _cpu_percent(recording: Json) -> Value:
-    generator, window = recording["generator"], recording["window"]
-    work_ns = generator.get("cpu_work_ns")
-    if work_ns is None:
-        return _known((generator.get("processes") or {}).get("cpu_percent"))
-    ended_ns = window.get("drained_ns") or window.get("close_ns")
-    length_ns = (ended_ns or 0) - (window.get("open_ns") or 0)
-    return 100 * work_ns / length_ns if length_ns > 0 else _NOT_RECORDED
+def _cpu_percent(recording: Recording) -> Value:
+    generator, length_ns = recording.generator, recording.window.drained_length_ns
+    if generator.cpu_work_ns is None:
+        return _known((generator.processes or _UNKNOWN).cpu_percent)
+    return _NOT_RECORDED if length_ns is None else 100 * generator.cpu_work_ns / length_ns
 
 
-def _per_request(recording: Json, cpu: Value) -> Value:
-    counted = recording["generator"].get("cpu_ns_per_request")
+def _per_request(recording: Recording, cpu: Value) -> Value:
+    counted = recording.generator.cpu_ns_per_request
     if counted is not None:
         return float(counted)
-    window, completed = recording["window"], recording["completed"]
-    done = completed["ok"] + completed["failed"]
+    length_ns, done = recording.window.length_ns, recording.completed.all
     if isinstance(cpu, Missing):
         return cpu
-    if not done or window.get("open_ns") is None or window.get("close_ns") is None:
-        return Missing("no request was completed")
-    return cpu / 100 * float(window["close_ns"] - window["open_ns"]) / float(done)
+    return cpu / 100 * length_ns / done if done and length_ns else Missing("no request was completed")
 
 
-def missing_reason(recording: Json, part: str) -> Missing:
+def missing_reason(engine: GeneratorName, part: str) -> Missing:
     """Return why a Recording lacks a part: what its generator says of it."""
-    told = (recording.get("engine") or {}).get("missing") or {}
-    return Missing(str(told[part])) if part in told else _NOT_RECORDED
+    return Missing(engine.missing[part]) if part in engine.missing else _NOT_RECORDED
 
 
-def reported_service(recording: Json) -> dict[str, Value]:
+def reported_service(recording: Recording) -> dict[str, Value]:
     """Return the service times of valid replies as the generator itself reports them.
 
     *Assumptions*: they are of valid replies only where it says so, or where every reply was valid; otherwise
     they are missing, since failures are mixed into them.
     """
-    reported, name = recording.get("reported_latency_ns"), (recording.get("engine") or {}).get("name")
+    reported, account, name = recording.reported_latency, recording.account, recording.engine.name
     names = ("mean", *PERCENTILES, "max")
-    if not reported:
-        return {f"service_ok_{suffix}": missing_reason(recording, "distributions") for suffix in names}
-    account = recording["account"]
-    if reported["population"] != "ok" and account["scheduled"] != account["ok"]:
-        mixed = Missing(f"{name} mixes failed requests into its latencies")
-        return {f"service_ok_{suffix}": mixed for suffix in names}
-    found = {"mean": reported["mean"], "max": reported["max"]}
-    found |= {suffix: reported["percentiles"].get(p) for suffix, p in PERCENTILES.items()}
+    if reported is None:
+        return _for_each(names, missing_reason(recording.engine, "distributions"))
+    if reported.population is not Population.OK and account.scheduled != account.ok:
+        return _for_each(names, Missing(f"{name} mixes failed requests into its latencies"))
     absent = Missing(f"{name} does not report it, or fewer than 10 requests lie above it")
+    found = {"mean": reported.mean_ns, "max": reported.max_ns}
+    found |= {suffix: reported.percentiles.get(percentile) for suffix, percentile in PERCENTILES.items()}
     return {
-        f"service_ok_{suffix}": absent if found[suffix] is None else float(found[suffix]) for suffix in names
+        f"service_ok_{suffix}": absent if (value := found[suffix]) is None else float(value)
+        for suffix in names
     }
+
+
+def _for_each(names: Iterable[str], value: Value) -> dict[str, Value]:
+    return {f"service_ok_{suffix}": value for suffix in names}

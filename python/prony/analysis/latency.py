@@ -11,42 +11,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from prony.analysis.distribution import EMPTY, Distribution, Histogram, read_distribution
+from prony.analysis.account import failed, sent_and_failed
+from prony.analysis.distribution import EMPTY, Histogram, Times, read_distribution
 from prony.metrics import PERCENTILES
-from prony.model import Json
+from prony.model.recording import Recording
 
 __all__ = [
-    "FAILED_CLASSES",
-    "SENT_FAILED_CLASSES",
-    "UNANSWERED_CLASSES",
     "LatencySummary",
-    "class_count",
-    "latency_json",
     "latency_summaries",
     "nothing_measured",
     "summarise",
-    "summary_json",
 ]
-
-SENT_FAILED_CLASSES = ("bad_status", "failed_validation", "reset", "eof", "short_body", "parse")
-"""Classes of the account whose requests reached the server and failed."""
-
-FAILED_CLASSES = (
-    *SENT_FAILED_CLASSES,
-    "connect_refused",
-    "connect_unreachable",
-    "dns",
-    "tls",
-    "client_no_address",
-    "client_no_descriptor",
-    "client_no_buffer",
-    "client_other",
-    "unspecified",
-)
-"""Classes of the account that ended as failed: infinite in `all`."""
-
-UNANSWERED_CLASSES = ("connect_timed_out", "timed_out", "not_sent_queue", "not_sent_end", "in_flight_at_end")
-"""Classes of the account that are censored at their age in `all`."""
 
 # A percentile with fewer values above it is decided by a handful of requests.
 _LEAST_ABOVE = 10
@@ -70,7 +45,7 @@ class LatencySummary:
     infinite_from: float | None = None
 
 
-def _merged(ok: Distribution, censored: Distribution) -> Histogram | None:
+def _merged(ok: Times, censored: Times) -> Histogram | None:
     if ok.histogram is None:
         return censored.histogram
     if censored.histogram is None:
@@ -84,7 +59,7 @@ def _percent(part: int, whole: int) -> float:
     return 100 * part / whole
 
 
-def _censored_from(ok: Distribution, censored: Distribution, total: int) -> float | None:
+def _censored_from(ok: Times, censored: Times, total: int) -> float | None:
     if censored.count == 0 or censored.min_ns is None:
         return None
     below = ok.histogram.count_below(censored.min_ns) if ok.histogram is not None else 0
@@ -101,7 +76,7 @@ def _value_at(percentile: str, finite: int, total: int, histogram: Histogram | N
     return histogram.value_at_quantile((rank - 0.5) / finite)
 
 
-def summarise(ok: Distribution, censored: Distribution = EMPTY, failed: int = 0) -> LatencySummary:
+def summarise(ok: Times, censored: Times = EMPTY, failed: int = 0) -> LatencySummary:
     """Return the summary of ``ok`` values, ``censored`` ones at their age, and ``failed`` infinite ones.
 
     The histogram of ``ok`` is merged into.
@@ -144,62 +119,18 @@ def nothing_measured(summary: LatencySummary, population: str) -> str:
     )
 
 
-def class_count(account: Json, name: str) -> int:
-    """Return how many requests ended in the class ``name``; `bad_status` is summed over the codes."""
-    value = account.get(name) or 0
-    return sum(value.values()) if isinstance(value, dict) else int(value)
-
-
-def _failed(account: Json, kind: str) -> int:
-    classes = FAILED_CLASSES if kind == "response" else SENT_FAILED_CLASSES
-    return sum(class_count(account, name) for name in classes)
-
-
-def latency_summaries(recording: Json) -> dict[tuple[str, str], LatencySummary | None]:
+def latency_summaries(recording: Recording) -> dict[tuple[str, str], LatencySummary | None]:
     """Return the summaries by (population, kind), such as ("ok", "response"); response is null in a closed
     loop.
     """
+    times, account = recording.distributions, recording.account
     found: dict[tuple[str, str], LatencySummary | None] = {}
-    for kind in ("response", "service"):
-        ok = read_distribution(recording["distributions"].get(f"ok_{kind}"))
-        if ok is None:
-            found["ok", kind] = found["all", kind] = None
-            continue
-        found["ok", kind] = summarise(ok)
-        censored = read_distribution(recording["distributions"].get(f"censored_{kind}")) or EMPTY
-        found["all", kind] = summarise(ok, censored, _failed(recording["account"], kind))
+    for kind, valid, unanswered, lost in (
+        ("response", times.ok_response, times.censored_response, failed(account)),
+        ("service", times.ok_service, times.censored_service, sent_and_failed(account)),
+    ):
+        ok = read_distribution(valid)
+        found["ok", kind] = None if ok is None else summarise(ok)
+        censored = read_distribution(unanswered) or EMPTY
+        found["all", kind] = None if ok is None else summarise(ok, censored, lost)
     return found
-
-
-def summary_json(summary: LatencySummary | None) -> Json | None:
-    """Return a summary with stable keys; null stays null."""
-    if summary is None:
-        return None
-    return {
-        "count": summary.count,
-        "min": summary.min_ns,
-        "mean": summary.mean_ns,
-        "max": summary.max_ns,
-        "percentiles": dict(summary.percentiles),
-        "censored_from": summary.censored_from,
-        "infinite_from": summary.infinite_from,
-    }
-
-
-def _single(recording: Json, name: str) -> Json | None:
-    distribution = read_distribution(recording["distributions"].get(name))
-    return None if distribution is None else summary_json(summarise(distribution))
-
-
-def latency_json(recording: Json) -> Json:
-    """Return all latencies of a Recording: `ok` and `all`, response and service, send lag and connect
-    time.
-    """
-    summaries = latency_summaries(recording)
-    of = {
-        population: {
-            f"{kind}_ns": summary_json(summaries[population, kind]) for kind in ("response", "service")
-        }
-        for population in ("ok", "all")
-    }
-    return {**of, "send_lag_ns": _single(recording, "send_lag"), "connect_ns": _single(recording, "connect")}

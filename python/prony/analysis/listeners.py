@@ -6,9 +6,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from prony.model import AddressKind, ListenerUsage, Sample, Trial
+from prony.model import ListenerUsage, Sample
 
-__all__ = ["SharedAddress", "listener_usage", "shared_addresses"]
+__all__ = ["SharedAddress", "shared_addresses"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +28,6 @@ class SharedAddress:
     def filled(self) -> float:
         """The share of its limit that the fullest queue had."""
         return self.longest / max(self.limit, 1)
-
-
-def listener_usage(trial: Trial) -> tuple[ListenerUsage, ...]:
-    """Return each listener in its fullest state of the window; none where that was not kept.
-
-    *Errors*: KeyError, TypeError, ValueError or AttributeError for what is not of the documented shape.
-    """
-    return tuple(
-        ListenerUsage(
-            process=None if one["process"] is None else str(one["process"]),
-            kind=AddressKind(one["kind"]),
-            address=str(one["address"]),
-            inode=int(one["inode"]),
-            queued_max=int(one["queued_max"]),
-            limit=int(one["limit"]),
-            samples=int(one["samples"]),
-        )
-        for one in trial.facts.get("listeners") or ()
-    )
 
 
 def shared_addresses(

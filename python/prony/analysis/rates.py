@@ -1,11 +1,10 @@
 """Rates and ratios of a Recording. The denominator of every rate is the window."""
 
-from prony.analysis.latency import class_count
 from prony.metrics import METRICS, Unit
-from prony.model import Json
+from prony.model.recording import Recording
 from prony.units import SECOND_NS, seconds
 
-__all__ = ["QUALIFIED_ERROR_RATIO", "answered", "is_speed", "rates", "window_s"]
+__all__ = ["QUALIFIED_ERROR_RATIO", "is_speed", "rates", "window_s"]
 
 QUALIFIED_ERROR_RATIO = 0.001
 """The largest error ratio with which a speed figure may be compared: beyond it, speed is that of the
@@ -20,21 +19,13 @@ def is_speed(metric: str) -> bool:
     return METRICS[metric].unit in (Unit.RATE, Unit.DURATION) and metric != "error_per_s"
 
 
-def window_s(recording: Json) -> float | None:
+def window_s(recording: Recording) -> float | None:
     """Return the length of the window in seconds; null when it never opened or has no length."""
-    window = recording["window"]
-    if window.get("open_ns") is None or window.get("close_ns") is None:
-        return None
-    length_ns = window["close_ns"] - window["open_ns"]
-    return seconds(length_ns) if length_ns > 0 else None
+    length_ns = recording.window.length_ns
+    return None if length_ns is None else seconds(length_ns)
 
 
-def answered(account: Json) -> int:
-    """Return how many requests got a complete HTTP reply, valid or not."""
-    return sum(class_count(account, name) for name in ("ok", "bad_status", "failed_validation"))
-
-
-def rates(recording: Json) -> dict[str, float | None]:
+def rates(recording: Recording) -> dict[str, float | None]:
     """Return the rate metrics by name; null where the window or the requests are missing.
 
     *Definition*: ``ok_per_s`` and ``error_per_s``: requests that ended within the window, whenever they were
@@ -42,19 +33,18 @@ def rates(recording: Json) -> dict[str, float | None]:
     window / its length. ``duration_ns_per_request``: length of the window / requests that ended within it.
     The ratios are of the requests that belong to the window, whenever they ended.
     """
-    account, length_s = recording["account"], window_s(recording)
-    scheduled, ok, completed = account["scheduled"], account["ok"], recording["completed"]
+    account, completed, length_s = recording.account, recording.completed, window_s(recording)
+    scheduled, ok = account.scheduled, account.ok
 
     def per_s(count: int) -> float | None:
         return None if length_s is None else count / length_s
 
-    ended = completed["ok"] + completed["failed"]
-    closed = recording["loop"] == "closed"
+    ended, closed = completed.all, not recording.is_open
     return {
         "duration_ns_per_request": SECOND_NS * length_s / ended if closed and length_s and ended else None,
-        "ok_per_s": per_s(completed["ok"]),
+        "ok_per_s": per_s(completed.ok),
         "attempted_per_s": per_s(scheduled),
-        "error_per_s": per_s(completed["failed"]),
+        "error_per_s": per_s(completed.failed),
         "success_ratio": ok / scheduled if scheduled else None,
         "error_ratio": (scheduled - ok) / scheduled if scheduled else None,
     }

@@ -5,9 +5,9 @@ Latency and error counts do not show it: they are of those that were served.
 
 from dataclasses import dataclass
 
-from prony.model import Json
+from prony.model.recording import Answered, Recording
 
-__all__ = ["Starvation", "starvation"]
+__all__ = ["Starvation", "starvation", "starved_of"]
 
 # Beyond this share of connections without a single reply, figures are of those that the server chose to
 # serve.
@@ -26,7 +26,7 @@ class Starvation:
     served: int
 
 
-def starvation(recording: Json | None) -> Starvation | None:
+def starvation(recording: Recording | None) -> Starvation | None:
     """Return how few connections of a closed loop were answered; null when enough were, or the loop was open.
 
     *Definition*: more than a tenth of the connections got no reply in the window, while some other got
@@ -34,16 +34,18 @@ def starvation(recording: Json | None) -> Starvation | None:
     *Assumptions*: a slow but fair server, whose window is shorter than one round of its connections, gives
     none of them three.
     *Source*: cheroot issue 91: ten threads kept ten connections, and only those were seen.
+    """
+    if recording is None or recording.is_open or recording.connections.answered is None:
+        return None
+    return starved_of(recording.connections.answered)
 
-    >>> answered = {"connections": 100, "without_reply": 90, "min": 0, "max": 40}
-    >>> starvation({"loop": "closed", "connections": {"answered": answered}})
+
+def starved_of(answered: Answered) -> Starvation | None:
+    """Return the same of how evenly a closed loop's replies were spread.
+
+    >>> starved_of(Answered(connections=100, without_reply=90, min=0, max=40))
     Starvation(connections=100, served=10)
     """
-    if recording is None or recording["loop"] != "closed":
-        return None
-    answered = recording["connections"]["answered"]
-    if answered is None:
-        return None
-    connections, without = answered["connections"], answered["without_reply"]
-    starved = without > _MOST_WITHOUT_REPLY * connections and answered["max"] >= _LEAST_MOST_REPLIES
+    connections, without = answered.connections, answered.without_reply
+    starved = without > _MOST_WITHOUT_REPLY * connections and answered.max >= _LEAST_MOST_REPLIES
     return Starvation(connections, connections - without) if starved else None

@@ -19,7 +19,7 @@ from prony.analysis.distribution import read_distribution
 from prony.analysis.effects import student_t
 from prony.analysis.missing import Missing
 from prony.analysis.rates import window_s
-from prony.model import Json
+from prony.model.recording import Distribution, Recording
 from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class SteadyState:
         return self.segments[-1].start
 
 
-def steady_state(recording: Json | None) -> SteadyState | Missing:
+def steady_state(recording: Recording | None) -> SteadyState | Missing:
     """Return how a trial's pace developed over its window, or why that cannot be said.
 
     *Definition*: on the whole seconds of the window, valid replies per second; in an open loop, where the
@@ -85,22 +85,22 @@ def steady_state(recording: Json | None) -> SteadyState | Missing:
     """
     if recording is None:
         return Missing("there was no load")
-    if not recording["series"]:
+    if not recording.series:
         return Missing("its generator tells nothing second by second")
     whole = int(window_s(recording) or 0)
-    rows = [row for row in recording["series"] if row["second"] < whole]
+    rows = [row for row in recording.series if row.second < whole]
     if len(rows) < _LEAST_SECONDS:
         return Missing(f"the window has {len(rows)} whole seconds; a change shows from {_LEAST_SECONDS} on")
-    if recording["loop"] != "open":
-        return classify([float(row["ok"]) for row in rows])
-    medians = [_median_latency(row["latency"]) for row in rows]
+    if not recording.is_open:
+        return classify([float(row.ok) for row in rows])
+    medians = [_median_latency(row.latency) for row in rows]
     known = [value for value in medians if value]
     if len(known) < len(medians):
         return Missing(f"no valid reply in {len(medians) - len(known)} of {len(medians)} seconds")
     return classify([SECOND_NS / value for value in known])
 
 
-def _median_latency(value: Json | None) -> int | None:
+def _median_latency(value: Distribution | None) -> int | None:
     found = read_distribution(value)
     return None if found is None or found.histogram is None else found.histogram.value_at_quantile(0.5)
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from math import fsum, sqrt
 from statistics import median
 
+from prony.analysis.account import counts_by_class
 from prony.analysis.effects import student_t
-from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES, class_count, latency_summaries
-from prony.analysis.listeners import SharedAddress, listener_usage, shared_addresses
+from prony.analysis.latency import latency_summaries
+from prony.analysis.listeners import SharedAddress, shared_addresses
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
@@ -21,7 +22,19 @@ from prony.analysis.steady_state import SteadyState, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.archive.limits import decode_limit
 from prony.metrics import METRICS
-from prony.model import Cell, Json, Limit, ListenerUsage, LogTail, Ok, Outcome, Placement, Trial, TrialRole
+from prony.model import (
+    Cell,
+    Fault,
+    Limit,
+    ListenerUsage,
+    LogTail,
+    Ok,
+    Outcome,
+    Placement,
+    Trial,
+    TrialRole,
+)
+from prony.model.recording import GeneratorName, Recording
 
 __all__ = [
     "CellSummary",
@@ -53,6 +66,7 @@ class TrialFigures:
     attempt: int
     started_unix_ns: int
     outcome: Outcome
+    fault: Fault | None
     metrics: Mapping[str, Value]
     roles: Mapping[str, Mapping[str, Value]]
     account: Mapping[str, int]
@@ -65,7 +79,7 @@ class TrialFigures:
     log: LogTail
     command: tuple[str, ...]
     placement: Placement | None
-    engine: Json
+    engine: GeneratorName | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +138,20 @@ class CellSummary:
         return None if self.error_ratio is None else 1 - self.error_ratio
 
 
-def flat_account(recording: Json | None) -> dict[str, int]:
+def flat_account(recording: Recording | None) -> dict[str, int]:
     """Return the account by class, `bad_status` by code, without the classes that are 0 (but `scheduled`
     and `ok`).
     """
     if recording is None:
         return {}
-    account = recording["account"]
-    codes = {f"bad_status {code}": count for code, count in (account.get("bad_status") or {}).items()}
-    known = ("ok", *(name for name in (*FAILED_CLASSES, *UNANSWERED_CLASSES) if name != "bad_status"))
-    counts = {
-        "scheduled": account["scheduled"],
-        **{name: class_count(account, name) for name in known},
-        **codes,
-    }
+    account = recording.account
+    counts = {"scheduled": account.scheduled, **counts_by_class(account)}
+    del counts["bad_status"]
+    counts |= {f"bad_status {code}": count for code, count in account.bad_status.items()}
     return {name: count for name, count in counts.items() if count or name in ("scheduled", "ok")}
 
 
-def _censored_from(recording: Json | None) -> float | None:
+def _censored_from(recording: Recording | None) -> float | None:
     if recording is None:
         return None
     summaries = latency_summaries(recording)
@@ -149,7 +159,7 @@ def _censored_from(recording: Json | None) -> float | None:
     return None if summary is None else summary.censored_from
 
 
-def _starved(recording: Json | None) -> str | None:
+def _starved(recording: Recording | None) -> str | None:
     found = starvation(recording)
     if found is None:
         return None
@@ -159,8 +169,8 @@ def _starved(recording: Json | None) -> str | None:
 def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
     account = flat_account(trial.recording)
-    generator = (trial.recording or {}).get("generator") or {}
-    listeners = listener_usage(trial)
+    recording = trial.recording
+    listeners = trial.facts.listeners
     return TrialFigures(
         cell_id=trial.cell_id,
         role=trial.role,
@@ -169,11 +179,12 @@ def figures(trial: Trial) -> TrialFigures:
         attempt=trial.attempt,
         started_unix_ns=trial.started_unix_ns,
         outcome=trial.outcome,
+        fault=trial.fault,
         metrics=trial_metrics(trial),
         roles=role_metrics(trial),
         account=account,
         censored_from=_censored_from(trial.recording),
-        limited=decode_limit(generator),
+        limited=decode_limit(recording.generator) if recording else None,
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
         listeners=listeners,
@@ -181,7 +192,7 @@ def figures(trial: Trial) -> TrialFigures:
         log=trial.log,
         command=trial.command,
         placement=trial.placement,
-        engine=(trial.recording or {}).get("engine") or {},
+        engine=recording.engine if recording else None,
     )
 
 

@@ -1,20 +1,22 @@
 """All metrics of one trial by name, each a value or the reason why there is none."""
 
 from prony.analysis.accept_queue import accept_queue_metrics
+from prony.analysis.account import answered
 from prony.analysis.connections import connection_metrics
 from prony.analysis.distribution import read_distribution
 from prony.analysis.environment_faults import environment_metrics, subject_cpu_ns
 from prony.analysis.generator import generator_metrics, missing_reason, reported_service
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.missing import Missing, Value
-from prony.analysis.rates import answered, rates, window_s
+from prony.analysis.rates import rates, window_s
 from prony.analysis.resources import cpu_share, machine_metrics, process_metrics, roles, window_samples
 from prony.analysis.threads import thread_metrics
 from prony.metrics import METRICS, PERCENTILES
-from prony.model import Json, Trial
+from prony.model import Trial
+from prony.model.recording import Recording
 from prony.units import SECOND_NS
 
-__all__ = ["is_told_by_role", "role_metrics", "trial_metrics"]
+__all__ = ["has_roles", "role_metrics", "trial_metrics"]
 
 _NO_LOAD = Missing("there was no load")
 _CLOSED = Missing("a closed loop has no intended times")
@@ -45,8 +47,8 @@ def _latency(summary: LatencySummary | None, prefix: str, absent: Missing) -> di
     }
 
 
-def _send_lag(recording: Json) -> Value:
-    lag = read_distribution(recording["distributions"].get("send_lag"))
+def _send_lag(recording: Recording) -> Value:
+    lag = read_distribution(recording.distributions.send_lag)
     return _absent(recording, "response") if lag is None else _percentile(summarise(lag), "99")
 
 
@@ -68,8 +70,8 @@ def _in_percent(cores: float | Missing) -> Value:
     return cores if isinstance(cores, Missing) else 100 * cores
 
 
-def _cpu_per_request(recording: Json, cores: float | Missing) -> Value:
-    length_s, replies = window_s(recording), answered(recording["account"])
+def _cpu_per_request(recording: Recording, cores: float | Missing) -> Value:
+    length_s, replies = window_s(recording), answered(recording.account)
     if isinstance(cores, Missing):
         return cores
     if not replies or length_s is None:
@@ -77,24 +79,24 @@ def _cpu_per_request(recording: Json, cores: float | Missing) -> Value:
     return cores * length_s * SECOND_NS / replies
 
 
-def _load_metrics(recording: Json) -> dict[str, Value]:
+def _load_metrics(recording: Recording) -> dict[str, Value]:
     no_window = Missing("the window never opened, or nothing was sent in it")
     found: dict[str, Value] = {name: no_window if v is None else v for name, v in rates(recording).items()}
-    if recording["loop"] == "open":
+    if recording.is_open:
         found["duration_ns_per_request"] = _OPEN
     for (population, kind), summary in latency_summaries(recording).items():
         absent = _absent(recording, kind)
         found |= _latency(summary, f"{kind}_{population}", absent)
-    if recording["distributions"].get("ok_service") is None:
+    if recording.distributions.ok_service is None:
         found |= reported_service(recording)
     found |= connection_metrics(recording)
     return found | generator_metrics(recording) | {"send_lag_p99": _send_lag(recording)}
 
 
-def _absent(recording: Json, kind: str) -> Missing:
+def _absent(recording: Recording, kind: str) -> Missing:
     """Return why a Recording has no latencies of this kind."""
-    closed = kind == "response" and recording["loop"] == "closed"
-    return _CLOSED if closed else missing_reason(recording, "distributions")
+    closed = kind == "response" and not recording.is_open
+    return _CLOSED if closed else missing_reason(recording.engine, "distributions")
 
 
 def trial_metrics(trial: Trial) -> dict[str, Value]:
@@ -122,10 +124,10 @@ def role_metrics(trial: Trial) -> dict[str, dict[str, Value]]:
     }
 
 
-def is_told_by_role(metric: str) -> bool:
+def has_roles(metric: str) -> bool:
     """Return whether a metric is one of processes, so that each role has a figure of its own.
 
-    >>> is_told_by_role("rss_per_process"), is_told_by_role("ok_per_s")
+    >>> has_roles("rss_per_process"), has_roles("ok_per_s")
     (True, False)
     """
     return metric in process_metrics(()) or metric == "busiest_thread_percent"

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from prony.analysis.environment_faults import environment_fault
-from prony.model import Failed, Fault, FaultKind, Invalid, Json, Ok, Outcome, Trial
-from prony.units import seconds
+from prony.errors import FailureStage
+from prony.model import Failed, Fault, FaultKind, Invalid, Ok, Outcome, Recording, Trial
+from prony.units import MILLISECOND_NS, seconds
 
 __all__ = ["Circumstances", "in_words", "judge"]
 
@@ -22,7 +23,7 @@ __all__ = ["Circumstances", "in_words", "judge"]
 # thing, so more than this apart means that one of them is wrong; nothing smaller makes a trial invalid.
 MAX_LITTLE_RESIDUAL = 0.10
 # ... but both are integers of a clock: with next to nothing in flight the ratio says nothing.
-MIN_LITTLE_INTEGRAL_NS = 50_000_000
+MIN_LITTLE_INTEGRAL_NS = 50 * MILLISECOND_NS
 
 _WORDS: Mapping[FaultKind, str] = MappingProxyType(
     {
@@ -75,15 +76,15 @@ def in_words(fault: Fault) -> str:
     )
 
 
-def _generator_fault(recording: Json | None) -> Fault | None:
+def _generator_fault(recording: Recording | None) -> Fault | None:
     """Return what makes a recording useless, by what it says of itself."""
     if recording is None:
         return Fault(FaultKind.NO_RECORDING)
-    if recording["window"]["interrupted"]:
+    if recording.window.interrupted:
         return Fault(FaultKind.INTERRUPTED)
-    little = recording["little"]
-    residual = little["residual"]
-    large = (little["in_flight_integral_ns"] or 0) > MIN_LITTLE_INTEGRAL_NS
+    little = recording.little
+    residual = little.residual
+    large = (little.in_flight_integral_ns or 0) > MIN_LITTLE_INTEGRAL_NS
     if residual is not None and large and abs(residual) > MAX_LITTLE_RESIDUAL:
         return Fault(FaultKind.LITTLES_LAW, share=residual)
     return None
@@ -97,7 +98,7 @@ def _with_left(outcome: Outcome, left: int) -> Outcome:
     told = f"it left {left} {processes} could not be killed and may still run"
     match outcome:
         case Ok():
-            return Failed("stop", told)
+            return Failed(FailureStage.STOP, told)
         case Failed(stage, reason):
             return Failed(stage, f"{reason}; {told}")
         case Invalid(reason):

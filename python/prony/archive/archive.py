@@ -13,7 +13,20 @@ from prony.archive.guard import FORMAT_VERSION, check_database, check_header, ch
 from prony.archive.leftovers import connect_to_read
 from prony.archive.migrations import columns_before, migrated
 from prony.archive.rows import read_trial
-from prony.model import Cell, Json, Plan, Run, RunStatus, SubjectRecord, TrialRecord, TrialRole
+from prony.model import (
+    Cell,
+    Fingerprint,
+    Plan,
+    Run,
+    RunFacts,
+    RunStatus,
+    SandboxFacts,
+    SubjectFacts,
+    SubjectRecord,
+    TrialRecord,
+    TrialRole,
+)
+from prony.model.shapes import decode
 
 __all__ = ["Archive", "open_archive"]
 
@@ -88,16 +101,16 @@ class Archive:
             return tuple(
                 Run(
                     *(run_id, made_by, started, ended, RunStatus(status)),
-                    fingerprint=codec.load_object(fingerprint),
-                    facts=codec.load_object(facts),
+                    fingerprint=decode(Fingerprint, codec.load_object(fingerprint), "fingerprint"),
+                    facts=decode(RunFacts, codec.load_object(facts), "facts"),
                 )
                 for run_id, made_by, started, ended, status, fingerprint, facts in found
             )
 
-    def fingerprint(self) -> Json:
+    def fingerprint(self) -> Fingerprint:
         """Return what the first run knew of its machine."""
         runs = self.runs()
-        return runs[0].fingerprint if runs else {}
+        return runs[0].fingerprint if runs else Fingerprint()
 
     def subjects(self) -> dict[str, SubjectRecord]:
         """Return the resolved subjects by name."""
@@ -155,8 +168,8 @@ def _read_subject(row: tuple[Any, ...]) -> SubjectRecord:
         lock_digest=lock_digest,
         settings=codec.load_object(settings),
         command_line=command_line,
-        sandbox=codec.load_object(sandbox),
-        facts=codec.load_object(facts),
+        sandbox=decode(SandboxFacts, codec.load_object(sandbox), "sandbox"),
+        facts=decode(SubjectFacts, codec.load_object(facts), "facts"),
         unavailable=reason,
         entry_digest=entry_digest,
     )

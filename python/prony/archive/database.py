@@ -10,7 +10,7 @@ from pathlib import Path
 from prony.archive.guard import limit, table_columns
 from prony.errors import ArchiveError
 
-__all__ = ["connect", "expected_columns", "reading", "schema"]
+__all__ = ["expected_columns", "open_database", "reading", "schema"]
 
 # Another process may be reading: its quick_check of a large archive takes seconds.
 _WAIT_S = 30.0
@@ -48,7 +48,7 @@ def reading(path: Path) -> Iterator[None]:
         raise ArchiveError(f"`{path}` is damaged: {error}") from error
 
 
-def connect(path: Path, mode: str) -> sqlite3.Connection:
+def open_database(path: Path, mode: str) -> sqlite3.Connection:
     """Return a connection in SQLite's ``mode`` (`ro` or `rw`), without the powers that an archive never
     needs.
     """

@@ -26,8 +26,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkstemp
 
-from prony.archive.database import connect
+from prony.archive.database import open_database
 from prony.errors import ArchiveError
+from prony.units import GIB, MIB
 
 __all__ = ["OwnJournal", "check_beside", "connect_to_read", "looked_through", "roll_back"]
 
@@ -35,9 +36,9 @@ _MAGIC = bytes.fromhex("d9d505f920a163d7")  # of a journal, and of a super-journ
 _HEADER = struct.Struct(">8sIIIII")  # magic, records, nonce, pages before, bytes of a sector, of a page
 
 # A journal holds the pages that a transaction changes, and one trial changes few.
-_LARGEST_JOURNAL_BYTES = 64 * 1024**2
+_LARGEST_JOURNAL_BYTES = 64 * MIB
 # What a temporary folder may be asked to hold. A trial takes some 100 KB: this is 40,000 of them.
-_LARGEST_COPY_BYTES = 4 * 1024**3
+_LARGEST_COPY_BYTES = 4 * GIB
 # Only a writer that comes and goes at this very moment changes the journal while the archive is copied.
 _TRIES = 5
 
@@ -133,7 +134,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     *Errors*: ArchiveError for what may not lie beside an archive; sqlite3.Error.
     """
     check_beside(path)
-    database = connect(path, "ro")
+    database = open_database(path, "ro")
     try:
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError as error:
@@ -165,10 +166,10 @@ def _rolled_back_copy(path: Path) -> sqlite3.Connection:
             if looked_through(path) != journal:
                 continue
             _beside(copy, "journal").write_bytes(journal)
-            with closing(connect(copy, "rw")) as database:
+            with closing(open_database(copy, "rw")) as database:
                 roll_back(database)
             # Immutable: what could come to lie under the former name is never looked at.
-            return connect(copy, "ro&immutable=1")
+            return open_database(copy, "ro&immutable=1")
     raise ArchiveError(f"`{path}` is being written by another process", "try again when it has ended")
 
 

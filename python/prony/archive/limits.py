@@ -3,15 +3,16 @@
 Recordings of engines before 0.2 have a sentence alone (`limited`); later ones have the kind and its number
 beside it (`limit`). Nothing else takes the sentence apart.
 
->>> decode_limit({"limited": "a worker thread was busy 95 % of the time"})
+>>> words = "a worker thread was busy 95 % of the time"
+>>> decode_limit(GeneratorCost(None, words, None, None, None, None, None))
 Limit(kind=<LimitKind.BUSY: 'busy'>, share=0.95, lag_ns=None, reason='')
->>> decode_limit({"limit": {"kind": "late", "share": None, "lag_ns": 12000000}}).lag_ns
-12000000
 """
 
 import re
 
-from prony.model import Json, Limit, LimitKind
+from prony.model import Limit, LimitKind
+from prony.model.recording import GeneratorCost
+from prony.units import MILLISECOND_NS
 
 __all__ = ["decode_limit"]
 
@@ -21,16 +22,11 @@ _WAITED = re.compile(rf"others kept a worker thread waiting for its CPU {_NUMBER
 _LATE = re.compile(rf"1 % of the requests went out more than {_NUMBER} ms late")
 
 
-def decode_limit(generator: Json) -> Limit | None:
-    """Return what limited the generator; null where nothing did.
-
-    *Errors*: KeyError, TypeError or ValueError for what is no limit.
-    """
-    found = generator.get("limit")
-    if found is not None:
-        return Limit(LimitKind(found["kind"]), found["share"], found["lag_ns"])
-    sentence = generator.get("limited")
-    return _of_sentence(str(sentence)) if sentence else None
+def decode_limit(generator: GeneratorCost) -> Limit | None:
+    """Return what limited the generator; null where nothing did."""
+    if generator.limit is not None or not generator.limited:
+        return generator.limit
+    return _of_sentence(generator.limited)
 
 
 def _of_sentence(sentence: str) -> Limit:
@@ -39,5 +35,5 @@ def _of_sentence(sentence: str) -> Limit:
     if waited := _WAITED.fullmatch(sentence):
         return Limit(LimitKind.KEPT_WAITING, share=float(waited[1]) / 100)
     if late := _LATE.fullmatch(sentence):
-        return Limit(LimitKind.LATE, lag_ns=round(float(late[1]) * 1_000_000))
+        return Limit(LimitKind.LATE, lag_ns=round(float(late[1]) * MILLISECOND_NS))
     return Limit(LimitKind.OTHER, reason=sentence)

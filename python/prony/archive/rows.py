@@ -7,14 +7,14 @@ rest stays JSON. What is read back equals what was written.
 
 import sqlite3
 import zlib
-from base64 import b64decode, b64encode
-from collections.abc import Iterable
-from dataclasses import astuple
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, fields, replace
 from typing import Any
 
 from prony.archive.codec import decode_placement, dump, encode_placement, load_object
 from prony.archive.guard import check_histogram, inflate_log
 from prony.archive.secrets import masked
+from prony.errors import FailureStage
 from prony.model import (
     Failed,
     Fault,
@@ -29,13 +29,24 @@ from prony.model import (
     Sample,
     ThreadUsage,
     Trial,
+    TrialEvent,
+    TrialFacts,
     TrialRecord,
     TrialRole,
 )
+from prony.model.recording import (
+    Distribution,
+    Distributions,
+    Recording,
+    Specification,
+    decode_recording,
+)
+from prony.model.shapes import decode, encode
 
 __all__ = ["insert_trial", "read_trial"]
 
 _Row = tuple[Any, ...]
+_NO_TIMES = Distributions()
 
 
 def _insert(database: sqlite3.Connection, table: str, rows: Iterable[_Row]) -> None:
@@ -51,7 +62,7 @@ def _outcome_columns(outcome: Outcome) -> tuple[str, str | None, str | None]:
         case Ok():
             return "ok", None, None
         case Failed(stage, reason):
-            return "failed", stage, reason
+            return "failed", str(stage), reason
         case Invalid(reason):
             return "invalid", None, reason
 
@@ -61,7 +72,7 @@ def _read_outcome(kind: str, stage: str | None, reason: str | None) -> Outcome:
         case "ok":
             return Ok()
         case "failed":
-            return Failed(stage or "", reason or "")
+            return Failed(FailureStage(stage or ""), reason or "")
         case "invalid":
             return Invalid(reason or "")
         case _:
@@ -93,7 +104,7 @@ def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int
         dump(list(trial.command)),
         encode_placement(trial.placement),
         dump(dict(trial.nuisances)),
-        dump(dict(trial.facts)),
+        dump(encode(trial.facts)),
         *_fault_columns(trial.fault),
     )
     cursor = database.execute(f"INSERT INTO trial VALUES (NULL,{','.join('?' * len(row))})", row)  # noqa: S608 - no text
@@ -104,7 +115,8 @@ def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int
     _insert(database, "counter", ((trial_id, name, None, reason) for name, reason in trial.missing.items()))
     text = trial.log.text.encode("utf-8", "replace")
     _insert(database, "log", [(trial_id, zlib.compress(text), len(text), int(trial.log.truncated))])
-    _insert(database, "event", ((trial_id, number, dump(event)) for number, event in enumerate(trial.events)))
+    events = ((trial_id, number, dump(encode(event))) for number, event in enumerate(trial.events))
+    _insert(database, "event", events)
     _insert(database, "thread", ((trial_id, *astuple(thread)) for thread in trial.threads))
     return trial_id
 
@@ -112,90 +124,94 @@ def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int
 # --- the recording ----------------------------------------------------------------------------------------
 
 
-def _distribution_columns(value: Json | None) -> _Row:
-    if not value:
-        return (None, None, None, None, None)
-    histogram = value.get("histogram")
-    blob = None if histogram is None else b64decode(histogram)
-    return (value["count"], value["min_ns"], value["max_ns"], value["sum_ns"], blob)
+def _distribution_columns(found: Distribution | None) -> _Row:
+    return (None,) * 5 if found is None else astuple(found)
 
 
-def _read_distribution(columns: _Row) -> Json | None:
+def _read_distribution(columns: Sequence[Any]) -> Distribution | None:
     count, min_ns, max_ns, sum_ns, blob = columns
     if count is None:
         return None
-    histogram = None if blob is None else b64encode(check_histogram(blob)).decode("ascii")
-    return {"count": count, "min_ns": min_ns, "max_ns": max_ns, "sum_ns": sum_ns, "histogram": histogram}
+    if min(count, min_ns or 0, max_ns or 0, sum_ns or 0) < 0:
+        raise ValueError(f"a distribution of {count} times from {min_ns} to {max_ns} ns")
+    # The table is STRICT: what is there is of the right type.
+    return Distribution(count, min_ns, max_ns, sum_ns, None if blob is None else check_histogram(blob))
 
 
-def _insert_recording(database: sqlite3.Connection, trial_id: int, recording: Json | None) -> None:
+def _insert_recording(database: sqlite3.Connection, trial_id: int, recording: Recording | None) -> None:
     if recording is None:
         return
-    distributions: Json = recording.get("distributions") or {}
-    absent = {name: None for name, value in distributions.items() if not value}
-    rest = {
-        **recording,
-        "distributions": absent,
-        "series": [],
-        "spec": _without_secrets(recording.get("spec")),
-    }
+    times = {one.name: getattr(recording.distributions, one.name) for one in fields(Distributions)}
+    rest = encode(replace(recording, distributions=_NO_TIMES, series=(), spec=_shown(recording.spec)))
+    rest["distributions"] = {name: None for name, found in times.items() if found is None}
     _insert(database, "recording", [(trial_id, dump(rest))])
     _insert(
         database,
         "distribution",
-        ((trial_id, name, *_distribution_columns(value)) for name, value in distributions.items() if value),
+        ((trial_id, name, *astuple(found)) for name, found in times.items() if found is not None),
     )
     _insert(
         database,
         "series",
         (
             (
-                trial_id,
-                second["second"],
-                *(second.get(key) for key in ("scheduled", "ok", "failed", "body_bytes")),
-                *_distribution_columns(second.get("latency")),
+                *(trial_id, one.second, one.scheduled, one.ok, one.failed, one.body_bytes),
+                *_distribution_columns(one.latency),
             )
-            for second in recording.get("series") or ()
+            for one in recording.series
         ),
     )
 
 
-def _without_secrets(spec: Json | None) -> Json | None:
-    """Return a specification that may be shown; one without a request is left as it is."""
-    if not spec or "workload" not in spec:
+def _shown(spec: Specification | None) -> Specification | None:
+    """Return a specification that may be shown: without the values of secret headers."""
+    if spec is None or spec.workload is None:
         return spec
-    workload = spec["workload"]
-    request = {**workload["request"], "headers": masked(workload["request"]["headers"])}
-    return {**spec, "workload": {**workload, "request": request}}
+    return replace(spec, workload=replace(spec.workload, request=masked(spec.workload.request)))
 
 
-def _read_recording(database: sqlite3.Connection, trial_id: int) -> Json | None:
+def _read_recording(database: sqlite3.Connection, trial_id: int) -> Recording | None:
     row = database.execute("SELECT recording_json FROM recording WHERE trial_id = ?", (trial_id,)).fetchone()
     if row is None:
         return None
-    recording = load_object(row[0])
+    try:
+        frame = load_object(row[0])
+        return decode_recording(
+            {
+                **frame,
+                "distributions": _read_distributions(database, trial_id),
+                "series": _read_series(database, trial_id),
+            }
+        )
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"trial {trial_id} holds a Recording that cannot be read: {error}") from error
+
+
+def _read_distributions(database: sqlite3.Connection, trial_id: int) -> Json:
     found = database.execute(
         "SELECT name, requests_count, min_ns, max_ns, sum_ns, histogram FROM distribution WHERE trial_id = ?",
         (trial_id,),
     )
-    recording["distributions"].update({name: _read_distribution(columns) for name, *columns in found})
-    seconds = database.execute(
+    return {name: _read_distribution(columns) for name, *columns in found}
+
+
+def _read_series(database: sqlite3.Connection, trial_id: int) -> tuple[Json, ...]:
+    found = database.execute(
         "SELECT second, scheduled_count, ok_count, failed_count, body_bytes, latency_count, latency_min_ns,"
         " latency_max_ns, latency_sum_ns, latency_histogram FROM series WHERE trial_id = ? ORDER BY second",
         (trial_id,),
     )
-    recording["series"] = [
+    return tuple(
         {
             "second": second,
             "scheduled": scheduled,
             "ok": ok,
             "failed": failed,
             "body_bytes": body_bytes,
-            "latency": _read_distribution(tuple(latency)),
+            "latency": _read_distribution(latency),
         }
-        for second, scheduled, ok, failed, body_bytes, *latency in seconds
-    ]
-    return recording
+        for second, scheduled, ok, failed, body_bytes, *latency in found
+    )
 
 
 # --- the samples ------------------------------------------------------------------------------------------
@@ -319,9 +335,9 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
         counters={name: delta for name, delta, _ in counters if delta is not None},
         missing={name: missing or "not known" for name, delta, missing in counters if delta is None},
         log=_read_log(database, trial_id),
-        events=tuple(load_object(text) for (text,) in events),
+        events=tuple(decode(TrialEvent, load_object(text), "event") for (text,) in events),
         threads=tuple(ThreadUsage(*columns) for columns in threads),
-        facts=load_object(facts),
+        facts=decode(TrialFacts, load_object(facts), "facts"),
         fault=_read_fault(*fault),
     )
     return TrialRecord(trial_id, run_id, trial)

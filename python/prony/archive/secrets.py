@@ -1,10 +1,12 @@
 """Which values never reach a file: an archive is made to be shown to others.
 
->>> masked([("Accept", "*/*"), ("Authorization", "Bearer x")])
-[['Accept', '*/*'], ['Authorization', '<redacted>']]
+>>> masked(Request(headers=(("Accept", "*/*"), ("Authorization", "Bearer x")))).headers
+(('Accept', '*/*'), ('Authorization', '<redacted>'))
 """
 
-from collections.abc import Iterable
+from dataclasses import replace
+
+from prony.model import Request
 
 __all__ = ["REDACTED", "is_secret", "masked"]
 
@@ -20,6 +22,7 @@ def is_secret(header: str) -> bool:
     return name in _NAMES or any(part in name for part in _PARTS)
 
 
-def masked(headers: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """Return headers with the values of secret ones left out."""
-    return [[name, REDACTED if is_secret(name) else value] for name, value in headers]
+def masked(request: Request) -> Request:
+    """Return a request with the values of secret headers left out."""
+    headers = ((name, REDACTED if is_secret(name) else value) for name, value in request.headers)
+    return replace(request, headers=tuple(headers))

@@ -18,12 +18,13 @@ from typing import Self
 
 from prony.archive import codec
 from prony.archive.archive import open_archive
-from prony.archive.database import connect, schema
+from prony.archive.database import open_database, schema
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, check_version
 from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
 from prony.archive.rows import insert_trial
 from prony.errors import ArchiveError
-from prony.model import Cell, Json, Plan, RunStatus, SubjectRecord, Trial, TrialRole
+from prony.model import Cell, Fingerprint, Json, Plan, RunFacts, RunStatus, SubjectRecord, Trial, TrialRole
+from prony.model.shapes import encode
 from prony.version import prony_version
 
 __all__ = ["ArchiveWriter", "create", "resume"]
@@ -35,14 +36,15 @@ class ArchiveWriter:
     A run that does not call ``finish`` is `interrupted`.
     """
 
-    def __init__(self, path: Path, held: "_Held", fingerprint: Json) -> None:
+    def __init__(self, path: Path, held: "_Held", fingerprint: Fingerprint) -> None:
         self.path = path
         self._held = held
         self._database = database = held.database
         with self._transaction():
+            known = codec.dump(encode(fingerprint))
             cursor = database.execute(
                 "INSERT INTO run VALUES (NULL,?,?,NULL,?,?,'{}')",
-                (prony_version(), time.time_ns(), RunStatus.INTERRUPTED.value, codec.dump(fingerprint)),
+                (prony_version(), time.time_ns(), RunStatus.INTERRUPTED.value, known),
             )
         self.run_id = cursor.lastrowid or 0
 
@@ -66,8 +68,8 @@ class ArchiveWriter:
             record.command_line,
             codec.dump(dict(record.packages)),
             codec.dump(dict(record.settings)),
-            codec.dump(dict(record.sandbox)),
-            codec.dump(dict(record.facts)),
+            codec.dump(encode(record.sandbox)),
+            codec.dump(encode(record.facts)),
             record.unavailable,
             record.entry_digest,
         )
@@ -84,11 +86,11 @@ class ArchiveWriter:
         with self._transaction():
             return insert_trial(self._database, self.run_id, trial)
 
-    def record_facts(self, facts: Json) -> None:
+    def record_facts(self, facts: RunFacts) -> None:
         """Store what this run decided; a later call replaces it."""
         with self._transaction():
             self._database.execute(
-                "UPDATE run SET facts_json = ? WHERE run_id = ?", (codec.dump(facts), self.run_id)
+                "UPDATE run SET facts_json = ? WHERE run_id = ?", (codec.dump(encode(facts)), self.run_id)
             )
 
     def add_to_fingerprint(self, facts: Json) -> None:
@@ -211,7 +213,9 @@ def _insert_cell(database: sqlite3.Connection, cell: Cell, role: TrialRole) -> N
     database.execute("INSERT INTO cell VALUES (?,?,?,?,?,?,?,?,?,?,?)", row)
 
 
-def create(path: Path, plan: Plan, fingerprint: Json, cross_checks: Sequence[Cell] = ()) -> ArchiveWriter:
+def create(
+    path: Path, plan: Plan, fingerprint: Fingerprint, cross_checks: Sequence[Cell] = ()
+) -> ArchiveWriter:
     """Create an archive for ``plan`` and its ``cross_checks``; return its writer, with the first run begun.
 
     *Errors*: ArchiveError when ``path`` exists already (results are never overwritten) or cannot be written.
@@ -228,7 +232,7 @@ def create(path: Path, plan: Plan, fingerprint: Json, cross_checks: Sequence[Cel
         return ArchiveWriter(path, held, fingerprint)
 
 
-def resume(path: Path, fingerprint: Json) -> ArchiveWriter:
+def resume(path: Path, fingerprint: Fingerprint) -> ArchiveWriter:
     """Open an existing archive to append to it, as a new run.
 
     *Errors*: ArchiveError when it is not an archive, is damaged, of an older format, is being written, or
@@ -252,7 +256,7 @@ def _holding(path: Path, place: Path, begin: Callable[[Path, sqlite3.Connection]
         lock = _locked(place)
         undone.callback(os.close, lock)
         try:
-            database = undone.enter_context(closing(connect(place, "rw")))
+            database = undone.enter_context(closing(open_database(place, "rw")))
             begin(place, database)
             journal = OwnJournal(place)
             undone.callback(journal.remove)

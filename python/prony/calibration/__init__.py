@@ -1,6 +1,6 @@
-"""Calibration: what Prony itself costs on this machine, and what holds here; kept for each machine.
+"""Calibration: what Prony itself costs, and which limits hold; measured and stored for each machine.
 
-Later questions (the generator's ceiling and accuracy, a noise floor) are further parts.
+Each question is a part of its own.
 
 >>> sorted(PARTS)
 ['limits', 'overheads', 'sampler']
@@ -8,8 +8,8 @@ Later questions (the generator's ceiling and accuracy, a noise floor) are furthe
 
 from prony.calibration.bench import QUICK, USUAL, Effort
 from prony.calibration.parts import PARTS
-from prony.calibration.result import Calibration, Change, Figure, Holding, Part, to_json
-from prony.calibration.run import Order, calibrate
+from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult, to_json
+from prony.calibration.run import Commission, run_calibration
 from prony.calibration.store import keep, kept
 
 __all__ = [
@@ -18,13 +18,13 @@ __all__ = [
     "USUAL",
     "Calibration",
     "Change",
+    "Commission",
     "Effort",
-    "Figure",
     "Holding",
-    "Order",
-    "Part",
-    "calibrate",
+    "PartFigure",
+    "PartResult",
     "keep",
     "kept",
+    "run_calibration",
     "to_json",
 ]

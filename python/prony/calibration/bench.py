@@ -1,6 +1,6 @@
-"""The reference server in different surroundings, measured by the same path as a study's trials.
+"""The reference server in different setups, measured in the same way as a study's trials.
 
-Must not know what is concluded.
+Must not know how the figures are judged.
 
 >>> QUICK.blocks < USUAL.blocks
 True
@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from prony.assembly import Needs, Site, assemble, needs_of, unavailable
+from prony.assembly import Site, SubjectNeeds, assemble, needs_of, why_unavailable
 from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.install.prepare import EnvironmentProgress, prepare
 from prony.catalog.schema.loader import Catalog
 from prony.engine import open_engine
-from prony.errors import EngineError, PronyError, SubjectError
+from prony.errors import EngineError, FailureStage, PronyError, SubjectError
 from prony.model import (
     Cell,
     ClosedLoop,
@@ -28,7 +28,9 @@ from prony.model import (
     Ok,
     Outcome,
     Placement,
+    Recording,
     SandboxChoice,
+    SandboxKind,
     Subject,
     Trial,
     Workload,
@@ -36,12 +38,12 @@ from prony.model import (
 from prony.runas import RunAs
 from prony.sandbox import open_sandbox
 from prony.sandbox.groups import Groups
-from prony.sandbox.journal import Run
+from prony.sandbox.journal import RunFolder
 from prony.study.bench import beside_the_generator
 from prony.trial import Position, Task, run_trial
 from prony.units import SECOND_NS, seconds
 
-__all__ = ["QUICK", "USUAL", "Bench", "Effort", "Runner", "open_bench", "unwatched", "watched"]
+__all__ = ["QUICK", "USUAL", "CalibrationBench", "Effort", "Runner", "open_bench", "unwatched", "watched"]
 
 _SERVER, _APP = "reference", "hello"
 
@@ -53,7 +55,7 @@ watched: Runner = run_trial
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is measured. ``samples``: how often the sampler is timed."""
+    """How much to measure. ``samples``: how often to time the sampler."""
 
     blocks: int
     window_ns: int
@@ -66,21 +68,21 @@ class Effort:
         return f"{self.blocks} blocks of {seconds(self.window_ns):g} s windows"
 
 
-# About two minutes with the start and the end of a server for each window; ten blocks are the first number
-# from which Yuen's mean leaves out two on each side. Five are the fewest that give a verdict.
+# About two minutes, with a server started and stopped for each window. Ten blocks are the smallest number
+# with which Yuen's mean leaves out two on each side; five are the fewest that give a verdict.
 USUAL = Effort(blocks=10, window_ns=3 * SECOND_NS // 2, warmup_ns=SECOND_NS // 2, samples=40)
 QUICK = Effort(blocks=5, window_ns=3 * SECOND_NS // 4, warmup_ns=SECOND_NS // 4, samples=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class CalibrationBench:
     """What all trials of a calibration share. ``no_groups``: why there are no control groups, else empty."""
 
     catalog: Catalog
     user: RunAs
-    run: Run
+    run: RunFolder
     subject: Subject
-    needs: Needs
+    needs: SubjectNeeds
     environments: Mapping[str, Environment | Unavailable]
     placement: Placement
     effort: Effort
@@ -88,7 +90,7 @@ class Bench:
     no_groups: str = ""
 
     def cell(self, number: int, name: str, sandbox: SandboxChoice) -> Cell:
-        """Return the cell of one of the surroundings, under the load that all of them get."""
+        """Return the cell of one setup, under the load that all setups get."""
         check = self.subject.app.contract.checks[0]
         workload = Workload(
             ClosedLoop(self.effort.connections),
@@ -103,7 +105,7 @@ class Bench:
         )
 
     def measure(self, cell: Cell, block: int, runner: Runner, on_event: OnEvent) -> Trial:
-        """Run one trial of a cell to its end and return it; its folder is gone then."""
+        """Run one trial of a cell and return it; its folder is removed."""
         task = self._task(cell, block)
         try:
             with beside_the_generator(self.placement):
@@ -113,7 +115,7 @@ class Bench:
 
     def _task(self, cell: Cell, block: int) -> Task:
         folder = self.run.folder / f"calibrate-{block}-{cell.id}"
-        groups = self.groups if cell.sandbox.kind == "cgroup" else None
+        groups = self.groups if cell.sandbox.kind is SandboxKind.CGROUP else None
         sandbox = open_sandbox(cell.sandbox, self.user, folder, groups)
         app_folder = materialise_app(cell.subject.app, self.user)
         site = Site(sandbox.free_port, sandbox.folder_for, app_folder, len(self.placement.server_cpus))
@@ -132,38 +134,40 @@ class Bench:
 def open_bench(  # noqa: PLR0913, PLR0917 - what a bench is made of
     catalog: Catalog,
     user: RunAs,
-    run: Run,
+    run: RunFolder,
     placement: Placement,
     effort: Effort,
     tell: Callable[[EnvironmentProgress], None],
-) -> Bench:
-    """Return a bench with the reference server ready to be started.
+) -> CalibrationBench:
+    """Return a bench with the reference server ready to start.
 
-    *Errors*: SubjectError when it cannot be had.
+    *Errors*: SubjectError when it is unavailable.
     """
     subject = Subject(_SERVER, _SERVER, catalog.app(_APP), Interface.NONE)
     needs = needs_of(catalog, subject, user)
     found = prepare(needs.all(), user, tell, jobs=1)
-    lacking = unavailable(needs, found)
+    lacking = why_unavailable(needs, found)
     if lacking:
-        raise SubjectError(f"the reference server cannot be had: {lacking.reason}", stage="install")
-    return Bench(catalog, user, run, subject, needs, found, placement, effort)
+        raise SubjectError(
+            f"the reference server is unavailable: {lacking.reason}", stage=FailureStage.INSTALL
+        )
+    return CalibrationBench(catalog, user, run, subject, needs, found, placement, effort)
 
 
 def unwatched(task: Task, on_event: OnEvent) -> Trial:
-    """Run one trial as `run_trial` does, and let nothing watch it.
+    """Run one trial as `run_trial` does, but without monitors.
 
     *Errors*: as `run_trial`.
     """
     started = time.time_ns()
-    recording: Json | None = None
+    recording: Recording | None = None
     outcome: Outcome = Ok()
     try:
         with task.sandbox.start(task.launch, task.placement) as subject:
             subject.wait_until_ready(task.cell.workload.request)
             recording = task.engine.run(task.cell.workload, subject.address, subject.seat, on_event)
             died = subject.exit_reason()
-            outcome = Failed("load", died) if died else outcome
+            outcome = Failed(FailureStage.LOAD, died) if died else outcome
     except SubjectError as error:
         outcome = Failed(error.stage, error.message)
     except EngineError as error:

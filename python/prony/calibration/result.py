@@ -1,8 +1,8 @@
-"""What a calibration found, as values, and as the JSON in which it is kept.
+"""The result of a calibration, as values, and as the JSON in which it is stored.
 
 Pure. Must not know how anything was measured.
 
->>> Figure("a sample", "duration", 5.0, 4.0, 6.0, 40).half_width
+>>> PartFigure("a sample", "duration", 5.0, 4.0, 6.0, 40).half_width
 1.0
 """
 
@@ -12,15 +12,15 @@ from typing import Any
 
 from prony.model import Json
 
-__all__ = ["VERSION", "Calibration", "Change", "Figure", "Holding", "Part", "from_json", "to_json"]
+__all__ = ["VERSION", "Calibration", "Change", "Holding", "PartFigure", "PartResult", "from_json", "to_json"]
 
 VERSION = 1
-"""Of the JSON. One of another version is measured again."""
+"""The version of the JSON. A calibration of another version must be measured again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What something costs: the change of a metric with it, against the same without it.
+    """What something costs: the change of a metric with it, compared with the same setup without it.
 
     ``effect`` is relative, ``low`` and ``high`` its interval at 1 - ``level`` (null below two blocks);
     ``verdict`` and ``blocks_needed`` as `prony.analysis.compare` gives them.
@@ -40,7 +40,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class PartFigure:
     """One absolute figure with its 95 % interval. ``unit``: ``duration`` (ns) or ``ratio``."""
 
     name: str
@@ -58,7 +58,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """How far a limit of a control group holds here, and what showed it."""
+    """How far a limit of a control group holds on this machine, and the evidence."""
 
     name: str
     holding: str
@@ -66,12 +66,12 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What one part of the calibration found. ``missing``: what could not be had, with its reason."""
+class PartResult:
+    """The result of one part of the calibration. ``missing``: what is unavailable, with the reason."""
 
     title: str
     changes: tuple[Change, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[PartFigure, ...] = ()
     holdings: tuple[Holding, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -79,8 +79,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """All that was found on one machine. ``key``: of `analysis.fingerprints.machine_key`; ``effort``: how
-    much was measured, in words.
+    """The calibration of one machine. ``key``: from `analysis.fingerprints.machine_key`; ``effort``: how much
+    was measured, in words.
     """
 
     key: str
@@ -88,7 +88,7 @@ class Calibration:
     prony_version: str
     made_unix_s: int
     effort: str
-    parts: Mapping[str, Part]
+    parts: Mapping[str, PartResult]
 
 
 def to_json(calibration: Calibration) -> Json:
@@ -97,9 +97,9 @@ def to_json(calibration: Calibration) -> Json:
 
 
 def from_json(data: Json) -> Calibration:
-    """Return the calibration that `to_json` gave.
+    """Return the calibration from the JSON of `to_json`.
 
-    *Errors*: ValueError for anything else: a file may be of another version, or anybody's.
+    *Errors*: ValueError for anything else: a file may be of another version, or not a calibration.
     """
     try:
         if data.get("version") != VERSION:
@@ -110,11 +110,11 @@ def from_json(data: Json) -> Calibration:
         raise ValueError(f"not a calibration: {error!r}") from error
 
 
-def _part(data: dict[str, Any]) -> Part:
-    return Part(
+def _part(data: dict[str, Any]) -> PartResult:
+    return PartResult(
         title=data["title"],
         changes=tuple(Change(**one) for one in data["changes"]),
-        figures=tuple(Figure(**one) for one in data["figures"]),
+        figures=tuple(PartFigure(**one) for one in data["figures"]),
         holdings=tuple(Holding(**one) for one in data["holdings"]),
         missing=dict(data["missing"]),
         notes=tuple(data["notes"]),

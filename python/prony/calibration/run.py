@@ -9,29 +9,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from prony.analysis.fingerprints import machine_key
-from prony.calibration.bench import USUAL, Bench, Effort, open_bench
+from prony.calibration.bench import USUAL, CalibrationBench, Effort, open_bench
 from prony.calibration.parts import PARTS
-from prony.calibration.result import Calibration, Part
+from prony.calibration.result import Calibration, PartResult
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import HostError
 from prony.host import Demand, available_cpus, claim_machine, fingerprint, preflight
-from prony.host.facts.activity import look
-from prony.model import SandboxChoice
+from prony.host.facts.activity import watch_machine
+from prony.model import SandboxChoice, SandboxKind
 from prony.report.words import machine_words
 from prony.runas import RunAs
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run
 from prony.sandbox.placement import place
-from prony.sandbox.remains import clear_and_tell
+from prony.sandbox.remains import clear_and_report
 from prony.study import StudyListener
 from prony.version import prony_version
 
-__all__ = ["Order", "calibrate"]
+__all__ = ["Commission", "run_calibration"]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What is to be calibrated: for whom, how thoroughly, in which random order."""
+class Commission:
+    """What to calibrate: for which user, how thoroughly, in which random order."""
 
     user: RunAs
     effort: Effort = USUAL
@@ -39,21 +39,23 @@ class Order:
     share_cpus: bool = False
 
 
-def calibrate(order: Order, listener: StudyListener) -> Calibration:
-    """Run every part and return what was found; nothing is kept.
+def run_calibration(order: Commission, listener: StudyListener) -> Calibration:
+    """Run every part and return the result; nothing is stored.
 
-    *Errors*: HostError when another Prony measures here or there are too few CPUs; SubjectError when the
-    reference server cannot be had. KeyboardInterrupt passes through when everything is stopped.
+    *Errors*: HostError when another Prony measures on this machine or there are too few CPUs; SubjectError
+    when the reference server is unavailable. KeyboardInterrupt is raised after everything is stopped.
     """
     with claim_machine():
-        clear_and_tell(order.user, listener.notice)
+        clear_and_report(order.user, listener.notice)
         with _groups() as (groups, no_groups):
             return _calibrate(order, listener, groups, no_groups)
 
 
-def _calibrate(order: Order, listener: StudyListener, groups: Groups | None, no_groups: str) -> Calibration:
+def _calibrate(
+    order: Commission, listener: StudyListener, groups: Groups | None, no_groups: str
+) -> Calibration:
     placement = place(available_cpus(), order.share_cpus)
-    seen = look()
+    seen = watch_machine()
     for check in preflight(Demand(order.effort.connections, share_cpus=order.share_cpus), seen):
         if check.level != "ok":
             listener.notice(check.in_words())
@@ -72,20 +74,20 @@ def _calibrate(order: Order, listener: StudyListener, groups: Groups | None, no_
     )
 
 
-def _part(name: str, bench: Bench, listener: StudyListener, seed: int) -> Part:
-    """Return what a part found, or why it could not be had: the others are kept."""
+def _part(name: str, bench: CalibrationBench, listener: StudyListener, seed: int) -> PartResult:
+    """Return the result of a part, or why it failed: the other parts are kept."""
     try:
         return PARTS[name](bench, listener, seed)
     except HostError as error:
-        return Part(f"What could not be had: {name}", missing={name: error.message})
+        return PartResult(f"Not measured: {name}", missing={name: error.message})
 
 
 @contextlib.contextmanager
 def _groups() -> Iterator[tuple[Groups | None, str]]:
-    """Within the block, control groups, or why there are none."""
+    """Open control groups within the block; yield them, or the reason why there are none."""
     with contextlib.ExitStack() as stack:
         try:
-            found = stack.enter_context(open_groups(SandboxChoice(kind="cgroup")))
+            found = stack.enter_context(open_groups(SandboxChoice(kind=SandboxKind.CGROUP)))
         except HostError as error:
             yield None, error.message
         else:

@@ -1,7 +1,7 @@
 """The calibration of each machine, in the cache: ``calibration/KEY/calibration.json``.
 
-KEY stands for what must agree between two machines before their figures are compared: after an update of the
-kernel, or with another CPU set, there is none. Must not know what was measured.
+KEY identifies what must agree between two machines before their figures are compared: after an update of the
+kernel, or with another CPU set, the machine must be calibrated again. Must not know what was measured.
 
 >>> file_of(Path("/cache"), "abc")
 PosixPath('/cache/calibration/abc/calibration.json')
@@ -17,12 +17,12 @@ __all__ = ["file_of", "keep", "kept"]
 
 
 def file_of(cache: Path, key: str) -> Path:
-    """Return where the calibration of a machine is kept."""
+    """Return where the calibration of a machine is stored."""
     return cache / "calibration" / key / "calibration.json"
 
 
 def keep(calibration: Calibration, cache: Path) -> Path:
-    """Write the calibration, whole or not at all, in place of an older one, and return where.
+    """Write the calibration atomically, replacing an older one, and return the file.
 
     *Errors*: HostError when the cache cannot be written.
     """
@@ -34,14 +34,14 @@ def keep(calibration: Calibration, cache: Path) -> Path:
         draft.replace(path)
     except OSError as error:
         raise HostError(
-            f"cannot keep the calibration in `{path.parent}`: {error.strerror}",
+            f"cannot write the calibration to `{path.parent}`: {error.strerror}",
             hint="choose another place with the environment variable PRONY_CACHE",
         ) from error
     return path
 
 
 def kept(cache: Path, key: str) -> Calibration | None:
-    """Return the calibration of a machine; null when there is none, or none of this version."""
+    """Return the calibration of a machine; null when there is none of this version."""
     try:
         return from_json(json.loads(file_of(cache, key).read_text(encoding="utf-8")))
     except (OSError, ValueError):

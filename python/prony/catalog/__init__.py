@@ -1,7 +1,8 @@
 """The catalogue of servers, frontends, services, apps and studies, in three rooms.
 
-`schema`: what an entry says; `install`: how it is installed; `launch`: how it is launched. The other folders
-are data: one TOML file a server in `servers`, one folder an app in `apps`. Must not know trials or reports.
+`schema`: the content of an entry; `install`: how it is installed; `launch`: how it is started. The other
+folders are data: a TOML file for each server in `servers`, a folder for each app in `apps`. Must not know
+trials or reports.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""What still runs of a subject that has been stopped, by what was seen of it and by where it works.
+"""Which processes of a stopped subject still run: processes seen before, or ones that work in its folder.
 
-Must not know why it was started.
+Must not know why the subject was started.
 
 >>> still_running((), Path("/nowhere"))
 []
@@ -17,7 +17,7 @@ __all__ = ["still_running"]
 
 
 def still_running(samples: Sequence[Sample], folder: Path) -> list[str]:
-    """Return the processes that were seen under load and still run, and all that work in the folder."""
+    """Return the processes that were seen under load and still run, and all whose folder is this one."""
     boot = boot_id()
     seen = {
         Identity(row.pid, row.start_time_ticks, boot): row.command

@@ -1,4 +1,4 @@
-"""The rows of a check: which servers, by all that they speak, alone and behind which frontends. Pure.
+"""The rows of a check: servers with each interface and wire, alone and behind frontends. Pure.
 
 Must not know how a row is checked.
 
@@ -18,7 +18,7 @@ __all__ = ["names_to_check", "subjects_to_check"]
 
 
 def subjects_to_check(catalog: Catalog, names: Sequence[str], app: App) -> Iterator[Subject]:
-    """Yield the rows of a check: each of ``names`` (see `names_to_check`) by all that it speaks.
+    """Yield the rows of a check: each of ``names`` (see `names_to_check`) with each interface and wire.
 
     *Errors*: UsageError for an app that a server cannot serve.
     """
@@ -27,10 +27,10 @@ def subjects_to_check(catalog: Catalog, names: Sequence[str], app: App) -> Itera
 
 
 def names_to_check(catalog: Catalog, names: Sequence[str]) -> tuple[str, ...]:
-    """Return what ``names`` mean, as names of single servers: all that came with Prony, or those given.
+    """Return the names of single servers that ``names`` stand for; without names, all that come with Prony.
 
-    An entry's name stands for its variants too, a frontend's for each server that it is checked with:
-    ``uwsgi-socket@nginx``.
+    An entry's name includes its variants; a frontend's name stands for the frontend with each server that it
+    is checked with: ``uwsgi-socket@nginx``.
 
     *Errors*: UsageError for an unknown name.
     """
@@ -66,7 +66,7 @@ def _frontend_of(catalog: Catalog, name: str) -> FrontendEntry | None:
 
 
 def _one_a_wire(catalog: Catalog, frontend: FrontendEntry) -> Iterable[str]:
-    """Return the first of the frontend's examples for each wire: its variants need no more."""
+    """Return the first of the frontend's examples for each wire: enough for its variants."""
     first: dict[Wire, str] = {}
     for name in frontend.examples:
         entry, variant = catalog.find(name)
@@ -91,6 +91,6 @@ def _subjects(catalog: Catalog, name: str, app: App) -> Iterator[Subject]:
 
 
 def _other_wires(entry: ServerEntry) -> list[Wire]:
-    """Return the wires besides the first for which no variant stands."""
+    """Return the wires, except the first, that no variant uses."""
     shown = {variant.settings.get("wire") for variant in entry.variants.values()}
     return [wire for wire in entry.wires[1:] if wire not in shown]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from prony.assembly import Needs, Site, assemble, needs_of, unavailable
+from prony.assembly import Site, SubjectNeeds, assemble, needs_of, why_unavailable
 from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.install.prepare import prepare
@@ -17,9 +17,10 @@ from prony.catalog.launch.processes import spoken_wire
 from prony.catalog.schema.loader import Catalog
 from prony.check.left import still_running
 from prony.check.rows import subjects_to_check
-from prony.check.verdict import CONNECTIONS, ServerCheck, judge, tail
+from prony.check.verdict import CONNECTIONS, ServerCheck, log_end, verdict_of
 from prony.check.watched import WatchedSandbox
 from prony.engine import open_engine
+from prony.errors import FailureStage
 from prony.host import available_cpus, claim_machine
 from prony.model import (
     App,
@@ -37,9 +38,9 @@ from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.available import look
 from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
 from prony.sandbox.groups import Groups, open_groups
-from prony.sandbox.journal import Run, open_run
+from prony.sandbox.journal import RunFolder, open_run
 from prony.sandbox.placement import place
-from prony.sandbox.remains import clear_and_tell
+from prony.sandbox.remains import clear_and_report
 from prony.schedule import Position
 from prony.study import StudyListener
 from prony.trial import Task, run_trial
@@ -63,16 +64,16 @@ def check_servers(  # noqa: PLR0913 - what a user may say of a check
     app: str = APP,
     share_cpus: bool = False,
 ) -> Iterator[ServerCheck]:
-    """Yield what became of each of ``names`` (see `names_to_check`) around ``app``, in their order.
+    """Yield the result of checking each of ``names`` (see `names_to_check`) with ``app``, in their order.
 
-    Environments are built in parallel first; then one server runs at a time. Closing the iterator, or an
-    interruption, ends what runs.
+    Environments are built in parallel first; then one server runs at a time. Closing or interrupting the
+    iterator stops everything.
 
-    *Errors*: HostError when there is no uv, no interpreter, no writable cache, only one CPU, or when another
-    Prony measures here; UsageError for an app that a server cannot serve.
+    *Errors*: HostError when uv, an interpreter, a writable cache or a second CPU is missing, or when another
+    Prony measures on this machine; UsageError for an app that a server cannot serve.
     """
     with claim_machine():
-        clear_and_tell(user, listener.notice)
+        clear_and_report(user, listener.notice)
         sandbox = choose(Wish(choice=SandboxChoice(share_cpus=share_cpus)), look(STRONGEST_FIRST)).choice
         with open_groups(sandbox) as groups:
             yield from _check_servers(catalog, names, user, listener, app, sandbox, groups)
@@ -93,7 +94,7 @@ def _check_servers(  # noqa: PLR0913, PLR0917 - as check_servers
     needs = {cell.id: needs_of(catalog, cell.subject, user) for cell in cells}
     requests = {one.key: one for need in needs.values() for one in need.all()}
     found = prepare(tuple(requests.values()), user, listener.environment, jobs=max(2, len(available_cpus())))
-    listener.planned(sum(unavailable(need, found) is None for need in needs.values()))
+    listener.planned(sum(why_unavailable(need, found) is None for need in needs.values()))
     with open_run(user) as run:
         app_folder = materialise_app(served, user)
         bench = _Bench(catalog, user, run, app_folder, found, placement, listener, groups)
@@ -122,21 +123,21 @@ class _Bench:
 
     catalog: Catalog
     user: RunAs
-    run: Run
+    run: RunFolder
     app_folder: Path
     environments: Mapping[str, Environment | Unavailable]
     placement: Placement
     listener: CheckListener
     groups: Groups | None
 
-    def check(self, cell: Cell, needs: Needs) -> ServerCheck:
+    def check(self, cell: Cell, needs: SubjectNeeds) -> ServerCheck:
         subject = cell.subject
         wire = spoken_wire(self.catalog.server(subject.server), subject)
         found = ServerCheck(subject.name, subject.interface, wire)
-        lacking = unavailable(needs, self.environments)
+        lacking = why_unavailable(needs, self.environments)
         if lacking:
             self.listener.notice(f"{subject.name} is unavailable: {lacking.reason}")
-            return replace(found, stage="install", reason=lacking.reason, log=tail(lacking.log))
+            return replace(found, stage=FailureStage.INSTALL, reason=lacking.reason, log=log_end(lacking.log))
         environment = self.environments[needs.server.key]
         if isinstance(environment, Environment):
             found = replace(found, version=environment.version, interpreter=environment.interpreter)
@@ -147,13 +148,13 @@ class _Bench:
             task = self._task(cell, needs, sandbox)
             trial = run_trial(task, partial(self.listener.trial_event, cell))
             self.listener.trial_ended(cell, trial)
-            return judge(
+            return verdict_of(
                 found, trial, sandbox.ready_ns, sandbox.stopped, still_running(trial.samples, sandbox.folder)
             )
         finally:
             self.run.remove_trial_folder(sandbox.folder.name)
 
-    def _task(self, cell: Cell, needs: Needs, sandbox: Sandbox) -> Task:
+    def _task(self, cell: Cell, needs: SubjectNeeds, sandbox: Sandbox) -> Task:
         cpus = len(self.placement.server_cpus)
         site = Site(sandbox.free_port, sandbox.folder_for, self.app_folder, cpus)
         launch = assemble(self.catalog, cell.subject, needs, self.environments, site)

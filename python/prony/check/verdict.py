@@ -1,8 +1,8 @@
-"""What became of one row of a check, and why it did not pass. Pure.
+"""The result of one row of a check, and why it failed. Pure.
 
 Must not know how servers are started.
 
->>> ServerCheck("wsgiref", Interface.WSGI, reason="not one request was answered").passed
+>>> ServerCheck("wsgiref", Interface.WSGI, reason="no request was answered").passed
 False
 """
 
@@ -10,20 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prony.analysis.summary import flat_account
+from prony.errors import FailureStage
 from prony.model import Failed, Interface, Invalid, Ok, Trial, Wire
 from prony.sandbox import StopReport
 from prony.units import seconds
 
-__all__ = ["CONNECTIONS", "ServerCheck", "judge", "tail"]
+__all__ = ["CONNECTIONS", "ServerCheck", "log_end", "verdict_of"]
 
 CONNECTIONS = 4
-"""How many a check loads with."""
+"""How many connections a check uses."""
 
-# Above this share of failures a trial's speed is not worth showing: the same bound as a report's.
+# With a higher share of failures a trial's speed is not shown: the same bound as in reports.
 MAX_ERROR_RATIO = 0.001
-# What no load makes right: another reply than the app's.
+# Failures that no load excuses: a reply that is not the app's.
 _WRONG = ("bad_status", "failed_validation", "short_body", "parse")
-# Failures that nobody could put a name to.
+# Failures that the generator could not classify.
 _UNNAMED = "client_other"
 
 _LOG_LINES = 20
@@ -31,10 +32,10 @@ _LOG_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class ServerCheck:
-    """What became of one server, variant, interface and wire, perhaps behind a frontend.
+    """The result for one server, variant, interface and wire, perhaps behind a frontend.
 
-    ``ready_s`` null: it did not become ready. ``failures``: requests by class. ``stage`` and ``reason`` are
-    empty when it passed; ``log`` has the last lines that it, or its installation, wrote.
+    ``ready_s`` null: it did not become ready. ``failures``: requests by class. ``stage`` null
+    and ``reason`` empty: it passed; ``log`` has the last lines of the server's or its installation's output.
     """
 
     server: str
@@ -46,31 +47,31 @@ class ServerCheck:
     ok: int = 0
     failures: Mapping[str, int] = field(default_factory=dict)
     stopped: StopReport | None = None
-    stage: str = ""
+    stage: FailureStage | None = None
     reason: str = ""
     log: str = ""
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was wrong."""
+        """Whether everything was right."""
         return not self.reason
 
     @property
     def failed(self) -> int:
-        """Requests without a right reply."""
+        """Requests without a correct reply."""
         return sum(self.failures.values())
 
 
-def judge(
+def verdict_of(
     found: ServerCheck,
     trial: Trial,
     ready_ns: int | None,
     stopped: StopReport | None,
     left: Sequence[str] = (),
 ) -> ServerCheck:
-    """Return ``found`` with what the trial says: whether it passed, else at which stage it failed and why.
+    """Return ``found`` with the trial's result: whether it passed, else at which stage it failed and why.
 
-    ``left``: what still ran when it had been stopped.
+    ``left``: what still ran after it was stopped.
     """
     account = flat_account(trial.recording)
     failures = {name: count for name, count in account.items() if name not in ("scheduled", "ok")}
@@ -86,22 +87,26 @@ def judge(
         stopped=stopped,
         stage=stage,
         reason=reason,
-        log=tail(trial.log.text) if reason else "",
+        log=log_end(trial.log.text) if reason else "",
     )
 
 
-def _fault(trial: Trial, ok: int, failures: Mapping[str, int], left: Sequence[str]) -> tuple[str, str]:
+def _fault(
+    trial: Trial, ok: int, failures: Mapping[str, int], left: Sequence[str]
+) -> tuple[FailureStage | None, str]:
     match trial.outcome:
         case Failed(stage, reason):
             return stage, reason
         case Invalid(reason):
-            return "load", f"not measured: {reason}"
+            return FailureStage.LOAD, f"not measured: {reason}"
         case Ok():
             pass
     reason = _fault_under_load(ok, failures)
     if reason:
-        return "load", reason
-    return ("stop", f"still there when it had been stopped: {'; '.join(left)}") if left else ("", "")
+        return FailureStage.LOAD, reason
+    if left:
+        return FailureStage.STOP, f"still running after it was stopped: {'; '.join(left)}"
+    return None, ""
 
 
 def _fault_under_load(ok: int, failures: Mapping[str, int]) -> str:
@@ -110,16 +115,17 @@ def _fault_under_load(ok: int, failures: Mapping[str, int]) -> str:
     if wrong:
         return f"{wrong} of {ok + failed} replies were wrong"
     if failures.get(_UNNAMED):
-        return f"{failures[_UNNAMED]} requests failed for a reason without a name"
+        return f"{failures[_UNNAMED]} requests failed for an unknown reason"
     if not ok:
-        return "not one request was answered"
+        return "no request was answered"
     if failed > ok:
         return f"{failed} of {ok + failed} requests failed"
-    # One on each connection may: a server that serves connections one after the other starves the rest.
+    # One failure on each connection is allowed: a server that serves one connection at a time starves the
+    # rest.
     many = failed > max(CONNECTIONS, MAX_ERROR_RATIO * (ok + failed))
     return f"{failed} of {ok + failed} requests failed" if many else ""
 
 
-def tail(log: str) -> str:
+def log_end(log: str) -> str:
     """Return the last lines of a log."""
     return "\n".join(log.rstrip().splitlines()[-_LOG_LINES:])

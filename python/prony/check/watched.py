@@ -1,4 +1,4 @@
-"""A sandbox that is looked over its shoulder: how long its subject took to be ready, and how it ended.
+"""A sandbox that records how long its subject took to be ready, and how it ended.
 
 Must not know what the subject is.
 
@@ -12,15 +12,15 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
-from prony.model import Address, Contract, Launch, LogTail, Placement, Request
-from prony.sandbox import EngineSeat, RunningSubject, Sandbox, SandboxFacts, StopReport
+from prony.model import Address, Contract, Launch, LogTail, Placement, Request, SandboxFacts
+from prony.sandbox import EngineSeat, RunningSubject, Sandbox, StopReport
 from prony.sandbox.cgroup.base import Counters
 
 __all__ = ["WatchedSandbox"]
 
 
 class WatchedSandbox(Sandbox):
-    """A sandbox that keeps how long its subject took to be ready, and how it ended."""
+    """Wraps a sandbox and records how long its subject took to be ready, and how it ended."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -38,7 +38,7 @@ class WatchedSandbox(Sandbox):
 
     @property
     def facts(self) -> SandboxFacts:
-        """What it keeps apart here."""
+        """What it isolates on this machine."""
         return self._sandbox.facts
 
     @property
@@ -51,7 +51,7 @@ class WatchedSandbox(Sandbox):
         return self._sandbox.folder_for(name)
 
     def free_port(self, random: Random | None = None) -> int:
-        """Return a port on which nothing listens where the subject will."""
+        """Return a port on which nothing listens in the subject's network."""
         return self._sandbox.free_port(random)
 
     def start(self, launch: Launch, placement: Placement) -> RunningSubject:
@@ -61,7 +61,7 @@ class WatchedSandbox(Sandbox):
 
 
 class _Subject(RunningSubject):
-    """A running subject that keeps what was observed of it."""
+    """Wraps a running subject and records what is observed of it."""
 
     def __init__(self, subject: RunningSubject) -> None:
         self._subject = subject

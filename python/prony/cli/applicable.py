@@ -1,9 +1,10 @@
 """Which options apply to what is asked for: one that would change nothing is refused, not ignored."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 
 import typer
 
+from prony.cli.run_options import RunOptions
 from prony.errors import UsageError
 
 __all__ = [
@@ -11,7 +12,6 @@ __all__ = [
     "refuse_closed_loop_options",
     "refuse_options_beside_resume",
     "refuse_options_of_another_run",
-    "refuse_options_of_own_app",
 ]
 
 # What describes a user's own app and its load, by parameter; a study's file says these things itself.
@@ -21,6 +21,7 @@ _OF_OWN_APP = (
     *("requirements", "python", "commands"),
 )
 _OF_APP_ALONE = ("servers", "interface", "requirements", "python")
+_OF_ENVIRONMENT = ("directory", "requirements", "python", "env", "env_file")
 _OF_OPEN_LOOP = ("arrivals", "seed", "pacing")
 
 
@@ -38,13 +39,18 @@ def _is_typed(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def refuse_options_of_another_run(
-    typed: Mapping[str, str], study: str | None, app: str | None, commands: Sequence[str] = ()
-) -> None:
+def refuse_options_of_another_run(options: RunOptions, built_in: Container[str]) -> None:
     """Refuse what does not belong to the study, or to the own app, that is named.
+
+    ``built_in``: the names of the apps that came with Prony.
 
     *Errors*: UsageError when both or neither is named, or for an option that would change nothing.
     """
+    typed, study, app, commands = options.typed, options.study, options.own.app, options.own.commands
+    if options.what.trust_plan:
+        raise UsageError(
+            "`--trust-plan` only works with `--resume`", hint="prony run --resume FILE --trust-plan"
+        )
     if study is not None and app is not None:
         raise UsageError(
             f"both the study `{study}` and `--app {app}` are named; expected one of them",
@@ -61,6 +67,8 @@ def refuse_options_of_another_run(
         raise UsageError(f"`{wrong[0]}`: is for an app on servers, and there is only `--command`")
     else:
         _refuse_with_app(typed)
+    if app is not None and app in built_in and not commands:
+        _refuse_of_own_app(typed, app)
 
 
 def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:
@@ -87,14 +95,8 @@ def refuse_options_beside_resume(typed: Mapping[str, str], allowed: Container[st
         )
 
 
-def refuse_options_of_own_app(typed: Mapping[str, str], app: str) -> None:
-    """Refuse what describes an app of the user's own where ``app`` is a built-in one.
-
-    *Errors*: UsageError for an option that would change nothing.
-    """
-    wrong = [
-        typed[name] for name in ("directory", "requirements", "python", "env", "env_file") if name in typed
-    ]
+def _refuse_of_own_app(typed: Mapping[str, str], app: str) -> None:
+    wrong = [typed[name] for name in _OF_ENVIRONMENT if name in typed]
     if wrong:
         raise UsageError(
             f"`{wrong[0]}`: is for an app of your own, and `{app}` is a built-in one",

@@ -11,7 +11,7 @@ from prony.units import seconds
 
 if TYPE_CHECKING:
     from prony.calibration import Calibration, Effort
-    from prony.calibration.run import Order
+    from prony.calibration.run import Commission
 
 __all__ = ["EPILOG", "calibrate"]
 
@@ -44,7 +44,7 @@ def calibrate(
 
     The result is kept in the cache until the machine changes, and shown by `prony host`.
     """
-    from prony.calibration import QUICK, USUAL, Order, keep, to_json
+    from prony.calibration import QUICK, USUAL, Commission, keep, to_json
     from prony.faces.terminal import TerminalReporter
     from prony.listing.calibration import calibration_document
     from prony.runas import resolve_user
@@ -53,7 +53,7 @@ def calibrate(
     gain_namespaces()
     user = resolve_user(run_as)
     effort = QUICK if quick else USUAL
-    found = _measured(Order(user, effort, seed, share_cpus), effort)
+    found = _measured(Commission(user, effort, seed, share_cpus), effort)
     if not isinstance(found, int):
         path = keep(found, user.cache)
         if as_json:
@@ -66,9 +66,9 @@ def calibrate(
     return found
 
 
-def _measured(order: "Order", effort: "Effort") -> "Calibration | int":
+def _measured(order: "Commission", effort: "Effort") -> "Calibration | int":
     """Return what was found, or the exit status of an interruption."""
-    from prony.calibration import calibrate as run
+    from prony.calibration import run_calibration as run
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
 

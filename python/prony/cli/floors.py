@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from prony.model import Json
+from prony.model import Fingerprint
 
 if TYPE_CHECKING:
     from prony.analysis.noise_floor import Floor
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["floors_of"]
 
 
-def floors_of(fingerprint: Json) -> "tuple[Floor, ...]":
+def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
     """Return the floors that are kept for the machine of this fingerprint, often none."""
     from prony.host.noise_floors import kept_floors
     from prony.runas import resolve_user

@@ -28,17 +28,18 @@ def host(
     from prony.analysis.fingerprints import machine_key
     from prony.calibration import kept, to_json
     from prony.host import Demand, fingerprint, preflight
-    from prony.host.facts.activity import look
+    from prony.host.facts.activity import watch_machine
+    from prony.model.shapes import encode
     from prony.runas import resolve_user
 
-    seen = look()
+    seen = watch_machine()
     facts, checks = fingerprint(seen=seen), preflight(Demand(connections), seen)
     calibration = kept(resolve_user().cache, machine_key(facts))
     if as_json:
         from dataclasses import asdict
 
         data = {
-            "fingerprint": facts,
+            "fingerprint": encode(facts),
             "preflight": [asdict(check) for check in checks],
             "calibration": to_json(calibration) if calibration else None,
         }

@@ -4,12 +4,14 @@ import ipaddress
 import json
 import os
 import re
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
 from urllib.parse import SplitResult, urlsplit
 
 import typer
 
 from prony.cli.applicable import given, refuse_closed_loop_options
+from prony.cli.flat import flattened
 from prony.cli.options import (
     MAX_SEED,
     MAX_THREADS,
@@ -31,10 +33,10 @@ from prony.model import (
     CountStop,
     DurationStop,
     EngineChoice,
-    Json,
     Loop,
     OpenLoop,
     Pacing,
+    Recording,
     Workload,
 )
 
@@ -58,84 +60,120 @@ Examples:
 """
 
 
-def load(
-    context: typer.Context,
-    url: Annotated[str, typer.Argument(help="What to load, such as http://127.0.0.1:8000/path.")],
+@dataclass(frozen=True, slots=True)
+class RequestOptions:
+    """What is requested, and what counts as a success."""
+
+    PANEL: ClassVar[str] = "Requests"
+
+    method: Annotated[str, typer.Option("-m", "--method", help="The method of the requests.")] = "GET"
+    header: Annotated[
+        list[str] | None,
+        typer.Option("-H", "--header", help="A header of the requests, `Name: value`; may be repeated."),
+    ] = None
+    body: Annotated[
+        str | None, typer.Option(help="The body of the requests; @FILE reads it from a file.")
+    ] = None
+    keep_alive: Annotated[
+        bool,
+        typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request."),
+    ] = True
+    expect_status: Annotated[
+        int | None, typer.Option(min=100, max=999, help="Only this status is a success (200 to 399).")
+    ] = None
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Allow loading this host, which is not this machine; may be repeated."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class PaceOptions:
+    """How much load, how long."""
+
+    PANEL: ClassVar[str] = "Load"
+
     connections: Annotated[
         str | None,
         typer.Option(
             "-c",
             "--connections",
-            help="Closed loop: so many connections (10). Open loop: at most so many (1024).",
+            help="Closed loop: this many connections (10). Open loop: at most this many (1024).",
         ),
-    ] = None,
+    ] = None
     rate: Annotated[
         str | None,
-        typer.Option("--rate", "-r", help="Open loop: requests per second, whatever the server does."),
-    ] = None,
+        typer.Option("--rate", "-r", help="Open loop: requests per second, however slow the server is."),
+    ] = None
     arrivals: Annotated[
-        Arrivals, typer.Option(help="Open loop: evenly spaced, or at random as independent users come.")
-    ] = Arrivals.CONSTANT,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the Poisson arrivals.")] = 1,
+        Arrivals, typer.Option(help="Open loop: evenly spaced, or at random as independent users arrive.")
+    ] = Arrivals.CONSTANT
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of random arrivals.")] = 1
     requests: Annotated[
         int | None,
         typer.Option(
-            "-n", "--requests", min=1, max=MAX_REQUESTS, help="Stop after exactly so many requests."
+            "-n", "--requests", min=1, max=MAX_REQUESTS, help="Stop after exactly this many requests."
         ),
-    ] = None,
-    duration: Annotated[
-        str | None, typer.Option("-d", "--duration", help="Length of the window (10s).")
-    ] = None,
+    ] = None
+    duration: Annotated[str | None, typer.Option("-d", "--duration", help="Length of the window (10s).")] = (
+        None
+    )
     warmup: Annotated[
         str | None, typer.Option(help="The same load before the window, not recorded (0s).")
-    ] = None,
-    timeout: Annotated[str, typer.Option(help="The longest that a request may take.")] = "10s",
+    ] = None
+    timeout: Annotated[str, typer.Option(help="How long a request may take.")] = "10s"
     grace: Annotated[
-        str | None, typer.Option(help="The longest wait for answers after the window (the time-out).")
-    ] = None,
-    method: Annotated[str, typer.Option("-m", "--method", help="The request's method.")] = "GET",
-    header: Annotated[
-        list[str] | None, typer.Option("-H", "--header", help="A header, `Name: value`; may be repeated.")
-    ] = None,
-    body: Annotated[str | None, typer.Option(help="The request's body; @FILE reads it from a file.")] = None,
-    keep_alive: Annotated[
-        bool,
-        typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request."),
-    ] = True,
-    expect_status: Annotated[
-        int | None, typer.Option(min=100, max=999, help="Only this status is a success (200 to 399).")
-    ] = None,
+        str | None, typer.Option(help="How long to wait for replies after the window (as --timeout).")
+    ] = None
     threads: Annotated[
         int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")
-    ] = None,
-    pacing: Annotated[Pacing, typer.Option(help="Open loop: how due times are waited for.")] = Pacing.AUTO,
-    allow_host: Annotated[
-        list[str] | None, typer.Option(help="Name a host other than this machine that may be loaded.")
-    ] = None,
+    ] = None
+    pacing: Annotated[Pacing, typer.Option(help="Open loop: how to wait for the next send.")] = Pacing.AUTO
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOptions:
+    """What is written where."""
+
+    PANEL: ClassVar[str] = "Output"
+
     json_to: Annotated[
         str | None,
-        typer.Option("--json", help="Write the result as JSON to a file, or to standard output for -."),
-    ] = None,
+        typer.Option("--json", help="Write the result as JSON to this file; - is standard output."),
+    ] = None
+
+
+@flattened
+def load(
+    context: typer.Context,
+    url: Annotated[str, typer.Argument(help="What to load, such as http://127.0.0.1:8000/path.")],
+    pace: PaceOptions,
+    request: RequestOptions,
+    output: ResultOptions,
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
     refuse_closed_loop_options(given(context))
-    check_output(json_to)
+    check_output(output.json_to)
     parts = _target(url)
-    address = _address(parts, allow_host or ())
+    address = _address(parts, request.allow_host or ())
+    engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=pace.pacing)
+    return _run(_workload(parts, pace, request), address, engine, output.json_to)
+
+
+def _workload(parts: SplitResult, pace: PaceOptions, request: RequestOptions) -> Workload:
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = header or []
-    timeout_ns = duration_of("--timeout", timeout)
-    workload = Workload(
-        loop=_loop(connections, rate, arrivals, seed),
-        stop=_stop(requests, duration),
-        request=make_request(method, path, [*headers, *_host_header(parts, headers)], body, keep_alive),
-        warmup_ns=optional(wait_of, "--warmup", warmup) or 0,
+    headers = request.header or []
+    headers = [*headers, *_host_header(parts, headers)]
+    timeout_ns = duration_of("--timeout", pace.timeout)
+    return Workload(
+        loop=_loop(pace),
+        stop=_stop(pace.requests, pace.duration),
+        request=make_request(request.method, path, headers, request.body, request.keep_alive),
+        warmup_ns=optional(wait_of, "--warmup", pace.warmup) or 0,
         timeout_ns=timeout_ns,
-        grace_ns=timeout_ns if grace is None else wait_of("--grace", grace),
-        expect_status=expect_status,
+        grace_ns=timeout_ns if pace.grace is None else wait_of("--grace", pace.grace),
+        expect_status=request.expect_status,
     )
-    engine = EngineChoice(threads=threads or _default_threads(), pacing=pacing)
-    return _run(workload, address, engine, json_to)
 
 
 def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: str | None) -> int:
@@ -157,11 +195,11 @@ def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: st
     return _status(recording)
 
 
-def _status(recording: Json) -> int:
-    if recording["window"]["interrupted"]:
+def _status(recording: Recording) -> int:
+    if recording.window.interrupted:
         return ExitCode.INTERRUPTED
     # No answer at all is no measurement: a script must be able to tell.
-    return ExitCode.DONE if recording["account"]["ok"] else ExitCode.COULD_NOT_MEASURE
+    return ExitCode.DONE if recording.account.ok else ExitCode.COULD_NOT_MEASURE
 
 
 def _target(url: str) -> SplitResult:
@@ -224,14 +262,14 @@ def _host_header(parts: SplitResult, headers: list[str]) -> list[str]:
     return [] if is_given or is_literal else [f"Host: {parts.netloc}"]
 
 
-def _loop(connections: str | None, rate: str | None, arrivals: Arrivals, seed: int) -> Loop:
-    counts = optional(connections_of, "-c", connections) or ()
+def _loop(pace: PaceOptions) -> Loop:
+    counts = optional(connections_of, "-c", pace.connections) or ()
     if len(counts) > 1:
-        raise UsageError(f"`-c {connections}`: one count here; `prony run` takes a list")
-    if rate is None:
+        raise UsageError(f"`-c {pace.connections}`: one count here; `prony run` takes a list")
+    if pace.rate is None:
         return ClosedLoop(counts[0] if counts else 10)
-    loop = OpenLoop(rate_of("--rate", rate), arrivals, seed)
-    return OpenLoop(loop.rate_per_s, arrivals, seed, counts[0]) if counts else loop
+    loop = OpenLoop(rate_of("--rate", pace.rate), pace.arrivals, pace.seed)
+    return replace(loop, connections=counts[0]) if counts else loop
 
 
 def _stop(requests: int | None, duration: str | None) -> CountStop | DurationStop:

@@ -26,6 +26,7 @@ from prony.cli import (
     studies,
 )
 from prony.cli.exits import epilog
+from prony.cli.help import PanelCommand
 from prony.errors import ExitCode, PronyError, UsageError
 
 __all__ = ["app", "main"]
@@ -62,7 +63,7 @@ COMMANDS = (
     ("clean", clean.clean, clean.EPILOG),
 )
 for _name, _command, _epilog in COMMANDS:
-    app.command(_name, epilog=_epilog)(_command)
+    app.command(_name, cls=PanelCommand, epilog=_epilog)(_command)
 
 
 @app.callback(invoke_without_command=True)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from prony.cli.consent import typed_again
-from prony.cli.extent import counted, extent_of, in_words
 from prony.errors import ExitCode, SubjectError
 from prony.units import seconds
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from prony.model import Placement, Plan, Trial
     from prony.study import Study
 
-__all__ = ["Ending", "dry_run", "end", "measure", "placement_of"]
+__all__ = ["Ending", "dry_run", "end", "placement_of", "run_and_report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +49,12 @@ def placement_of(plan: "Plan") -> "Placement":
     return place_in(first.sandbox, available_cpus(), plan.engine_threads)
 
 
-def measure(task: "Study", ending: Ending) -> int:
+def run_and_report(task: "Study", ending: Ending) -> int:
     """Run the study, report it, and return the exit status; an interruption keeps what was finished."""
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
     from prony.study import run_study
+    from prony.study.extent import extent_of
 
     extent = extent_of(task.plan, task.cross_checks)
     status: int = ExitCode.DONE
@@ -149,12 +149,12 @@ def _all_confirmed(out: Path) -> bool:
     from prony.archive import open_archive
 
     with open_archive(out) as archive:
-        found = archive.runs()[-1].facts.get("found_rates", [])
-    return all(one["rate_per_s"] is not None and one["met"] == one["of"] for one in found)
+        found = archive.runs()[-1].facts.found_rates
+    return all(one.rate_per_s is not None and one.met == one.of for one in found)
 
 
 def _valid_replies(trial: "Trial") -> int:
-    return int(trial.recording["account"]["ok"]) if trial.recording else 0
+    return trial.recording.account.ok if trial.recording else 0
 
 
 def _has_qualified(out: Path) -> bool:
@@ -169,12 +169,13 @@ def _has_qualified(out: Path) -> bool:
 def dry_run(task: "Study") -> None:
     """Print subjects, commands, protocol and time, and start nothing."""
     from prony.assembly import command_line
+    from prony.study.extent import extent_of, number_of
 
     plan = task.plan
     placement = placement_of(plan)
     typer.echo(
         f"{plan.title}\n"
-        f"{counted(len(plan.cells), 'cell')} x {_blocks(plan)}, seed {plan.seed}, profile {plan.profile}\n"
+        f"{number_of(len(plan.cells), 'cell')} x {_blocks(plan)}, seed {plan.seed}, profile {plan.profile}\n"
     )
     for cell in plan.cells:
         command = command_line(task.catalog, cell.subject, len(placement.server_cpus))
@@ -193,14 +194,17 @@ def dry_run(task: "Study") -> None:
 
 
 def _blocks(plan: "Plan") -> str:
+    from prony.study.extent import number_of
+
     precision = plan.design.precision
     if precision is None or len(precision.looks) == 1:
-        return counted(plan.blocks, "block")
+        return number_of(plan.blocks, "block")
     return f"{precision.looks[0]} to {precision.looks[-1]} blocks"
 
 
 def _protocol(task: "Study") -> "Iterator[str]":
     """Yield what is done besides measuring each cell once in each block."""
+    from prony.study.extent import number_of, rough_length
     from prony.study.generators import foreseen, left_out_words
 
     plan, precision = task.plan, task.plan.design.precision
@@ -210,13 +214,13 @@ def _protocol(task: "Study") -> "Iterator[str]":
     absent = foreseen((*plan.cells, *task.cross_checks))
     checks = [cell.engine.name for cell in task.cross_checks if cell.id not in absent]
     for name, count in Counter(checks).items():
-        yield f"cross-check: {counted(count, 'cell')} once more in each block, by {name}"
+        yield f"cross-check: {number_of(count, 'cell')} once more in each block, by {name}"
     yield from left_out_words((*plan.cells, *task.cross_checks), absent)
     if plan.design.find_rate:
         yield f"for each subject a search for the highest rate at which {plan.design.find_rate}"
-        yield f"and {counted(plan.blocks, 'fresh trial')} at the rate that is found"
+        yield f"and {number_of(plan.blocks, 'fresh trial')} at the rate that is found"
     if precision is not None:
         looks = ", ".join(map(str, precision.looks))
-        budget = f", or {in_words(seconds(precision.budget_ns))} are over" if precision.budget_ns else ""
+        budget = f", or {rough_length(seconds(precision.budget_ns))} are over" if precision.budget_ns else ""
         target = f"±{100 * precision.target:g} %"
         yield f"looks after {looks} blocks: until intervals of {target} or verdicts{budget}"

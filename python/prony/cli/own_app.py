@@ -1,245 +1,82 @@
-"""A user's own app as a plan: what the options of ``prony run --app`` mean."""
+"""The options of a user's own app and its load, as what they mean."""
 
-import os
-import re
-import shlex
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prony.cli.options import (
+    body_of,
+    connections_of,
+    duration_of,
+    make_request,
+    optional,
+    rate_of,
+    wait_of,
+)
+from prony.cli.run_options import LoadOptions, RunOptions
+from prony.cli.variables import typed_line, variables
 from prony.errors import UsageError
-from prony.model import App, Arrivals, Check, Contract, Interface, Plan, Request
+from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
-    from prony.plan import PlanOptions
-    from prony.study_document import StudyDocument
+    from prony.model import Request
+    from prony.study.own_app import OwnApp
 
-__all__ = ["OwnApp", "plan_of_app", "variables"]
+__all__ = ["own_app"]
+
+_REPEATS = 3
+_DURATION_NS, _WARMUP_NS = 10 * SECOND_NS, 3 * SECOND_NS
+_OF_REQUEST = ("path", "method", "header", "body")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnApp:
-    """The options that describe a user's own app and its load.
+def own_app(options: RunOptions, known: "Catalog") -> "OwnApp":
+    """Return the app and its load.
 
-    ``app`` null: only ``commands``, programs that answer by themselves. ``request`` null: what the app's
-    contract asks first, which only a built-in app has, else ``GET /``.
+    *Errors*: UsageError for the first value that means nothing.
     """
+    from prony.study.own_app import OwnApp
 
-    app: str | None
-    commands: tuple[str, ...]
-    interface: Interface | None
-    folder: Path
-    servers: tuple[str, ...]
-    connections: tuple[int, ...] | None
-    rate: float | None
-    arrivals: Arrivals
-    duration_ns: int
-    warmup_ns: int
-    timeout_ns: int
-    repeats: int
-    request: Request | None
-    expect_status: int | None
-    expect_body: bytes | None
-    environment: dict[str, str]
-
-
-def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tuple[Plan, Catalog]":
-    """Return the plan of one app on several servers, and the catalogue that has them all.
-
-    *Errors*: UsageError when app or servers are not there, or do not fit.
-    """
-    from prony.catalog.schema.command import named_commands
-    from prony.catalog.schema.loader import with_app, with_server
-    from prony.plan import calibrated, make_plan
-    from prony.study_document import CalibrationDocument
-
-    commands = named_commands(wish.commands, wish.folder)
-    app = _app(wish, known)
-    view = with_app(known, app)
-    for entry in commands:
-        view = with_server(view, entry)
-    own = tuple(entry.name for entry in commands)
-    # What the user wrote is the command line: it is kept verbatim, as a study's file is, but for secrets.
-    text = shlex.join(["prony", *_without_values(sys.argv[1:])])
-    document = _document(wish, app.name, own)
-    plan = make_plan(
-        document, text, view, replace(options, request=wish.request, profile=None, calibrate=None)
+    own, load = options.own, options.load
+    return OwnApp(
+        text=typed_line(),
+        app=own.app,
+        commands=tuple(own.commands or ()),
+        interface=own.interface,
+        folder=own.directory.expanduser().resolve(),
+        servers=_servers(own.servers),
+        connections=_connections(load),
+        rate=optional(rate_of, "--rate", load.rate),
+        arrivals=load.arrivals,
+        duration_ns=optional(duration_of, "--duration", load.duration) or _DURATION_NS,
+        warmup_ns=_WARMUP_NS if load.warmup is None else wait_of("--warmup", load.warmup),
+        timeout_ns=duration_of("--timeout", load.timeout),
+        repeats=options.sure.repeats or _REPEATS,
+        request=_request(options, known),
+        expect_status=load.expect_status,
+        expect_body=body_of("--expect-body", load.expect_body),
+        environment=variables(own.env or (), own.env_file),
     )
-    # Of the catalogue as it came: the user's app may have the name of the reference server's.
-    return calibrated(plan, known, CalibrationDocument() if options.calibrate else None), view
 
 
-def _interface(wish: OwnApp, known: "Catalog") -> Interface:
-    """Return how the app is called: as was said, else by what the servers speak."""
-    if wish.interface is not None:
-        return wish.interface
-    if str(wish.app).endswith(".psgi"):
-        return Interface.PSGI
-    spoken = {server: known.interfaces(server.partition("@")[0]) for server in wish.servers}
-    other = [server for server, speaks in spoken.items() if Interface.WSGI not in speaks]
-    if other and all(Interface.ASGI in speaks for speaks in spoken.values()):
-        return Interface.ASGI
-    if other:
-        speaks = ", ".join(spoken[other[0]])
+def _request(options: RunOptions, known: "Catalog") -> "Request | None":
+    """Return what is asked: of a built-in app, unless the user says otherwise, its contract's first."""
+    load = options.load
+    made = make_request(load.method, load.path, load.header or (), load.body, keep_alive=True)
+    said = any(name in options.typed for name in _OF_REQUEST)
+    return None if options.own.app in known.apps and not said else made
+
+
+def _servers(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise UsageError(f"`--servers {text}`: expected one or more servers, such as `gunicorn,waitress`")
+    return tuple(dict.fromkeys(names))
+
+
+def _connections(load: LoadOptions) -> tuple[int, ...] | None:
+    counts = optional(connections_of, "-c", load.connections)
+    if load.rate is not None and counts is not None and len(counts) > 1:
         raise UsageError(
-            f"`{other[0]}` speaks {speaks}, but the app `{wish.app}` was taken as WSGI",
-            hint=f"if it is not: --interface {spoken[other[0]][0]}; or leave `{other[0]}` out of --servers",
+            f"`-c {load.connections}`: with `--rate`, connections are only a limit; expected one count",
+            hint="leave `--rate` out for a closed loop with a grid of connections",
         )
-    return Interface.WSGI
-
-
-def _app(wish: OwnApp, known: "Catalog") -> App:
-    from prony.catalog.schema.apps import user_app
-    from prony.catalog.schema.command import command_app
-
-    if wish.app is not None and wish.app in known.apps:
-        return _built_in(wish, known.apps[wish.app])
-    expected = wish.expect_status is not None or wish.expect_body is not None
-    request = wish.request or Request()
-    contract = Contract((Check(request, wish.expect_status, wish.expect_body),) if expected else ())
-    if wish.app is None:
-        return command_app(wish.folder, contract, wish.environment)
-    if ":" not in wish.app and not wish.app.endswith(".psgi"):
-        near = get_close_matches(wish.app, known.apps, n=3, cutoff=0.5)
-        names = f"did you mean {' or '.join(f'`{name}`' for name in near)}? " if near else ""
-        raise UsageError(
-            f"`{wish.app}` does not name an application; expected `module:attribute`, such as `hello:app`, "
-            "a .psgi file, or a built-in app",
-            hint=f"{names}built-in apps: {', '.join(known.apps)}",
-        )
-    interface = _interface(wish, known)
-    app = user_app(wish.app, wish.folder, interface, contract=contract, environment=wish.environment)
-    return replace(app, targets={**app.targets, Interface.NONE: ""}) if wish.commands else app
-
-
-def _built_in(wish: OwnApp, app: App) -> App:
-    if wish.expect_status is not None or wish.expect_body is not None or wish.environment:
-        raise UsageError(
-            f"`{wish.app}` is a built-in app, whose contract says what it must answer",
-            hint="leave out --expect-status, --expect-body and --env; or name your own app, module:attribute",
-        )
-    return replace(app, targets={**app.targets, Interface.NONE: ""}) if wish.commands else app
-
-
-def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDocument":
-    from prony.study_document import ProfileDocument, StudyDocument, SubjectDocument, WorkloadDocument
-
-    subjects = []
-    if wish.app is not None:
-        subjects.append(SubjectDocument(server=wish.servers, app=(app_name,), interface=wish.interface))
-    if commands:
-        subjects.append(SubjectDocument(server=tuple(commands), app=(app_name,)))
-    servers = [*(wish.servers if wish.app is not None else ()), *commands]
-    what = wish.app or "one address"
-
-    open_loop = wish.rate is not None
-    load = WorkloadDocument(
-        loop="open" if open_loop else "closed",
-        rate=(wish.rate,) if wish.rate is not None else None,
-        connections=wish.connections or (None if open_loop else (10,)),
-        arrivals=wish.arrivals,
-    )
-    profile = ProfileDocument(
-        blocks=wish.repeats, duration=wish.duration_ns, warmup=wish.warmup_ns, timeout=wish.timeout_ns
-    )
-    return StudyDocument(
-        name=re.sub(r"[^a-z0-9]+", "-", app_name.lower()).strip("-") or "app",
-        title=f"{what} on {len(servers)} server{'s' if len(servers) != 1 else ''}",
-        question=f"Which server runs {wish.app} best?" if wish.app else "Which command serves best?",
-        subjects=tuple(subjects),
-        workloads=(load,),
-        profiles={"custom": profile},
-    )
-
-
-def variables(pairs: Sequence[str], file: Path | None) -> dict[str, str]:
-    """Return the app's variables: those of ``--env-file``, then those of ``--env``, which win.
-
-    *Errors*: UsageError for what is no variable, or one that is not set here.
-    """
-    found: dict[str, str] = {}
-    for where, text in _lines(file):
-        name, value = _variable(where, text.removeprefix("export ").lstrip())
-        found[name] = _unquoted(value)
-    for text in pairs:
-        name, value = _variable(f"`--env {text.partition('=')[0]}`", text)
-        found[name] = value
-    return found
-
-
-def _variable(where: str, text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    name = name.strip()
-    if not name:
-        raise UsageError(f"{where}: the name before `=` is missing; expected `NAME=value`")
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise UsageError(f"{where}: expected a variable's name, or `NAME=value`")
-    if not equals and name not in os.environ:
-        raise UsageError(f"{where}: no such variable is set here; expected `{name}=value`")
-    return name, value if equals else os.environ[name]
-
-
-def _unquoted(value: str) -> str:
-    """Return a value of a file as a shell would read it: without the quotes around it."""
-    value = value.strip()
-    is_quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'"
-    return value[1:-1] if is_quoted else value
-
-
-def _lines(file: Path | None) -> list[tuple[str, str]]:
-    """Return the lines that say something, each with its place."""
-    if file is None:
-        return []
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UsageError(f"`--env-file {file}`: cannot read it: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"`--env-file {file}`: is not UTF-8 text") from None
-    numbered = ((f"{file}:{number}", line.strip()) for number, line in enumerate(lines, 1))
-    return [(where, line) for where, line in numbered if line and not line.startswith("#")]
-
-
-def _without_values(arguments: Sequence[str]) -> list[str]:
-    """Return a command line with the values of ``--env`` and of headers that may be secret left out.
-
-    >>> _without_values(["run", "--env", "TOKEN=x", "--env=A=b", "-c", "10"])
-    ['run', '--env', 'TOKEN=...', '--env=A=...', '-c', '10']
-    >>> _without_values(["-H", "Authorization: Bearer x", "--header=X-Api-Key: y", "-HAccept: z"])
-    ['-H', 'Authorization: ...', '--header=X-Api-Key: ...', '-HAccept: z']
-    """
-    shown: list[str] = []
-    for argument in arguments:
-        option = shown[-1] if shown and shown[-1] in ("--env", "-H", "--header") else ""
-        prefix = (
-            ""
-            if option
-            else next((mark for mark in _ATTACHED if argument.startswith(mark) and argument != mark), None)
-        )
-        if prefix is None:
-            shown.append(argument)
-        else:
-            is_variable = (option or prefix).startswith("--env")
-            mask = _masked_variable if is_variable else _masked_header
-            shown.append(prefix + mask(argument.removeprefix(prefix)))
-    return shown
-
-
-# How an option is written together with its value.
-_ATTACHED = ("--env=", "--header=", "-H")
-
-
-def _masked_variable(text: str) -> str:
-    name, equals, _ = text.partition("=")
-    return f"{name}=..." if equals else text
-
-
-def _masked_header(text: str) -> str:
-    from prony.archive.secrets import is_secret
-
-    name, colon, _ = text.partition(":")
-    return f"{name}: ..." if colon and is_secret(name.strip()) else text
+    return counts

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from prony.catalog.install.prepare import EnvironmentProgress
-from prony.model import Cell, DurationStop, Failed, Invalid, Json, Ok, Trial, Workload
+from prony.model import Account, Cell, DurationStop, Failed, Invalid, Json, Ok, Trial, Workload
 from prony.study import StudyListener
 from prony.units import format_count, format_duration
 
@@ -182,9 +182,9 @@ class StudyProgress(StudyListener):
 def _outcome(trial: Trial) -> str:
     match trial.outcome:
         case Ok():
-            account = (trial.recording or {}).get("account", {})
-            failed = account.get("scheduled", 0) - account.get("ok", 0)
-            return f"ok, {format_count(account.get('ok', 0))} answered" + (
+            account = trial.recording.account if trial.recording else Account(0, 0, {})
+            failed = account.scheduled - account.ok
+            return f"ok, {format_count(account.ok)} answered" + (
                 f", {format_count(failed)} failed" if failed else ""
             )
         case Failed(stage, reason):

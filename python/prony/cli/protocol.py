@@ -1,64 +1,54 @@
-"""The options of a study's protocol: how many blocks, which looks, a search for rates, what is checked."""
+"""What the options of a study's protocol mean: how many blocks, which looks, a search for rates."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prony.cli.options import duration_of
+from prony.cli.run_options import SureOptions
 from prony.errors import UsageError
 
 if TYPE_CHECKING:
     from prony.model import Cell, Plan, Precision
 
-__all__ = ["ProtocolOptions", "cross_checks_of", "with_protocol"]
+__all__ = ["cross_checks_of", "with_protocol"]
 
 LOOKS = (10, 15, 20)
 """After how many blocks a study may look at its figures: planned, since each look costs some confidence."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolOptions:
-    """What was typed; null: nothing."""
-
-    precision: str | None = None
-    max_repeats: int | None = None
-    budget: str | None = None
-    find_rate: str | None = None
-    cross_check: str | None = None
-    repeats: int | None = None
-
-
-def with_protocol(plan: "Plan", typed: ProtocolOptions) -> "Plan":
+def with_protocol(plan: "Plan", sure: SureOptions, find_rate: str | None) -> "Plan":
     """Return the plan with its looks, or its search.
 
     *Errors*: UsageError for values that mean nothing, or options that contradict each other.
     """
-    if typed.precision is None:
-        _refuse(("--max-repeats", typed.max_repeats), ("--budget", typed.budget), without="--precision 2%")
-    elif typed.repeats is not None:
+    _refuse_without_precision(sure)
+    if sure.precision is not None and sure.repeats is not None:
         raise UsageError(
-            f"`--repeats {typed.repeats}`: with `--precision` the figures decide how many blocks there are",
-            hint="--max-repeats 15 bounds them",
+            f"`--repeats {sure.repeats}`: with `--precision` the figures decide how many blocks there are",
+            hint="to limit them, use --max-repeats 15",
         )
-    if typed.find_rate is None:
-        return plan if typed.precision is None else _looking(plan, typed.precision, typed)
-    if typed.precision is not None or typed.cross_check is not None:
-        other = "--precision" if typed.precision is not None else "--cross-check"
+    if find_rate is None:
+        return plan if sure.precision is None else _looking(plan, sure.precision, sure)
+    if sure.precision is not None or sure.cross_check is not None:
+        other = "--precision" if sure.precision is not None else "--cross-check"
         raise UsageError(f"`{other}` and `--find-rate`: expected one of them", hint="run them one by one")
-    return _searching(plan, typed.find_rate)
+    return _searching(plan, find_rate)
 
 
-def _refuse(*given: tuple[str, object], without: str) -> None:
-    for option, value in given:
-        if value is not None:
-            raise UsageError(f"`{option} {value}`: bounds looks, and there are none", hint=f"add {without}")
+def _refuse_without_precision(sure: SureOptions) -> None:
+    for option, value in (("--max-repeats", sure.max_repeats), ("--budget", sure.budget)):
+        if value is not None and sure.precision is None:
+            raise UsageError(
+                f"`{option} {value}`: `{option}` only works with `--precision`", hint="add --precision 2%"
+            )
 
 
-def _looking(plan: "Plan", text: str, typed: ProtocolOptions) -> "Plan":
-    precision = _precision(text, typed)
+def _looking(plan: "Plan", text: str, sure: SureOptions) -> "Plan":
+    precision = _precision(text, sure)
     return replace(plan, blocks=precision.looks[-1], design=replace(plan.design, precision=precision))
 
 
-def _precision(text: str, typed: ProtocolOptions) -> "Precision":
+def _precision(text: str, sure: SureOptions) -> "Precision":
     from prony.model import Precision
     from prony.units import parse_percent
 
@@ -68,14 +58,14 @@ def _precision(text: str, typed: ProtocolOptions) -> "Precision":
         raise UsageError(f"`--precision {text}`: {error}") from None
     if not 0 < target < 1:
         raise UsageError(f"`--precision {text}`: expected more than 0 % and less than 100 %, such as `2%`")
-    most = LOOKS[-1] if typed.max_repeats is None else typed.max_repeats
+    most = LOOKS[-1] if sure.max_repeats is None else sure.max_repeats
     if most not in LOOKS:
         planned = ", ".join(map(str, LOOKS[:-1]))
         raise UsageError(
             f"`--max-repeats {most}`: a study looks only after {planned} and {LOOKS[-1]} blocks; "
             "expected one of them"
         )
-    budget = None if typed.budget is None else duration_of("--budget", typed.budget)
+    budget = None if sure.budget is None else duration_of("--budget", sure.budget)
     return Precision(target, tuple(look for look in LOOKS if look <= most), budget)
 
 

@@ -54,7 +54,7 @@ def resumed_study(wish: Resumption) -> "Study":
     was not said again; ArchiveError for a file that is none.
     """
     from prony.archive import open_archive
-    from prony.model import TrialRole
+    from prony.model import Network, TrialRole
     from prony.runas import resolve_user
     from prony.sandbox.choice import Chosen
     from prony.sandbox.namespaces import gain_namespaces
@@ -67,7 +67,7 @@ def resumed_study(wish: Resumption) -> "Study":
         _check_app(app, wish)
     commands = _commands(plan, wish)
     agree(Asked(wish.file, cells, commands), wish.again, wish.known, trusted=wish.trust_plan)
-    if plan.cells[0].sandbox.network == "isolated":
+    if plan.cells[0].sandbox.network is Network.ISOLATED:
         gain_namespaces()
     known = _with_commands(commands, plan, wish)
     user = resolve_user(plan.cells[0].sandbox.run_as)

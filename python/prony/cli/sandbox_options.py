@@ -1,27 +1,23 @@
-"""What ``prony run`` says of the sandbox: options in, the sandbox that is taken out."""
+"""The options of a subject's sandbox, and the sandbox that they choose on this machine."""
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
 
 from prony.cli.options import memory_of, optional
+from prony.model import Network, SandboxKind
 
 if TYPE_CHECKING:
     from prony.sandbox.cgroup.base import LimitName
     from prony.sandbox.choice import Chosen
 
-__all__ = ["Network", "SandboxKind", "SandboxOptions", "chosen_sandbox"]
+__all__ = ["SandboxOptions", "SandboxWish", "chosen_sandbox"]
 
 
-class Network(StrEnum):
-    """Where a server's sockets are."""
-
-    ISOLATED = "isolated"
-    HOST = "host"
-
-
-class SandboxKind(StrEnum):
-    """How subjects are kept apart and limited."""
+class SandboxWish(StrEnum):
+    """How subjects are kept apart and limited: one of `SandboxKind`, or the strongest that can be had."""
 
     AUTO = "auto"
     PROCESS = "process"
@@ -33,18 +29,37 @@ class SandboxKind(StrEnum):
 class SandboxOptions:
     """What was typed; null: nothing."""
 
-    kind: SandboxKind = SandboxKind.AUTO
-    net: Network | None = None
-    cpus: float | None = None
-    memory: str | None = None
-    pids: int | None = None
-    share_cpus: bool = False
-    run_as: str | None = None
+    PANEL: ClassVar[str] = "Sandbox"
+
+    sandbox: Annotated[
+        SandboxWish,
+        typer.Option(
+            help="process: CPUs by affinity; cgroup: control groups; container: Docker or Podman; "
+            "auto: the strongest of process and cgroup that works here."
+        ),
+    ] = SandboxWish.AUTO
+    net: Annotated[
+        Network | None, typer.Option(help="Network of the server (a study: isolated; your own app: host).")
+    ] = None
+    cpu_quota: Annotated[
+        float | None,
+        typer.Option("--cpus", min=0.01, help="Limit of CPUs for the server, e.g. 0.5 or 2."),
+    ] = None
+    memory: Annotated[str | None, typer.Option(help="Limit of memory for the server, e.g. 512M.")] = None
+    pids: Annotated[
+        int | None, typer.Option(min=1, help="Limit of processes and threads for the server.")
+    ] = None
+    run_as: Annotated[
+        str | None, typer.Option(help="The user that servers run as, when Prony runs as root.")
+    ] = None
+    share_cpus: Annotated[
+        bool, typer.Option("--share-cpus", help="Let server and generator run on the same CPUs.")
+    ] = False
 
     def limits(self) -> "dict[LimitName, str]":
         """Return the limits, each as it was typed."""
         given: dict[LimitName, str | None] = {
-            "cpu_quota": None if self.cpus is None else f"--cpus {self.cpus:g}",
+            "cpu_quota": None if self.cpu_quota is None else f"--cpus {self.cpu_quota:g}",
             "memory": None if self.memory is None else f"--memory {self.memory}",
             "pids": None if self.pids is None else f"--pids {self.pids}",
         }
@@ -67,12 +82,13 @@ def chosen_sandbox(options: SandboxOptions, *, own_app: bool) -> "Chosen":
     if network is Network.ISOLATED:
         gain_namespaces()
     choice = SandboxChoice(
-        network=network.value,
+        network=network,
         share_cpus=options.share_cpus,
         run_as=options.run_as,
-        cpu_quota=options.cpus,
+        cpu_quota=options.cpu_quota,
         memory_bytes=optional(memory_of, "--memory", options.memory),
         pids=options.pids,
     )
-    wish = Wish(options.kind.value, choice, options.limits())
-    return choose(wish, look(STRONGEST_FIRST if wish.kind == "auto" else (wish.kind,)))
+    kind = None if options.sandbox is SandboxWish.AUTO else SandboxKind(options.sandbox.value)
+    wish = Wish(kind, choice, options.limits())
+    return choose(wish, look((kind,) if kind else STRONGEST_FIRST))

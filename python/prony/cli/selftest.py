@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from prony.reading.study import Reading
     from prony.study import Study
 
-__all__ = ["EPILOG", "Kind", "selftest"]
+__all__ = ["EPILOG", "SelfTestKind", "selftest"]
 
 EPILOG = """\
 Examples:
@@ -43,7 +43,7 @@ _CONNECTIONS = 10
 _PLANTS = "2%,5%,10%"
 
 
-class Kind(StrEnum):
+class SelfTestKind(StrEnum):
     """What is tested."""
 
     AA = "aa"
@@ -52,7 +52,7 @@ class Kind(StrEnum):
 
 def selftest(
     kind: Annotated[
-        Kind, typer.Argument(help="aa: the same subject under two names; planted: with work added.")
+        SelfTestKind, typer.Argument(help="aa: the same subject under two names; planted: with work added.")
     ],
     file: Annotated[
         Path | None, typer.Argument(help="An archive to read; without one, trials are run.")
@@ -90,19 +90,19 @@ def selftest(
     machine's noise floor for reports; planted counts effects that are found, of a size that is known.
     """
     asked = _Asked(kind, server, app, plants)
-    _check({Kind.AA: {"--app": app}, Kind.PLANTED: {"--plants": plants, "--force": force}}, kind)
+    _check(
+        {SelfTestKind.AA: {"--app": app}, SelfTestKind.PLANTED: {"--plants": plants, "--force": force}}, kind
+    )
     if file is not None:
         return _told(kind, file, run_as, as_json=as_json)
     from prony.catalog.schema.loader import load_catalog
-    from prony.cli.sandbox_options import SandboxKind, SandboxOptions, chosen_sandbox
+    from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
     from prony.cli.selftest_plans import Conditions
     from prony.plan import PlanOptions
     from prony.runas import resolve_user
     from prony.study import Study
 
-    chosen = chosen_sandbox(
-        SandboxOptions(SandboxKind.AUTO, None, None, None, None, False, run_as), own_app=False
-    )
+    chosen = chosen_sandbox(SandboxOptions(run_as=run_as), own_app=False)
     known = load_catalog(())
     options = PlanOptions(seed=seed, sandbox=chosen.choice)
     load = {"loop": "closed", "connections": connections}
@@ -115,7 +115,7 @@ def selftest(
     return status or _told(kind, target, run_as, as_json=as_json)
 
 
-def _check(own: Mapping[Kind, Mapping[str, object]], kind: Kind) -> None:
+def _check(own: Mapping[SelfTestKind, Mapping[str, object]], kind: SelfTestKind) -> None:
     """*Errors*: UsageError for an option of another kind: floors, for one, are not measured by force."""
     for other, options in own.items():
         for name, value in options.items():
@@ -127,7 +127,7 @@ def _check(own: Mapping[Kind, Mapping[str, object]], kind: Kind) -> None:
 class _Asked:
     """What is tested, as the command line has it; null: not said."""
 
-    kind: Kind
+    kind: SelfTestKind
     server: str | None
     app: str | None
     plants: str | None
@@ -137,19 +137,19 @@ class _Asked:
 
         *Errors*: UsageError for names that are not known, or plants that are no shares.
         """
-        from prony.cli.selftest_plans import planted_plan, shares, twice
+        from prony.cli.selftest_plans import planted_plan, planted_shares, twice
 
-        if self.kind is Kind.AA:
+        if self.kind is SelfTestKind.AA:
             return twice(self.server or "reference", self.app or "hello", same)
-        return planted_plan(self.server or "gunicorn", shares(self.plants or _PLANTS), same)
+        return planted_plan(self.server or "gunicorn", planted_shares(self.plants or _PLANTS), same)
 
 
 def _run(task: "Study") -> int:
     """Run the study; what was finished before an interruption is read all the same."""
-    from prony.cli.extent import extent_of
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
     from prony.study import run_study
+    from prony.study.extent import extent_of
 
     extent = extent_of(task.plan, task.cross_checks)
     with terminate_as_interrupt(), StudyProgress(extent.trials[1], extent.each_s) as progress:
@@ -165,13 +165,13 @@ def _run(task: "Study") -> int:
     return ExitCode.DONE
 
 
-def _told(kind: Kind, file: Path, run_as: str | None, *, as_json: bool) -> int:
+def _told(kind: SelfTestKind, file: Path, run_as: str | None, *, as_json: bool) -> int:
     from prony.archive import open_archive
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
         reading = read_archive(archive)
-    if kind is Kind.PLANTED:
+    if kind is SelfTestKind.PLANTED:
         return _told_planted(file, reading, as_json=as_json)
     return _told_alike(file, reading, run_as, as_json=as_json)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prony.model import Cell, Plan, Subject
     from prony.plan import PlanOptions
 
-__all__ = ["Conditions", "planted_plan", "shares", "twice"]
+__all__ = ["Conditions", "planted_plan", "planted_shares", "twice"]
 
 _WORK_US = 1000
 """What each request of the base computes: most of a small server's time for it, so that the plant is about
@@ -55,7 +55,7 @@ def planted_plan(server: str, plants: Sequence[float], same: Conditions) -> "Pla
     return replace(plan, cells=tuple(_working(cell, k, work) for k, work in enumerate(works)))
 
 
-def shares(text: str) -> tuple[float, ...]:
+def planted_shares(text: str) -> tuple[float, ...]:
     """Return the shares that ``--plants`` names, as ``2%,5%,10%``, each once and in ascending order.
 
     *Errors*: UsageError for one that is not above 0.1 % and at most 1000 %.
@@ -105,7 +105,7 @@ def _working(cell: "Cell", number: int, work_us: int) -> "Cell":
 
 def _one_at_a_time(subject: "Subject", catalog: "Catalog") -> None:
     """*Errors*: UsageError when what a plant does to throughput would not be known."""
-    from prony.catalog.launch.processes import declared_facts
+    from prony.catalog.launch.declared import declared_facts
 
     slots = declared_facts(catalog.server(subject.server), subject, os.cpu_count() or 1).slots
     if slots != 1:

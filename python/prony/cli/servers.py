@@ -182,7 +182,7 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
 
 
 def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[str], app: str) -> str:
-    from prony.catalog.launch.processes import file_for_user
+    from prony.catalog.launch.commands import AskedFile, file_for_user
     from prony.cli.options import settings_of
     from prony.host import available_cpus
 
@@ -190,51 +190,4 @@ def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[
         raise UsageError(
             f"`--file {file}`: no such file by itself; expected the name of one server before it"
         )
-    entry = known.entry(names[0])
-    variant = names[0].removeprefix(entry.name).removeprefix("-")
-    given = settings_of(texts)
-    other = next((name for name in given if name not in (entry.name, names[0])), None)
-    if other is not None:
-        raise UsageError(f"`--set {other}...`: the file is one of `{entry.name}`")
-    preset = entry.variants[variant].settings if variant in entry.variants else {}
-    chosen = {**preset, **given.get(entry.name, {}), **given.get(names[0], {})}
-    values = {
-        **_target_values(known, app),
-        **_upstream_values(chosen, is_frontend=hasattr(entry, "forwards")),
-    }
-    # The rest are programs, which are found by their names.
-    values |= {"python": "python", "bin": "bin", "build": "build"} | {
-        name: name for name in entry.install.programs
-    }
-    return file_for_user(entry, file, chosen, values, len(available_cpus()))
-
-
-def _target_values(known: "Catalog", app: str) -> dict[str, str]:
-    """Return what a template may ask of the app: a built-in one's name, or the user's own target."""
-    from prony.catalog.schema.template import check_text_value
-
-    built_in = known.apps.get(app)
-    target = next(iter(built_in.targets.values()), "") if built_in else app
-    expected = check_text_value(target)
-    if expected or not (":" in target or target.endswith(".psgi")):
-        raise UsageError(f"`--app {app}`: expected a built-in app, `module:attribute`, or a .psgi file")
-    module, _, attribute = target.partition(":")
-    interface = "psgi" if target.endswith(".psgi") else "wsgi"
-    return {"app": target, "module": module, "attribute": attribute, "interface": interface}
-
-
-def _upstream_values(chosen: dict[str, int | str], *, is_frontend: bool) -> dict[str, str]:
-    """Return, and take out of ``chosen``, what is no setting: a port, and what the server behind speaks."""
-    from prony.catalog.launch.processes import BEHIND_PORT, PORT
-    from prony.model import Wire
-
-    port = chosen.pop("port", PORT)
-    if not isinstance(port, int) or not 0 < port < 65536:
-        raise UsageError(f"`--set ...port={port}`: expected a port, 1 to 65535")
-    values = {"port": str(port), "upstream_host": "127.0.0.1", "upstream_port": str(BEHIND_PORT)}
-    if not is_frontend:
-        return values
-    wire = str(chosen.pop("wire", Wire.HTTP))
-    if wire not in tuple(Wire):
-        raise UsageError(f"`--set ...wire={wire}`: expected one of {', '.join(Wire)}")
-    return {**values, "wire": wire}
+    return file_for_user(known, AskedFile(names[0], file, settings_of(texts), app), len(available_cpus()))

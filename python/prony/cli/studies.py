@@ -56,10 +56,10 @@ def studies(
 
 
 def _view(name: str, known: "Catalog") -> "StudyView":
-    from prony.cli.extent import extent_of
-    from prony.cli.study_plan import plan_of_study, study_source
     from prony.plan import PlanOptions
     from prony.report.studies import StudyView
+    from prony.study.extent import extent_of
+    from prony.study.named import plan_of_study, study_source
 
     document = study_source(name, known).document
     plans = {

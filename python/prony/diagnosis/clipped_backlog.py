@@ -5,18 +5,15 @@
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.listen_queue import full_queues
-from prony.model import Json
 
 __all__ = ["clipped_backlog"]
 
 
 def clipped_backlog(evidence: Evidence) -> list[Finding]:
     """Return a finding when the server's full listen queue was shorter than its setting."""
-    facts: Json = evidence.subject.facts if evidence.subject else {}
-    # Behind a frontend the facts are the frontend's, and the server's own lie in them.
-    asked = (facts.get("behind_it") or facts).get("backlog")
+    asked = evidence.subject.facts.of_server.backlog if evidence.subject else None
     given = next((queue.limit for queue in full_queues(evidence) if queue.process == "server"), None)
-    if not isinstance(asked, int) or given is None or given >= asked:
+    if asked is None or given is None or given >= asked:
         return []
     return [
         Finding(

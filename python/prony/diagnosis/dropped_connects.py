@@ -5,6 +5,7 @@ that the rest was dropped for another reason: no memory, no route, a full queue 
 """
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.model import Network
 
 __all__ = ["dropped_connects"]
 
@@ -19,7 +20,7 @@ def dropped_connects(evidence: Evidence) -> list[Finding]:
     dropped = max(others, half_open)
     if dropped <= 0:
         return []
-    ours = evidence.subject is None or evidence.subject.sandbox.get("network") != "host"
+    ours = evidence.subject is None or evidence.subject.sandbox.network is not Network.HOST
     return [
         Finding(
             rule="D02",

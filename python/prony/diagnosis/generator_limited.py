@@ -22,7 +22,8 @@ def generator_limited(evidence: Evidence) -> list[Finding]:
 
     A generator that waits for its CPU sends less than it could, and sees replies later than they came.
     """
-    found = decode_limit((evidence.trial.recording or {}).get("generator") or {})
+    recording = evidence.trial.recording
+    found = decode_limit(recording.generator) if recording else None
     if found is None or not isinstance(evidence.trial.outcome, Ok):
         return []
     return [

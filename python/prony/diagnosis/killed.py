@@ -4,6 +4,7 @@
 """
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.errors import FailureStage
 from prony.model import Failed
 
 __all__ = ["killed"]
@@ -23,7 +24,7 @@ def killed(evidence: Evidence) -> list[Finding]:
                 advice=Advice.RAISE_MEMORY,
             )
         ]
-    if isinstance(outcome, Failed) and outcome.stage == "load":
+    if isinstance(outcome, Failed) and outcome.stage == FailureStage.LOAD:
         # A SIGKILL without a counted kill may be anyone's: only the fact is stated.
         names = {"reason": outcome.reason}
         return [Finding("D19", Symptom.ENDED_UNDER_LOAD, Confidence.POSSIBLE, names=names)]

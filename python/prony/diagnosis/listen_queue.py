@@ -9,6 +9,7 @@ is a listener's: it holds one more than its limit.
 from prony.analysis.accept_queue import AcceptQueue, accept_queues
 from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.model import Network, SubjectFacts
 
 __all__ = ["full_queues", "listen_queue"]
 
@@ -32,7 +33,7 @@ def listen_queue(evidence: Evidence) -> list[Finding]:
 
 
 def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> Finding:
-    ours = bool(full) or evidence.subject is None or evidence.subject.sandbox.get("network") != "host"
+    ours = bool(full) or evidence.subject is None or evidence.subject.sandbox.network is not Network.HOST
     limit, process = _limit(evidence, full)
     return Finding(
         rule="D01",
@@ -62,10 +63,9 @@ def _limit(evidence: Evidence, full: list[AcceptQueue]) -> tuple[int | None, str
     """
     if len(full) == 1:
         return full[0].limit, _other(full[0].process).get("process")
-    facts = evidence.subject.facts if evidence.subject else {}
-    backlog = facts.get("backlog")
+    facts = evidence.subject.facts if evidence.subject else SubjectFacts()
     # Behind a frontend there is another queue, and the kernel counts both in one.
-    return backlog if isinstance(backlog, int) and not facts.get("frontend") else None, None
+    return facts.declared.backlog if facts.frontend is None else None, None
 
 
 def _other(process: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ __all__ = ["shared_cpus"]
 
 def shared_cpus(evidence: Evidence) -> list[Finding]:
     """Return a finding when a process of the server was allowed on other CPUs than its own."""
-    strays = evidence.trial.facts.get("strays") or 0
+    strays = evidence.trial.facts.strays or 0
     placement = evidence.trial.placement
     if not strays or placement is None or placement.shared:
         return []

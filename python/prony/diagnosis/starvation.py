@@ -5,7 +5,7 @@
 
 from prony.analysis.starvation import starvation
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Ok
+from prony.model import Ok, SubjectFacts
 
 __all__ = ["starved"]
 
@@ -15,8 +15,8 @@ def starved(evidence: Evidence) -> list[Finding]:
     found = starvation(evidence.trial.recording)
     if found is None or not isinstance(evidence.trial.outcome, Ok):
         return []
-    facts = evidence.subject.facts if evidence.subject else {}
-    slots, kept = facts.get("slots"), facts.get("keep_alive") is True
+    facts = evidence.subject.facts if evidence.subject else SubjectFacts()
+    slots, kept = facts.declared.slots, facts.declared.keep_alive is True
     return [
         Finding(
             rule="D10",

@@ -66,15 +66,15 @@ def open_engine(choice: EngineChoice) -> Engine:
 
 
 def cannot_make(choice: EngineChoice, workload: Workload, address: Address) -> str | None:
-    """Return why a generator cannot make a load at an address, in words; null: it can."""
+    """Return why a generator cannot send a load to an address, in words; null: it can."""
     tool = TOOLS.get(choice.name) or SCRIPTS.get(choice.name)
     return refusal(tool, workload, address) if tool else None
 
 
 def not_here(choice: EngineChoice) -> str | None:
-    """Return why a generator cannot be had on this machine, and how to get it; null: it can.
+    """Return why a generator is unavailable on this machine, and how to get it; null: it is available.
 
-    The environment of the Python scripts is built when it is not there. *Errors*: HostError as
+    The environment of the Python scripts is built if it does not exist. *Errors*: HostError as
     `prony.catalog.install.environment.prepare`.
     """
     from prony.engine.scripts.found import find_script
@@ -85,9 +85,9 @@ def not_here(choice: EngineChoice) -> str | None:
 
 
 def not_installed(choice: EngineChoice) -> str | None:
-    """Return why a tool is not on this machine, and how to get it; null: it is, or Prony brings it.
+    """Return why a tool is not on this machine, and how to get it; null: it is, or Prony installs it.
 
-    Builds nothing: what is missing of the Python scripts is got when they are first used.
+    Builds nothing: what the Python scripts lack is installed when they are first used.
     """
     from prony.engine.external.engine import find_tool
 

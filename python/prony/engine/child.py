@@ -1,4 +1,4 @@
-"""The generator of one trial, as a process of its own beside the subject.
+"""The generator of one trial, as a process of its own in the subject's network.
 
 ``python -m prony.engine.child``. One line of JSON on stdin, ``{"spec": ..., "seat": ...}``; on stdout the
 engine's events as lines of JSON, then ``{"event": "recording", "recording": ...}`` or ``{"event": "error",
@@ -18,12 +18,11 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Take a seat, run, and say what came of it."""
+    """Take the seat, run, and write the result."""
     parent = os.getppid()
     handle_signals()
     try:
-        # Everything is imported before the user changes: the new one may not be able to read Prony's own
-        # files.
+        # Everything is imported before the user changes: the new user may not be able to read Prony's files.
         from prony import _engine
 
         order = json.loads(sys.stdin.buffer.readline())
@@ -33,7 +32,7 @@ def main() -> int:
         say_line(b'{"event":"recording","recording":' + recording.encode() + b"}")
     except KeyboardInterrupt:
         return fail("cancelled", "the run was cancelled")
-    except Exception as error:  # the border of a process: what is not said here is lost
+    except Exception as error:  # the border of a process: an error not reported here is lost
         return fail(type(error).__name__, str(error))
     return 0
 

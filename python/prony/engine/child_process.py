@@ -1,4 +1,4 @@
-"""A generator as a child process: beside the subject, watched, under a hard deadline.
+"""A generator as a child process: in the subject's network, watched, with a hard deadline.
 
 Must not know trials, nor which generator it is.
 
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import prony
@@ -21,23 +22,32 @@ from prony.engine.base import OnEvent
 from prony.engine.watch import GeneratorWatch
 from prony.errors import EngineError
 from prony.model import Json
+from prony.model.recording import GeneratorProcesses
 from prony.units import MIB, SECOND_NS, format_duration, seconds
 
-__all__ = ["SPARE_NS", "Child"]
+__all__ = ["SPARE_NS", "Child", "ChildResult"]
 
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from importlib import import_module; "
     "sys.exit(import_module(sys.argv.pop(1)).main())"
 )
 SPARE_NS = 15 * SECOND_NS
-"""What a generator needs beside its load: to start, to import, to merge histograms, on a busy machine."""
+"""Extra time for a generator on a busy machine: to start, to import, to merge histograms."""
 _CANCEL_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChildResult:
+    """What a child ended with: what it said as its recording, and what the generator itself used."""
+
+    said: Json
+    processes: GeneratorProcesses
 
 
 class Child:
     """Runs ``module``'s ``main`` in a process of its own. One run at a time.
 
-    ``is_generator``: whether the process itself makes the load, or another that it starts.
+    ``is_generator``: whether the process itself sends the load, or another one that it starts.
     """
 
     def __init__(self, module: str, is_generator: bool = True) -> None:
@@ -58,10 +68,10 @@ class Child:
             self._module,
         ]
 
-    def run(self, order: Json, limit_ns: int, on_event: OnEvent) -> Json:
-        """Send ``order``, follow the events, and return the recording, with what the generator itself used.
+    def run(self, order: Json, limit_ns: int, on_event: OnEvent) -> ChildResult:
+        """Send ``order``, follow the events, and return its result, with the generator's own usage.
 
-        *Errors*: EngineError when it could not run, died, or was not done in time; what ``on_event`` raises.
+        *Errors*: EngineError when it could not run, died, or missed the deadline; errors of ``on_event``.
         """
         self._cancelled_s = None
         with _started(self.command()) as process:
@@ -74,26 +84,25 @@ class Child:
 
     def _watched(
         self, process: "subprocess.Popen[bytes]", order: Json, limit_ns: int, on_event: OnEvent
-    ) -> Json:
+    ) -> ChildResult:
         with GeneratorWatch(process.pid, order["seat"]["cpus"], self._is_generator) as watch:
 
             def on_any_event(event: Json) -> None:
                 watch.note(event)
                 on_event(event)
 
-            recording = self._follow(process, limit_ns, on_any_event)
-        recording.setdefault("generator", {})["processes"] = watch.summary()
-        return recording
+            said = self._follow(process, limit_ns, on_any_event)
+        return ChildResult(said, watch.summary())
 
     def cancel(self) -> None:
-        """End the load that runs, from any thread."""
+        """Stop the running load, from any thread."""
         process = self._process
         if process is not None and self._cancelled_s is None:
             self._cancelled_s = time.monotonic()
             process.terminate()
 
     def _follow(self, process: "subprocess.Popen[bytes]", limit_ns: int, on_event: OnEvent) -> Json:
-        """Pass the child's events on until it says what came of it."""
+        """Forward the child's events until the result comes."""
         for event in self._events(process, time.monotonic() + seconds(limit_ns)):
             match event["event"]:
                 case "recording":
@@ -103,11 +112,13 @@ class Child:
                 case _:
                     on_event(event)
         if process.poll() is None and self._cancelled_s is None:
-            raise EngineError(f"the generator was not done after {format_duration(limit_ns)} and was killed")
+            raise EngineError(
+                f"the generator did not finish within {format_duration(limit_ns)} and was killed"
+            )
         raise EngineError(f"the generator ended without a recording{_last_words(process)}")
 
     def _events(self, process: "subprocess.Popen[bytes]", deadline_s: float) -> Iterator[Json]:
-        """Yield what the child says until it ends, the deadline, or a while after a cancellation."""
+        """Yield the child's lines until it ends, until the deadline, or for a while after a cancellation."""
         stdout = process.stdout
         if stdout is None:
             return
@@ -132,7 +143,7 @@ class Child:
 
 @contextlib.contextmanager
 def _started(command: list[str]) -> "Iterator[subprocess.Popen[bytes]]":
-    """Yield a child that is gone afterwards, whatever happened."""
+    """Yield a child; afterwards it is gone, whatever happened."""
     try:
         process = subprocess.Popen(
             command,
@@ -141,7 +152,7 @@ def _started(command: list[str]) -> "Iterator[subprocess.Popen[bytes]]":
             stderr=subprocess.PIPE,
             env={"LANG": "C.UTF-8"},
             cwd="/",
-            # Ctrl-C in the terminal is Prony's to handle.
+            # Only Prony handles Ctrl-C in the terminal.
             start_new_session=True,
         )
     except OSError as error:
@@ -159,7 +170,7 @@ def _send(process: "subprocess.Popen[bytes]", order: Json) -> None:
     with contextlib.suppress(BrokenPipeError):
         if process.stdin is not None:
             process.stdin.write(json.dumps(order).encode() + b"\n")
-            # Stays open: its end means that Prony is gone.
+            # Stays open: when it closes, the child knows that Prony is gone.
             process.stdin.flush()
 
 

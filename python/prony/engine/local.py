@@ -7,9 +7,9 @@ Must not know trials.
 
 import json
 
-from prony.engine.base import OnEvent
+from prony.engine.base import OnEvent, recording_of
 from prony.errors import EngineError
-from prony.model import Address, EngineChoice, Json, Workload
+from prony.model import Address, EngineChoice, Recording, Workload
 from prony.sandbox.base import EngineSeat
 from prony.specification import to_spec
 
@@ -17,25 +17,25 @@ __all__ = ["LocalEngine"]
 
 
 class LocalEngine:
-    """See ``Engine``. Of the seat it takes the CPUs only; none: workers are not pinned."""
+    """See ``Engine``. It uses only the CPUs of the seat; without CPUs, workers are not pinned."""
 
     def __init__(self, choice: EngineChoice) -> None:
         self._choice = choice
 
-    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Json:
+    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the load to its end, in the caller's thread, and return the Recording.
 
         *Errors*: EngineError; KeyboardInterrupt when a signal ends it.
         """
-        # Loaded where it is used: archives are read without it.
+        # Imported where it is used: archives can be read without it.
         from prony import _engine
 
         spec = to_spec(workload, address, self._choice, seat.cpus or None)
         try:
-            recording = _engine.run(json.dumps(spec), lambda event: on_event(json.loads(event)))
+            told = _engine.run(json.dumps(spec), lambda event: on_event(json.loads(event)))
         except _engine.EngineError as error:
             raise EngineError(str(error)) from error
-        return dict(json.loads(recording))
+        return recording_of(json.loads(told))
 
     def cancel(self) -> None:
-        """Do nothing: the caller's own signals end it."""
+        """Do nothing: the caller's own signals stop it."""

@@ -1,4 +1,4 @@
-"""The built-in engine as a child process: beside the subject, under a hard deadline.
+"""The built-in engine as a child process: in the subject's network, with a hard deadline.
 
 Must not know trials.
 
@@ -6,11 +6,11 @@ Must not know trials.
 ['-I', '-S']
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
-from prony.engine.base import OnEvent
+from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS, Child
-from prony.model import Address, EngineChoice, Json, Workload
+from prony.model import Address, EngineChoice, Recording, Workload
 from prony.sandbox.base import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 
@@ -29,15 +29,17 @@ class ProcessEngine:
         """Return the command that starts the child, wherever Prony is installed."""
         return self._child.command()
 
-    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Json:
+    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the load to its end and return the Recording.
 
-        *Errors*: EngineError when it could not run, died, or was not done in time; what ``on_event`` raises.
+        *Errors*: EngineError when it could not run, died, or missed the deadline; errors of ``on_event``.
         """
         spec = to_spec(workload, address, self._choice, seat.cpus)
         limit_ns = hard_limit_ns(workload) + self._spare_ns
-        return self._child.run({"spec": spec, "seat": asdict(seat)}, limit_ns, on_event)
+        told = self._child.run({"spec": spec, "seat": asdict(seat)}, limit_ns, on_event)
+        recording = recording_of(told.said)
+        return replace(recording, generator=replace(recording.generator, processes=told.processes))
 
     def cancel(self) -> None:
-        """End the load that runs, from any thread."""
+        """Stop the running load, from any thread."""
         self._child.cancel()

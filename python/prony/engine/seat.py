@@ -1,4 +1,4 @@
-"""What every generator's process does before it opens a socket: it takes its seat, and says what comes of it.
+"""What every generator's process does before it opens a socket: it takes its seat and reports errors.
 
 Must not know which generator it is.
 
@@ -21,7 +21,7 @@ __all__ = ["cancel_at_end_of_stdin", "error_event", "fail", "handle_signals", "s
 
 
 def handle_signals() -> None:
-    """From here on SIGTERM and SIGINT raise KeyboardInterrupt."""
+    """Make SIGTERM and SIGINT raise KeyboardInterrupt from now on."""
 
     def cancel(_number: int, _frame: object) -> NoReturn:
         raise KeyboardInterrupt
@@ -31,7 +31,7 @@ def handle_signals() -> None:
 
 
 def take_seat(seat: Json, parent: int) -> None:
-    """Enter the subject's network, its CPUs and its user, in the order in which rights are lost.
+    """Enter the subject's network, its CPUs and its user, in the order that the privileges demand.
 
     *Errors*: OSError; KeyboardInterrupt when ``parent``, which started this process, is gone.
     """
@@ -54,12 +54,12 @@ def take_seat(seat: Json, parent: int) -> None:
 
 
 def cancel_at_end_of_stdin() -> None:
-    """In a thread: end this process with SIGTERM when the one that started it closes the pipe or is gone."""
+    """In a thread: send SIGTERM to this process when its parent closes the pipe or is gone."""
     threading.Thread(target=_wait_for_end, daemon=True).start()
 
 
 def _wait_for_end() -> None:
-    # Below Python's buffer, which a thread must not hold when the process ends.
+    # Reads below Python's buffer: a thread must not hold its lock when the process ends.
     while os.read(0, 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -73,7 +73,7 @@ def say_line(line: bytes) -> None:
 
 
 def fail(kind: str, message: str) -> int:
-    """Say what went wrong and return the exit status."""
+    """Report the error and return the exit status."""
     with contextlib.suppress(OSError):
         say_line(json.dumps(error_event(kind, message)).encode())
     return 1

@@ -1,56 +1,87 @@
 """The stable JSON of one load run (`prony load --json`). docs/reference/load-json.md lists every key."""
 
 from prony.analysis.distribution import read_distribution
-from prony.analysis.latency import latency_json, summarise, summary_json
+from prony.analysis.latency import LatencySummary, latency_summaries, summarise
 from prony.analysis.rates import rates, window_s
 from prony.model import Json
+from prony.model.recording import Distribution, Recording
+from prony.model.shapes import encode
 
 __all__ = ["VERSION", "load_result"]
 
 VERSION = 1
 
 
-def _series(recording: Json) -> list[Json]:
-    found = []
-    for second in recording.get("series") or ():
-        latency = read_distribution(second.get("latency"))
-        counts = {key: second.get(key) for key in ("second", "scheduled", "ok", "failed", "body_bytes")}
-        summary = None if latency is None else summary_json(summarise(latency))
-        found.append({**counts, "latency_ns": summary})
-    return found
+def _series(recording: Recording) -> list[Json]:
+    return [
+        {
+            **{name: getattr(one, name) for name in ("second", "scheduled", "ok", "failed", "body_bytes")},
+            "latency_ns": _single(one.latency),
+        }
+        for one in recording.series
+    ]
 
 
-def _generator(recording: Json) -> Json:
-    engine, generator = recording["engine"], recording["generator"]
+def _generator(recording: Recording) -> Json:
+    engine, generator = encode(recording.engine), encode(recording.generator)
     return {
-        "name": engine.get("name"),
-        "version": engine.get("version"),
-        "driver": engine.get("driver"),
-        "threads": engine.get("threads"),
-        "pacing": engine.get("pacing"),
-        **{key: generator.get(key) for key in ("limit", "limited", "cpu_ns_per_request", "spin_share")},
-        **{key: generator.get(key) for key in ("cpu_work_ns", "cpu_spin_ns", "run_queue_ns")},
+        **{key: engine[key] for key in ("name", "version", "driver", "threads", "pacing")},
+        **{key: generator[key] for key in ("limit", "limited", "cpu_ns_per_request", "spin_share")},
+        **{key: generator[key] for key in ("cpu_work_ns", "cpu_spin_ns", "run_queue_ns")},
     }
 
 
-def load_result(recording: Json) -> Json:
+def _summary(summary: LatencySummary | None) -> Json | None:
+    """Return a summary with stable keys; null stays null."""
+    if summary is None:
+        return None
+    return {
+        "count": summary.count,
+        "min": summary.min_ns,
+        "mean": summary.mean_ns,
+        "max": summary.max_ns,
+        "percentiles": dict(summary.percentiles),
+        "censored_from": summary.censored_from,
+        "infinite_from": summary.infinite_from,
+    }
+
+
+def _single(found: Distribution | None) -> Json | None:
+    times = read_distribution(found)
+    return None if times is None else _summary(summarise(times))
+
+
+def _latency(recording: Recording) -> Json:
+    """Return all latencies of a Recording: `ok` and `all`, response and service, send lag and connect
+    time.
+    """
+    summaries = latency_summaries(recording)
+    of = {
+        population: {f"{kind}_ns": _summary(summaries[population, kind]) for kind in ("response", "service")}
+        for population in ("ok", "all")
+    }
+    times = recording.distributions
+    return {**of, "send_lag_ns": _single(times.send_lag), "connect_ns": _single(times.connect)}
+
+
+def load_result(recording: Recording) -> Json:
     """Return everything that one run measured, as JSON with stable keys; a missing value is null."""
-    found = rates(recording)
+    found, spec = rates(recording), recording.spec
     return {
         "version": VERSION,
-        "loop": recording["loop"],
-        "workload": (recording.get("spec") or {}).get("workload"),
-        "target": (recording.get("spec") or {}).get("target"),
-        "window": {**recording["window"], "duration_s": window_s(recording)},
-        "account": recording["account"],
+        "loop": encode(recording.loop),
+        "workload": encode(spec and spec.workload),
+        "target": encode(spec and spec.target),
+        "window": {**encode(recording.window), "duration_s": window_s(recording)},
+        "account": encode(recording.account),
         "rate": {name: found[name] for name in ("ok_per_s", "attempted_per_s", "error_per_s")},
         "ratio": {"success": found["success_ratio"], "error": found["error_ratio"]},
-        "latency": latency_json(recording),
-        "connections": recording.get("connections"),
-        "queue": recording.get("queue"),
-        "bytes": recording.get("bytes"),
-        "little": recording.get("little"),
+        "latency": _latency(recording),
+        "connections": encode(recording.connections),
+        "queue": encode(recording.queue),
+        "bytes": encode(recording.bytes),
+        "little": encode(recording.little),
         "generator": _generator(recording),
-        "errors": recording.get("error_samples") or [],
+        "errors": encode(recording.error_samples),
         "series": _series(recording),
     }

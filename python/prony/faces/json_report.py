@@ -17,8 +17,10 @@ from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.archive.codec import encode_engine, encode_sandbox, encode_workload
 from prony.metrics import METRICS
 from prony.model import Claim, Failed, Invalid, Json, Outcome, Plan, SubjectRecord, TrialRole
+from prony.model.shapes import encode
+from prony.reading.causes import Cause
 from prony.reading.checks import Calibrations, CrossCheck
-from prony.reading.failures import FailureTest, failed_alike, failed_requests
+from prony.reading.failures import FailureTest, Repeated, failed_alike, failed_requests
 from prony.reading.findings import Found
 from prony.reading.groups import Group
 from prony.reading.originals import Beside
@@ -96,11 +98,13 @@ def _cell(cell: CellSummary) -> Json:
         "listeners": {str(trial.block): [asdict(one) for one in trial.listeners] for trial in cell.counted},
         "shared_addresses": [asdict(one) for one in fullest_addresses(cell)],
         "uncounted": [_trial(trial) for trial in cell.others],
-        "failed_alike": [
-            {"blocks": list(one.blocks), "alike": one.alike, **_outcome(one.outcome)}
-            for one in failed_alike(cell)
-        ],
+        "failed_alike": [{"blocks": list(one.blocks), **_cause(one.cause)} for one in failed_alike(cell)],
     }
+
+
+def _cause(cause: Cause) -> Json:
+    fault = None if cause.fault is None else cause.fault.value
+    return {**_outcome(cause.outcome), "fault": fault, "low": cause.low, "high": cause.high}
 
 
 def _pace(trial: TrialFigures) -> Json:
@@ -247,8 +251,8 @@ def _subject(record: SubjectRecord) -> Json:
         "lock_digest": record.lock_digest,
         "settings": dict(record.settings),
         "command_line": record.command_line,
-        "sandbox": record.sandbox,
-        "facts": record.facts,
+        "sandbox": encode(record.sandbox),
+        "facts": encode(record.facts),
         "unavailable": record.unavailable,
     }
 
@@ -261,6 +265,11 @@ def _calibration(trial: TrialFigures) -> Json:
 def _drift(found: Calibrations) -> Json:
     drifts = {name: asdict(one) for name, one in found.drifts.items()}
     return {"trials": found.trials, "counted": found.counted, "uncounted": found.uncounted, "metrics": drifts}
+
+
+def _repeated(found: Repeated) -> Json:
+    causes = [{**_cause(cause), "trials": count} for cause, count in found.causes]
+    return {"trials": found.trials, "causes": causes}
 
 
 def _position(trial: TrialFigures) -> Json:
@@ -284,8 +293,8 @@ def reading_json(reading: Reading) -> Json:
     return {
         "version": VERSION,
         "plan": _plan(reading.plan),
-        "runs": [{**asdict(run), "status": run.status.value} for run in reading.runs],
-        "fingerprint": reading.fingerprint,
+        "runs": encode(reading.runs),
+        "fingerprint": encode(reading.fingerprint),
         "subjects": {name: _subject(record) for name, record in reading.subjects.items()},
         "extent": {
             "blocks": reading.blocks,
@@ -300,8 +309,8 @@ def reading_json(reading: Reading) -> Json:
         "calibration": [_calibration(trial) for trial in of_calibration],
         "drift": None if calibrations is None else _drift(calibrations),
         "cross_checks": [_check(check) for check in reading.cross_checks],
-        "found_rates": [asdict(one) for one in reading.found_rates],
-        "repeated": None if repeated is None else asdict(repeated),
+        "found_rates": encode(reading.found_rates),
+        "repeated": None if repeated is None else _repeated(repeated),
         "unmeasured": dict(reading.unmeasured),
         "order": [_position(trial) for trial in reading.trials],
         "findings": [_finding(found) for found in reading.findings],

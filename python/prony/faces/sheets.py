@@ -16,7 +16,8 @@ from prony.analysis.missing import Missing
 from prony.analysis.steady_state import SteadyState
 from prony.analysis.summary import CellSummary, Estimate, figures
 from prony.metrics import METRICS, Unit
-from prony.model import Cell, Failed, Invalid, Json, Outcome, Trial, TrialRecord
+from prony.model import Cell, Failed, Invalid, Outcome, Trial, TrialRecord
+from prony.model.recording import Second
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.words import group_words
@@ -152,14 +153,14 @@ _SERIES_COLUMNS = (
 
 def _series_rows(trials: Iterable[TrialRecord]) -> Iterator[Row]:
     for record in trials:
-        for second in (record.trial.recording or {}).get("series") or ():
+        for second in record.trial.recording.series if record.trial.recording else ():
             yield _second(record.id, record.trial, second)
 
 
-def _second(trial_id: int, trial: Trial, second: Json) -> Row:
-    counts = (second[name] for name in ("second", "scheduled", "ok", "failed", "body_bytes"))
+def _second(trial_id: int, trial: Trial, second: Second) -> Row:
+    counts = (second.second, second.scheduled, second.ok, second.failed, second.body_bytes)
     own = (trial_id, trial.cell_id, trial.block, *counts)
-    latency = read_distribution(second.get("latency"))
+    latency = read_distribution(second.latency)
     if latency is None or not latency.count:
         return *own, 0, *(None for _ in range(5)), "no reply in this second"
     found = summarise(latency)

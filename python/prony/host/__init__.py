@@ -1,4 +1,4 @@
-"""This machine: its CPUs, what it is, and whether it is fit to measure.
+"""This machine: its CPUs, its other facts, and whether it is fit to measure.
 
 Reads, never changes. Must not know subjects or plans.
 

@@ -1,6 +1,7 @@
-"""One thing that a measurement needs of a machine, held against what the machine has.
+"""What a measurement needs of a machine, one check for each need.
 
-Pure: what was found is passed in. ``fail``: the measurement cannot be valid; ``warn``: it may be disturbed.
+Pure: the caller passes in what the machine has. ``fail``: the measurement cannot be valid; ``warn``: it may
+be disturbed.
 
 >>> file_limit(connections=100, hard=50).level
 'fail'
@@ -16,6 +17,7 @@ from prony.units import KIB, MIB, format_bytes, format_count, format_percent
 
 __all__ = [
     "HostCheck",
+    "accept_backlog",
     "backlogs",
     "cpu_quota",
     "disk_space",
@@ -23,7 +25,7 @@ __all__ = [
     "free_memory",
     "governor",
     "kept_ports",
-    "listen_queue",
+    "port_turnover",
     "ports",
     "processors",
     "server_files",
@@ -32,21 +34,20 @@ __all__ = [
     "tasks",
     "time_wait_left",
     "tracking",
-    "turnover",
 ]
 
 Level = Literal["ok", "warn", "fail"]
 
-# What a process has open beside its connections: libraries, logs, pipes.
+# Open files of a process besides its connections: libraries, logs, pipes.
 _SPARE_FILES = 100
-# Both ends of a connection: two sockets with their files, at rest; and with buffers under load and the
-# server's own state.
+# Memory of both ends of a connection: two idle sockets with their files; and the same under load, with
+# buffers and the server's own state.
 _LEAST_BYTES_PER_CONNECTION = 16 * KIB
 _BYTES_PER_CONNECTION = 128 * KIB
-# Prony, the generator and a small server; and with room for a larger one.
+# Memory of Prony, the generator and a small server; and the same with room for a larger server.
 _LEAST_MEMORY_BYTES = 256 * MIB
 _MEMORY_BYTES = 512 * MIB
-# Linux, TCP_TIMEWAIT_LEN (include/net/tcp.h); tcp_tw_reuse takes a port back after a second (ip-sysctl.rst).
+# Linux, TCP_TIMEWAIT_LEN (include/net/tcp.h); tcp_tw_reuse frees a port after a second (ip-sysctl.rst).
 _TIME_WAIT_S = 60.0
 _REUSE_AFTER_S = 1.0
 # Prony, the generator and its threads, supervisors.
@@ -56,7 +57,7 @@ _WIDER_RANGE = 'sudo sysctl -w net.ipv4.ip_local_port_range="10000 65535"'
 
 @dataclass(frozen=True, slots=True)
 class HostCheck:
-    """One thing that a measurement needs of the machine. ``command`` mends it, null: nothing to mend."""
+    """One thing that a measurement needs of the machine. ``command`` fixes it; null: nothing to fix."""
 
     name: str
     level: Level
@@ -65,13 +66,13 @@ class HostCheck:
     command: str | None = None
 
     def in_words(self) -> str:
-        """Return what was found, what was wanted, and what mends it."""
-        mend = f"  ({self.command})" if self.command else ""
-        return f"{self.name}: {self.found}; wanted: {self.wanted}{mend}"
+        """Return what was found, what is needed, and the command that fixes it."""
+        fix = f"; fix: {self.command}" if self.command else ""
+        return f"{self.name}: {self.found}; needed: {self.wanted}{fix}"
 
 
 def _check(name: str, level: Level, found: str, wanted: str, command: str | None = None) -> HostCheck:
-    """Return a check; one that is ok needs nothing mended."""
+    """Return a check; one that is ok has no command."""
     return HostCheck(name, level, found, wanted, None if level == "ok" else command)
 
 
@@ -79,20 +80,21 @@ def _check(name: str, level: Level, found: str, wanted: str, command: str | None
 
 
 def processors(cpus: Sequence[Cpu], share: bool = False) -> HostCheck:
-    """Return whether server and generator can have CPUs of their own."""
+    """Check that server and generator can have CPUs of their own."""
     cores = len({cpu.core for cpu in cpus})
     found = f"{len(cpus)} CPUs on {cores} {'core' if cores == 1 else 'cores'}"
     if len(cpus) < 2 and not share:
         return HostCheck("CPUs", "fail", found, "2 or more", "prony ... --share-cpus")
     level: Level = "ok" if cores >= 2 else "warn"
-    # Hardware threads of one core slow each other.
+    # Hardware threads of one core slow each other down.
     return HostCheck("CPUs", level, found, "2 cores or more")
 
 
 def cpu_quota(quota: float | None, cpus: int) -> HostCheck:
-    """Return whether the group that Prony was started in lets it use all of its CPUs.
+    """Check that the control group of Prony may use all of its CPUs.
 
-    Below two, server and generator are stopped in every period: both figures are the quota's.
+    With a quota below two CPUs the kernel stops server and generator in every period: the figures then
+    describe the quota.
     """
     found = "none" if quota is None else f"{quota:g} of {cpus} CPUs"
     level: Level = "ok" if quota is None or quota >= cpus else "warn" if quota >= 2 else "fail"
@@ -102,7 +104,7 @@ def cpu_quota(quota: float | None, cpus: int) -> HostCheck:
 
 
 def governor(found: Sequence[str]) -> HostCheck:
-    """Return whether the CPUs keep their clock. ``found``: each governor; ``none`` where there is none."""
+    """Check that the CPUs keep their frequency. ``found``: each governor; ``none`` if there is none."""
     level: Level = "ok" if all(name in ("performance", "none") for name in found) else "warn"
     return _check(
         "governor", level, ", ".join(found), "performance", "sudo cpupower frequency-set -g performance"
@@ -110,7 +112,7 @@ def governor(found: Sequence[str]) -> HostCheck:
 
 
 def share_of_time(name: str, found: float | None, most: float, command: str) -> HostCheck:
-    """Return whether something takes no more than so much of the CPUs' time."""
+    """Check that something takes at most a given share of the CPUs' time."""
     wanted = f"{format_percent(most)} or less"
     if found is None:
         return HostCheck(name, "warn", "not known", wanted)
@@ -121,9 +123,9 @@ def share_of_time(name: str, found: float | None, most: float, command: str) -> 
 
 
 def file_limit(connections: int, hard: int | None, name: str = "open files") -> HostCheck:
-    """Return whether a table of descriptors holds so many connections; ``hard`` null: no limit.
+    """Check that a process may open this many connections; ``hard`` null: no limit.
 
-    The generator's threads have a table each where one for all is too small.
+    If one table of descriptors is too small for all, each thread of the generator gets its own.
     """
     wanted = connections + _SPARE_FILES
     return _check(
@@ -136,7 +138,7 @@ def file_limit(connections: int, hard: int | None, name: str = "open files") -> 
 
 
 def server_files(needs: Mapping[str, int], hard: int | None) -> HostCheck:
-    """Return whether each subject's processes hold their part of the connections; ``needs``: by subject."""
+    """Check that a process of each subject may open its share of the connections; ``needs``: by subject."""
     name, most = max(needs.items(), key=lambda item: item[1])
     check = file_limit(most, hard, "open files of a server")
     return check if check.level == "ok" else _with_wanted(check, f"{check.wanted}, for {name}")
@@ -147,20 +149,20 @@ def _with_wanted(check: HostCheck, wanted: str) -> HostCheck:
 
 
 def tasks(wanted: int, of_user: int | None, of_group: int | None) -> HostCheck:
-    """Return whether so many processes may be started, by the user's limit and by the group's; null: none."""
+    """Check that this many processes may be started, by the limits of user and group; null: no limit."""
     wanted += _SPARE_TASKS
     most = min((limit for limit in (of_user, of_group) if limit is not None), default=None)
     level: Level = "ok" if most is None or most >= wanted else "fail"
     found = "unlimited" if most is None else format_count(most)
-    mend = f"start the container with --pids-limit {wanted}" if most == of_group else f"ulimit -u {wanted}"
-    return _check("processes", level, found, f"{format_count(wanted)} or more", mend)
+    command = f"start the container with --pids-limit {wanted}" if most == of_group else f"ulimit -u {wanted}"
+    return _check("processes", level, found, f"{format_count(wanted)} or more", command)
 
 
 # --- the network ------------------------------------------------------------------------------------------
 
 
 def ports(connections: int, low: int, high: int) -> HostCheck:
-    """Return whether the generator finds a port for every connection, with as many again in TIME_WAIT."""
+    """Check that there are ports for every connection, and as many again in TIME_WAIT."""
     count = max(high - low + 1, 0)
     level: Level = "fail" if count < connections else "warn" if count < 2 * connections else "ok"
     found = f"{format_count(count)} ({low} to {high})"
@@ -168,10 +170,10 @@ def ports(connections: int, low: int, high: int) -> HostCheck:
 
 
 def kept_ports(new_per_s: float, connections: int, load_s: float, reuse: bool) -> int:
-    """Return how many ports connections take that are opened anew, with those in TIME_WAIT.
+    """Return how many ports are in use when connections are opened continually, with those in TIME_WAIT.
 
-    *Definition*: connections + rate x min(load, the time for which a port is kept). *Assumptions*: the
-    generator's side closes, or holds the port for as long.
+    *Definition*: connections + rate x min(load, the time for which a port stays in use). *Assumptions*: the
+    generator's side closes the connection, or keeps the port for as long.
 
     >>> kept_ports(1000, 100, 30, reuse=False), kept_ports(1000, 100, 30, reuse=True)
     (30100, 1100)
@@ -180,13 +182,13 @@ def kept_ports(new_per_s: float, connections: int, load_s: float, reuse: bool) -
     return connections + ceil(new_per_s * held_s)
 
 
-def turnover(
+def port_turnover(
     new_per_s: float | None, connections: int, load_s: float, count: int, reuse: int | None
 ) -> HostCheck:
-    """Return whether ports come back as fast as connections are opened.
+    """Check that ports become free as fast as connections are opened.
 
-    ``new_per_s`` 0: all are kept; null: not known before the load. ``reuse``: tcp_tw_reuse, null: not known.
-    ``count``: how many ports there are.
+    ``new_per_s`` 0: all connections are kept; null: not known before the load. ``reuse``: tcp_tw_reuse; null:
+    not known. ``count``: how many ports there are.
     """
     name = "ports in TIME_WAIT"
     back = bool(reuse)
@@ -196,7 +198,7 @@ def turnover(
         steady = f"{format_count(count / (_REUSE_AFTER_S if back else _TIME_WAIT_S))} connections a second"
         return _check(name, "ok" if back else "warn", f"{after}: {steady}", "tcp_tw_reuse 1 or 2", command)
     if new_per_s == 0:
-        # A server that closes by itself uses up the ports too.
+        # A server that closes connections by itself uses up ports too.
         level: Level = "warn" if reuse == 0 else "ok"
         return _check(name, level, after, "tcp_tw_reuse 1 or 2", command)
     needed = kept_ports(new_per_s, connections, load_s, back)
@@ -205,7 +207,7 @@ def turnover(
 
 
 def time_wait_left(found: int | None, count: int, own_network: bool) -> HostCheck:
-    """Return whether an earlier measurement has left connections on the network that this one would use."""
+    """Check that no earlier measurement has left connections on the network that this one would use."""
     name, wanted = "left in TIME_WAIT", f"{format_count(count // 10)} or less"
     if own_network:
         return HostCheck(name, "ok", "a network of its own", wanted)
@@ -215,8 +217,8 @@ def time_wait_left(found: int | None, count: int, own_network: bool) -> HostChec
     return _check(name, level, format_count(found), wanted, "sleep 60")
 
 
-def listen_queue(setting: str, connections: int, found: int | None) -> HostCheck:
-    """Return whether all connections may arrive at once."""
+def accept_backlog(setting: str, connections: int, found: int | None) -> HostCheck:
+    """Check that all connections may arrive at once."""
     name = setting.rpartition("/")[2]
     if found is None:
         return HostCheck(name, "warn", "not known", format_count(connections))
@@ -227,7 +229,7 @@ def listen_queue(setting: str, connections: int, found: int | None) -> HostCheck
 
 
 def backlogs(wanted: Mapping[str, int], somaxconn: int | None) -> HostCheck:
-    """Return whether the kernel gives each subject the queue it asks for: it shortens them silently."""
+    """Check that the kernel gives each subject the queue it asks for: it shortens longer ones silently."""
     name = "servers' backlogs"
     most = max(wanted.values(), default=0)
     if somaxconn is None:
@@ -242,7 +244,7 @@ def backlogs(wanted: Mapping[str, int], somaxconn: int | None) -> HostCheck:
 
 
 def tracking(connections: int, count: int | None, most: int | None) -> HostCheck:
-    """Return whether the firewall's table has room; null: it is not in use, or not told."""
+    """Check that the firewall's table has room; null: it is not in use, or not known."""
     name, wanted = "connection tracking", f"{format_count(2 * connections)} free"
     if count is None or most is None:
         return HostCheck(name, "ok", "not in use", wanted)
@@ -256,7 +258,7 @@ def tracking(connections: int, count: int | None, most: int | None) -> HostCheck
 
 
 def free_memory(connections: int, limit: int | None, found: int | None) -> HostCheck:
-    """Return whether connections and server find memory. ``limit``: the server's own, which it may use up."""
+    """Check that connections and server find memory. ``limit``: the server's limit, which it may use up."""
     wanted = (limit or 0) + _MEMORY_BYTES + connections * _BYTES_PER_CONNECTION
     least = (limit or 0) + _LEAST_MEMORY_BYTES + connections * _LEAST_BYTES_PER_CONNECTION
     text = f"{format_bytes(wanted)} or more"
@@ -267,7 +269,7 @@ def free_memory(connections: int, limit: int | None, found: int | None) -> HostC
 
 
 def swap(total: int | None, free: int | None, moved_pages: int | None) -> HostCheck:
-    """Return whether memory is kept where it is fast. ``moved_pages``: to and from swap meanwhile."""
+    """Check that no memory is swapped. ``moved_pages``: pages moved to and from swap during the look."""
     if total is None or free is None:
         return HostCheck("swap", "warn", "not known", "none in use")
     found = f"{format_bytes(total - free)} in use" if total > free else "none in use"
@@ -276,7 +278,7 @@ def swap(total: int | None, free: int | None, moved_pages: int | None) -> HostCh
 
 
 def disk_space(wanted: int, found: int | None, folder: str) -> HostCheck:
-    """Return whether the archive fits."""
+    """Check that the archive fits on the disk."""
     text = f"{format_bytes(wanted)} in `{folder}`"
     if found is None:
         return HostCheck("disk space", "warn", "not known", text)

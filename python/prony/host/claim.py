@@ -1,7 +1,7 @@
-"""One measurement at a time on one machine: two at once would each disturb the other.
+"""One measurement at a time on one machine: two at once would disturb each other.
 
-The claim is a socket with an abstract name (unix(7)): it is the machine's, whoever measures, needs no file,
-and goes with the process that holds it, however that ends. Must not know what is measured.
+The claim is a socket with an abstract name (unix(7)): all users of the machine share it, it needs no file,
+and the kernel removes it when the process that holds it ends. Must not know what is measured.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _LONGEST_COMMAND = 120
 
 @contextlib.contextmanager
 def claim_machine(name: str | None = None) -> Iterator[None]:
-    """Hold the machine within the block; ``name`` is for tests.
+    """Claim the machine within the block; ``name`` is for tests.
 
     *Errors*: HostError naming the process that holds it already.
     """
@@ -32,8 +32,8 @@ def claim_machine(name: str | None = None) -> Iterator[None]:
             if error.errno != errno.EADDRINUSE:
                 raise HostError(f"cannot claim the machine: {error.strerror}") from error
             raise HostError(
-                f"another Prony measures on this machine: {_holder(name or _NAME)}",
-                hint="two at once would disturb each other: wait until it has ended, or end it",
+                f"another Prony is measuring on this machine: {_holder(name or _NAME)}",
+                hint="two measurements at once disturb each other: wait until it has finished, or stop it",
             ) from None
         held.listen(1)
         yield
@@ -49,6 +49,6 @@ def _holder(name: str) -> str:
         pid = struct.unpack("3i", credentials)[0]
         command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
-        return "it has just ended, or cannot be seen from here"
+        return "it has just ended, or is not visible to this user"
     shown = "".join(letter for letter in command if letter.isprintable()).strip()
     return f"process {pid}, `{shown[:_LONGEST_COMMAND]}`"

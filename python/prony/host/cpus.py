@@ -1,6 +1,6 @@
 """The CPUs that this process may use, and the cores they belong to.
 
-Must not know who is to run there.
+Must not know what runs there.
 
 >>> Cpu(3, 1).core
 1
@@ -19,7 +19,7 @@ _FOLDER = Path("/sys/devices/system/cpu")
 class Cpu:
     """One CPU as the kernel numbers them. CPUs of one ``core`` are hardware threads that share it.
 
-    Cores of one ``kind`` differ in nothing but their numbers: same package, last cache, speed and capacity.
+    Cores of one ``kind`` differ only in their numbers: same package, last-level cache, speed and capacity.
     """
 
     number: int
@@ -28,13 +28,13 @@ class Cpu:
 
 
 def available_cpus(folder: Path = _FOLDER) -> tuple[Cpu, ...]:
-    """Return the CPUs of this process's affinity; each a core of its own where that is not known."""
+    """Return the CPUs of this process's affinity; where cores are not known, each is a core of its own."""
     numbers = sorted(os.sched_getaffinity(0))
     return tuple(Cpu(number, _core(folder, number), _kind(folder, number)) for number in numbers)
 
 
 def _core(folder: Path, number: int) -> int:
-    """Return the lowest CPU of the core: unique on the machine, which core_id alone is not."""
+    """Return the lowest CPU of the core: unique on the machine, unlike core_id."""
     try:
         siblings = (folder / f"cpu{number}/topology/thread_siblings_list").read_text()
         return int(siblings.strip().replace("-", ",").split(",")[0])
@@ -43,7 +43,7 @@ def _core(folder: Path, number: int) -> int:
 
 
 def _kind(folder: Path, number: int) -> str:
-    """Return what the kernel tells of a CPU besides its number; what it does not tell is empty."""
+    """Return what the kernel reports about a CPU besides its number; empty where it reports nothing."""
     cpu = folder / f"cpu{number}"
     caches = sorted(cpu.glob("cache/index*"))
     files = (

@@ -1,6 +1,6 @@
-"""What a measurement asks of a machine, in numbers.
+"""What a measurement needs of a machine, in numbers.
 
-Must not know plans: whoever has one counts.
+Must not know plans: the caller counts.
 
 >>> Demand(connections=30_000, engine_threads=2).connections_per_thread
 15000
@@ -15,14 +15,14 @@ __all__ = ["Demand"]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The most that any of the trials asks for.
+    """The most that any of the trials needs.
 
-    ``connections_per_process``: those of one server process where they spread evenly, by subject; a subject
-    that is not there: all. ``new_per_s``: connections opened a second that are not kept; null: as many as the
-    server takes; 0: all are kept. ``load_s``: the length of the longest load. ``backlogs``: the length of the
-    queue that each subject asks the kernel for. ``processes``: of the server and what stands beside it.
-    ``memory_bytes``: the server's limit; null: none is set. ``own_network``: the trials have a network of
-    their own, with its ports. ``archive``: its folder and about how large it gets; null: none is written.
+    ``connections_per_process``: connections of one server process if they spread evenly, by subject; for a
+    subject that is absent: all of them. ``new_per_s``: new connections per second; null: as many as the
+    server accepts; 0: all are kept. ``load_s``: the length of the longest load. ``backlogs``: the length of
+    the queue that each subject asks the kernel for. ``processes``: of the server, frontend and services.
+    ``memory_bytes``: the server's limit; null: not set. ``own_network``: each trial has a network of its own,
+    with its own ports. ``archive``: its folder and approximate size; null: none is written.
     """
 
     connections: int = 1000

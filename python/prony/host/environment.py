@@ -1,6 +1,6 @@
-"""What an archive may say of the environment and of the kernel's command line: all names, few values.
+"""What an archive may store of the environment and of the kernel's command line: all names, few values.
 
-Archives are passed on; tokens live in variables. Must not know archives.
+People share archives, and variables hold secrets. Must not know archives.
 
 >>> visible_environment({"LANG": "C", "API_TOKEN": "x"})
 {'API_TOKEN': '<redacted>', 'LANG': 'C'}
@@ -13,7 +13,7 @@ __all__ = ["REDACTED", "visible_environment", "visible_parameters"]
 
 REDACTED = "<redacted>"
 
-# Those that change what is measured, and cannot hold a secret.
+# Variables that change what is measured and cannot hold a secret.
 _VARIABLES = (
     "LANG",
     "LANGUAGE",
@@ -69,7 +69,7 @@ def visible_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def visible_parameters(command_line: str) -> str:
-    """Return a kernel's command line with the values of unknown parameters left out, and all after ``--``.
+    """Return a kernel's command line without the values of unknown parameters and without all after ``--``.
 
     >>> visible_parameters("mitigations=off token=x quiet")
     'mitigations=off token=<redacted> quiet'
@@ -80,7 +80,7 @@ def visible_parameters(command_line: str) -> str:
 
 def _parameter(word: str) -> str:
     name, equals, value = word.partition("=")
-    # Unknown words without a value are the init program's: they may hold anything.
+    # Unknown words without a value belong to the init program: they may hold anything.
     return f"{name}={_shown(name, value, _PARAMETERS)}" if equals else _shown(name, name, _PARAMETERS)
 
 

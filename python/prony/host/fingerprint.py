@@ -1,9 +1,9 @@
-"""What this machine is: all that makes two measurements comparable or not.
+"""The facts of this machine that decide whether two measurements are comparable.
 
 Each item is a value or ``{"missing": reason}``. `prony.analysis.fingerprints` says which must agree before
 archives are compared without pairs. Must not know archives or reports.
 
->>> sorted(fingerprint())[:4]
+>>> sorted(fingerprint().free)[:4]
 ['activity', 'boot', 'cgroup', 'container']
 """
 
@@ -12,7 +12,7 @@ import platform
 from collections.abc import Mapping, Sequence
 
 from prony.host.environment import visible_environment
-from prony.host.facts.activity import Activity, activity, look
+from prony.host.facts.activity import Activity, activity, watch_machine
 from prony.host.facts.cgroups import cgroup
 from prony.host.facts.kernel import boot, kernel
 from prony.host.facts.limits import limits
@@ -21,8 +21,8 @@ from prony.host.facts.network import interfaces, settings, sockets
 from prony.host.facts.processor import mitigations, processor
 from prony.host.facts.software import engine, prony, python
 from prony.host.facts.surroundings import container, container_engines, virtualisation
-from prony.host.read import missing
-from prony.model import Json
+from prony.host.read import unread
+from prony.model import Fingerprint, Json
 
 __all__ = ["fingerprint"]
 
@@ -32,14 +32,14 @@ def fingerprint(
     *,
     seen: Activity | None = None,
     forced: Sequence[str] = (),
-) -> Json:
+) -> Fingerprint:
     """Return all facts that a measurement may depend on.
 
-    ``environment`` null: this process's. ``seen``: what the machine did just now; null: a quarter of a second
-    is spent to see. ``forced``: what was found unfit and measured all the same, in words.
+    ``environment`` null: this process's. ``seen``: what the machine did just now; null: watch it for a
+    quarter of a second. ``forced``: the checks that failed and were overridden, in words.
     """
     cpu = processor()
-    return {
+    facts: Json = {
         "machine": platform.machine(),
         "cpu": cpu,
         "mitigations": mitigations(),
@@ -54,11 +54,11 @@ def fingerprint(
         "interfaces": interfaces(),
         "sockets": sockets(),
         "limits": limits(),
-        "activity": activity(seen or look()),
-        "kernel_log": missing("it is kept when the run ends"),
+        "activity": activity(seen or watch_machine()),
+        "kernel_log": unread("it is stored when the run ends"),
         "python": python(),
         "prony": prony(),
         "engine": engine(),
         "environment": visible_environment(os.environ if environment is None else environment),
-        "forced": list(forced),
     }
+    return Fingerprint(facts, tuple(forced))

@@ -1,6 +1,6 @@
-r"""What the kernel wrote into its log while a run went on: a killed process, a full table, a hot CPU.
+r"""What the kernel wrote into its log during a run: a killed process, a full table, a hot CPU.
 
-Only the kernel's own messages: what programs write there is theirs. Must not know what is measured.
+Only the kernel's own messages; what programs write there is left out. Must not know what is measured.
 
 *Source*: Linux, Documentation/ABI/testing/dev-kmsg.
 
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from prony.host.read import Fact, missing
+from prony.host.read import Fact, unread
 from prony.model import Json
 
 __all__ = ["KernelLog", "KernelMessage", "kept_of", "kernel_log_kept", "parse_message"]
@@ -39,9 +39,9 @@ class KernelMessage:
 
 
 def parse_message(record: str) -> KernelMessage | None:
-    """Return the message of a record; null when it is not the kernel's own.
+    """Return the message of a record; null when a program wrote it.
 
-    *Errors*: ValueError when it is no record.
+    *Errors*: ValueError when it is not a record.
     """
     head, _, rest = record.partition(";")
     priority, _, when, *_ = head.split(",")
@@ -52,7 +52,8 @@ def parse_message(record: str) -> KernelMessage | None:
 def kept_of(records: Iterable[str | None]) -> Json:
     """Return the first hundred of the kernel's messages, and how many more there were.
 
-    A null record stands for some that the kernel overwrote before they were read: it does not say how many.
+    A null record stands for records that the kernel overwrote before they were read: it does not say how
+    many.
     """
     found = list(records)
     messages = [one for record in found if record is not None and (one := parse_message(record)) is not None]
@@ -64,7 +65,7 @@ def kept_of(records: Iterable[str | None]) -> Json:
 
 
 class KernelLog:
-    """The log from the moment of its making on."""
+    """The kernel's log from the creation of this object on."""
 
     def __init__(self, device: Path = _DEVICE) -> None:
         self._descriptor = -1
@@ -76,13 +77,13 @@ class KernelLog:
             self._why = f"cannot read `{device}`: {error.strerror}"
 
     def since(self) -> Fact:
-        """Return the messages since the making or the last call, or why they cannot be read."""
+        """Return the messages since the creation or the last call, or why they cannot be read."""
         if self._why is not None:
-            return missing(self._why)
+            return unread(self._why)
         return kept_of(self._records())
 
     def _records(self) -> Iterator[str | None]:
-        """Yield each record; null where the kernel had overwritten some."""
+        """Yield each record; null where the kernel has overwritten some."""
         while True:
             try:
                 data = os.read(self._descriptor, _RECORD_BYTES)
@@ -106,7 +107,7 @@ class KernelLog:
 
 @contextlib.contextmanager
 def kernel_log_kept(keep: Callable[[Json], None]) -> Iterator[None]:
-    """Within the block, watch the log; ``keep`` is given ``{"kernel_log": ...}`` when it ends, in any way."""
+    """Watch the log within the block; however the block ends, call ``keep`` with ``{"kernel_log": ...}``."""
     log = KernelLog()
     try:
         yield

@@ -1,4 +1,4 @@
-"""The noise floors of machines, kept in the cache: one file for each, by what matters of its fingerprint.
+"""The noise floors of machines, kept in the cache: one file for each machine, named after its fingerprint.
 
 Must not know how floors are measured.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from prony.analysis.fingerprints import machine_key
 from prony.analysis.noise_floor import Floor
 from prony.errors import HostError
-from prony.model import Json
+from prony.model import Fingerprint, Json
 from prony.runas import RunAs
 
 __all__ = ["keep_floors", "kept_floors"]
@@ -19,8 +19,8 @@ _KIND = "noise-floors"
 _FILE = "floors.json"
 
 
-def kept_floors(cache: Path, fingerprint: Json) -> tuple[Floor, ...]:
-    """Return the floors of the machine of this fingerprint; none when it was never tested, or the file
+def kept_floors(cache: Path, fingerprint: Fingerprint) -> tuple[Floor, ...]:
+    """Return the floors of the machine with this fingerprint; none when it was never tested, or the file
     cannot be read.
     """
     try:
@@ -30,9 +30,9 @@ def kept_floors(cache: Path, fingerprint: Json) -> tuple[Floor, ...]:
         return ()
 
 
-def keep_floors(user: RunAs, fingerprint: Json, floors: Iterable[Floor]) -> Path:
-    """Keep floors for reports of this machine, in place of those of the same metric, load and blocks; return
-    the file.
+def keep_floors(user: RunAs, fingerprint: Fingerprint, floors: Iterable[Floor]) -> Path:
+    """Store floors for reports of this machine; they replace those of the same metric, load and blocks.
+    Return the file.
 
     *Errors*: HostError when the cache cannot be written.
     """
@@ -48,11 +48,11 @@ def keep_floors(user: RunAs, fingerprint: Json, floors: Iterable[Floor]) -> Path
         unfinished.write_text(json.dumps(rows, indent=1), encoding="utf-8")
         unfinished.replace(file)
     except OSError as error:
-        raise HostError(f"cannot keep noise floors in `{file}`: {error.strerror}") from error
+        raise HostError(f"cannot write the noise floors to `{file}`: {error.strerror}") from error
     return file
 
 
-def _folder(cache: Path, fingerprint: Json) -> Path:
+def _folder(cache: Path, fingerprint: Fingerprint) -> Path:
     return cache / _KIND / machine_key(fingerprint)
 
 

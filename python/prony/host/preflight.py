@@ -1,6 +1,6 @@
-"""Whether this machine is fit to measure now, and the command that mends what is not.
+"""Whether this machine is fit to measure now, and the commands that fix what is not.
 
-Looks, and leaves the judgement to `prony.host.checks`. Must not know how the checks are shown.
+Reads the machine and leaves the judgement to `prony.host.checks`. Must not know how the checks are shown.
 
 >>> preflight(Demand(connections=10))[0].name
 'CPUs'
@@ -15,7 +15,7 @@ from prony.host import checks
 from prony.host.checks import HostCheck
 from prony.host.cpus import available_cpus
 from prony.host.demand import Demand
-from prony.host.facts.activity import Activity, look
+from prony.host.facts.activity import Activity, watch_machine
 from prony.host.facts.cgroups import cgroup
 from prony.host.facts.memory import memory
 from prony.host.facts.network import sockets
@@ -25,16 +25,16 @@ __all__ = ["preflight", "unfit"]
 
 _SYSTEM = Path("/proc/sys")
 _QUEUES = ("net/core/somaxconn", "net/ipv4/tcp_max_syn_backlog")
-# DIAGNOSES of a noisy neighbour: more than so much is not this machine's own time.
+# More stolen time than this shows a noisy neighbour.
 _STEAL = 0.01
 _SOFT_IRQ = 0.05
 _OTHER_LOAD = 0.05
 
 
 def preflight(demand: Demand | None = None, seen: Activity | None = None) -> list[HostCheck]:
-    """Return all checks. ``seen`` null: a quarter of a second is spent to see what else runs."""
+    """Return all checks. ``seen`` null: watch for a quarter of a second what else runs."""
     asked = demand or Demand()
-    now = seen or look()
+    now = seen or watch_machine()
     return [
         *_processors(asked),
         *_files(asked),
@@ -45,10 +45,10 @@ def preflight(demand: Demand | None = None, seen: Activity | None = None) -> lis
 
 
 def unfit(found: list[HostCheck]) -> tuple[str, ...]:
-    """Return in words why a measurement cannot be valid here; empty: it can.
+    """Return in words why a measurement cannot be valid on this machine; empty: it can.
 
     >>> unfit([HostCheck("ports", "fail", "10", "100")])
-    ('ports: 10; wanted: 100',)
+    ('ports: 10; needed: 100',)
     """
     return tuple(check.in_words() for check in found if check.level == "fail")
 
@@ -82,10 +82,10 @@ def _network(asked: Demand) -> Iterator[HostCheck]:
     low, high = _port_range()
     count, reuse = max(high - low + 1, 0), read_number(_SYSTEM / "net/ipv4/tcp_tw_reuse")
     yield checks.ports(asked.connections, low, high)
-    yield checks.turnover(asked.new_per_s, asked.connections, asked.load_s, count, reuse)
+    yield checks.port_turnover(asked.new_per_s, asked.connections, asked.load_s, count, reuse)
     yield checks.time_wait_left(_time_wait(sockets()), count, asked.own_network)
     for name in _QUEUES:
-        yield checks.listen_queue(name, asked.connections, read_number(_SYSTEM / name))
+        yield checks.accept_backlog(name, asked.connections, read_number(_SYSTEM / name))
     if asked.backlogs:
         yield checks.backlogs(asked.backlogs, read_number(_SYSTEM / _QUEUES[0]))
     table = (read_number(_SYSTEM / f"net/netfilter/nf_conntrack_{name}") for name in ("count", "max"))

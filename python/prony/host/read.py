@@ -1,4 +1,4 @@
-"""Facts from files: a value, or the reason why there is none.
+"""Facts from files: a value, or the reason why it is missing.
 
 Must not know what a fact means.
 
@@ -12,25 +12,25 @@ from typing import Any
 
 from prony.model import Json
 
-__all__ = ["Fact", "missing", "read_fact", "read_number", "read_text"]
+__all__ = ["Fact", "read_fact", "read_number", "read_text", "unread"]
 
 # A JSON value, or {"missing": reason}.
 Fact = Any
 
 
-def missing(reason: str) -> Json:
-    """Return what stands for a value that could not be read."""
+def unread(reason: str) -> Json:
+    """Return the stand-in for a value that could not be read."""
     return {"missing": reason}
 
 
 def read_fact(path: Path, parse: Callable[[str], Fact] = str) -> Fact:
-    """Return what ``parse`` makes of a file's text, stripped; if it cannot, the reason."""
+    """Return what ``parse`` makes of a file's stripped text, or the reason why that failed."""
     try:
         return parse(path.read_text(errors="replace").strip())
     except OSError as error:
-        return missing(f"cannot read `{path}`: {error.strerror}")
+        return unread(f"cannot read `{path}`: {error.strerror}")
     except (ValueError, IndexError, KeyError, StopIteration):
-        return missing(f"`{path}` does not say")
+        return unread(f"`{path}` does not say")
 
 
 def read_text(path: Path) -> str | None:

@@ -1,9 +1,9 @@
-"""The report of `prony calibrate`: what each of Prony's parts costs here, and which limits hold."""
+"""The report of `prony calibrate`: what each of Prony's parts costs, and which limits hold."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from prony.calibration import Calibration, Change, Figure, Holding, Part
+from prony.calibration import Calibration, Change, Holding, PartFigure, PartResult
 from prony.report.document import (
     Block,
     Column,
@@ -68,11 +68,11 @@ def _day(calibration: Calibration) -> str:
     return datetime.fromtimestamp(calibration.made_unix_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _section(part: Part) -> Section:
+def _section(part: PartResult) -> Section:
     return Section(part.title, tuple(_blocks(part)))
 
 
-def _blocks(part: Part) -> Iterator[Block]:
+def _blocks(part: PartResult) -> Iterator[Block]:
     if part.changes:
         yield _changes(part.changes)
         yield Notes((("", _terms(part.changes)),))
@@ -88,7 +88,7 @@ def _blocks(part: Part) -> Iterator[Block]:
 
 
 def _held(holdings: Iterable[Holding]) -> Iterator[str]:
-    """Yield how far limits hold, and what showed it; the same is said once."""
+    """Yield how far limits hold, with the evidence; limits with the same evidence share a line."""
     alike: dict[tuple[str, str], list[str]] = {}
     for one in holdings:
         alike.setdefault((one.holding, one.reason), []).append(one.name)
@@ -122,8 +122,8 @@ def _terms(changes: Sequence[Change]) -> str:
     blocks = sorted({change.blocks for change in changes})
     said = str(blocks[0]) if len(blocks) == 1 else f"{blocks[0]} to {blocks[-1]}"
     return (
-        f"Each against the same server without it, in pairs from {said} blocks; the intervals are those of "
-        f"{len(changes)} comparisons at 5 % together (Holm)."
+        f"Each row compares the server with and without one part, in pairs from {said} blocks. The intervals "
+        f"allow for {len(changes)} comparisons at 5 % together (Holm)."
     )
 
 
@@ -133,7 +133,7 @@ def _interval(change: Change) -> str:
     return f"[{signed_percent(change.low)}, {signed_percent(change.high)}]"
 
 
-def _figures(figures: Iterable[Figure]) -> Table:
+def _figures(figures: Iterable[PartFigure]) -> Table:
     columns = (Column("what", text=True), Column("mean"), Column("95 % interval"), Column("samples"))
     rows = [
         (
@@ -147,5 +147,5 @@ def _figures(figures: Iterable[Figure]) -> Table:
     return Table(columns, tuple(rows))
 
 
-def _value(figure: Figure, value: float) -> str:
+def _value(figure: PartFigure, value: float) -> str:
     return format_duration(value) if figure.unit == "duration" else format_percent(value)

@@ -1,21 +1,21 @@
-"""The report of `prony host`: the machine in one line, and what is not fit for a measurement."""
+"""The report of `prony host`: the machine in one line, and whether it is fit for a measurement."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from prony.calibration import Calibration
 from prony.listing.calibration import summary
-from prony.model import Json
+from prony.model import Fingerprint
 from prony.report.document import Block, Column, Command, Document, Entry, Paragraph, Section, Table, Tone
 from prony.report.words import machine_words
 
-__all__ = ["Check", "host_document"]
+__all__ = ["ShownCheck", "host_document"]
 
-_NOT_CALIBRATED = "Not measured on this machine as it is now: `prony calibrate` does."
+_NOT_CALIBRATED = "Not measured yet on this machine as it is now; run `prony calibrate`."
 _LEVELS = {"ok": ("ok", Tone.GOOD), "warn": ("look", Tone.WARNING), "fail": ("fails", Tone.BAD)}
 
 
-class Check(Protocol):
+class ShownCheck(Protocol):
     """One preflight check."""
 
     @property
@@ -36,19 +36,19 @@ class Check(Protocol):
 
     @property
     def command(self) -> str | None:
-        """The command that mends it, if anything does."""
+        """The command that fixes it, if there is one."""
 
 
-def _row(check: Check) -> tuple[Entry, ...]:
+def _row(check: ShownCheck) -> tuple[Entry, ...]:
     word, tone = _LEVELS.get(check.level, (check.level, Tone.PLAIN))
     return Entry(check.name), Entry(word, tone), Entry(check.found), Entry(check.wanted)
 
 
 def host_document(
-    fingerprint: Json, checks: Sequence[Check], calibration: Calibration | None = None
+    fingerprint: Fingerprint, checks: Sequence[ShownCheck], calibration: Calibration | None = None
 ) -> Document:
-    """Return the report of a machine: each check, the commands that mend those that are not ok, and what
-    Prony costs here.
+    """Return the report of a machine: each check, the commands that fix those that are not ok, and what Prony
+    costs here.
     """
     titles = ("check", "state", "found", "wanted")
     table = Table(tuple(Column(title, text=True) for title in titles), tuple(_row(check) for check in checks))
@@ -56,7 +56,7 @@ def host_document(
     sections = [Section("", (Paragraph(machine_words(fingerprint), Tone.QUIET),)), Section("", (table,))]
     if commands:
         blocks: tuple[Block, ...] = tuple(Command(command) for command in commands)
-        sections.append(Section("To mend it", blocks))
+        sections.append(Section("How to fix it", blocks))
     told = summary(calibration) if calibration else (Paragraph(_NOT_CALIBRATED, Tone.QUIET),)
     sections.append(Section("What Prony costs here", told))
     return Document("This machine", tuple(sections))

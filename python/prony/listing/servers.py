@@ -1,11 +1,10 @@
-"""The catalogue as documents: all servers in a table, all that is declared of one, and what checks found."""
+"""The catalogue as documents: a table of all servers, the declarations of one, and the results of checks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from prony.catalog.install.status import installed_versions, status
-from prony.catalog.install.system import Advice, ServerNeeds
+from prony.catalog.install.system import InstallAdvice, ServerNeeds
 from prony.catalog.schema.entry import (
-    Condition,
     FrontendEntry,
     HostEntry,
     IntSetting,
@@ -14,9 +13,10 @@ from prony.catalog.schema.entry import (
     PythonInstall,
     ServerEntry,
     Setting,
+    SettingCondition,
     SystemInstall,
 )
-from prony.catalog.schema.expression import evaluate, names_in
+from prony.catalog.schema.expression import calculate, names_in
 from prony.catalog.schema.settings import all_settings, holds
 from prony.check import ServerCheck
 from prony.model import Json
@@ -48,7 +48,7 @@ __all__ = [
 
 
 def servers_document(entries: Sequence[ServerEntry], others: Sequence[ProcessEntry] = ()) -> Document:
-    """Return a table of servers: what they speak, their version, and whether they can be measured here.
+    """Return a table of servers: interfaces, version, and whether they can be measured on this machine.
 
     ``others``: the frontends and services.
     """
@@ -62,7 +62,7 @@ def servers_document(entries: Sequence[ServerEntry], others: Sequence[ProcessEnt
     )
     rows = tuple(row for entry in entries for row in _rows(entry, versions))
     hint = Paragraph(
-        "prony servers NAME shows one server's facts and settings, with their sources.", Tone.QUIET
+        "`prony servers NAME` shows one server's facts and settings, with their sources.", Tone.QUIET
     )
     sections = [Section("", (Table(columns, rows), hint))]
     if others:
@@ -93,9 +93,9 @@ def _rows(entry: ProcessEntry, versions: Mapping[str, str]) -> Iterator[tuple[En
 
 
 def server_document(entry: ProcessEntry, *, here: bool = True) -> Document:
-    """Return all that the catalogue says of one server, frontend or service.
+    """Return everything that the catalogue declares about one server, frontend or service.
 
-    ``here`` false: nothing of this machine, and the source of each setting.
+    ``here`` false: without facts of this machine, and with the source of each setting.
     """
     needs = [f"{', '.join(names)} ({system})" for system, names in entry.needs if names]
     installed = installed_versions([entry], resolve_user()) if here else {}
@@ -105,7 +105,7 @@ def server_document(entry: ProcessEntry, *, here: bool = True) -> Document:
     ]
     lines = (
         ("", ", ".join(facts)),
-        *((("", f"needs of the system: {'; '.join(needs)}"),) if needs else ()),
+        *((("", f"needs system packages: {'; '.join(needs)}"),) if needs else ()),
         ("", f"{_spoken(entry)}{f'; here: {status(entry)}' if here else ''}"),
         *((("", entry.remark),) if entry.remark else ()),
     )
@@ -124,10 +124,10 @@ def server_document(entry: ProcessEntry, *, here: bool = True) -> Document:
 def _spoken(entry: ProcessEntry) -> str:
     match entry:
         case ServerEntry():
-            by_itself = f", answers like {', '.join(entry.serves)}" if entry.serves else ""
+            by_itself = f", gives the replies of {', '.join(entry.serves)} itself" if entry.serves else ""
             return f"speaks {', '.join(entry.interfaces)} over {', '.join(entry.wires)}{by_itself}"
         case FrontendEntry():
-            return f"passes requests on by {', '.join(entry.forwards)}"
+            return f"passes requests on over {', '.join(entry.forwards)}"
     return "runs beside a server"
 
 
@@ -165,11 +165,12 @@ def _fact(name: str, value: object, source: str) -> tuple[Entry, ...]:
     return Entry(name), Entry(str(value)), Entry(source, Tone.QUIET)
 
 
-def _valued(entry: HostEntry, value: int | str, unit: str = "", when: Condition | None = None) -> str:
-    """Return a fact under the entry's defaults, and the settings that it comes from: ``2048 (backlog)``.
+def _valued(entry: HostEntry, value: int | str, unit: str = "", when: SettingCondition | None = None) -> str:
+    """Return a fact under the entry's default settings, and the settings that it depends on: ``2048
+    (backlog)``.
 
-    Where a default is the server's own, depends on the machine, or is not what ``when`` asks of it, only
-    the settings are named.
+    Only the settings are named if a default is the server's own, depends on the machine, or does not meet
+    ``when``.
     """
     if not isinstance(value, str):
         return f"{value}{unit}"
@@ -180,10 +181,10 @@ def _valued(entry: HostEntry, value: int | str, unit: str = "", when: Condition 
         numbers.pop(when.setting, None)
     if not names_in(value) <= numbers.keys():
         return f"{formula}{unit}"
-    return f"{evaluate(value, numbers)}{unit} ({formula})"
+    return f"{calculate(value, numbers)}{unit} ({formula})"
 
 
-def _when(name: str, condition: Condition | None) -> str:
+def _when(name: str, condition: SettingCondition | None) -> str:
     if condition is None:
         return name
     if condition.above is not None:
@@ -245,7 +246,7 @@ def _pinned(entry: ProcessEntry) -> str:
 
 
 def server_json(entry: ProcessEntry) -> Json:
-    """Return all that the catalogue says of one server, as data, with its status here."""
+    """Return everything that the catalogue declares about one server, as data, with its status here."""
     found: Json = entry.model_dump(mode="json", by_alias=True, exclude={"files", "templates"})
     version = installed_versions([entry], resolve_user()).get(entry.name) or _pinned(entry)
     return {**found, "version": version, "status": status(entry)}
@@ -255,7 +256,7 @@ def server_json(entry: ProcessEntry) -> Json:
 
 
 def checks_document(checks: Sequence[ServerCheck]) -> Document:
-    """Return a table of what was checked, and for what did not pass the reason with the last log lines."""
+    """Return a table of the checks; for each failure the reason and the last lines of the log."""
     failed = [item for item in checks if not item.passed]
     sections = [Section("", (_checks_table(checks),))]
     odd = [item for item in checks if item.passed and item.failures]
@@ -266,7 +267,7 @@ def checks_document(checks: Sequence[ServerCheck]) -> Document:
         lines = tuple(("", line) for line in item.log.splitlines())
         reason = Paragraph(f"failed at {item.stage}: {item.reason}", Tone.BAD)
         words = (Paragraph(_failure_words(item)),) if item.failures else ()
-        log = (Notes(lines),) if lines else (Paragraph("It wrote nothing.", Tone.QUIET),)
+        log = (Notes(lines),) if lines else (Paragraph("It wrote no output.", Tone.QUIET),)
         sections.append(Section(_checked(item), (reason, *words, *log)))
     passed = len(checks) - len(failed)
     tone = Tone.BAD if failed else Tone.GOOD
@@ -321,7 +322,7 @@ def _failure_words(item: ServerCheck) -> str:
 
 
 def check_json(item: ServerCheck) -> Json:
-    """Return what a check found, as data."""
+    """Return the result of a check, as data."""
     stop = item.stopped
     return {
         "server": item.server,
@@ -333,7 +334,7 @@ def check_json(item: ServerCheck) -> Json:
         "requests": {"ok": item.ok, "failed": item.failed, "failures": dict(item.failures)},
         "stopped": stop and {"how": stop.how, "seconds": stop.seconds, "killed": stop.leftovers},
         "passed": item.passed,
-        "stage": item.stage or None,
+        "stage": item.stage,
         "reason": item.reason or None,
         "log": item.log or None,
     }
@@ -342,8 +343,8 @@ def check_json(item: ServerCheck) -> Json:
 # --- what is missing --------------------------------------------------------------------------------------
 
 
-def advice_document(advice: Advice) -> Document:
-    """Return what servers need of the system, what of it is missing, and the command that installs it."""
+def advice_document(advice: InstallAdvice) -> Document:
+    """Return which system packages servers need, which are missing, and the command that installs them."""
     needy = [item for item in advice.servers if item.needs]
     blocks: list[Block] = []
     if needy:
@@ -351,22 +352,25 @@ def advice_document(advice: Advice) -> Document:
         blocks.append(Table(columns, tuple(_needs_row(item) for item in needy)))
     unknown = [item.server for item in needy if not item.known]
     if unknown:
-        text = f"What {', '.join(unknown)} need is known by Debian's names only; look for its like here."
+        text = (
+            f"For {', '.join(unknown)} only the names of Debian's packages are known; look for similar "
+            "packages here."
+        )
         blocks.append(Paragraph(text, Tone.WARNING))
     if advice.command:
-        blocks += [Paragraph("To install what is missing:"), Command(advice.command)]
+        blocks += [Paragraph("Install what is missing with:"), Command(advice.command)]
     blocks += [Paragraph(_no_python(name), Tone.WARNING) for name in advice.pythons]
     if not (advice.missing or unknown):
         blocks.append(Paragraph("Nothing is missing.", Tone.GOOD))
-    return Document("What servers need of the system", (Section("", tuple(blocks)),))
+    return Document("System packages that servers need", (Section("", tuple(blocks)),))
 
 
 def _no_python(name: str) -> str:
     version = name.rpartition(" ")[2]
     return (
-        f"{name} is not on this machine: there is no python{version} on the PATH, in /usr/local/bin or in "
-        "/usr/bin, nor among what pyenv and uv have installed. The system's packages may not have it; "
-        f"`uv python install {version}` or `pyenv install {version}` brings it."
+        f"{name} is not on this machine: there is no python{version} on the PATH, in /usr/local/bin, in "
+        "/usr/bin, or installed by pyenv or uv. The system's packages may not offer it; `uv python install "
+        f"{version}` or `pyenv install {version}` installs it."
     )
 
 
@@ -377,7 +381,7 @@ def _needs_row(item: ServerNeeds) -> tuple[Entry, ...]:
     return Entry(item.server), Entry(", ".join(item.needs)), lacking
 
 
-def advice_json(advice: Advice) -> Json:
+def advice_json(advice: InstallAdvice) -> Json:
     """Return the same as data."""
     servers = [
         {"server": item.server, "needs": item.needs, "missing": item.missing, "known": item.known}

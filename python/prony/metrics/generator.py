@@ -15,7 +15,7 @@ GENERATOR = (
         Unit.COUNT,
         Better.NEITHER,
         "connections opened again",
-        "connections that the generator opened in place of others, from the opening of the window on",
+        "connections that the generator opened to replace closed ones, from the start of the window on",
         CONNECTIONS,
     ),
     Metric(
@@ -31,7 +31,7 @@ GENERATOR = (
         Unit.PERCENT,
         Better.LOWER,
         "generator's wait for its CPU",
-        "of the generator's thread that waited longest: time on the run queue / window and drain",
+        "of the generator's thread that waited longest: time on the run queue / (window + drain)",
         "engine's Recording, generator (/proc/thread-self/schedstat)",
     ),
     Metric(
@@ -39,7 +39,7 @@ GENERATOR = (
         Unit.PERCENT,
         Better.LOWER,
         "CPU of the generator",
-        "user + system time of the generator's threads less spinning / window and drain; 100 = one core",
+        "user + system time of the generator's threads, without spinning / (window + drain); 100 = one core",
         GENERATOR_USAGE,
     ),
     Metric(
@@ -47,7 +47,7 @@ GENERATOR = (
         Unit.DURATION,
         Better.LOWER,
         "generator's CPU time per request",
-        "the generator's CPU less spinning / requests completed",
+        "the generator's CPU time, without spinning / requests completed",
         GENERATOR_USAGE,
     ),
     Metric(
@@ -62,7 +62,7 @@ GENERATOR = (
         "generator_memory_ratio",
         Unit.RATIO,
         Better.LOWER,
-        "memory of the generator, of the machine's",
+        "memory of the generator, share of the machine's",
         "the generator's mean resident memory / the machine's memory",
         "engine's Recording, generator.processes (proc_pid_stat(5), proc_meminfo(5))",
     ),

@@ -22,18 +22,18 @@ PERCENTILES: Mapping[str, str] = MappingProxyType(
 _KINDS = {
     "response": (
         "response time",
-        "from the moment a request was due to the last byte of its reply (open loop only)",
+        "from the intended send time of a request to the last byte of its reply (open loop only)",
     ),
     "service": (
         "service time",
-        "from the moment a request was handed to the kernel to the last byte of its reply",
+        "from handing a request to the kernel to the last byte of its reply",
     ),
 }
 _POPULATIONS = {
     "ok": ("of valid replies", "over the requests answered as expected"),
     "all": (
         "of all requests",
-        "over all requests: failed ones count as infinite, unanswered ones at their age",
+        "over all requests: failed ones count as infinite, unanswered ones with their age at the end",
     ),
 }
 _RANKED = "the smallest value that at least {p} % of the requests do not exceed; needs 10 requests above it"
@@ -66,8 +66,9 @@ LATENCY = (
         "send_lag_p99",
         Unit.DURATION,
         Better.LOWER,
-        "generator's lateness, p99",
-        "p99 of sent - max(due, a connection was free): the generator's own lateness (open loop only)",
+        "send lag, p99",
+        "p99 of send time - max(intended send time, time a connection was free): how late the generator "
+        "itself was (open loop only)",
         HISTOGRAM,
     ),
 )

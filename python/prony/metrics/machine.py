@@ -24,8 +24,8 @@ MACHINE = (
         Unit.PERCENT,
         Better.LOWER,
         "CPU stolen from the machine",
-        "time that the hypervisor gave to others, as a share of all CPUs' time in the window; "
-        "100 = all of it",
+        "time that the hypervisor gave to other guests, as a share of all CPUs' time in the window; 100 = "
+        "all of it",
         STAT,
     ),
     Metric(
@@ -33,9 +33,9 @@ MACHINE = (
         Unit.PERCENT,
         Better.LOWER,
         "other load on the trial's CPUs",
-        "time of the server's and the generator's CPUs that was used by programs other than the "
-        "subject, the generator and Prony, as a share of all those CPUs' time in the window; "
-        "100 = all of it; good to some 3",
+        "time of the server's and the generator's CPUs that was used by programs other than the subject, the "
+        "generator and Prony, as a share of all those CPUs' time in the window; 100 = all of it; accurate to "
+        "about 3",
         f"{STAT}; {PROC}",
     ),
 )

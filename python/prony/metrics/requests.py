@@ -1,4 +1,4 @@
-"""What became of the requests: how many a second, and which share of them. Must not know how long they took.
+"""How the requests ended: how many per second, and which share. Must not know how long they took.
 
 >>> [metric.name for metric in REQUESTS][:2]
 ['ok_per_s', 'attempted_per_s']
@@ -15,7 +15,7 @@ REQUESTS = (
         Unit.RATE,
         Better.HIGHER,
         "valid replies per second",
-        "requests that were answered as expected within the window, whenever begun / length of the window",
+        "requests answered as expected within the window, even if sent before it / length of the window",
         ACCOUNT,
     ),
     Metric(
@@ -31,7 +31,7 @@ REQUESTS = (
         Unit.RATE,
         Better.LOWER,
         "errors per second",
-        "requests that ended otherwise within the window, whenever begun / length of the window",
+        "requests that failed within the window, even if sent before it / length of the window",
         ACCOUNT,
     ),
     Metric(
@@ -39,10 +39,9 @@ REQUESTS = (
         Unit.DURATION,
         Better.LOWER,
         "time per request",
-        "length of the window / requests that ended within it, failed ones too; with a fixed number of "
-        "requests, "
-        "first send to last completion / requests. Of the whole load, not of one connection (closed loop "
-        "only)",
+        "length of the window / requests that ended within it, including failed ones; with a fixed number of "
+        "requests, first send to last completion / requests. Of the whole load, not of one connection "
+        "(closed loop only)",
         ACCOUNT,
     ),
     Metric(

@@ -1,4 +1,4 @@
-"""What the subject used and how it stood: CPU, memory, processes, accept queues and connections.
+"""What the subject used: CPU, memory, processes, accept queues and connections.
 
 Must not know the generator or the rest of the machine.
 
@@ -39,11 +39,10 @@ SUBJECT = (
         Unit.PERCENT,
         Better.LOWER,
         "CPU",
-        "user + system time of all the subject's processes between the first and the last "
-        "sample of the window / "
-        "time between them, or what the control groups counted in the window if that is more; "
-        "100 = one core. Without control groups, what its processes and the children that they waited for "
-        "used. Of a role: what samples show",
+        "user + system time of all the subject's processes between the first and the last sample of the "
+        "window / time between them; or what the control groups counted in the window, if that is more; 100 "
+        "= one core. Without control groups: what its processes, and the children that they waited for, "
+        "used. For one role: what the samples show",
         PROC,
     ),
     Metric(
@@ -51,8 +50,9 @@ SUBJECT = (
         Unit.PERCENT,
         Better.NEITHER,
         "CPU that no sample shows",
-        "CPU less what the samples of processes show: that of processes that lived between two samples, and "
-        "of others after their last; 100 = one core. With the CPU of all roles it makes the CPU in all",
+        "the subject's CPU minus what the samples of processes show: used by processes that lived between "
+        "two samples, and by others after their last sample; 100 = one core. The CPU of all roles plus this "
+        "is the CPU of the subject",
         PROC,
     ),
     Metric(
@@ -60,7 +60,8 @@ SUBJECT = (
         Unit.PERCENT,
         Better.LOWER,
         "CPU in user mode",
-        "as CPU, of the time in user mode alone, as far as samples show it; the kernel splits it by sampling",
+        "as CPU, but only time in user mode, as far as samples show it; the kernel estimates the split by "
+        "sampling",
         PROC,
     ),
     Metric(
@@ -68,7 +69,7 @@ SUBJECT = (
         Unit.PERCENT,
         Better.LOWER,
         "CPU in the kernel",
-        "as CPU, of the time in the kernel alone, as far as samples show it; the kernel splits it by "
+        "as CPU, but only time in the kernel, as far as samples show it; the kernel estimates the split by "
         "sampling",
         PROC,
     ),
@@ -77,8 +78,8 @@ SUBJECT = (
         Unit.PERCENT,
         Better.NEITHER,
         "CPU of the busiest thread",
-        "user + system time in the window of the subject's thread that used most / time between "
-        "the window's first and last sample; 100 = one core",
+        "user + system time in the window of the subject's busiest thread / time between the window's first "
+        "and last sample; 100 = one core",
         TASK,
     ),
     Metric(
@@ -124,8 +125,8 @@ SUBJECT = (
         Unit.BYTES,
         Better.LOWER,
         "resident memory, high-water marks",
-        "sum over the subject's processes at the end of the load of the kernel's peak of each "
-        "one's resident set since its start; at most that much was resident at once",
+        "sum over the subject's processes at the end of the load of the kernel's peak of each one's resident "
+        "set since its start; an upper bound: the peaks may not have coincided",
         STATUS,
     ),
     Metric(
@@ -158,8 +159,9 @@ SUBJECT = (
         Unit.COUNT,
         Better.LOWER,
         "processes replaced",
-        "sum over the roles of the subject's processes that ended within the window while another of the "
-        "role began, one of both seen in more than one sample: a process for each request is none",
+        "per role, how many processes ended within the window while another of the role started, one of the "
+        "two seen in more than one sample; summed over the roles. A server that starts a process for each "
+        "request counts 0",
         PROC,
     ),
     Metric(
@@ -167,8 +169,8 @@ SUBJECT = (
         Unit.RATIO,
         Better.LOWER,
         "accept queue, fullest",
-        "largest share of its limit that the accept queue of a listener of the subject had in a sample of "
-        "the window; above 1 connections are dropped",
+        "largest ratio of length to limit of an accept queue of the subject, over the samples of the window; "
+        "above 1 the kernel drops connections",
         SOCK_DIAG,
     ),
     Metric(
@@ -184,8 +186,8 @@ SUBJECT = (
         Unit.RATE,
         Better.NEITHER,
         "context switches, voluntary",
-        "how often a second the subject's threads left a CPU to wait, between the window's marks;"
-        " of threads that were there at them",
+        "how often per second the subject's threads left a CPU to wait, in the window; counts only threads "
+        "that lived at its start and its end",
         STATUS,
     ),
     Metric(
@@ -193,8 +195,8 @@ SUBJECT = (
         Unit.RATE,
         Better.LOWER,
         "context switches, involuntary",
-        "how often a second the subject's threads had to leave a CPU to others, between the "
-        "window's marks; of threads that were there at them",
+        "how often per second the kernel took the CPU from the subject's threads, in the window; counts only "
+        "threads that lived at its start and its end",
         STATUS,
     ),
     Metric(
@@ -202,7 +204,7 @@ SUBJECT = (
         Unit.COUNT,
         Better.NEITHER,
         "processes started",
-        "processes of the subject that were seen in the window, and not in its first sample",
+        "processes of the subject seen in the window, but not in its first sample",
         PROC,
     ),
     Metric(
@@ -210,7 +212,7 @@ SUBJECT = (
         Unit.COUNT,
         Better.NEITHER,
         "processes ended",
-        "processes of the subject that were seen in the window, and not in its last sample",
+        "processes of the subject seen in the window, but not in its last sample",
         PROC,
     ),
     Metric(
@@ -218,8 +220,8 @@ SUBJECT = (
         Unit.COUNT,
         Better.LOWER,
         "accept queue, longest",
-        "most connections that waited to be accepted in one of the window's samples, at the "
-        "subject's listener whose queue was nearest to its limit",
+        "largest number of connections that waited to be accepted, over the window's samples, at the "
+        "subject's listener whose queue came closest to its limit",
         SOCK_DIAG,
     ),
     Metric(
@@ -227,8 +229,8 @@ SUBJECT = (
         Unit.COUNT,
         Better.NEITHER,
         "accept queue, limit",
-        "how many connections may wait to be accepted at that listener: the server's backlog or "
-        "net.core.somaxconn, the smaller; the kernel lets in one more",
+        "how many connections may wait to be accepted at that listener: the smaller of the server's backlog "
+        "and net.core.somaxconn; the kernel accepts one more",
         SOCK_DIAG,
     ),
     Metric(
@@ -236,8 +238,8 @@ SUBJECT = (
         Unit.COUNT,
         Better.NEITHER,
         "connections, most",
-        "most connections that were established in one of the window's samples where clients "
-        "connect to the subject, accepted or not",
+        "largest number of established connections, over the window's samples, at the address where clients "
+        "connect to the subject; accepted by the server or not",
         SOCK_DIAG,
     ),
 )

@@ -11,13 +11,21 @@ archive or engine.
 from prony.model.address import Address, AddressKind, Wire
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
+from prony.model.facts import (
+    Fingerprint,
+    RunFacts,
+    SubjectFacts,
+    TrialEvent,
+    TrialFacts,
+)
 from prony.model.fault import Fault, FaultKind
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.limit import Limit, LimitKind
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
+from prony.model.recording import Account, Recording
 from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
-from prony.model.sandbox import Placement, SandboxChoice
+from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
 from prony.model.subject import App, Frontend, Interface, Subject
 from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
 from prony.model.workload import (
@@ -31,7 +39,6 @@ from prony.model.workload import (
     Loop,
     OpenLoop,
     Pacing,
-    Stage,
     Stop,
     Workload,
 )
@@ -39,6 +46,7 @@ from prony.model.workload import (
 __all__ = [
     "MAX_CONNECTIONS",
     "MAX_RATE_PER_S",
+    "Account",
     "Address",
     "AddressKind",
     "App",
@@ -56,6 +64,7 @@ __all__ = [
     "Failed",
     "Fault",
     "FaultKind",
+    "Fingerprint",
     "Frontend",
     "Interface",
     "Invalid",
@@ -67,6 +76,7 @@ __all__ = [
     "LogTail",
     "Loop",
     "Needs",
+    "Network",
     "Ok",
     "OpenLoop",
     "Original",
@@ -78,19 +88,25 @@ __all__ = [
     "Precision",
     "ProcessRow",
     "Readiness",
+    "Recording",
     "Request",
     "RoleRule",
     "Run",
+    "RunFacts",
     "RunStatus",
     "Sample",
     "SandboxChoice",
-    "Stage",
+    "SandboxFacts",
+    "SandboxKind",
     "Stop",
     "StopRule",
     "Subject",
+    "SubjectFacts",
     "SubjectRecord",
     "ThreadUsage",
     "Trial",
+    "TrialEvent",
+    "TrialFacts",
     "TrialRecord",
     "TrialRole",
     "Wire",

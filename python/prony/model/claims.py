@@ -1,4 +1,4 @@
-"""What a published experiment said, as something that its repeat can be held against.
+"""What a published experiment said, in a form that a repeat of it can test.
 
 Must not know how a claim is tested (analysis.claims).
 
@@ -27,7 +27,7 @@ class ClaimKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a claim needs to be tested at all: CPUs of the server and of the generator, a load, repeats."""
+    """What a test of the claim needs: CPUs of the server and of the generator, a load, repeats."""
 
     server_cpus: int = 1
     generator_cpus: int = 1
@@ -37,13 +37,14 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One sentence of a published experiment, as something that a repeat can hold against it.
+    """One statement of a published experiment, in a form that a repeat can test.
 
     ``text`` is the sentence. ``subject`` and ``against`` are globs of subjects' names, ``engine`` and
-    ``against_engine`` of generators'; ``metric`` is one of METRICS, of the processes of ``role`` where one is
-    named. ``load`` (as `Cell.load`) chooses the cells, empty: every load. What they are compared with has the
-    same generator and the same load, unless ``against_engine`` or ``against_load`` says otherwise. ``low``
-    and ``high`` bound a ratio or a value, null: open. ``failure``: the class of requests that fail.
+    ``against_engine`` of generators' names; ``metric`` is one of METRICS, limited to the processes of
+    ``role`` if that is set. ``load`` (as `Cell.load`) selects the cells; empty: every load. They are compared
+    with cells of the same generator and the same load, unless ``against_engine`` or ``against_load`` is set.
+    ``low`` and ``high`` bound a ratio or a value; null: no bound. ``failure``: the class of requests that
+    fail.
     """
 
     name: str
@@ -65,9 +66,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """One published figure: context beside a new one, never a claim.
+    """One published figure: shown beside the new one, never tested.
 
-    ``value`` is in the metric's unit, of the processes of ``role`` where one is named.
+    ``value`` is in the metric's unit, of the processes of ``role`` if that is set.
     """
 
     subject: str

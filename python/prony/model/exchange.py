@@ -11,7 +11,9 @@ __all__ = ["Check", "Contract", "Request"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. ``headers`` are sent as they stand; ``keep_alive`` false: a connection for each."""
+    """One request. ``headers`` are sent unchanged; ``keep_alive`` false: a new connection for each
+    request.
+    """
 
     method: str = "GET"
     path: str = "/"
@@ -22,7 +24,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One exchange that an app must answer so. ``body`` null: any; ``status`` null: 200 to 399."""
+    """One request and the reply that an app must give. ``body`` null: any; ``status`` null: 200 to 399."""
 
     request: Request = Request()
     status: int | None = None
@@ -31,9 +33,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """The replies that an app must give. The first check is also what is measured.
+    """The replies that an app must give. The request of the first check is also the one that is measured.
 
-    None: the replies of all subjects are compared before the load.
+    Without checks, the replies of all subjects are compared before the load.
     """
 
     checks: tuple[Check, ...] = ()

@@ -1,4 +1,4 @@
-"""What is to be started: the exact processes, their order, their readiness, roles and end.
+"""What to start: the exact processes, their order, when they are ready, their roles, how to stop them.
 
 Must not know the catalogue that they come from, or the sandbox that starts them.
 
@@ -27,7 +27,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """How a subject is ended: the signal to its main process, and the time before all of it is killed."""
+    """How to stop a subject: the signal to its main process, and the time before all of it is killed."""
 
     signal: str = "SIGTERM"
     timeout_ns: int = 5 * SECOND_NS
@@ -48,12 +48,12 @@ class RoleRule:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One process to start: the exact command, nothing left to fill in; and what must run beside it.
+    """One process to start: the complete command, without placeholders; and what must run beside it.
 
-    ``files`` are written into the process's own folder, which is its working directory, before the start.
+    ``files`` are written, before the start, into the process's own folder, which is its working directory.
     ``services`` are started before it, the ``frontend`` after it: the load then goes to the frontend.
-    ``name`` tells them apart: ``server``, ``frontend``, or the service's. ``folder``: another working
-    directory than its own folder.
+    ``name`` distinguishes them: ``server``, ``frontend``, or the service's name. ``folder``: a working
+    directory other than its own folder.
     """
 
     command: tuple[str, ...]
@@ -70,7 +70,7 @@ class Launch:
 
     @property
     def processes(self) -> tuple["Launch", ...]:
-        """All that is to be started, itself among them, in the order of the start."""
+        """All processes to start, including this one, in their order."""
         return (*self.services, self, *((self.frontend,) if self.frontend else ()))
 
     @property

@@ -5,8 +5,10 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from prony.model.shapes import OPTIONAL, ShapeError
 
 __all__ = ["Limit", "LimitKind"]
 
@@ -33,7 +35,13 @@ class Limit:
     kind: LimitKind
     share: float | None = None
     lag_ns: int | None = None
-    reason: str = ""
+    reason: str = field(default="", metadata=OPTIONAL)
+
+    def __post_init__(self) -> None:
+        needed = {LimitKind.BUSY: "share", LimitKind.KEPT_WAITING: "share", LimitKind.LATE: "lag_ns"}
+        name = needed.get(self.kind)
+        if name is not None and getattr(self, name) is None:
+            raise ShapeError(f"a number, as the kind is {self.kind}", None, name)
 
     @property
     def numbers(self) -> Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""What is seen of a subject and its machine while it runs. Must not know trials or who looks.
+"""What monitors observe of a subject and its machine while it runs. Must not know trials or monitors.
 
 CPU times are cumulative nanoseconds; monotonic stamps are CLOCK_MONOTONIC.
 
@@ -28,8 +28,8 @@ class Phase(StrEnum):
 class ProcessRow:
     """One process of the subject at one moment. CPU times and switches are cumulative since its start.
 
-    ``pss_bytes``, ``uss_bytes`` and ``descriptors`` are null except at the mark at the end of the load: they
-    are dear to read. ``rss_peak_bytes`` is the kernel's own high-water mark.
+    ``pss_bytes``, ``uss_bytes`` and ``descriptors`` are null except at the end of the load: they are
+    expensive to read. ``rss_peak_bytes`` is the kernel's own high-water mark.
     """
 
     pid: int
@@ -65,9 +65,9 @@ class ThreadUsage:
 class ListenerUsage:
     """How full the accept queue of one listening socket was in the window: the fullest of ``samples``.
 
-    ``process``: whose declared address it takes connections to (``server``, ``frontend``, a service's name);
-    null: it listens elsewhere. ``address``: host and port, or a Unix socket's path, as the kernel has it. The
-    socket's ``inode`` tells those that share one.
+    ``process``: the process at whose declared address it listens (``server``, ``frontend``, a service's
+    name); null: it listens elsewhere. ``address``: host and port, or a Unix socket's path, as the kernel
+    reports it. The ``inode`` distinguishes sockets that share an address.
     """
 
     process: str | None
@@ -83,7 +83,7 @@ class ListenerUsage:
 class Sample:
     """The subject's processes and the machine at one moment. Machine CPU times are cumulative, all CPUs.
 
-    ``gauges``: what else was read then, by name: the length and the limit of accept queues, connections,
+    ``gauges``: other values read at that moment, by name: length and limit of accept queues, connections,
     pressure, frequency (docs/archive-format.md lists them).
     """
 

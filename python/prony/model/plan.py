@@ -1,4 +1,4 @@
-"""What is to be measured: cells, their repeats, and what is settled beforehand about reading them.
+"""What to measure: cells, their repeats, and how their figures will be judged.
 
 Must not know the order of the trials, or how a plan is written.
 
@@ -20,7 +20,7 @@ __all__ = ["Cell", "Design", "Plan", "Precision"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One point of the grid: what, under which load, with which generator, in which sandbox.
+    """One point of the grid: a subject under a load, from a generator, in a sandbox.
 
     ``id`` is unique in its plan.
     """
@@ -33,7 +33,7 @@ class Cell:
 
     @property
     def load(self) -> Mapping[str, float]:
-        """What tells the loads of a study apart: ``connections`` or ``rate``, ``requests``, ``threads``."""
+        """What distinguishes the loads of a study: ``connections`` or ``rate``, ``requests``, ``threads``."""
         load: dict[str, float] = {"threads": self.engine.threads}
         match self.workload.loop:
             case ClosedLoop(connections):
@@ -45,23 +45,23 @@ class Cell:
         return load
 
     def describe_load(self) -> str:
-        """Return the load in a few words, with its generator where that is not Prony's own."""
+        """Return the load in a few words, with its generator unless that is Prony's own."""
         threads = f" with {self.engine.threads} threads" if self.engine.threads > 1 else ""
         by = "" if self.engine.name == EngineChoice().name else f", by {self.engine.name}{threads}"
         return f"{self.workload.describe()}{by}"
 
     def is_under(self, load: Mapping[str, float]) -> bool:
-        """Return whether the cell has all that ``load`` says; an empty one fits every cell."""
+        """Return whether the cell matches every key of ``load``; an empty one matches every cell."""
         own = self.load
         return all(own.get(name) == value for name, value in load.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """Blocks are added, look by look, until it is known well enough.
+    """Blocks are added until a look at the figures finds them precise enough.
 
-    ``target``: half of the relative interval's width, such as 0.02. ``looks``: after so many blocks.
-    ``budget_ns``: no look begins that would end after so long; null: no limit.
+    ``target``: half the width of the relative interval, such as 0.02. ``looks``: the numbers of blocks after
+    which to look. ``budget_ns``: stop before this much time has passed; null: no limit.
     """
 
     target: float
@@ -71,9 +71,9 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What is settled before the run about how its figures are read.
+    """How the figures will be judged, fixed before the run.
 
-    ``margin``: a difference of less is of no interest. ``primary``: the load at which subjects are compared
+    ``margin``: the smallest difference of interest. ``primary``: the load at which subjects are compared
     for a verdict (``connections``, ``rate``, ``requests``; empty: every load); other loads are a screening.
     ``trimmed_mean``: show, beside the mean, the mean without the highest and the lowest trial. ``find_rate``:
     instead of measuring cells, search for each subject's highest rate that meets this objective.
@@ -91,8 +91,8 @@ class Plan:
     """Cells x blocks in random order from a stored seed. ``text`` is what the user wrote, verbatim.
 
     ``calibration``: the reference server at a fixed rate, measured first, last and once inside each block,
-    so that a drift of the machine shows; its id is of no other cell. ``source``: the experiment that is
-    repeated, in words; ``notes``: in what this repeat differs from it, which every report says.
+    so that a drift of the machine becomes visible; no other cell has its id. ``source``: the experiment that
+    is repeated, in words; ``notes``: how this repeat differs from it; every report shows them.
     """
 
     name: str
@@ -116,13 +116,13 @@ class Plan:
 
     @property
     def engine_threads(self) -> int:
-        """Return how many threads of the built-in generator there are at most; what others have is theirs."""
+        """Return the largest number of threads of the built-in generator in any cell."""
         return max((cell.engine.threads for cell in self.cells if cell.engine.name == "prony"), default=1)
 
     def only(self, pattern: str) -> tuple[Cell, ...]:
         """Return the cells whose subject's name fits the glob ``pattern``.
 
-        Where the plan has several generators, those whose generator's name fits it too.
+        If the plan has several generators, a cell whose generator's name fits is returned too.
         """
         several = len({cell.engine.name for cell in self.cells}) > 1
         return tuple(

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.model.trial import Json, Trial
+from prony.model.facts import Fingerprint, RunFacts, SubjectFacts
+from prony.model.sandbox import SandboxFacts
+from prony.model.trial import Trial
 
 __all__ = ["Run", "RunStatus", "SubjectRecord", "TrialRecord"]
 
 
 class RunStatus(StrEnum):
-    """How a run ended. A run is ``INTERRUPTED`` until it says otherwise, so that a killed one is so too."""
+    """How a run ended. A run starts as ``INTERRUPTED``, so that a killed one stays so."""
 
     INTERRUPTED = "interrupted"
     FINISHED = "finished"
@@ -20,7 +22,7 @@ class RunStatus(StrEnum):
 class Run:
     """One invocation that measured into the archive; a resumed study has several.
 
-    ``facts``: what it decided, free: which rule stopped it, what was found and forced.
+    ``fingerprint``: the machine; ``facts``: what it decided.
     """
 
     id: int
@@ -28,20 +30,18 @@ class Run:
     started_unix_ns: int
     ended_unix_ns: int | None
     status: RunStatus
-    fingerprint: Json
-    facts: Json = field(default_factory=dict)
+    fingerprint: Fingerprint
+    facts: RunFacts = RunFacts()
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectRecord:
-    """A subject as it was resolved on this machine, or why it could not be.
+    """A subject as it was resolved on this machine, or why it is unavailable.
 
     ``command_line`` is what a person types to start it, quoted for a shell, with paths that make sense
-    outside a sandbox; ``settings`` are all settings, defaults included; ``sandbox`` says what was enforced
-    (``network``: ``isolated`` or ``host``; other keys are free); ``facts`` is free (``backlog``: the listen
-    queue asked for). ``unavailable`` is null, or the reason why there are no trials of it.
-    ``entry_digest``: SHA-256 of what the catalogue and the app say of it, so that a study goes on with the
-    same.
+    outside a sandbox; ``settings`` are all settings, defaults included; ``sandbox`` says what was
+    enforced. ``unavailable`` is null, or the reason why it has no trials. ``entry_digest``: SHA-256 of
+    what the catalogue and the app declare, so that a resumed study measures the same subject.
     """
 
     name: str
@@ -51,8 +51,8 @@ class SubjectRecord:
     lock_digest: str | None = None
     settings: Mapping[str, int | str] = field(default_factory=dict)
     command_line: str | None = None
-    sandbox: Json = field(default_factory=dict)
-    facts: Json = field(default_factory=dict)
+    sandbox: SandboxFacts = SandboxFacts()
+    facts: SubjectFacts = SubjectFacts()
     unavailable: str | None = None
     entry_digest: str | None = None
 

@@ -1,34 +1,71 @@
-"""Where subjects run: how they are kept apart, and on which CPUs. Must not know what runs there.
+"""Where subjects run: how they are isolated, and on which CPUs. Must not know what runs there.
 
 >>> Placement(server_cpus=(0,), generator_cpus=(1,)).shared
 False
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 
-__all__ = ["Placement", "SandboxChoice"]
+from prony.model.shapes import OPTIONAL, REST
+
+__all__ = ["Network", "Placement", "SandboxChoice", "SandboxFacts", "SandboxKind"]
+
+
+class SandboxKind(StrEnum):
+    """What keeps a subject apart: processes in namespaces, control groups around these, or a container."""
+
+    PROCESS = "process"
+    CGROUP = "cgroup"
+    CONTAINER = "container"
+
+
+class Network(StrEnum):
+    """Where server and generator meet: in a network namespace of their own, or on the host's loopback."""
+
+    ISOLATED = "isolated"
+    HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxChoice:
-    """How subjects are kept apart.
+    """How subjects are isolated.
 
-    ``network``: ``isolated`` puts server and generator together into a network namespace of their own where
-    privileges allow, ``host`` uses the host's loopback. ``share_cpus`` lets generator and server run on one
-    CPU. ``run_as``: the user that subjects run as when Prony is root; null: the caller of sudo, else
-    ``nobody``. The limits are the server's alone, with all its processes: ``cpu_quota`` in CPUs, such as 0.5,
-    also bounds how many CPUs it gets; ``memory_bytes`` without swap; ``pids`` counts threads. What the kind
-    cannot enforce is told.
+    ``network``: the requested one; privileges may not allow an isolated one. ``share_cpus`` lets generator
+    and server run on one CPU. ``run_as``: the user that subjects run as when Prony is root; null: the
+    caller of sudo, else ``nobody``. The limits apply to the server only, to all its processes together:
+    ``cpu_quota`` in CPUs, such as 0.5, also bounds how many CPUs it gets; ``memory_bytes`` without swap;
+    ``pids`` counts threads. Reports name each limit that the kind of sandbox cannot enforce.
     """
 
-    kind: Literal["process", "cgroup", "container"] = "process"
-    network: Literal["isolated", "host"] = "isolated"
+    kind: SandboxKind = SandboxKind.PROCESS
+    network: Network = Network.ISOLATED
     share_cpus: bool = False
     run_as: str | None = None
     cpu_quota: float | None = None
     memory_bytes: int | None = None
     pids: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxFacts:
+    """What keeps subjects apart on this machine. ``missing`` names what does not, with its reason.
+
+    ``cpus``: how they are held to theirs, in words. ``limits``: how far each limit that is asked for holds
+    here, and what showed it. ``kind``: the sandbox that was taken; ``reasons``: why no stronger one was.
+    Null: not known.
+    """
+
+    network: Network | None = field(default=None, metadata=OPTIONAL)
+    pid_namespace: bool | None = field(default=None, metadata=OPTIONAL)
+    user: str | None = field(default=None, metadata=OPTIONAL)
+    cpus: str | None = field(default=None, metadata=OPTIONAL)
+    limits: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    missing: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    kind: SandboxKind | None = field(default=None, metadata=OPTIONAL)
+    reasons: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ class App:
 
     ``targets`` maps each interface that the app offers to its ``module:attribute``. ``requirements`` are
     requirement strings, resolved together with the server's. ``digest`` identifies the folder's content
-    (SHA-256). ``services``: the catalogue's services that it needs beside it.
+    (SHA-256). ``services``: the services of the catalogue that the app needs.
     """
 
     name: str
@@ -44,7 +44,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class Frontend:
-    """What stands in front of a server: an entry of the catalogue's frontends, as a subject names a server.
+    """What stands in front of a server: an entry of the catalogue's frontends with a variant and settings.
 
     ``settings`` holds only what differs from the entry's defaults.
     """
@@ -61,7 +61,7 @@ class Frontend:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A server with settings around an app, perhaps behind a frontend: one thing to be measured.
+    """A server with settings and an app, perhaps behind a frontend: what is measured.
 
     ``name`` is unique in a plan (``gunicorn-gthread@nginx+flask-hello``). ``server`` names the catalogue
     entry, ``variant`` one of its presets or is empty. ``settings`` holds only what differs from the entry's

@@ -1,7 +1,7 @@
-"""What came of one measurement of one cell. Must not know how it was made or where it is kept.
+"""The result of one measurement of one cell. Must not know how it was made or where it is kept.
 
->>> Failed("start", "the port is taken").stage
-'start'
+>>> Failed(FailureStage.START, "the port is taken").stage
+<FailureStage.START: 'start'>
 """
 
 from collections.abc import Mapping
@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from prony.errors import FailureStage
+from prony.model.facts import TrialEvent, TrialFacts
 from prony.model.fault import Fault
 from prony.model.observation import LogTail, Sample, ThreadUsage
+from prony.model.recording import Recording
 from prony.model.sandbox import Placement
 
 __all__ = ["Failed", "Invalid", "Json", "Ok", "Outcome", "Trial", "TrialRole"]
@@ -36,15 +39,15 @@ class Ok:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The subject's fault: ``stage`` is ``install``, ``start``, ``contract``, ``load`` or ``stop``."""
+    """The subject's fault: what it was about, and why it failed."""
 
-    stage: str
+    stage: FailureStage
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Invalid:
-    """The generator's or the environment's fault: nothing is known of the subject."""
+    """The generator's or the environment's fault: the trial says nothing about the subject."""
 
     reason: str
 
@@ -56,13 +59,12 @@ Outcome = Ok | Failed | Invalid
 class Trial:
     """One measurement of one cell, as it is archived.
 
-    ``recording`` is the engine's Recording as it came (see docs/reference/engine-wire.md), null when there
-    was no load. ``nuisances`` holds what was randomised that nobody means to test. ``command`` is the exact
-    command line. ``*_unix_ns`` are wall-clock stamps. ``counters`` are kernel counters of the trial's
-    namespace, as deltas over the window; a counter that could not be read is absent and named in
-    ``missing``, with its reason. ``fault``: what of the machine, the generator or Prony spoilt the trial or,
-    as it was to count all the same, disturbed it. ``facts``: what was learnt of its sandbox and surroundings,
-    free.
+    ``recording`` is null when there was no load. ``nuisances`` holds what was randomised without being
+    tested. ``command`` is the exact command line. ``*_unix_ns`` are wall-clock stamps. ``counters`` are
+    kernel counters of the trial's namespace, as deltas over the window; a counter that could not be read
+    is absent and named in ``missing``, with its reason. ``fault``: what the machine, the generator or
+    Prony did that makes the trial invalid or, if it counts anyway, disturbed it. ``facts``: observations
+    about its sandbox and environment.
     """
 
     cell_id: int
@@ -76,12 +78,12 @@ class Trial:
     command: tuple[str, ...] = ()
     placement: Placement | None = None
     nuisances: Mapping[str, str] = field(default_factory=dict)
-    recording: Json | None = None
+    recording: Recording | None = None
     samples: tuple[Sample, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     log: LogTail = LogTail("")
-    events: tuple[Json, ...] = ()
+    events: tuple[TrialEvent, ...] = ()
     threads: tuple[ThreadUsage, ...] = ()
-    facts: Json = field(default_factory=dict)
+    facts: TrialFacts = TrialFacts()
     fault: Fault | None = None

@@ -1,13 +1,15 @@
-"""The load of a trial, and the generator that makes it. Must not know what it meets.
+"""The load of a trial, and the generator that makes it. Must not know the subject.
 
 >>> Workload(ClosedLoop(100), CountStop(5000)).describe()
 'closed loop, 100 connections, 5000 requests'
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import ClassVar
 
 from prony.model.exchange import Request
+from prony.model.shapes import at
 from prony.units import SECOND_NS, seconds
 
 __all__ = [
@@ -21,7 +23,6 @@ __all__ = [
     "Loop",
     "OpenLoop",
     "Pacing",
-    "Stage",
     "Stop",
     "Workload",
 ]
@@ -50,8 +51,11 @@ MAX_RATE_PER_S = float(SECOND_NS)
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoop:
-    """Each of ``connections`` sends again when it has its answer: the load depends on the server."""
+    """Each of ``connections`` sends its next request when the last reply has arrived: the server sets the
+    pace.
+    """
 
+    KIND: ClassVar[str] = "closed"
     connections: int
 
 
@@ -62,6 +66,7 @@ class OpenLoop:
     They go over at most ``connections``, opened on demand.
     """
 
+    KIND: ClassVar[str] = "open"
     rate_per_s: float
     arrivals: Arrivals = Arrivals.CONSTANT
     seed: int = 1
@@ -73,15 +78,17 @@ Loop = ClosedLoop | OpenLoop
 
 @dataclass(frozen=True, slots=True)
 class DurationStop:
-    """The window lasts so long."""
+    """The window ends after this time."""
 
+    KIND: ClassVar[str] = "duration"
     duration_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class CountStop:
-    """The window holds exactly so many requests."""
+    """The window ends after exactly this many requests."""
 
+    KIND: ClassVar[str] = "requests"
     requests: int
 
 
@@ -89,16 +96,8 @@ Stop = DurationStop | CountStop
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """One stretch of load under one loop. A workload has one now; ramps and steps will have several."""
-
-    loop: Loop
-    stop: Stop
-
-
-@dataclass(frozen=True, slots=True)
 class Workload:
-    """The load of a trial: who sends what, when, for how long.
+    """The load of a trial: what is sent, when, and for how long.
 
     *Units*: all ``_ns`` are nanoseconds. ``timeout_ns`` counts from the intended time (open) or from
     sending (closed).
@@ -110,8 +109,8 @@ class Workload:
     warmup_ns: int = 0
     timeout_ns: int = 10 * SECOND_NS
     grace_ns: int = 10 * SECOND_NS
-    expect_status: int | None = None
-    expect_body: bytes | None = None
+    expect_status: int | None = field(default=None, metadata=at("expect", "status"))
+    expect_body: bytes | None = field(default=None, metadata=at("expect", "body"))
 
     def describe(self) -> str:
         """Return the load in a few words, such as ``closed loop, 100 connections, 30 s``."""

@@ -1,4 +1,4 @@
-"""What is watched while a load runs: the subject's processes, the machine, and what the kernel counts.
+"""What Prony watches while a load runs: the subject's processes, the machine, and the kernel's counters.
 
 Must not know plans or archives.
 
@@ -8,7 +8,7 @@ Must not know plans or archives.
 
 from collections.abc import Mapping
 
-from prony.monitor.base import Gauges, WindowCounters
+from prony.monitor.base import Gauges, Monitor, WindowCounters
 from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.frequency import FrequencyGauge
 from prony.monitor.groups import GroupCounters
@@ -26,7 +26,7 @@ __all__ = [
     "ProcessMonitor",
 ]
 
-MONITORS: Mapping[str, type[Gauges] | type[WindowCounters] | type[ProcessMonitor]] = {
+MONITORS: Mapping[str, type[Gauges] | type[WindowCounters] | type[Monitor]] = {
     "environment": EnvironmentCounters,
     "frequency": FrequencyGauge,
     "groups": GroupCounters,

@@ -1,4 +1,4 @@
-"""The roles of monitors: to watch while a load runs, to count between two moments, to read a moment.
+"""The roles of monitors: watch during a load, count between two moments, read the values of one moment.
 
 Must not know what is watched.
 
@@ -12,56 +12,56 @@ __all__ = ["Gauges", "Monitor", "WindowCounters"]
 
 
 class Monitor(Protocol):
-    """Watches one source from ``start`` to ``stop``, and at each moment that the caller chooses."""
+    """Watches one source from ``start`` to ``stop``, and also whenever the caller asks."""
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         ...
 
     def sample(self) -> None:
-        """Look now."""
+        """Take a sample now."""
         ...
 
     def stop(self) -> None:
-        """End; a second call does nothing."""
+        """Stop watching; a second call does nothing."""
         ...
 
 
 class WindowCounters(Protocol):
-    """Reads cumulative figures when the window opens and when it closes."""
+    """Reads cumulative figures at the start and at the end of the window."""
 
     def open_window(self) -> None:
-        """Read at the beginning."""
+        """Read the figures at the start of the window."""
         ...
 
     def close_window(self) -> None:
-        """Read at the end."""
+        """Read the figures at the end of the window."""
         ...
 
     def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
-        """Return what was counted by name, and of what is missing the reasons."""
+        """Return the differences by name, and the reason for each missing one."""
         ...
 
 
 class Gauges(Protocol):
-    """Reads figures of the moment, by name, beside each sample of the processes."""
+    """Reads momentary values, by name, with each sample of the processes."""
 
     def read(self) -> dict[str, int]:
-        """Return what can be had cheaply, at any sample."""
+        """Return the values that are cheap enough to read with every sample."""
         ...
 
     def read_at_open(self) -> dict[str, int]:
-        """Return what more there is, or again, when the window opens."""
+        """Return more, or newer, values at the start of the window."""
         ...
 
     def read_at_close(self) -> dict[str, int]:
-        """Return what more there is, or again, when the window closes."""
+        """Return more, or newer, values at the end of the window."""
         ...
 
     def missing(self) -> dict[str, str]:
-        """Return the reasons for what could not be read."""
+        """Return the reason for each value that could not be read."""
         ...
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         ...

@@ -1,13 +1,13 @@
-"""What else went on on the machine over the window: other load, stolen time, pressure, heat, sleep.
+"""What else happened on the machine during the window: other load, stolen time, pressure, heat, sleep.
 
 Must not know the engine or the sandbox. Deltas over the window, in ns where the name says so:
 
 - ``cpus.busy_ns``, ``cpus.interrupts_ns``, ``cpus.softirq_ns``, ``cpus.idle_ns``, ``cpus.steal_ns``: of the
-  trial's CPUs, the server's and the generator's; ``cpus.softirq_most_ns`` of the one that had most
+  trial's CPUs, the server's and the generator's; ``cpus.softirq_most_ns``: of the CPU with the most
 - ``subject.cpu_ns``: all processes of the subject; ``prony.cpu_ns``: Prony and the generator
 - ``pressure.<cpu|memory|io>_<some|full>_ns``: how long tasks of the machine waited
 - ``softnet.dropped``, ``softnet.squeezed``: the kernel's queues of packets
-- ``machine.throttles``: how often a CPU was slowed down for heat; ``machine.suspended_ns``: asleep
+- ``machine.throttles``: how often a CPU was slowed down for heat; ``machine.suspended_ns``: time asleep
 
 >>> sorted(EnvironmentCounters((), 1, 1).deltas()[0])
 []
@@ -36,9 +36,9 @@ _Source = Callable[[], dict[str, int]]
 
 
 class EnvironmentCounters:
-    """Reads the machine at both edges of the window.
+    """Reads the machine at the start and at the end of the window.
 
-    ``cpus`` are the trial's; ``own_pid`` is Prony, ``subject_pid`` the process below which the subject is.
+    ``cpus`` are the trial's; ``own_pid`` is Prony, ``subject_pid`` the parent of the subject's processes.
     """
 
     def __init__(self, cpus: Collection[int], own_pid: int, subject_pid: int) -> None:
@@ -49,15 +49,15 @@ class EnvironmentCounters:
         self._missing: dict[str, str] = {}
 
     def open_window(self) -> None:
-        """Read at the beginning."""
+        """Read the machine at the start of the window."""
         self._opened = self._read()
 
     def close_window(self) -> None:
-        """Read at the end."""
+        """Read the machine at the end of the window."""
         self._closed = self._read()
 
     def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
-        """Return what was counted, and of what is missing the reasons."""
+        """Return the differences, and the reason for each missing one."""
         if not (self._opened and self._closed):
             never = "the window did not open and close"
             return {}, {name: never for names in self._sources() for name in names}
@@ -68,7 +68,7 @@ class EnvironmentCounters:
         return (counted | {"cpus.softirq_most_ns": max(most)} if most else counted), dict(self._missing)
 
     def _sources(self) -> dict[tuple[str, ...], _Source]:
-        """Return what is read, by the names of what comes of it."""
+        """Return the readers, by the prefix of the counters that they give."""
         return {
             tuple(f"cpus.{name}_ns" for name in (*_OF_CPUS, "softirq_most")): self._times,
             ("subject.cpu_ns", "prony.cpu_ns"): self._processes,
@@ -130,6 +130,6 @@ def _throttles() -> dict[str, int]:
 
 
 def _suspended() -> dict[str, int]:
-    # The one goes on while the machine sleeps, the other does not (clock_gettime(2)).
+    # The first clock runs while the machine sleeps, the second does not (clock_gettime(2)).
     asleep_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     return {"machine.suspended_ns": asleep_ns}

@@ -1,6 +1,6 @@
-"""At what frequency the server's CPUs run.
+"""The frequency of the server's CPUs.
 
-Must not know who runs on them. One gauge, ``frequency_khz``: the mean over the server's CPUs.
+Must not know what runs on them. One gauge, ``frequency_khz``: the mean over the server's CPUs.
 
 *Source*: kernel, Documentation/admin-guide/pm/cpufreq.rst, scaling_cur_freq.
 
@@ -17,14 +17,14 @@ _CPUS = Path("/sys/devices/system/cpu")
 
 
 class FrequencyGauge:
-    """Reads the frequency of ``cpus``; once it cannot be read, not again."""
+    """Reads the frequency of ``cpus``; after a failure it does not try again."""
 
     def __init__(self, cpus: Sequence[int], folder: Path = _CPUS) -> None:
         self._files = tuple(folder / f"cpu{number}/cpufreq/scaling_cur_freq" for number in cpus)
         self._reason: str | None = None
 
     def read(self) -> dict[str, int]:
-        """Return the gauge of now."""
+        """Return the gauge."""
         if self._reason is not None or not self._files:
             return {}
         try:
@@ -49,5 +49,5 @@ class FrequencyGauge:
         """Do nothing."""
 
     def missing(self) -> dict[str, str]:
-        """Return why it was not read."""
+        """Return why it could not be read."""
         return {} if self._reason is None else {"frequency_khz": self._reason}

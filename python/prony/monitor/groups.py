@@ -1,4 +1,4 @@
-"""What the kernel counts for a subject's control groups, over the window.
+"""The kernel's counters of a subject's control groups, over the window.
 
 Must not know the engine or how groups are made.
 
@@ -17,10 +17,10 @@ _NEVER_READ = Counters(missing=dict.fromkeys(Counters.names(), "the window did n
 
 
 class GroupCounters:
-    """Reads ``source`` at both edges of the window.
+    """Reads ``source`` at the start and at the end of the window.
 
     Deltas are named ``cgroup.<process>.<counter>``, in the units of `prony.sandbox.cgroup.base.Counters`;
-    levels and peaks are of the group's life.
+    levels and peaks cover the group's whole life.
     """
 
     def __init__(self, source: Callable[[], Mapping[str, Counters]]) -> None:
@@ -29,15 +29,15 @@ class GroupCounters:
         self._closed: Mapping[str, Counters] = {}
 
     def open_window(self) -> None:
-        """Read at the beginning."""
+        """Read the counters at the start of the window."""
         self._opened = self._source()
 
     def close_window(self) -> None:
-        """Read at the end."""
+        """Read the counters at the end of the window."""
         self._closed = self._source()
 
     def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
-        """Return what was counted, and of what is missing the reasons."""
+        """Return the differences, and the reason for each missing one."""
         found: dict[str, int] = {}
         missing: dict[str, str] = {}
         for name in {**self._opened, **self._closed}:
@@ -52,7 +52,7 @@ class GroupCounters:
 
 
 def oom_kills(counters: Mapping[str, Counters]) -> Mapping[str, int]:
-    """Return how many processes the kernel has killed for memory, by the subject's parts that had any.
+    """Return how many processes the kernel has killed because memory ran out, by part of the subject.
 
     >>> oom_kills({"server": Counters(oom_kills=2), "frontend": Counters(oom_kills=0)})
     {'server': 2}

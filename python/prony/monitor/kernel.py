@@ -1,7 +1,7 @@
-"""What the kernel counted in the trial's network: overflows, drops, retransmissions, over the window.
+"""The kernel's counters of the trial's network over the window: overflows, drops, retransmissions.
 
-Client and server share the namespace, so each counter says both sides; on the host's loopback it says the
-whole machine.
+Client and server share the namespace, so each counter covers both sides; on the host's loopback it covers
+the whole machine.
 *Source*: Documentation/networking/snmp_counter.rst; proc(5). Must not know the engine or the sandbox.
 
 >>> parse_counters("TcpExt: ListenOverflows TW\\nTcpExt: 3 4\\n")
@@ -13,7 +13,7 @@ from pathlib import Path
 
 __all__ = ["KernelCounters", "parse_counters", "parse_time_wait"]
 
-# Deltas. The reason for each is the diagnosis that reads it, or the transport's own account.
+# Deltas. Each is read by a diagnosis or by the account of the transport.
 _FROM_NETSTAT = (
     "ListenOverflows",
     "ListenDrops",
@@ -40,7 +40,7 @@ _FROM_SNMP = (
     "OutSegs",
     "OutRsts",
 )
-# A gauge, not a counter: sockets that hold a port for 60 s.
+# A gauge, not a counter: sockets that keep a port in use for 60 s.
 _TIME_WAIT = "TimeWait"
 
 
@@ -55,7 +55,7 @@ def parse_counters(text: str) -> dict[str, int]:
 
 
 def parse_time_wait(text: str) -> int | None:
-    """Return the sockets in TIME_WAIT that /proc/net/sockstat counts.
+    """Return the number of sockets in TIME_WAIT from /proc/net/sockstat.
 
     >>> parse_time_wait("TCP: inuse 1 orphan 0 tw 7 alloc 1 mem 1")
     7
@@ -68,7 +68,7 @@ def parse_time_wait(text: str) -> int | None:
 
 
 class KernelCounters:
-    """Reads the counters of the network of process ``pid`` when the window opens and when it closes."""
+    """Reads the network counters of process ``pid`` at the start and at the end of the window."""
 
     def __init__(self, pid: int) -> None:
         self._folder = Path(f"/proc/{pid}/net")
@@ -77,15 +77,15 @@ class KernelCounters:
         self._missing: dict[str, str] = {}
 
     def open_window(self) -> None:
-        """Take the counters at the window's start."""
+        """Read the counters at the start of the window."""
         self._opened = self._read()
 
     def close_window(self) -> None:
-        """Take the counters at the window's end."""
+        """Read the counters at the end of the window."""
         self._closed = self._read()
 
     def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
-        """Return what was counted in the window, and the reason for each counter that cannot be said."""
+        """Return the differences over the window, and the reason for each missing counter."""
         counted: dict[str, int] = {}
         missing: dict[str, str] = {}
         for name in (*_FROM_NETSTAT, *_FROM_SNMP):

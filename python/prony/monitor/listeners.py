@@ -1,16 +1,17 @@
-"""How long the accept queues of a subject's listeners are, how long they may be, and who is connected.
+"""The accept queues of a subject's listeners, their limits, and the number of connections.
 
 Must not know the engine or the sandbox. Gauges, for each process that the trial started (``server``,
 ``frontend``, a service):
 
-- ``listen.<process>.queued``, ``listen.<process>.limit``: of its listener whose queue is the fullest
+- ``listen.<process>.queued``, ``listen.<process>.limit``: of its listener with the fullest queue
 - ``listen.<process>.sockets``: how many listeners take connections to its address (SO_REUSEPORT)
-- ``established.<process>``: connections at its address, accepted or not; every other second and at marks
+- ``established.<process>``: connections at its address, accepted or not; every other second and at both
+  ends of the window
 
-And of each listener the fullest state in the window, for of several that share an address one may be full and
-the others empty.
+Also the fullest state of each listener in the window: of several that share an address one may be full while
+the others are empty.
 
-*Source*: netlink, sock_diag(7). The kernel compares with "more than": a queue holds one more than its limit.
+*Source*: netlink, sock_diag(7). The kernel tests for "more than": a queue holds one more than its limit.
 
 >>> taking(Address("127.0.0.1", 80), [Listener(AddressKind.TCP4, "127.0.0.2", 80, 7, 0, 128)])
 []
@@ -25,19 +26,21 @@ from prony.monitor.sock_diag import Listener, SockDiag
 
 __all__ = ["ListenerGauges", "Watched", "fullest", "taking"]
 
-# The kernel looks at each connection to count those of one port: 5 ms for ten thousand of them.
+# To count the connections of one port the kernel visits all connections: 5 ms for ten thousand.
 _SAMPLES_BETWEEN_COUNTS = 4
 
 
 class Watched(Enum):
-    """Which listeners are the subject's: all of a network of its own, or those at its addresses."""
+    """Which listeners belong to the subject: all in a network of its own, or those at its addresses."""
 
     NETWORK = "network"
     ADDRESSES = "addresses"
 
 
 def fullest(listeners: Sequence[Listener]) -> Listener:
-    """Return the listener whose queue is nearest to its limit; of equals, the longest."""
+    """Return the listener whose queue is closest to its limit; among equals, the one with the longest
+    queue.
+    """
     return max(listeners, key=_filled)
 
 
@@ -48,8 +51,8 @@ def _filled(one: Listener) -> tuple[float, int]:
 def taking(address: Address, listeners: Sequence[Listener]) -> list[Listener]:
     """Return the listeners that the kernel gives connections to ``address``.
 
-    *Definition*: those bound to just it, else those to any address; in each, a socket of IPv6 that takes IPv4
-    only where there is none of IPv4. Several share it by SO_REUSEPORT.
+    *Definition*: those bound to exactly this address, else those bound to any address; in both cases an IPv6
+    socket that takes IPv4 counts only if there is no IPv4 socket. SO_REUSEPORT lets several share an address.
     *Source*: kernel, net/ipv4/inet_hashtables.c, __inet_lookup_listener and compute_score; ipv6(7).
     """
     here = [one for one in listeners if one.port == address.port]
@@ -79,8 +82,8 @@ def _takes(listener: Listener, address: Address) -> bool:
 class ListenerGauges:
     """Reads the listeners at ``addresses``, by the name of their process, in the network of ``open_diag``.
 
-    ``watched``: whether all others in that network are the subject's too. A kernel that does not answer is
-    asked no more; ``missing`` has the reason.
+    ``watched``: whether all other listeners in that network belong to the subject too. If the kernel does not
+    answer, it is not asked again; ``missing`` has the reason.
     """
 
     def __init__(
@@ -103,34 +106,34 @@ class ListenerGauges:
             self._fail(error)
 
     def read(self) -> dict[str, int]:
-        """Return the gauges of now."""
+        """Return the gauges."""
         self._reads += 1
         return self._asked(counting=self._reads % _SAMPLES_BETWEEN_COUNTS == 1)
 
     def read_at_open(self) -> dict[str, int]:
-        """Return all gauges of now; from here on, keep the fullest state of each listener."""
+        """Return all gauges; from now on, keep the fullest state of each listener."""
         self._window, self._in_window = {}, True
         return self._asked(counting=True)
 
     def read_at_close(self) -> dict[str, int]:
-        """Return all gauges of now, the last that count."""
+        """Return all gauges; later samples do not count."""
         found = self._asked(counting=True)
         self._in_window = False
         return found
 
     def usage(self) -> tuple[ListenerUsage, ...]:
-        """Return how full each listener was in the window: first those of a process, by address and inode."""
+        """Return how full each listener was in the window, sorted by process, address and inode."""
         return tuple(sorted(map(_usage, self._window.values()), key=_order))
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop asking the kernel."""
         if self._diag is not None:
             self._diag.close()
         self._diag = None
 
     def missing(self) -> dict[str, str]:
-        """Return the reasons for what was never read."""
-        reason = self._reason or "the kernel knows no listener at its address"
+        """Return the reason for each value that was never read."""
+        reason = self._reason or "the kernel has no listener at its address"
         return {f"listen.{name}": reason for name in self._addresses if name not in self._seen}
 
     def _asked(self, *, counting: bool) -> dict[str, int]:
@@ -148,7 +151,7 @@ class ListenerGauges:
         return self._queues(by_name) | counted
 
     def _listeners(self, diag: SockDiag) -> list[Listener]:
-        """Return the listeners that may be the subject's."""
+        """Return the listeners that may belong to the subject."""
         unix = [one.host for one in self._addresses.values() if one.kind is AddressKind.UNIX]
         ports = {one.port for one in self._addresses.values() if one.kind is not AddressKind.UNIX}
         if self._watched is Watched.NETWORK:
@@ -159,7 +162,7 @@ class ListenerGauges:
         found = {}
         for name, address in self._addresses.items():
             if address.kind is AddressKind.UNIX:
-                # The kernel does not list those that wait to be accepted, as it does for TCP.
+                # Unlike for TCP, the kernel does not list connections that wait to be accepted.
                 waiting = sum(one.queued for one in by_name[name])
                 found[f"established.{name}"] = diag.unix_accepted(address.host) + waiting
             else:
@@ -186,13 +189,13 @@ class ListenerGauges:
                 kept.samples += 1
 
     def _fail(self, error: OSError) -> None:
-        self._reason = f"the kernel does not tell about sockets: {error.strerror or error}"
+        self._reason = f"the kernel gives no information about sockets: {error.strerror or error}"
         self.close()
 
 
 @dataclass(slots=True)
 class _Kept:
-    """A listener in its fullest state so far."""
+    """The fullest state of a listener so far."""
 
     process: str | None
     fullest: Listener

@@ -1,4 +1,4 @@
-"""What the machine says of its CPUs, its pressure and its network queues, cumulative.
+"""Cumulative figures of the machine: CPUs, pressure, network queues.
 
 Must not know processes.
 
@@ -30,7 +30,7 @@ _STAT = Path("/proc/stat")
 class MachineCpu:
     """CPU time since boot, over all CPUs.
 
-    ``idle`` holds the wait for disks too; ``steal`` went to other guests of the host.
+    ``idle`` includes waiting for disks; ``steal`` went to other guests of the host.
     """
 
     busy_ns: int
@@ -39,13 +39,13 @@ class MachineCpu:
 
 
 def read_machine_cpu() -> MachineCpu:
-    """Return the machine's CPU time as of now."""
+    """Return the machine's CPU time up to now."""
     with _STAT.open() as file:
         return parse_machine_cpu(file.readline(), os.sysconf("SC_CLK_TCK"))
 
 
 def parse_machine_cpu(line: str, ticks_per_s: int) -> MachineCpu:
-    """Return what the first line of /proc/stat says.
+    """Return the CPU times of the first line of /proc/stat.
 
     *Definition*: busy = user + nice + system + irq + softirq; guest time is part of user (proc(5)).
 
@@ -63,7 +63,7 @@ def parse_machine_cpu(line: str, ticks_per_s: int) -> MachineCpu:
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """What one CPU did since boot. ``busy_ns``: programs and the kernel for them, without interrupts."""
+    """The times of one CPU since boot. ``busy_ns``: programs and their system calls, without interrupts."""
 
     busy_ns: int
     interrupts_ns: int
@@ -73,9 +73,9 @@ class CpuTimes:
 
 
 def parse_cpu_times(text: str, cpus: Collection[int], ticks_per_s: int) -> dict[int, CpuTimes]:
-    """Return what /proc/stat says of each of ``cpus``.
+    """Return the times of each of ``cpus`` from /proc/stat.
 
-    *Definition*: busy = user + nice + system; interrupts = irq + softirq; idle holds the wait for disks.
+    *Definition*: busy = user + nice + system; interrupts = irq + softirq; idle includes waiting for disks.
 
     >>> parse_cpu_times("cpu 0\\ncpu3 1 2 3 4 5 6 7 8 0 0\\nintr 9", {3}, 10**9)[3]
     CpuTimes(busy_ns=6, interrupts_ns=13, softirq_ns=7, idle_ns=9, steal_ns=8)
@@ -95,8 +95,7 @@ def parse_cpu_times(text: str, cpus: Collection[int], ticks_per_s: int) -> dict[
 
 
 def parse_pressure(text: str) -> dict[str, int]:
-    """Return for how long, in ns, tasks waited for a resource: ``some`` of them, or all that there were
-    (``full``).
+    """Return for how long, in ns, some tasks waited for a resource (``some``), or all of them (``full``).
 
     *Source*: kernel, Documentation/accounting/psi.rst; totals are microseconds.
 
@@ -108,8 +107,8 @@ def parse_pressure(text: str) -> dict[str, int]:
 
 
 def parse_network_queues(text: str) -> dict[str, int]:
-    """Return of /proc/net/softnet_stat, over all CPUs: packets that were dropped since the queue was full,
-    and how often the kernel left packets waiting because its share of time was used up.
+    """Return from /proc/net/softnet_stat, over all CPUs: how many packets were dropped because the queue was
+    full, and how often the kernel left packets waiting because its share of time was used up.
 
     *Source*: kernel, net/core/net-procfs.c, softnet_seq_show: columns 2 and 3, hexadecimal.
 

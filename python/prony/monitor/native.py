@@ -1,6 +1,6 @@
-"""What the monitors use of the compiled module.
+"""The parts of the compiled module that monitors use.
 
-Must not know who asks.
+Must not know the monitors.
 
 >>> CompiledSource.__name__
 'CompiledSource'
@@ -40,7 +40,9 @@ class NativeProcess(Protocol):
 
 
 class NativeMemory(Protocol):
-    """A process's memory, with shared pages divided among those who share them (PSS) or left out (USS)."""
+    """A process's memory, with shared pages divided among the processes that share them (PSS), or without
+    shared pages (USS).
+    """
 
     @property
     def pss_bytes(self) -> int: ...  # noqa: D102
@@ -64,7 +66,7 @@ class NativeThread(Protocol):
 
 
 class NativeDetail(Protocol):
-    """What is read of a process at a mark: its peak of memory, open descriptors, threads."""
+    """What is read of a process at both ends of the window: peak memory, open descriptors, threads."""
 
     @property
     def rss_peak_bytes(self) -> int | None: ...  # noqa: D102
@@ -93,11 +95,11 @@ class ProcessSource(Protocol):
 class CompiledSource:
     """See ``ProcessSource``: the processes below ``tree_pid``, by the compiled sampler.
 
-    ``include_root``: and ``tree_pid`` itself.
+    ``include_root``: include ``tree_pid`` itself.
     """
 
     def __init__(self, tree_pid: int, include_root: bool = False) -> None:
-        # Loaded where it is used: archives are read without it.
+        # Imported where it is used: archives can be read without it.
         from prony import _engine
 
         self._sampler = _engine.ProcessSampler(tree_pid, include_root)
@@ -120,8 +122,8 @@ class CompiledSource:
 def tree_cpu(root: int) -> dict[tuple[int, int], int]:
     """Return the CPU time (ns) of a process and all below it, by pid and start time.
 
-    Each has its own time and that of its children that have ended and were waited for, so that the sum over
-    a tree misses only those whose parent ignores its children's end.
+    Each process counts its own time and that of its children that have ended and were waited for. The sum
+    over a tree therefore misses only children whose parent ignores their end.
     """
     from prony import _engine
 

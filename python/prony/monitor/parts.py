@@ -1,4 +1,4 @@
-"""Which of the processes that were started another one belongs to: server, frontend or service.
+"""Which part of a subject a process belongs to: server, frontend or service.
 
 Must not know roles.
 
@@ -13,11 +13,11 @@ __all__ = ["main_of"]
 
 
 def main_of(pid: int, mains: Sequence[int]) -> int:
-    """Return the one of ``mains`` that ``pid`` is, descends from or else belongs to.
+    """Return the one of ``mains`` that ``pid`` is, descends from, or else belongs to.
 
-    A daemon leaves its parents. It keeps its control group, of which each part has its own where there are
-    any; or else its session, or its program: the first of these that it shares with one of ``mains`` alone
-    tells. Where none does, it is the first of ``mains``.
+    A daemon leaves its parent. It keeps its control group (with control groups each part has one of its own),
+    or else its session, or its program: the first of these that it shares with exactly one of ``mains``
+    decides. If none decides, it belongs to the first of ``mains``.
 
     *Source*: cgroups(7), setsid(2), proc_pid_exe(5).
     """
@@ -53,9 +53,11 @@ def _program(pid: int) -> str | None:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Return what follows its name: state, parent, group, session (proc_pid_stat(5)); null: it is gone."""
+    """Return the fields after its name: state, parent, group, session (proc_pid_stat(5)); null: it has
+    ended.
+    """
     text = _read(lambda: Path(f"/proc/{pid}/stat").read_text(errors="replace"))
-    # The name may hold anything, brackets too.
+    # The name may hold anything, even brackets.
     return text.rpartition(")")[2].split() if text else None
 
 

@@ -1,4 +1,4 @@
-"""The subject's processes over time, by role: CPU and memory, twice a second and at the edges of the window.
+"""The subject's processes over time, by role: CPU and memory, twice a second and at both ends of the window.
 
 Must not know the engine or the sandbox.
 
@@ -25,13 +25,14 @@ from prony.monitor.threads import Identity, ThreadTimes
 
 __all__ = ["ProcessMonitor", "role_of"]
 
-# 2 Hz: 50 processes cost 0.2 % of a core. The kernel's own clock tick, 10 ms, makes more often pointless.
+# 2 Hz: 50 processes cost 0.2 % of a core. The kernel counts in clock ticks of 10 ms, so more often adds
+# little.
 _PERIOD_S = 0.5
 _UNKNOWN_ROLE = "other"
 
 
 def role_of(rules: Sequence[RoleRule], is_main: bool, command: str) -> str:
-    """Return the role that the first rule which fits gives a process; ``other`` when none does."""
+    """Return the role of a process by the first rule that fits; ``other`` when none fits."""
     for rule in rules:
         match rule.where:
             case "main":
@@ -48,12 +49,13 @@ def role_of(rules: Sequence[RoleRule], is_main: bool, command: str) -> str:
 class ProcessMonitor:
     """Samples the processes below ``tree_pid`` in a thread of the lowest priority on the generator's CPUs.
 
-    ``mains`` has the roles that each process which was started gives to itself and those it starts: see
-    `main_of`.
+    ``mains``: for each started process, the rules that give roles to itself and to its descendants (see
+    `main_of`).
 
     As a context manager it starts and stops. ``enter``, ``open_window`` and ``close_window`` mark the phases;
-    they sample at once, so that the first and the last sample of the window lie at its edges. At these two,
-    what is dear is read as well: peaks, switches, descriptors and threads, and at the last PSS and USS.
+    they sample at once, so that the first and the last sample lie at the ends of the window. These two
+    samples also read what is expensive: peaks, switches, descriptors and threads; the last one also PSS and
+    USS.
     """
 
     def __init__(
@@ -79,23 +81,23 @@ class ProcessMonitor:
         self._thread = threading.Thread(target=self._watch, name="prony-processes", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self._thread.start()
 
     def sample(self) -> None:
-        """Look now, in the current phase."""
+        """Take a sample now, in the current phase."""
         with self._lock:
             self._look()
 
     def enter(self, phase: Phase) -> None:
-        """End the phase with a sample, and begin another with one."""
+        """End the phase with a sample, and begin the next one with a sample."""
         with self._lock:
             self._look()
             self._phase = phase
             self._look()
 
     def open_window(self) -> None:
-        """Begin the window; its first sample is a mark."""
+        """Begin the window; its first sample reads more than the others."""
         with self._lock:
             self._look()
             self._phase = Phase.WINDOW
@@ -103,7 +105,7 @@ class ProcessMonitor:
             self._mark(self._threads.open_window, [one.read_at_open() for one in self._gauges])
 
     def close_window(self) -> None:
-        """End the window; its last sample is a mark, with PSS and USS."""
+        """End the window; its last sample reads more than the others, PSS and USS too."""
         with self._lock:
             self._look()
             self._mark(self._threads.close_window, [one.read_at_close() for one in self._gauges])
@@ -116,9 +118,9 @@ class ProcessMonitor:
         return self._threads.usage()
 
     def stop(self) -> None:
-        """End; a second call does nothing.
+        """Stop watching; a second call does nothing.
 
-        *Errors*: what went wrong in the thread.
+        *Errors*: the error that ended the thread.
         """
         self._ended.set()
         if self._thread.is_alive():
@@ -173,7 +175,9 @@ class ProcessMonitor:
     def _mark(
         self, keep: Callable[[Identity, NativeDetail], None], more: Sequence[Mapping[str, int]]
     ) -> None:
-        """Add what is dear to the last sample: ``keep`` gets each process's detail, ``more`` are gauges."""
+        """Add what is expensive to the last sample: ``keep`` gets each process's detail, ``more`` are
+        gauges.
+        """
         sample, rows = self._samples[-1], []
         for row in sample.processes:
             detail = self._source.detail(row.pid)

@@ -1,7 +1,7 @@
-"""What the kernel says of sockets over netlink: listeners with their queues, and how many are established.
+"""What the kernel reports about sockets over netlink: listeners with their queues, established connections.
 
-Needs no privileges. A socket of this kind sees the network namespace that it was made in, from wherever it
-is used. Must not know subjects.
+Needs no privileges. A netlink socket always sees the network namespace in which it was created. Must not
+know subjects.
 
 *Source*: sock_diag(7); kernel, include/uapi/linux/inet_diag.h, unix_diag.h; net/ipv4/inet_diag.c.
 
@@ -30,7 +30,7 @@ _FAMILIES = {AddressKind.TCP4: socket.AF_INET, AddressKind.TCP6: socket.AF_INET6
 # include/net/tcp_states.h
 _ESTABLISHED, _LISTEN = 1, 10
 
-# Of struct inet_diag_req_v2: nothing is asked for by address; a cookie of all ones is any socket.
+# Of struct inet_diag_req_v2: no address is requested; a cookie of all ones matches any socket.
 _ANY_ADDRESS = struct.pack("!HH32xI8s", 0, 0, 0, b"\xff" * 8)
 _INET_REQUEST = struct.Struct("=BBBxI")
 # Of struct inet_diag_msg: the source's port, in the network's order, and its address; then, behind what does
@@ -51,15 +51,15 @@ _NAME, _QUEUE = 0, 4
 _QUEUES = struct.Struct("=II")
 
 _BUFFER_BYTES = 1 << 16
-# What is asked is answered by the kernel at once; this is for a kernel that does not.
+# The kernel normally answers at once; this is the limit for one that does not.
 _TIMEOUT_S = 2.0
 
 
 class Listener(NamedTuple):
     """A listening socket: where, its inode, how many connections wait to be accepted, and how many may.
 
-    ``host`` is a literal, or the path of a Unix socket, whose ``port`` is 0; an abstract one's begins with
-    ``@``. ``takes_ipv4``: false for a socket of IPv6 that takes nothing else.
+    ``host`` is a literal, or the path of a Unix socket, whose ``port`` is 0; an abstract path begins with
+    ``@``. ``takes_ipv4``: false for an IPv6 socket that does not accept IPv4.
     """
 
     kind: AddressKind
@@ -72,9 +72,9 @@ class Listener(NamedTuple):
 
 
 class SockDiag:
-    """Asks the kernel about the sockets of the network namespace it was made in.
+    """Asks the kernel about the sockets of the network namespace in which it was created.
 
-    As a context manager its exit closes it. *Errors*: OSError, from every method.
+    As a context manager it is closed on exit. *Errors*: OSError, from every method.
     """
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class SockDiag:
     def tcp_established(self, host: str, port: int) -> int:
         """Return how many connections are established at a local address, accepted or not.
 
-        The kernel looks at every connection of the network for it: some 0.4 ms for a thousand.
+        The kernel visits every connection of the network to count them: about 0.4 ms for a thousand.
         """
         at = _at_address(host, port)
         requests = (_inet_request(family, _ESTABLISHED) + at for family in _FAMILIES.values())
@@ -124,7 +124,7 @@ class SockDiag:
         return found
 
     def unix_accepted(self, path: str) -> int:
-        """Return how many connections the listener at ``path`` has accepted that are still there."""
+        """Return how many accepted connections of the listener at ``path`` are still open."""
         return sum(_path(attributes) == path for _, attributes in self._unix(_ESTABLISHED, _SHOW_NAME))
 
     def _unix(self, state: int, shown: int) -> Iterator[tuple[int, Mapping[int, bytes]]]:
@@ -136,7 +136,7 @@ class SockDiag:
                 yield inode, dict(_attributes(message[_UNIX_ANSWER.size :]))
 
     def _ask(self, request: bytes) -> Iterator[bytes]:
-        """Yield what the kernel answers, a buffer of messages each time."""
+        """Yield the kernel's answer, one buffer of messages at a time."""
         length = _HEADER.size + len(request)
         self._socket.send(_HEADER.pack(length, _BY_FAMILY, _DUMP_REQUEST, 1, 0) + request)
         while True:
@@ -153,15 +153,15 @@ class SockDiag:
 
 
 def count_messages(data: bytes) -> int:
-    """Return how many messages a buffer holds, without the one that says that there are no more."""
+    """Return how many messages a buffer holds, without the final one that marks the end."""
     return _equal_messages(data) or sum(1 for _ in _messages(data))
 
 
 def _equal_messages(data: bytes) -> int:
     """Return how many messages fill a buffer if all are of one kind and length, else 0.
 
-    Thousands of connections make as many messages, and those about sockets of one kind are alike: they are
-    not walked over where the last one begins where it then must.
+    Thousands of connections give as many messages, and those about sockets of one kind have the same length.
+    If the last message begins where this implies, they need not be visited one by one.
     """
     header = data[: _HEADER.size]
     length, kind, *_ = _HEADER.unpack(header)
@@ -175,7 +175,7 @@ def _inet_request(family: int, state: int) -> bytes:
 
 
 def _at_address(host: str, port: int) -> bytes:
-    """Return the attribute of a request that lets pass what has this source address."""
+    """Return the attribute of a request that selects sockets with this source address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     address = socket.inet_pton(family, host)
     own = _HOST.pack(family, 8 * len(address), port) + address
@@ -195,7 +195,7 @@ def _tcp_listener(kind: AddressKind, message: bytes) -> Listener:
         host, takes_ipv4 = socket.inet_ntop(socket.AF_INET, address[:4]), True
     else:
         host = socket.inet_ntop(socket.AF_INET6, address)
-        # A kernel that does not say is one where nobody can tell.
+        # If the kernel does not report it, it is not known.
         takes_ipv4 = dict(_attributes(message[_INET_ANSWER.size :])).get(_ONLY_IPV6, b"\0") == b"\0"
     return Listener(kind, host, _port(message), inode, queued, limit, takes_ipv4)
 

@@ -14,7 +14,7 @@ from prony.monitor.native import NativeDetail
 __all__ = ["Identity", "ThreadTimes"]
 
 Identity = tuple[int, int]
-"""What tells a process from all others: its number, and the clock tick in which it was started."""
+"""What identifies a process: its number, and the clock tick in which it was started."""
 
 _Thread = tuple[Identity, int]
 
@@ -22,7 +22,7 @@ _Thread = tuple[Identity, int]
 class ThreadTimes:
     """Keeps the threads' CPU times of both edges of the window.
 
-    A thread that was not there at the first counts whole; what one used that has ended is lost.
+    A thread that started within the window counts with all its time; one that ended within it is lost.
     """
 
     def __init__(self) -> None:
@@ -30,11 +30,11 @@ class ThreadTimes:
         self._used: dict[_Thread, ThreadUsage] = {}
 
     def open_window(self, process: Identity, detail: NativeDetail) -> None:
-        """Keep the times at the beginning of one process's threads."""
+        """Keep the times of one process's threads at the start of the window."""
         self._opened |= {(process, thread.tid): thread.cpu_ns for thread in detail.threads}
 
     def close_window(self, process: Identity, detail: NativeDetail) -> None:
-        """Keep what one process's threads have used by the end."""
+        """Keep what one process's threads have used by the end of the window."""
         for thread in detail.threads:
             used_ns = thread.cpu_ns - _earlier(self._opened, (process, thread.tid), thread.cpu_ns)
             usage = ThreadUsage(process[0], thread.tid, thread.name, used_ns)
@@ -48,5 +48,5 @@ class ThreadTimes:
 
 def _earlier(opened: Mapping[_Thread, int], thread: _Thread, cpu_ns: int) -> int:
     before_ns = opened.get(thread, 0)
-    # Less than before: the number was given to another thread.
+    # Less than before: the kernel has given the number to another thread.
     return before_ns if before_ns <= cpu_ns else 0

@@ -3,15 +3,14 @@
 Must not know groups or words.
 """
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.failure_rates import Failures, compare_failures
 from prony.analysis.multiplicity import holm
 from prony.analysis.summary import CellSummary, TrialFigures
-from prony.model import Failed, Invalid, Outcome, TrialRole
+from prony.model import Failed, Invalid, TrialRole
+from prony.reading.causes import Cause, by_cause
 
 __all__ = [
     "FailedAlike",
@@ -22,7 +21,6 @@ __all__ = [
     "failed_requests",
     "failure_tests",
     "repeated",
-    "same_outcome",
 ]
 
 _LEVEL = 0.05
@@ -83,73 +81,41 @@ def _share(count: Failures) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FailedAlike:
-    """Trials of one cell that do not count for the same reason, in the order of their blocks (from 0).
+    """Trials of one cell that do not count for the same reason, and in which blocks they were (from 0)."""
 
-    ``alike``: they say the same to the last figure.
-    """
-
+    cause: Cause
     blocks: tuple[int, ...]
     trials: tuple[TrialFigures, ...]
-    alike: bool
-
-    @property
-    def outcome(self) -> Outcome:
-        """What became of the first of them."""
-        return self.trials[0].outcome
 
 
 def failed_alike(cell: CellSummary) -> tuple[FailedAlike, ...]:
     """Return the trials of a cell that do not count, those that failed alike together."""
-    together: dict[Outcome, list[TrialFigures]] = {}
-    for trial in cell.others:
-        together.setdefault(same_outcome(trial.outcome), []).append(trial)
     return tuple(
-        FailedAlike(
-            tuple(sorted(trial.block for trial in trials)),
-            tuple(trials),
-            len({trial.outcome for trial in trials}) == 1,
-        )
-        for trials in together.values()
+        FailedAlike(cause, tuple(sorted(trial.block for trial in trials)), trials)
+        for cause, trials in by_cause(cell.others)
     )
-
-
-_PERCENTAGE = re.compile(r"\d+(?:\.\d+)? ?%")
-
-
-def same_outcome(outcome: Outcome) -> Outcome:
-    """Return an outcome without the shares of one trial, by which trials that failed alike are known.
-
-    An archive holds why a trial is not valid as a sentence: the border where it becomes a value is here.
-    """
-    match outcome:
-        case Failed(stage, reason):
-            return Failed(stage, _PERCENTAGE.sub("… %", reason))
-        case Invalid(reason):
-            return Invalid(_PERCENTAGE.sub("… %", reason))
-        case _:
-            return outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Trials that were thrown away for their environment and repeated: how many, by reason, most first."""
+    """How many trials were thrown away for their environment and repeated, by cause, most first."""
 
     trials: int
-    reasons: tuple[tuple[str, int], ...]
+    causes: tuple[tuple[Cause, int], ...]
 
 
 def repeated(trials: Sequence[TrialFigures]) -> Repeated | None:
     """Return which of all ``trials`` were repeated at the end of their block; null where none was."""
     last = {(trial.cell_id, trial.block, trial.role): trial for trial in trials}
     thrown = [
-        same_outcome(trial.outcome)
+        trial
         for trial in trials
         if trial.role is TrialRole.SUBJECT
         and isinstance(trial.outcome, Invalid)
         and last[trial.cell_id, trial.block, trial.role] is not trial
     ]
-    counted = Counter(outcome.reason for outcome in thrown if isinstance(outcome, Invalid))
-    return Repeated(len(thrown), tuple(counted.most_common())) if thrown else None
+    counts = [(cause, len(found)) for cause, found in by_cause(thrown)]
+    return Repeated(len(thrown), tuple(sorted(counts, key=lambda pair: -pair[1]))) if thrown else None
 
 
 # --- requests ---------------------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 """The highest rate of each subject that meets an objective, as the last search of a study found it."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prony.analysis.failure_rates import clopper_pearson
-from prony.model import Json, Run
+from prony.model import Run
+from prony.model.facts import FoundRate, RateStep
 
 __all__ = ["Confirmed", "confirmed_rates"]
 
@@ -24,32 +25,18 @@ class Confirmed:
     low: float | None
     high: float | None
     stopped: str
-    steps: tuple[Json, ...]
+    steps: tuple[RateStep, ...]
 
 
-def confirmed_rates(runs: Iterable[Run]) -> tuple[Confirmed, ...]:
+def confirmed_rates(runs: Sequence[Run]) -> tuple[Confirmed, ...]:
     """Return what the last run that searched found, for each subject; empty without a search."""
-    recorded = [run.facts.get("found_rates") for run in runs]
-    found = next((one for one in reversed(recorded) if isinstance(one, list)), [])
-    return tuple(_confirmed(one) for one in found if isinstance(one, dict))
+    found = next((run.facts.found_rates for run in reversed(runs) if run.facts.found_rates), ())
+    return tuple(map(_confirmed, found))
 
 
-def _confirmed(found: Json) -> Confirmed:
-    rate, met, of = found.get("rate_per_s"), _count(found.get("met")), _count(found.get("of"))
-    is_rate = isinstance(rate, (int, float))
-    low, high = clopper_pearson(met, of) if is_rate and 0 < of >= met else (None, None)
-    steps = found.get("steps")
+def _confirmed(found: FoundRate) -> Confirmed:
+    is_share = found.rate_per_s is not None and 0 < found.of >= found.met
+    low, high = clopper_pearson(found.met, found.of) if is_share else (None, None)
     return Confirmed(
-        subject=str(found.get("subject") or ""),
-        rate_per_s=float(rate) if isinstance(rate, (int, float)) else None,
-        met=met,
-        of=of,
-        low=low,
-        high=high,
-        stopped=str(found.get("stopped") or ""),
-        steps=tuple(steps) if isinstance(steps, list) else (),
+        found.subject, found.rate_per_s, found.met, found.of, low, high, found.stopped, found.steps
     )
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0

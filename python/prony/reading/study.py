@@ -1,8 +1,7 @@
 """An archive read once, as what all reports of a study are made from."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prony.analysis.claim_cells import claimed
@@ -11,8 +10,7 @@ from prony.analysis.noise_floor import Floor, floors_by_metric
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive
 from prony.diagnosis import Evidence, Finding, diagnose
-from prony.errors import ArchiveError
-from prony.model import Cell, Claim, Json, Placement, Plan, Run, SubjectRecord, TrialRecord, TrialRole
+from prony.model import Cell, Claim, Fingerprint, Placement, Plan, Run, SubjectRecord, TrialRecord, TrialRole
 from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
 from prony.reading.failures import Repeated, repeated
 from prony.reading.findings import Found, Shared, merged, shared
@@ -33,7 +31,7 @@ class Reading:
 
     plan: Plan
     runs: tuple[Run, ...]
-    fingerprint: Json
+    fingerprint: Fingerprint
     subjects: Mapping[str, SubjectRecord]
     groups: tuple[Group, ...]
     findings: tuple[Found, ...]
@@ -105,7 +103,7 @@ class Reading:
         """The subjects of which there is no trial under some load, with the reason."""
         records = self.subjects.values()
         reasons = {record.name: record.unavailable for record in records if record.unavailable}
-        left_out = {number: why for run in self.runs for number, why in run.facts.get("left_out", {}).items()}
+        left_out = {number: why for run in self.runs for number, why in run.facts.left_out.items()}
         for cell in self.cells:
             if not cell.total:
                 reasons.setdefault(cell.name, left_out.get(str(cell.cell.id), "no trial was run"))
@@ -140,17 +138,6 @@ def _claims(
     return tuple(found)
 
 
-@contextmanager
-def _reading(record: TrialRecord) -> Iterator[None]:
-    """Turn what a Recording of another shape causes into one kind of error: an archive may come from
-    anyone.
-    """
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise ArchiveError(f"trial {record.id} holds a Recording that cannot be read: {error!r}") from error
-
-
 def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's noise
     plan: Plan,
     runs: tuple[Run, ...],
@@ -162,8 +149,6 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     """Return what the values of an archive say. Each trial is dropped when its figures have been taken.
     ``added``: cells that are none of the plan's, by the reason why they were measured; ``floors``: those of
     the machine that measured.
-
-    *Errors*: ArchiveError when a Recording is not of the documented shape.
     """
     own_cells = {cell.id: cell for cell in plan.cells}
     taken: list[TrialFigures] = []
@@ -171,21 +156,19 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     count: dict[str, int] = {}
     for record in trials:
         trial = record.trial
-        with _reading(record):
-            taken.append(figures(trial))
+        taken.append(figures(trial))
         if trial.role is not TrialRole.SUBJECT or trial.cell_id not in own_cells:
             continue
         cell = own_cells[trial.cell_id]
         name = cell.subject.name
         count[name] = count.get(name, 0) + 1
-        with _reading(record):
-            findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
+        findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
     groups = groups_of(plan, own, floors)
     return Reading(
         plan=plan,
         runs=runs,
-        fingerprint=runs[0].fingerprint if runs else {},
+        fingerprint=runs[0].fingerprint if runs else Fingerprint(),
         subjects=subjects,
         groups=groups,
         findings=merged(findings, count),

@@ -5,13 +5,14 @@ generator.
 from collections.abc import Iterator
 from math import exp, log
 
-from prony.analysis.distribution import Distribution, read_distribution
+from prony.analysis.distribution import Times, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.rates import rates, window_s
 from prony.analysis.summary import flat_account
 from prony.archive.limits import decode_limit
 from prony.metrics import PERCENTILES
-from prony.model import Json
+from prony.model import ClosedLoop, OpenLoop
+from prony.model.recording import Connections, GeneratorName, Recording, Traffic
 from prony.report.document import (
     Bars,
     Block,
@@ -46,46 +47,47 @@ _MOST_BARS = 12
 _MOST_SAMPLES = 3
 
 
-def _title(recording: Json) -> str:
-    spec = recording.get("spec") or {}
-    target, request = spec.get("target") or {}, (spec.get("workload") or {}).get("request") or {}
-    host, port = target.get("host"), target.get("port")
-    if not host or not port:
+def _title(recording: Recording) -> str:
+    spec = recording.spec
+    if spec is None or spec.target is None or not spec.target.port:
         return "Load"
+    host, port = spec.target.host, spec.target.port
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    asked = " ".join(request[key] for key in ("method", "path") if request.get(key))
-    return f"Load on {address}: {asked}" if asked else f"Load on {address}"
+    request = spec.workload and spec.workload.request
+    return f"Load on {address}: {request.method} {request.path}" if request else f"Load on {address}"
 
 
-def _loop_words(recording: Json) -> str:
-    loop = ((recording.get("spec") or {}).get("workload") or {}).get("loop") or {}
-    connections = loop.get("connections")
-    if recording["loop"] == "open":
-        rate, arrivals = loop.get("rate_per_s"), loop.get("arrivals")
-        asked = f", {rate:g}/s {arrivals}" if rate else ""
+def _loop_words(recording: Recording) -> str:
+    match recording.spec and recording.spec.workload and recording.spec.workload.loop:
+        case OpenLoop(rate_per_s, arrivals):
+            asked = f", {rate_per_s:g}/s {arrivals}"
+        case ClosedLoop(connections):
+            asked = f", {connections} connection{'s' if connections != 1 else ''}"
+        case _:
+            asked = ""
+    if recording.is_open:
         how = "requests are due whatever the server does; latency counts from when each was due."
         return f"Open loop{asked}: {how}"
-    count = f", {connections} connection{'s' if connections != 1 else ''}" if connections else ""
     return (
-        f"Closed loop{count}: each connection waits for its reply, so the server sets the load. Latencies "
+        f"Closed loop{asked}: each connection waits for its reply, so the server sets the load. Latencies "
         "are those at saturation; for what users of a given load see, use --rate."
     )
 
 
-def _head(recording: Json) -> Section:
+def _head(recording: Recording) -> Section:
     length_s = window_s(recording)
     blocks: list[Block] = [Paragraph(_loop_words(recording), Tone.QUIET)]
-    if recording["window"].get("interrupted"):
+    if recording.window.interrupted:
         blocks.append(Paragraph("Interrupted: the figures are of the time before.", Tone.WARNING))
-    if (limit := decode_limit(recording["generator"])) is not None:
+    if (limit := decode_limit(recording.generator)) is not None:
         meaning = "throughput may be higher, and latency lower, than shown."
         text = f"The generator may have been the limit ({limit_words(limit, '')}): {meaning}"
         blocks.append(Paragraph(text, Tone.WARNING))
     found = rates(recording)
     ok, attempted, success = (found[name] for name in ("ok_per_s", "attempted_per_s", "success_ratio"))
     if ok is None or attempted is None or success is None or length_s is None:
-        due = recording["account"]["scheduled"]
-        right = f"{format_count(recording['account']['ok'])} of {format_count(due)} answered as expected"
+        due = recording.account.scheduled
+        right = f"{format_count(recording.account.ok)} of {format_count(due)} answered as expected"
         text = f"{right}; the window has no length, so there are no rates." if due else "Nothing was sent."
         return Section("", (*blocks, Paragraph(text, Tone.BAD)))
     shares = f"{format_rate(ok)} answered as expected in a window of {format_duration(nanoseconds(length_s))}"
@@ -96,7 +98,7 @@ def _head(recording: Json) -> Section:
 # --- requests by kind -------------------------------------------------------------------------------------
 
 
-def _account(recording: Json) -> Section:
+def _account(recording: Recording) -> Section:
     account = flat_account(recording)
     scheduled = account.pop("scheduled", 0)
     kinds = sorted(account.items(), key=lambda kind: (kind[0] != "ok", -kind[1], kind[0]))
@@ -109,8 +111,8 @@ def _account(recording: Json) -> Section:
         for name, count in kinds
     )
     blocks: list[Block] = [Table((Column("kind", text=True), Column("requests"), Column("share")), rows)]
-    samples = recording.get("error_samples") or []
-    texts = dict.fromkeys(f"{class_words(sample['class'])}: {sample['detail']}" for sample in samples)
+    samples = recording.error_samples
+    texts = dict.fromkeys(f"{class_words(sample.kind)}: {sample.detail}" for sample in samples)
     if texts:
         blocks.append(Notes(tuple(("  |", text) for text in list(texts)[:_MOST_SAMPLES])))
     return Section("Requests", tuple(blocks))
@@ -152,13 +154,13 @@ def _row(
     )
 
 
-def _latency(recording: Json) -> Section:
+def _latency(recording: Recording) -> Section:
     notes = Footnotes()
     found = {key: summary for key, summary in latency_summaries(recording).items() if summary is not None}
     scale = duration_scale(
         v for s in found.values() for v in (s.mean_ns, s.percentiles["50"]) if v is not None
     )
-    failing = recording["account"]["scheduled"] > recording["account"]["ok"]
+    failing = recording.account.scheduled > recording.account.ok
     words = {"ok": "valid replies", "all": "all requests"}
     rows = tuple(
         _row(f"{kind} time, {words[population]}", population, found[population, kind], scale, notes)
@@ -181,7 +183,7 @@ def _edges(low: int, high: int) -> list[int]:
     return [round(low * exp(ratio * step)) for step in range(steps)] + [high + 1]
 
 
-def _bars(distribution: Distribution) -> Iterator[tuple[str, int, str]]:
+def _bars(distribution: Times) -> Iterator[tuple[str, int, str]]:
     if distribution.histogram is None or distribution.min_ns is None or distribution.max_ns is None:
         return
     edges = _edges(distribution.min_ns, distribution.max_ns)
@@ -195,9 +197,10 @@ def _bars(distribution: Distribution) -> Iterator[tuple[str, int, str]]:
         below = upto
 
 
-def _histogram(recording: Json) -> Section | None:
-    kind = "response" if recording["loop"] == "open" else "service"
-    distribution = read_distribution(recording["distributions"].get(f"ok_{kind}"))
+def _histogram(recording: Recording) -> Section | None:
+    times = recording.distributions
+    kind = "response" if recording.is_open else "service"
+    distribution = read_distribution(times.ok_response if recording.is_open else times.ok_service)
     if distribution is None or not distribution.count:
         return None
     words = f"{kind.capitalize()} time of valid replies: requests by class"
@@ -207,44 +210,51 @@ def _histogram(recording: Json) -> Section | None:
 # --- trust ------------------------------------------------------------------------------------------------
 
 
-def _trust(recording: Json) -> Iterator[str]:
-    engine, generator = recording["engine"], recording["generator"]
-    threads = engine.get("threads")
-    name = " ".join(str(engine[key]) for key in ("name", "version") if engine.get(key))
-    plural = "s" if threads != 1 else ""
-    parts = (
-        name,
-        engine.get("driver"),
-        f"{threads} thread{plural}" if threads is not None else None,
-        # A closed loop has no times to keep.
-        f"{pacing} pacing" if (pacing := engine.get("pacing")) else None,
-    )
-    yield ", ".join(str(part) for part in parts if part)
-    cpu_ns, spin = generator.get("cpu_ns_per_request"), generator.get("spin_share")
-    if cpu_ns is not None:
+def _trust(recording: Recording) -> Iterator[str]:
+    generator, residual = recording.generator, recording.little.residual
+    yield _generator_words(recording.engine)
+    if generator.cpu_ns_per_request is not None:
+        spin = generator.spin_share
         waited = "" if spin is None else f", spinning {format_percent(spin)} of its time"
-        yield f"{format_duration(cpu_ns)} of the generator's CPU per request{waited}"
-    lag = read_distribution(recording["distributions"].get("send_lag"))
+        yield f"{format_duration(generator.cpu_ns_per_request)} of the generator's CPU per request{waited}"
+    lag = read_distribution(recording.distributions.send_lag)
     if lag is not None and lag.count and (late := summarise(lag).percentiles["99"]) is not None:
         yield f"send lag p99 {format_duration(late)}, at most {format_duration(lag.max_ns or 0)}"
-    little = (recording.get("little") or {}).get("residual")
-    if little is not None:
+    if residual is not None:
         # Both sides come from the same stamps: what they prove is that no request was lost or counted twice.
         same = "the sum of all times in flight and the integral of requests in flight"
-        yield f"bookkeeping: {same} differ by {100 * little:+.2f} %"
-    connections, size = recording.get("connections") or {}, recording.get("bytes") or {}
-    if connections.get("opened") is not None:
-        retried = connections.get("retried") or 0
-        again = f", {format_count(retried)} requests sent again" if retried else ""
-        reconnects = format_count(connections.get("reconnects") or 0)
-        opened = format_count(connections["opened"])
-        yield f"{opened} connections opened, {reconnects} of them reconnects{again}"
-    if size.get("received") is not None:
-        body = format_bytes(size["body_received"])
-        yield f"{format_bytes(size['received'])} received, {body} of them bodies"
+        yield f"bookkeeping: {same} differ by {100 * residual:+.2f} %"
+    yield from _connection_words(recording.connections)
+    yield from _traffic_words(recording.bytes)
 
 
-def load_document(recording: Json) -> Document:
+def _generator_words(engine: GeneratorName) -> str:
+    plural = "s" if engine.threads != 1 else ""
+    parts = (
+        " ".join(part for part in (engine.name, engine.version) if part),
+        engine.driver,
+        f"{engine.threads} thread{plural}" if engine.threads is not None else None,
+        # A closed loop has no times to keep.
+        f"{engine.pacing} pacing" if engine.pacing else None,
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def _connection_words(found: Connections) -> Iterator[str]:
+    if found.opened is None:
+        return
+    again = f", {format_count(found.retried)} requests sent again" if found.retried else ""
+    reconnects = format_count(found.reconnects or 0)
+    yield f"{format_count(found.opened)} connections opened, {reconnects} of them reconnects{again}"
+
+
+def _traffic_words(found: Traffic) -> Iterator[str]:
+    if found.received is not None:
+        body = format_bytes(found.body_received or 0)
+        yield f"{format_bytes(found.received)} received, {body} of them bodies"
+
+
+def load_document(recording: Recording) -> Document:
     """Return the report of one load run."""
     sections = [_head(recording), _account(recording), _latency(recording)]
     if (histogram := _histogram(recording)) is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from prony.model import ClosedLoop, CountStop, DurationStop, Json, OpenLoop, Workload
+from prony.model import ClosedLoop, CountStop, DurationStop, Fingerprint, OpenLoop, Workload
 from prony.reading.groups import Group
 from prony.report.forms import as_typed, byte_size, count, load_number
 from prony.report.text import EMPTY, Figure, Name, Part, Text, counted, joined, pointer, text
@@ -118,20 +118,18 @@ def heading(words: str) -> str:
 # --- the machine ------------------------------------------------------------------------------------------
 
 
-def _fact(fingerprint: Json, *path: str) -> str | int | None:
+def _fact(fingerprint: Fingerprint, *path: str) -> str | int | None:
     """Return a fact of the fingerprint; null where it is missing or of another kind."""
-    value: object = fingerprint
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
+    value = fingerprint.fact(*path)
     return value if isinstance(value, (str, int)) else None
 
 
-def machine_words(fingerprint: Json) -> Text:
+def machine_words(fingerprint: Fingerprint) -> Text:
     """Return the machine in one line; what is not known is left out."""
     return joined(_machine(fingerprint)) or text("unknown machine")
 
 
-def _machine(fingerprint: Json) -> list[Part]:
+def _machine(fingerprint: Fingerprint) -> list[Part]:
     cpus, memory = _fact(fingerprint, "cpu", "available"), _fact(fingerprint, "memory", "total_bytes")
     model, release = _fact(fingerprint, "cpu", "model"), _fact(fingerprint, "kernel", "release")
     found: list[Part | None] = [

@@ -1,22 +1,22 @@
-"""Where subjects run: started, placed on CPUs, kept apart, stopped, and nothing left behind.
+"""Where subjects run: starts them, places them on CPUs, isolates them, stops them, and leaves nothing behind.
 
-Must not know plans or trials. Imports little, for the supervisor starts through this package: a kind of
-sandbox when it is opened.
+Must not know plans or trials. Imports little, because the supervisor starts through this package: a kind of
+sandbox is imported only when it is opened.
 
->>> sorted(SANDBOXES)
-['cgroup', 'container', 'process']
+>>> sorted(SANDBOXES)[0]
+<SandboxKind.CGROUP: 'cgroup'>
 """
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.model import SandboxChoice
+from prony.model import SandboxChoice, SandboxFacts, SandboxKind
 from prony.runas import RunAs
-from prony.sandbox.base import EngineSeat, RunningSubject, Sandbox, SandboxFacts, StopReport
+from prony.sandbox.base import EngineSeat, RunningSubject, Sandbox, StopReport
 
 if TYPE_CHECKING:
-    # The supervisor passes through here, and needs none of it.
+    # The supervisor imports this package, but needs none of these.
     from prony.sandbox.groups import Groups
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "EngineSeat",
     "RunningSubject",
     "Sandbox",
-    "SandboxFacts",
     "StopReport",
     "describe",
     "open_sandbox",
@@ -43,22 +42,22 @@ def _container(choice: SandboxChoice, user: RunAs, folder: Path, _groups: "Group
     return ContainerSandbox(choice, user, folder)
 
 
-SANDBOXES: Mapping[str, Callable[[SandboxChoice, RunAs, Path, "Groups | None"], Sandbox]] = {
-    "process": _process,
-    # The same, with what `groups.open_groups` opens for it.
-    "cgroup": _process,
-    "container": _container,
+SANDBOXES: Mapping[SandboxKind, Callable[[SandboxChoice, RunAs, Path, "Groups | None"], Sandbox]] = {
+    SandboxKind.PROCESS: _process,
+    # The same, with the groups that `groups.open_groups` opened.
+    SandboxKind.CGROUP: _process,
+    SandboxKind.CONTAINER: _container,
 }
 
 
 def open_sandbox(choice: SandboxChoice, user: RunAs, folder: Path, groups: "Groups | None" = None) -> Sandbox:
-    """Return the sandbox of one trial; ``folder`` is its own: the subject's working directory.
+    """Return the sandbox of one trial; ``folder`` is the trial's folder: the subject's working directory.
 
-    ``groups``: what `prony.sandbox.groups.open_groups` gave for this choice.
+    ``groups``: the result of `prony.sandbox.groups.open_groups` for this choice.
     """
     return SANDBOXES[choice.kind](choice, user, folder, groups)
 
 
 def describe(choice: SandboxChoice, user: RunAs, groups: "Groups | None" = None) -> SandboxFacts:
-    """Return what such a sandbox keeps apart on this machine, and the reason for each thing it does not."""
+    """Return what such a sandbox isolates on this machine, and the reason for each thing that it does not."""
     return open_sandbox(choice, user, user.cache, groups).facts

@@ -1,4 +1,4 @@
-"""Whether processes stay on the CPUs that they were given.
+"""Whether processes stay on their CPUs.
 
 Must not know why they should.
 
@@ -15,7 +15,9 @@ __all__ = ["strays"]
 
 
 def strays(tree_pid: int, cpus: Iterable[int]) -> tuple[int, ...]:
-    """Return the processes below ``tree_pid`` that may run on other CPUs too: servers can set their own."""
+    """Return the processes below ``tree_pid`` that may run on other CPUs too: servers can change their
+    CPUs.
+    """
     allowed = set(cpus)
     return tuple(pid for pid in descendants(tree_pid) if not _affinity(pid) <= allowed)
 

@@ -1,7 +1,7 @@
-"""Which kinds of sandbox this machine has, found without disturbing what others measure.
+"""Which kinds of sandbox this machine offers, found without disturbing other measurements.
 
-Only looks, but may move this process into a scope of systemd's (``gain_cgroups``): whether limits really
-hold is tried when the machine is claimed. Must not know what is wanted.
+It changes nothing, except that it may move this process into a scope of systemd (``gain_cgroups``). Whether
+limits hold is tested later, when the machine is claimed. Must not know what the user wants.
 
 >>> sorted(look(()).absent)
 []
@@ -9,24 +9,25 @@ hold is tried when the machine is claimed. Must not know what is wanted.
 
 from collections.abc import Collection
 
+from prony.model import SandboxKind
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.scope import gain_cgroups
-from prony.sandbox.choice import Absent, Available, Kind
+from prony.sandbox.choice import Absent, Available
 from prony.sandbox.containers.found import find_engine
 
 __all__ = ["look"]
 
 
-def look(kinds: Collection[Kind]) -> Available:
-    """Return what there is of these kinds."""
-    if "container" in kinds:
+def look(kinds: Collection[SandboxKind]) -> Available:
+    """Return which of these kinds are available."""
+    if SandboxKind.CONTAINER in kinds:
         engine = find_engine()
-        return Available({"container": engine} if isinstance(engine, Absent) else {})
-    if "cgroup" not in kinds:
+        return Available({SandboxKind.CONTAINER: engine} if isinstance(engine, Absent) else {})
+    if SandboxKind.CGROUP not in kinds:
         return Available()
     tree = gain_cgroups()
     if isinstance(tree, NoCgroups):
-        return Available({"cgroup": Absent(tree.reason, tree.hint)})
+        return Available({SandboxKind.CGROUP: Absent(tree.reason, tree.hint)})
     try:
         return Available(missing=tree.missing)
     finally:

@@ -1,31 +1,31 @@
-"""The roles of a sandbox: what starts a subject, what runs, and where the generator sits.
+"""The roles of a sandbox: what starts a subject, a running subject, and the generator's seat.
 
-Must not know how subjects are kept apart.
+Must not know how subjects are isolated.
 
 >>> EngineSeat(cpus=(1,)).network_namespace is None
 True
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
-from prony.model import Address, Contract, Launch, LogTail, Placement, Request
+from prony.model import Address, Contract, Launch, LogTail, Placement, Request, SandboxFacts
 from prony.sandbox.cgroup.base import Counters
 
-__all__ = ["EngineSeat", "RunningSubject", "Sandbox", "SandboxFacts", "StopReport"]
+__all__ = ["EngineSeat", "RunningSubject", "Sandbox", "StopReport"]
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSeat:
-    """Where the generator sits: beside the subject, in its network, on its own CPUs.
+    """The generator's seat: in the subject's network, on its own CPUs.
 
     ``network_namespace`` is a file such as ``/proc/7/ns/net``, null for the host's. ``uid``, ``gid``,
-    ``groups``: the user to change to once the namespace is entered; null: stay. ``folder``: where it may keep
-    files, which go with the trial's; null: where temporary files are.
+    ``groups``: the user to change to after entering the namespace; null: keep the user. ``folder``: where it
+    may write files, which are removed with the trial's; null: the folder of temporary files.
     """
 
     cpus: tuple[int, ...]
@@ -39,10 +39,10 @@ class EngineSeat:
 
 @dataclass(frozen=True, slots=True)
 class StopReport:
-    """How a subject came to its end.
+    """How a subject ended.
 
-    ``ended``: its main process left by itself; ``leftovers``: processes that had to be killed; ``left``:
-    those that were still there when all of them had been killed for some time.
+    ``ended``: its main process exited by itself; ``leftovers``: the number of processes that had to be
+    killed; ``left``: the number that could not be killed.
     """
 
     how: Literal["ended", "killed"]
@@ -51,40 +51,22 @@ class StopReport:
     left: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxFacts:
-    """What keeps subjects apart on this machine. ``missing`` names what does not, with its reason.
-
-    ``kind``: the sandbox that was taken; ``reasons``: why no stronger one was. ``limits``: how far each limit
-    that is asked for holds here, and what showed it.
-    """
-
-    network: Literal["own namespace", "host's loopback"]
-    pid_namespace: bool
-    user: str
-    cpus: str = "by affinity"
-    limits: Mapping[str, str] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
-    kind: str = "process"
-    reasons: tuple[str, ...] = ()
-
-
 class RunningSubject(Protocol):
-    """A subject that was started. As a context manager its exit is ``stop``: nothing of it is left."""
+    """A started subject. As a context manager it calls ``stop`` on exit: nothing of it is left."""
 
     @property
     def address(self) -> Address:
-        """Where the load goes, as its launch says: to the frontend, if there is one."""
+        """The address that receives the load: the frontend's, if there is one."""
         ...
 
     @property
     def pids(self) -> Mapping[str, int]:
-        """The processes that were started, by their names, as numbered here; ``server`` is always one."""
+        """The started processes by name, with their PIDs in this namespace; ``server`` is always one."""
         ...
 
     @property
     def tree_pid(self) -> int:
-        """The root for a process sampler: every process below it, and not itself, belongs to the subject."""
+        """The root for a process sampler: every process below it, but not itself, belongs to the subject."""
         ...
 
     @property
@@ -94,40 +76,42 @@ class RunningSubject(Protocol):
 
     @property
     def seat(self) -> EngineSeat:
-        """Where the generator sits."""
+        """The generator's seat."""
         ...
 
     def wait_until_ready(self, request: Request | None = None) -> int:
-        """Wait until each of its processes is ready; return how many ns that took.
+        """Wait until each of its processes is ready; return the time in ns.
 
-        By its own readiness each accepts a connection, and server and frontend answer ``request``.
+        Ready means, by each process's declaration: it accepts a connection, or it answers ``request``.
 
-        *Errors*: SubjectError when one ends before that or its time is over, with its last lines of log.
+        *Errors*: SubjectError, with the last lines of the log, when one ends or its time-out is over.
         """
         ...
 
     def verify(self, contract: Contract) -> str | None:
-        """Return null when every check of the contract holds, else why the first one that does not fails."""
+        """Return null when every check of the contract passes, else why the first failing one fails."""
         ...
 
     def strays(self, placement: Placement) -> tuple[int, ...]:
-        """Return its processes that may run on other CPUs than the server's: servers can set their own."""
+        """Return its processes that may run on CPUs other than the server's: servers can change their
+        CPUs.
+        """
         ...
 
     def exit_reason(self) -> str | None:
-        """Return which process ended first and how, as ``the server exited with status 1``; null: all run."""
+        """Return which process ended first and how: ``the server exited with status 1``; null: all run."""
         ...
 
     def counters(self) -> Mapping[str, Counters]:
-        """Return what the kernel has counted for each of its processes' control groups; without, nothing."""
+        """Return the kernel's counters of each process's control group; nothing without control groups."""
         ...
 
     def log(self) -> LogTail:
-        """Return what it wrote to its output so far."""
+        """Return its output so far."""
         ...
 
     def stop(self) -> StopReport:
-        """End it by its own rule, then kill what is left. A second call returns the first one's report."""
+        """Stop it by its own rule, then kill what is left. A second call returns the first one's report."""
         ...
 
     def __enter__(self) -> Self:
@@ -142,16 +126,16 @@ class RunningSubject(Protocol):
 
 
 class Sandbox(Protocol):
-    """Starts subjects, keeps them apart, and leaves nothing behind."""
+    """Starts subjects, isolates them, and leaves nothing behind."""
 
     @property
     def facts(self) -> SandboxFacts:
-        """What it keeps apart here."""
+        """What it isolates on this machine."""
         ...
 
     @property
     def folder(self) -> Path:
-        """The trial's own folder: the subject's working directory and home, and writable by its user."""
+        """The trial's folder: the subject's working directory and home, writable by its user."""
         ...
 
     def folder_for(self, name: str) -> Path:
@@ -159,16 +143,16 @@ class Sandbox(Protocol):
         ...
 
     def free_port(self, random: Random | None = None) -> int:
-        """Return a port, drawn at random, on which nothing listens where the subject will.
+        """Return a random port on which nothing listens in the subject's network.
 
-        ``random``: makes the draw, so that it can be repeated, where the subject has a network of its own. On
-        the host's it is ignored: the same port soon again would meet the connections of an earlier trial.
+        ``random`` makes the draw repeatable if the subject has a network of its own. On the host's network it
+        is ignored: reusing a port soon would meet the connections of an earlier trial.
         """
         ...
 
     def start(self, launch: Launch, placement: Placement) -> RunningSubject:
-        """Start one process; it need not be ready when this returns.
+        """Start the subject; it need not be ready when this returns.
 
-        *Errors*: SubjectError with stage ``start``; HostError when the sandbox itself cannot be made.
+        *Errors*: SubjectError with stage ``start``; HostError when the sandbox itself cannot be created.
         """
         ...

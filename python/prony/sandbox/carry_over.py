@@ -1,4 +1,4 @@
-"""What earlier trials have left in the host's network, where a trial has none of its own.
+"""What earlier trials have left in the host's network, for trials without a network of their own.
 
 *Source*: proc_pid_net(5), /proc/net/tcp; the states: include/net/tcp_states.h. Must not know trials.
 
@@ -18,9 +18,9 @@ _FILES = ("tcp", "tcp6")
 
 
 class CarryOver(NamedTuple):
-    """How many sockets wait for late packets (TIME_WAIT), in all and with a port, and how many listen on it.
+    """How many sockets are in TIME_WAIT, in total and with a port, and how many listen on the port.
 
-    A server or client that meets one of them may be refused an address, or get it later.
+    Such sockets can keep a server or client from using an address, or delay it.
     """
 
     time_wait: int
@@ -29,16 +29,18 @@ class CarryOver(NamedTuple):
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing has to do with the port."""
+        """Whether nothing uses the port."""
         return self.on_port == self.listeners == 0
 
     def as_counters(self) -> dict[str, int]:
-        """Return what waits by the names that a trial keeps it under; by then its own server may listen."""
+        """Return the sockets in TIME_WAIT under their archive names; listeners may be the trial's own by
+        then.
+        """
         return {"CarriedTimeWait": self.time_wait, "CarriedOnPort": self.on_port}
 
 
 def carried_over(port: int, text: str) -> CarryOver:
-    """Return what the lines of /proc/net/tcp and tcp6 say of a port that a trial is to use."""
+    """Return what the lines of /proc/net/tcp and tcp6 say about a port that a trial will use."""
     time_wait = on_port = listeners = 0
     for ports, state in _sockets(text):
         time_wait += state == _TIME_WAIT
@@ -48,7 +50,7 @@ def carried_over(port: int, text: str) -> CarryOver:
 
 
 def read_sockets(folder: Path = Path("/proc/net")) -> str:
-    """Return the kernel's lines for the TCP sockets of the caller's network; empty where it has none."""
+    """Return the kernel's lines for the TCP sockets of the caller's network."""
     found = ""
     for name in _FILES:
         with contextlib.suppress(OSError):
@@ -57,7 +59,7 @@ def read_sockets(folder: Path = Path("/proc/net")) -> str:
 
 
 def _sockets(text: str) -> Iterator[tuple[tuple[int, int], str]]:
-    """Yield both ports and the state of each socket; the heading of a file is none."""
+    """Yield both ports and the state of each socket; skip the headings."""
     for line in text.splitlines():
         fields = line.split()
         if len(fields) > 3 and fields[0].endswith(":"):

@@ -1,7 +1,7 @@
-"""Who is below the supervisor, on disk, where no PID namespace holds them together.
+"""A list on disk of the supervisor's descendants, for subjects without a PID namespace.
 
-If Prony and the supervisor are both killed, daemons that left their session would be nobody's; so they are
-written down by identity. Standard library only, for it is imported by the supervisor. Must not know what the
+If Prony and the supervisor are both killed, nobody would find daemons that left their session; so their
+identities are written to a file. Standard library only: the supervisor imports it. Must not know what the
 processes do.
 
 >>> Census(None).take()
@@ -17,12 +17,12 @@ from prony.sandbox.identity import Identity, descendants, identify
 
 __all__ = ["Census"]
 
-# Servers start their processes early; a look costs some milliseconds of the generator's CPU.
+# Servers start their processes early; each look costs a few milliseconds of the generator's CPU.
 _FIRST_S, _LONGEST_S = 0.2, 4.0
 
 
 class Census:
-    """Writes the supervisor's descendants to a file when they have changed; without a file, nothing."""
+    """Writes the supervisor's descendants to a file when they have changed; does nothing without a file."""
 
     def __init__(self, path: str | None) -> None:
         self._path = Path(path) if path else None
@@ -31,7 +31,7 @@ class Census:
         self._next_s = 0.0
 
     def take(self) -> None:
-        """Look if it is time to."""
+        """Look for changes if it is time."""
         now_s = time.monotonic()
         if self._path is None or now_s < self._next_s:
             return
@@ -46,7 +46,7 @@ class Census:
             self._known = found
 
     def _write(self, path: Path, found: list[Identity]) -> None:
-        # Not forced to the disk: it matters only if the machine lives on.
+        # Not synced to the disk: the file matters only while the machine keeps running.
         new = path.with_name(path.name + ".new")
         with contextlib.suppress(OSError):
             new.write_text(json.dumps({"processes": {str(one.pid): list(one) for one in found}}))

@@ -1,36 +1,35 @@
-"""Which kind of sandbox is taken: what the user wants, held against what this machine has.
+"""Which kind of sandbox to use: what the user wants, compared with what this machine offers.
 
-Pure: what there is, is passed in. Must not know how a sandbox is made.
+Pure: the caller passes in what is available. Must not know how a sandbox is created.
 
 >>> choose(Wish(), Available()).choice.kind
-'cgroup'
->>> choose(Wish(), Available({"cgroup": Absent("no cgroups are mounted")})).choice.kind
-'process'
+<SandboxKind.CGROUP: 'cgroup'>
+>>> choose(Wish(), Available({SandboxKind.CGROUP: Absent("no cgroups are mounted")})).choice.kind
+<SandboxKind.PROCESS: 'process'>
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from prony.errors import HostError, UsageError
-from prony.model import SandboxChoice
+from prony.model import SandboxChoice, SandboxKind
 from prony.sandbox.cgroup.base import LimitName
 
-__all__ = ["STRONGEST_FIRST", "Absent", "Available", "Chosen", "Kind", "Wish", "choose"]
+__all__ = ["STRONGEST_FIRST", "Absent", "Available", "Chosen", "Wish", "choose"]
 
-Kind = Literal["process", "cgroup", "container"]
-# What `auto` may take. Not `container`: its engine is another's service, and it closes the host's files.
-STRONGEST_FIRST: tuple[Kind, ...] = ("cgroup", "process")
-_NAMES: Mapping[Kind, str] = {
-    "process": "CPUs by affinity",
-    "cgroup": "control groups",
-    "container": "containers",
+# What `auto` may choose. Not `container`: it needs an engine that runs as a service, and hides the host's
+# files.
+STRONGEST_FIRST: tuple[SandboxKind, ...] = (SandboxKind.CGROUP, SandboxKind.PROCESS)
+_NAMES: Mapping[SandboxKind, str] = {
+    SandboxKind.PROCESS: "CPUs by affinity",
+    SandboxKind.CGROUP: "control groups",
+    SandboxKind.CONTAINER: "containers",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Why a kind of sandbox cannot be had here. ``hint``: what to type to have it."""
+    """Why a kind of sandbox is unavailable on this machine. ``hint``: how to get it."""
 
     reason: str
     hint: str | None = None
@@ -38,28 +37,29 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """What this machine has. ``absent``: the kinds that it has not; ``missing``: limits that its control
+    """What this machine offers. ``absent``: the unavailable kinds; ``missing``: limits that its control
     groups cannot set, with the reasons.
     """
 
-    absent: Mapping[Kind, Absent] = field(default_factory=dict)
+    absent: Mapping[SandboxKind, Absent] = field(default_factory=dict)
     missing: Mapping[LimitName, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked for. ``choice`` has all but the kind; ``typed``: the limits that the user has named and
-    that therefore must hold, each as it was typed, such as ``--memory 512M``.
+    """What the user wants. ``kind`` null: the strongest available one. ``choice`` has everything except the
+    kind; ``typed``: the limits that the user set and that therefore must hold, each as typed, such as
+    ``--memory 512M``.
     """
 
-    kind: Kind | Literal["auto"] = "auto"
+    kind: SandboxKind | None = None
     choice: SandboxChoice = SandboxChoice()
     typed: Mapping[LimitName, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What is taken. ``reasons``: why nothing stronger; ``required``: the limits that must hold."""
+    """The result. ``reasons``: why nothing stronger was chosen; ``required``: the limits that must hold."""
 
     choice: SandboxChoice = SandboxChoice()
     reasons: tuple[str, ...] = ()
@@ -67,33 +67,39 @@ class Chosen:
 
 
 def choose(wish: Wish, available: Available) -> Chosen:
-    """Return the sandbox of the wanted kind, for ``auto`` the strongest that can be had.
+    """Return the sandbox of the wanted kind; by default the strongest available one.
 
-    *Errors*: HostError for a kind, or a limit that was typed, that cannot be had here; UsageError for a limit
-    that the wanted kind never holds.
+    *Errors*: HostError for a kind, or a limit set by the user, that is unavailable on this machine;
+    UsageError for a limit that the wanted kind never enforces.
     """
-    kind = _strongest(available) if wish.kind == "auto" else wish.kind
+    kind = wish.kind or _strongest(available)
     if kind in available.absent:
         absent = available.absent[kind]
-        raise HostError(f"there are no {_NAMES[kind]} for `--sandbox {kind}`: {absent.reason}", absent.hint)
+        raise HostError(
+            f"`--sandbox {kind}` is not available, no {_NAMES[kind]}: {absent.reason}", absent.hint
+        )
     _refuse_what_cannot_hold(wish, kind, available)
-    stronger = STRONGEST_FIRST[: STRONGEST_FIRST.index(kind)] if wish.kind == "auto" else ()
+    stronger = STRONGEST_FIRST[: STRONGEST_FIRST.index(kind)] if wish.kind is None else ()
     reasons = tuple(f"no {_NAMES[one]} here: {available.absent[one].reason}" for one in stronger)
     return Chosen(replace(wish.choice, kind=kind), reasons, frozenset(wish.typed))
 
 
-def _strongest(available: Available) -> Kind:
+def _strongest(available: Available) -> SandboxKind:
     return next(kind for kind in STRONGEST_FIRST if kind not in available.absent)
 
 
-def _refuse_what_cannot_hold(wish: Wish, kind: Kind, available: Available) -> None:
+def _refuse_what_cannot_hold(wish: Wish, kind: SandboxKind, available: Available) -> None:
     for limit, typed in wish.typed.items():
-        if wish.kind == "process":
+        if wish.kind is SandboxKind.PROCESS:
             raise UsageError(
-                f"`{typed}`: the sandbox `process` holds no limits; expected `cgroup` or `container`",
-                hint=f"leave --sandbox process out, or {typed.split()[0]}",
+                f"`{typed}`: the sandbox `process` cannot enforce limits; expected `cgroup` or `container`",
+                hint=f"leave out `--sandbox process` or `{typed.split()[0]}`",
             )
-        absent = available.absent.get("cgroup", Absent("")) if kind == "process" else None
-        reason = absent.reason if absent else available.missing.get(limit) if kind == "cgroup" else None
+        absent, reason = None, None
+        if kind is SandboxKind.PROCESS:
+            absent = available.absent.get(SandboxKind.CGROUP, Absent(""))
+            reason = absent.reason
+        elif kind is SandboxKind.CGROUP:
+            reason = available.missing.get(limit)
         if reason:
             raise HostError(f"`{typed}` cannot be enforced here: {reason}", absent.hint if absent else None)

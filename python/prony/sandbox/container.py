@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from prony.model import Launch, Placement, SandboxChoice
+from prony.model import Launch, Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
 from prony.runas import RunAs
 from prony.sandbox import journal
-from prony.sandbox.base import RunningSubject, SandboxFacts
+from prony.sandbox.base import RunningSubject
 from prony.sandbox.cgroup.base import Limits
 from prony.sandbox.containers.container import Container
 from prony.sandbox.containers.found import limit_states, usable_engine
@@ -35,34 +35,34 @@ class ContainerSandbox:
     def __init__(self, choice: SandboxChoice, user: RunAs, folder: Path) -> None:
         self._choice = choice
         self._user = user
-        # Folders and ports are as those of a process.
+        # Folders and ports are the same as in the sandbox `process`.
         self._outside = ProcessSandbox(choice, user, folder)
         self.folder = folder
         self.folder_for = self._outside.folder_for
 
     @property
     def facts(self) -> SandboxFacts:
-        """What it keeps apart here."""
-        isolated = self._choice.network == "isolated"
+        """What it isolates on this machine."""
+        isolated = self._choice.network is Network.ISOLATED
         states = limit_states(("cpus", *limits_asked(self._choice)))
         return SandboxFacts(
-            network="own namespace" if isolated else "host's loopback",
+            network=self._choice.network,
             pid_namespace=True,
             user=self._user.name,
             cpus=f"by a container of {usable_engine().engine.name}",
             limits={name: f"{state.holding}: {state.reason}" for name, state in states.items()},
-            missing={} if isolated else {"network namespace": "the host's network was asked for"},
-            kind="container",
+            missing={} if isolated else {"network namespace": "the user chose the host's network"},
+            kind=SandboxKind.CONTAINER,
         )
 
     def free_port(self, random: Random | None = None) -> int:
-        """Return a port, drawn at random, on which nothing listens where the subject will."""
+        """Return a random port on which nothing listens in the subject's network."""
         return self._outside.free_port(random)
 
     def start(self, launch: Launch, placement: Placement) -> RunningSubject:
-        """Start one process; it need not be ready when this returns.
+        """Start the subject; it need not be ready when this returns.
 
-        *Errors*: SubjectError with stage ``start``; HostError when the container cannot be made.
+        *Errors*: SubjectError with stage ``start``; HostError when the container cannot be created.
         """
         write_folders(launch, self.folder_for, self._user)
         container = self._container(launch, placement)
@@ -76,7 +76,7 @@ class ContainerSandbox:
 
     def _container(self, launch: Launch, placement: Placement) -> Container:
         choice = self._choice
-        isolated = choice.network == "isolated"
+        isolated = choice.network is Network.ISOLATED
         # Beside the subject's processes, its supervisor.
         pids = None if choice.pids is None else choice.pids + 1
         limits = Limits(placement.server_cpus, choice.cpu_quota, choice.memory_bytes, pids)
@@ -97,14 +97,14 @@ class ContainerSandbox:
             raise not_started(started, self._user.name)
         outside = container.as_outside(started)
         journal.record(self.folder, identities(outside))
-        isolated = self._choice.network == "isolated"
+        isolated = self._choice.network is Network.ISOLATED
         seat = make_seat(container.pid, placement, self._user, isolated=isolated, folder=self.folder)
         groups = TrialGroups({container.name: container})
         return SupervisedSubject(launch, seat, supervisor, outside, self.folder, groups)
 
 
 def _folders_of(launch: Launch) -> list[Path]:
-    """Return the folders that a subject names: where it works, and what it imports from."""
+    """Return the folders that a subject names: its working directory, and where it imports from."""
     named = []
     for process in launch.processes:
         named += [process.folder or "", *process.environment.get("PYTHONPATH", "").split(":")]

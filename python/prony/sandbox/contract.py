@@ -1,4 +1,4 @@
-"""Whether a subject answers as its app must: right answers first, speed afterwards.
+"""Whether a subject gives the replies of its app's contract: checked before its speed is measured.
 
 Must not know how the subject was started.
 
@@ -15,14 +15,14 @@ from prony.sandbox.linux import in_network
 
 __all__ = ["difference", "probe", "verify"]
 
-# Enough to see what differs, and no page in a message.
+# Enough to see the difference, without a whole page in a message.
 _EXCERPT_BYTES = 60
 
 
 def verify(
     contract: Contract, address: Address, network: str | None = None, timeout_s: float = 10.0
 ) -> str | None:
-    """Return null when every check holds, else why the first one that does not fails.
+    """Return null when every check passes, else why the first failing one fails.
 
     ``network`` is the subject's namespace, as in ``EngineSeat.network_namespace``.
     """
@@ -30,12 +30,12 @@ def verify(
 
 
 def probe(check: Check, address: Address, network: str | None = None, timeout_s: float = 10.0) -> Reply | str:
-    """Return the reply to one check's request, or why there is none: for replies that are only compared."""
+    """Return the reply to one check's request, or why there is none; used to compare replies."""
     return in_network(network, lambda: _reply(check, address, timeout_s))
 
 
 def difference(check: Check, reply: Reply) -> str | None:
-    """Return how a reply differs from what a check expects, null when it does not."""
+    """Return how a reply differs from what a check expects; null when it does not differ."""
     name = f"{check.request.method} {check.request.path}"
     wanted = "a status of 200 to 399" if check.status is None else f"the status {check.status}"
     if not (200 <= reply.status < 400 if check.status is None else reply.status == check.status):

@@ -1,7 +1,7 @@
-"""Placements that differ in nothing but the numbers of their CPUs: which of them a trial gets is drawn.
+"""Placements that differ only in the numbers of their CPUs: each trial gets a random one.
 
-Which cores a server has moves its figures (caches, interrupts, neighbours), and is nothing that anybody means
-to test. Pure: topology and chance are passed in.
+The choice of cores changes a server's figures (caches, interrupts, neighbours), but nobody wants to test it.
+Pure: the caller passes topology and random generator.
 
 >>> cpus = tuple(Cpu(number, number) for number in range(4))
 >>> found = {equivalent(Placement((0, 1), (2, 3)), cpus, Random(seed)).server_cpus for seed in range(99)}
@@ -19,12 +19,12 @@ __all__ = ["equivalent"]
 
 
 def equivalent(placement: Placement, cpus: Sequence[Cpu], random: Random) -> Placement:
-    """Return ``placement`` with its cores exchanged at random for others of their kind.
+    """Return ``placement`` with its cores replaced at random by others of their kind.
 
-    *Definition*: all orders of the cores of one kind, with as many hardware threads, are equally likely,
-    idle ones among them; a core is moved whole.
-    *Assumptions*: with two cores, or one whose threads are split, nothing is drawn: the first is not like the
-    second where it has most of the interrupts, and the server keeps it.
+    *Definition*: all orders of the cores of one kind with the same number of hardware threads are equally
+    likely, including idle cores; a core is moved as a whole.
+    *Assumptions*: with two cores, or one whose threads are split, nothing is randomised: the first core often
+    handles most interrupts and so differs from the second; the server keeps it.
     """
     cores = _cores(cpus)
     if placement.shared or len(cores) <= 2:
@@ -40,7 +40,7 @@ _Core = tuple[int, ...]
 
 
 def _cores(cpus: Sequence[Cpu]) -> dict[_Core, tuple[str, int]]:
-    """Return the CPUs of each core, with what makes it interchangeable: its kind, and its threads."""
+    """Return the CPUs of each core, with what decides whether it is interchangeable: kind and threads."""
     numbers: dict[int, list[int]] = {}
     kinds: dict[int, str] = {}
     for cpu in sorted(cpus, key=lambda cpu: cpu.number):
@@ -50,7 +50,7 @@ def _cores(cpus: Sequence[Cpu]) -> dict[_Core, tuple[str, int]]:
 
 
 def _moved(cores: Mapping[_Core, tuple[str, int]], random: Random) -> dict[int, int]:
-    """Return for each CPU the one that takes its place."""
+    """Return the replacement of each CPU."""
     moved: dict[int, int] = {}
     for kind in sorted(set(cores.values())):
         alike = sorted(core for core, own in cores.items() if own == kind)

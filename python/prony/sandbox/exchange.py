@@ -1,9 +1,9 @@
-"""One whole request and its reply on a connection of its own, given up at once when nobody is left to answer.
+"""One request and its complete reply on a connection of its own; stops at once when the subject has ended.
 
-For readiness and contracts only: the load is the engine's, and so are the bytes of every wire but HTTP. Must
-not know subjects.
+For readiness and contracts only. The engine sends the load; it also encodes every wire except HTTP. Must not
+know subjects.
 
->>> render(Request(), Address("127.0.0.1", 8000)).splitlines()[0]
+>>> request_bytes(Request(), Address("127.0.0.1", 8000)).splitlines()[0]
 b'GET / HTTP/1.1'
 """
 
@@ -21,11 +21,11 @@ from prony.model import Address, AddressKind, Request, Wire
 from prony.specification import encode_request, encode_target
 from prony.units import MIB
 
-__all__ = ["NobodyThereError", "Reply", "connect", "exchange", "render"]
+__all__ = ["NobodyThereError", "Reply", "connect", "exchange", "request_bytes"]
 
-# Between two looks whether the subject still lives.
+# The interval for checking that the subject still runs.
 _SLICE_S = 0.1
-# A reply beyond this is no contract's; and a probe must not fill the memory.
+# No contract has a longer reply, and a probe must not fill the memory.
 _LARGEST_REPLY_BYTES = 64 * MIB
 
 
@@ -65,7 +65,7 @@ def connect(address: Address, timeout_s: float) -> socket.socket:
 
 def _encrypted(connection: socket.socket, address: Address) -> socket.socket:
     context = ssl.create_default_context()
-    # The subject's certificate is made for the trial: that it answers is the question, not who it is.
+    # The subject's certificate is generated for the trial: only its reply matters, not its identity.
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
@@ -75,10 +75,10 @@ def _encrypted(connection: socket.socket, address: Address) -> socket.socket:
         raise
 
 
-def render(request: Request, address: Address) -> bytes:
-    """Return the request as bytes that ask for the close behind the reply: one thread must be free again.
+def request_bytes(request: Request, address: Address) -> bytes:
+    """Return the request as bytes; it asks to close the connection, so that a single thread is free again.
 
-    *Errors*: EngineError for what the wire cannot say.
+    *Errors*: EngineError for a request that the wire cannot express.
     """
     return _render_http(request, address) if address.wire is Wire.HTTP else _encode(request, address)
 
@@ -107,7 +107,7 @@ def _render_http(request: Request, address: Address) -> bytes:
 
 
 def _encode(request: Request, address: Address) -> bytes:
-    # Loaded where it is used: most subjects speak HTTP.
+    # Imported where it is used: most subjects speak HTTP.
     from prony import _engine
 
     target, closing = encode_target(address), encode_request(replace(request, keep_alive=False))
@@ -123,10 +123,10 @@ def exchange(
     """Return the reply to one request. ``deadline_s`` is a time of ``time.monotonic``.
 
     *Errors*: OSError (TimeoutError after the deadline), http.client.HTTPException when the reply is not of
-    the address's wire, NobodyThereError, EngineError for what the wire cannot say.
+    the address's wire, NobodyThereError, EngineError for a request that the wire cannot express.
     """
     with connect(address, max(deadline_s - time.monotonic(), _SLICE_S)) as connection:
-        connection.sendall(render(request, address))
+        connection.sendall(request_bytes(request, address))
         connection.settimeout(_SLICE_S)
         received = bytearray()
         while len(received) <= _LARGEST_REPLY_BYTES:
@@ -147,7 +147,7 @@ def exchange(
 
 
 def _complete_http(received: bytes, _wire: Wire, method: str, ended: bool) -> Reply | None:
-    """Return the reply if all of it is there. At the end of the stream it is, or never will be."""
+    """Return the reply if it is complete. At the end of the stream it is complete, or never will be."""
     if not ended and b"\r\n\r\n" not in received:
         return None
     response = http.client.HTTPResponse(_Source(received), method=method)  # type: ignore[arg-type]

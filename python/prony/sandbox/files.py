@@ -17,9 +17,9 @@ __all__ = ["write_files"]
 
 
 def write_files(folder: Path, files: Mapping[str, str], user: RunAs) -> None:
-    """Make ``folder`` with these files, named relative to it: ``user``'s, who can read but not change them.
+    """Create ``folder`` with these files, named relative to it; ``user`` can read but not change them.
 
-    *Errors*: SubjectError for a name that leads out of the folder; HostError when it cannot be written.
+    *Errors*: SubjectError for a name outside of the folder; HostError when it cannot be written.
     """
     folders = {folder}
     for name, text in files.items():
@@ -32,14 +32,14 @@ def write_files(folder: Path, files: Mapping[str, str], user: RunAs) -> None:
             _write_anew(path, text)
         except OSError as error:
             raise HostError(f"cannot write `{path}`: {error.strerror}") from error
-    # Given away when all is there, those inside first: what lies in a folder of Prony's own, nobody else can
-    # put a link in the place of, and Prony may be root.
+    # The owner changes when everything is written, inner files first: as long as a folder belongs to Prony,
+    # no one else can replace a file with a link, and Prony may be root.
     for one in sorted(folders, key=lambda one: -len(one.parts)):
         own_folder(one, user)
 
 
 def _write_anew(path: Path, text: str) -> None:
-    # A folder that was there before may be the subject's: a link that was planted in it is not followed.
+    # An existing folder may belong to the subject: do not follow a link in it.
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     with os.fdopen(descriptor, "w") as file:

@@ -1,7 +1,7 @@
-"""Control groups as a sandbox uses them: opened once a run, one for each process of a subject.
+"""Control groups as a sandbox uses them: opened once in a run, one group for each process of a subject.
 
-Each part of a subject has a group of its own, so that the bill is split; the limits are the server's. Must
-not know trials or plans.
+Each part of a subject has a group of its own, so that its use is counted separately; the limits apply to the
+server. Must not know trials or plans.
 
 >>> with open_groups(SandboxChoice()) as groups:
 ...     groups is None
@@ -13,8 +13,16 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from prony.errors import HostError
-from prony.model import Launch, Placement, SandboxChoice
-from prony.sandbox.cgroup.base import CgroupTree, Counters, Group, LimitName, Limits, LimitState, NoCgroups
+from prony.model import Launch, Placement, SandboxChoice, SandboxKind
+from prony.sandbox.cgroup.base import (
+    CgroupTree,
+    ControlGroup,
+    Counters,
+    LimitName,
+    Limits,
+    LimitState,
+    NoCgroups,
+)
 from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.sandbox.cgroup.scope import gain_cgroups
 from prony.sandbox.containers.found import limit_states
@@ -24,7 +32,7 @@ __all__ = ["Groups", "TrialGroups", "limits_asked", "open_groups", "require", "s
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Prony's own part of the control groups, and which limits hold here, as was tried."""
+    """Prony's own part of the control groups, and which limits hold on this machine, as tested."""
 
     tree: CgroupTree
     states: Mapping[LimitName, LimitState]
@@ -32,9 +40,9 @@ class Groups:
     def enter(self, launch: Launch, placement: Placement, choice: SandboxChoice) -> "TrialGroups":
         """Return a group for each process of ``launch``, with its limits set.
 
-        A limit that the probe found not to hold is set as far as that goes: its state says so.
+        A limit that does not hold by the probe is set as far as possible: its state says so.
 
-        *Errors*: HostError when one cannot be made, or the kernel refuses a limit that holds.
+        *Errors*: HostError when a group cannot be created, or the kernel refuses a limit that holds.
         """
         made = TrialGroups({})
         try:
@@ -55,46 +63,48 @@ class Groups:
 class TrialGroups:
     """The groups of one trial, by the names of its processes; none without control groups."""
 
-    groups: dict[str, Group]
+    groups: dict[str, ControlGroup]
 
     def join_paths(self, name: str) -> tuple[str, ...]:
         """Return the files by which the process of this name enters its group."""
         return self.groups[name].join_paths if self.groups else ()
 
     def counters(self) -> Mapping[str, Counters]:
-        """Return what the kernel has counted for each."""
+        """Return the kernel's counters of each group."""
         return {name: group.counters() for name, group in self.groups.items()}
 
     def remove(self) -> tuple[int, bool]:
-        """Kill what is left in them and remove them.
+        """Kill the processes in them and remove them.
 
-        Return how many processes that were, and whether nothing can be left, since all groups are gone.
+        Return the number of processes, and whether all groups are gone, so that nothing can be left.
         """
         killed, gone = 0, bool(self.groups)
         for group in self.groups.values():
             killed += group.kill()
-            # What cannot be removed now is removed with the whole tree, or by the next Prony.
+            # A group that cannot be removed now is removed with the whole tree, or by the next Prony.
             gone = group.remove() is None and gone
         return killed, gone
 
 
 @contextlib.contextmanager
 def open_groups(choice: SandboxChoice, required: Collection[LimitName] = ()) -> Iterator[Groups | None]:
-    """Within the block, control groups for the sandbox ``cgroup``; null for another kind.
+    """Open control groups for the sandbox ``cgroup`` within the block; yield null for another kind.
 
-    To be entered before any child is started: with cgroup v2 this process moves into a leaf. The limits that
-    ``choice`` asks for are tried, once for all its trials.
+    Enter it before any child is started: with cgroup v2 this process moves into a leaf. The limits of
+    ``choice`` are tested once for all trials.
 
-    *Errors*: HostError when there are none here, or a limit that is ``required`` does not hold.
+    *Errors*: HostError when control groups are unavailable, or a ``required`` limit does not hold.
     """
-    if choice.kind == "container":
+    if choice.kind is SandboxKind.CONTAINER:
         require(limit_states(tuple(required)), required)
-    if choice.kind != "cgroup":
+    if choice.kind is not SandboxKind.CGROUP:
         yield None
         return
     tree = gain_cgroups()
     if isinstance(tree, NoCgroups):
-        raise HostError(f"there are no control groups for `--sandbox cgroup`: {tree.reason}", hint=tree.hint)
+        raise HostError(
+            f"`--sandbox cgroup` is not available, no control groups: {tree.reason}", hint=tree.hint
+        )
     try:
         states = probe_limits(tree, ("cpus", *limits_asked(choice)))
         require(states, required)
@@ -104,7 +114,7 @@ def open_groups(choice: SandboxChoice, required: Collection[LimitName] = ()) -> 
 
 
 def limits_asked(choice: SandboxChoice) -> tuple[LimitName, ...]:
-    """Return the limits of the server that are asked for, besides its CPUs.
+    """Return the requested limits of the server, except its CPUs.
 
     >>> limits_asked(SandboxChoice(memory_bytes=2**29, pids=100))
     ('memory', 'pids')
@@ -113,7 +123,7 @@ def limits_asked(choice: SandboxChoice) -> tuple[LimitName, ...]:
 
 
 def states_by_affinity(choice: SandboxChoice) -> Mapping[LimitName, LimitState]:
-    """Return how far the limits of ``choice`` hold without control groups: CPUs in whole ones at most.
+    """Return how far the limits of ``choice`` hold without control groups: only whole CPUs, by affinity.
 
     >>> states_by_affinity(SandboxChoice(cpu_quota=2.0, pids=9))["cpu_quota"].holding
     'by affinity only'
@@ -127,7 +137,7 @@ def states_by_affinity(choice: SandboxChoice) -> Mapping[LimitName, LimitState]:
 
 
 def require(states: Mapping[LimitName, LimitState], required: Collection[LimitName]) -> None:
-    """Refuse to go on where a limit that must hold was found not to.
+    """Refuse to continue if a limit that must hold does not.
 
     *Errors*: HostError.
     """

@@ -1,6 +1,6 @@
-"""Which process is meant: number, start time and boot, for a number alone is used again.
+"""The identity of a process: PID, start time and boot, because the kernel reuses PIDs.
 
-Standard library only, for it is imported by the supervisor. Must not know why a process is asked for.
+Standard library only: the supervisor imports it. Must not know why a process is identified.
 
 >>> identify(os.getpid()).is_alive()
 True
@@ -16,14 +16,14 @@ __all__ = ["Identity", "boot_id", "descendants", "end_process", "identify", "pid
 
 
 class Identity(NamedTuple):
-    """One process for good. ``start_time_ticks`` counts from the boot that ``boot_id`` names."""
+    """One process, uniquely. ``start_time_ticks`` counts from the boot that ``boot_id`` names."""
 
     pid: int
     start_time_ticks: int
     boot_id: str
 
     def is_alive(self) -> bool:
-        """Return whether just this process runs; a zombie does not."""
+        """Return whether exactly this process runs; a zombie does not."""
         found = _read_stat(self.pid)
         return (
             found is not None
@@ -51,12 +51,12 @@ def identify(pid: int) -> Identity:
 
 
 def boot_id() -> str:
-    """Return what tells this boot of the machine from all others."""
+    """Return the id of this boot of the machine."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def pid_namespace() -> str:
-    """Return what tells this PID namespace from others of the same boot."""
+    """Return the id of this PID namespace, unique within a boot."""
     return str(Path("/proc/self/ns/pid").readlink())
 
 
@@ -78,17 +78,17 @@ def descendants(root_pid: int) -> list[int]:
 
 
 def end_process(target: Identity) -> bool:
-    """Kill just this process, and return whether it was alive."""
+    """Kill exactly this process, and return whether it was alive."""
     try:
         descriptor = os.pidfd_open(target.pid)
     except ProcessLookupError:
         return False
     except OSError:
-        # Before Linux 5.3: between look and kill the number could change hands, if 32,768 processes were
-        # started meanwhile.
+        # Before Linux 5.3: between the check and the kill the PID could be reused, if 32,768 processes were
+        # started in that time.
         return _kill_by_number(target)
     try:
-        # The descriptor holds the process: what is true of it now stays true.
+        # The descriptor refers to this process: what is true of it now stays true.
         if not target.is_alive():
             return False
         with contextlib.suppress(ProcessLookupError):
@@ -111,6 +111,6 @@ def _read_stat(pid: int) -> _Stat | None:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
-    # proc(5): the second field is the command in parentheses, which may itself hold blanks and parentheses.
+    # proc(5): the second field is the command in parentheses; it may contain blanks and parentheses.
     fields = text.rpartition(")")[2].split()
     return _Stat(fields[0], int(fields[1]), int(fields[19]))

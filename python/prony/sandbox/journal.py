@@ -1,8 +1,8 @@
-"""What Prony has running, on disk, so that the next start can end what a killed one left.
+"""A record on disk of what Prony runs, so that the next Prony can stop what a killed one left.
 
-One folder for each running Prony, ``<cache>/run/<run-id>/``, with its own identity in ``owner.json`` and a
-lock on it for as long as it lives; beside each trial's folder a record of the processes. Processes are ended
-by identity, never by name. Must not know subjects.
+One folder for each running Prony, ``<cache>/run/<run-id>/``, with its identity in ``owner.json`` and a lock
+on it for as long as it runs; next to each trial's folder there is a record of the processes. Processes are
+killed by identity, never by name. Must not know subjects.
 
 >>> Remains(run="x").processes_ended
 0
@@ -26,7 +26,7 @@ from prony.model import Json
 from prony.runas import RunAs, own_folder
 from prony.sandbox.identity import Identity, boot_id, descendants, end_process, identify, pid_namespace
 
-__all__ = ["Remains", "Run", "census_of", "clear_remains", "forget", "open_run", "record"]
+__all__ = ["Remains", "RunFolder", "census_of", "clear_remains", "forget", "open_run", "record"]
 
 _OWNER = "owner.json"
 _SUFFIX = ".journal"
@@ -35,9 +35,9 @@ _SUPERVISOR_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What a Prony that was killed had left, and what was done about it.
+    """What a killed Prony left, and what was done about it.
 
-    ``kept`` is the reason why its folder still stands.
+    ``kept`` is the reason why its folder still exists.
     """
 
     run: str
@@ -45,8 +45,8 @@ class Remains:
     kept: str | None = None
 
 
-class Run:
-    """The folder of a running Prony. As a context manager its exit removes the folder."""
+class RunFolder:
+    """The folder of a running Prony. As a context manager it removes the folder on exit."""
 
     def __init__(self, folder: Path, user: RunAs, lock: int) -> None:
         self.folder = folder
@@ -59,15 +59,15 @@ class Run:
         return self.folder.name
 
     def trial_folder(self, name: str) -> Path:
-        """Create the folder of one trial, which its subject may write, and return it."""
+        """Create the folder of one trial, writable by its subject, and return it."""
         return own_folder(self.folder / name, self._user)
 
     def remove_trial_folder(self, name: str) -> None:
-        """Remove what a trial left in its folder; a study of hundreds would fill the disk."""
+        """Remove a trial's folder; a study of hundreds of trials would fill the disk."""
         shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def close(self) -> None:
-        """Remove the folder and give up the lock."""
+        """Remove the folder and release the lock."""
         shutil.rmtree(self.folder, ignore_errors=True)
         with contextlib.suppress(OSError):
             os.close(self._lock)
@@ -83,19 +83,19 @@ class Run:
         self.close()
 
 
-def open_run(user: RunAs) -> Run:
-    """Create the folder of this Prony and lock it for as long as it lives.
+def open_run(user: RunAs) -> RunFolder:
+    """Create the folder of this Prony and lock it until this process ends.
 
     *Errors*: HostError when it cannot be created.
     """
-    # The subject's user owns the trials' folders only: a record that it could write would let it have others
-    # killed.
+    # The subject's user owns only the trials' folders: with a writable record it could make Prony kill other
+    # processes.
     parent = user.cache / "run"
     folder = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
     try:
         _make_passable(folder)
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        # It waits: another Prony that looks for remains may hold it for a moment.
+        # Wait for the lock: another Prony that looks for remains may hold it for a moment.
         fcntl.flock(lock, fcntl.LOCK_EX)
         _write(folder / _OWNER, {"owner": list(identify(os.getpid())), "pid_namespace": pid_namespace()})
     except OSError as error:
@@ -103,29 +103,29 @@ def open_run(user: RunAs) -> Run:
             f"cannot create the folder `{folder}`: {error.strerror}",
             hint="choose another place with the environment variable PRONY_CACHE",
         ) from error
-    return Run(folder, user, lock)
+    return RunFolder(folder, user, lock)
 
 
 def record(trial_folder: Path, processes: dict[str, Identity]) -> None:
-    """Write, so that it survives a crash, which processes a trial has."""
+    """Write which processes a trial has, so that the record survives a crash."""
     _write(_record_of(trial_folder), {"processes": {role: list(one) for role, one in processes.items()}})
 
 
 def forget(trial_folder: Path) -> None:
-    """Remove a trial's record: nothing of it runs."""
+    """Remove a trial's record, when nothing of it runs any more."""
     _record_of(trial_folder).unlink(missing_ok=True)
     census_of(trial_folder).unlink(missing_ok=True)
 
 
 def census_of(trial_folder: Path) -> Path:
-    """Return the file in which a trial's supervisor keeps who is below it where no PID namespace does."""
+    """Return the file in which a trial's supervisor lists its descendants, without a PID namespace."""
     return trial_folder.with_name(trial_folder.name + ".census" + _SUFFIX)
 
 
 def clear_remains(user: RunAs) -> list[Remains]:
-    """End what Pronys that are gone left running, remove their folders, and return what was done.
+    """Kill the processes that dead Pronys left, remove their folders, and return what was done.
 
-    A folder that another user owns, or a Prony that lives (also in another container), is left alone.
+    A folder of another user, or of a Prony that still runs (also in another container), is left alone.
     """
     parent = user.cache / "run"
     if not parent.is_dir() or not _is_ours(parent):
@@ -153,8 +153,8 @@ def _clear_run(folder: Path) -> Remains | None:
 def _clear_locked(folder: Path) -> Remains | None:
     owner = _read(folder / _OWNER)
     if owner is None:
-        # Neither lock nor owner: killed (or just now busy) between the two. Empty, so nothing runs; a living
-        # one is young.
+        # Neither lock nor owner: its Prony was killed between the two steps, or is between them now. It is
+        # empty, so nothing runs; the folder of a running Prony would be new.
         return None if _is_young(folder) else _remove(folder, 0)
     if Identity(*owner["owner"]).is_alive():
         return None
@@ -166,17 +166,17 @@ def _clear_locked(folder: Path) -> Remains | None:
 
 
 def _end_trial(path: Path) -> int:
-    """End the processes of one record with all that is below them, and return how many they were."""
+    """Kill the processes of one record and their descendants, and return how many there were."""
     content = _read(path) if _is_ours(path, folder=False) else None
     recorded = [Identity(*one) for one in content["processes"].values()] if content else []
     _wait_for_supervisor(content)
-    # Below first: once its parent is gone, a process is below nothing that is recorded.
+    # Descendants first: once its parent is gone, a process is no longer a descendant of a recorded one.
     doomed = [one for root in recorded if root.is_alive() for one in (*_identities_below(root.pid), root)]
     return sum(end_process(one) for one in doomed)
 
 
 def _wait_for_supervisor(content: Json | None) -> None:
-    """Let a supervisor finish: it saw that its Prony is gone, and kills without gaps, as only it can."""
+    """Let a supervisor finish: it notices that its Prony is gone and, unlike others, kills without gaps."""
     known = content["processes"].get("supervisor") if content else None
     deadline_s = time.monotonic() + _SUPERVISOR_S
     while known and Identity(*known).is_alive() and time.monotonic() < deadline_s:
@@ -200,7 +200,7 @@ def _remove(folder: Path, ended: int) -> Remains:
 
 
 def _make_passable(folder: Path) -> None:
-    """Create a folder and its parents so that the subject's user may pass, whatever the caller's mask."""
+    """Create a folder and its parents so that the subject's user may enter, regardless of the umask."""
     for path in (*reversed(folder.parents), folder):
         if not path.exists():
             path.mkdir(exist_ok=True)

@@ -1,7 +1,6 @@
-"""The calls to the kernel that Python 3.11 does not offer: namespaces, mounts, process control.
+"""System calls that Python 3.11 does not offer: namespaces, mounts, process control.
 
-The only module that uses ctypes. Standard library only, for it is imported by the supervisor. Must not know
-subjects.
+The only module that uses ctypes. Standard library only: the supervisor imports it. Must not know subjects.
 
 >>> callable(unshare)
 True
@@ -59,8 +58,8 @@ _NO_SETUID, _NO_DEVICES, _NO_EXEC, _RECURSIVE, _PRIVATE = 2, 4, 8, 16384, 1 << 1
 # include/uapi/linux/sockios.h, if.h
 _GET_INTERFACE_FLAGS, _SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8913, 0x8914, 1
 
-# What a new network namespace starts without, although it decides how a server under load behaves: each
-# namespace has its own.
+# Settings that each network namespace has for itself and that decide how a server under load behaves; a new
+# namespace starts without the host's values.
 _NETWORK_SETTINGS = (
     "core/somaxconn",
     "ipv4/ip_local_port_range",
@@ -105,12 +104,12 @@ def unshare(flags: int) -> None:
 
 
 def own_users() -> None:
-    """Move the caller, a process of one thread, into a user namespace in which it is who it was.
+    """Move the caller, a process of one thread, into a user namespace in which it keeps its user.
 
-    It then has all capabilities over the namespaces that it makes, and none over the machine's; a program
-    that it executes has none, for its user is not root there either.
+    It then has all capabilities over the namespaces that it creates, and none over the machine's; a program
+    that it executes has none, because its user is not root there either.
 
-    *Errors*: OSError, where ordinary users may have none; the caller is then unchanged.
+    *Errors*: OSError, where ordinary users may not create one; the caller is then unchanged.
     *Source*: user_namespaces(7).
     """
     user, group = os.geteuid(), os.getegid()
@@ -119,7 +118,9 @@ def own_users() -> None:
 
 
 def _require_users(user: int, group: int) -> None:
-    """Try it in a child: who is in the namespace and cannot say who he is, can make no file any more."""
+    """Try it in a child: a process whose user is not mapped in the namespace could not create files any
+    more.
+    """
     here, there = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -136,12 +137,14 @@ def _require_users(user: int, group: int) -> None:
         number = answer.read()[0]
     os.waitpid(pid, 0)
     if number:
-        raise OSError(number, f"ordinary users may have no namespaces here: {os.strerror(number)}")
+        raise OSError(
+            number, f"ordinary users may not create namespaces on this machine: {os.strerror(number)}"
+        )
 
 
 def _become_own_user(user: int, group: int) -> None:
     _check(_libc().unshare(NEW_USERS), "unshare")
-    # Without, an ordinary user could drop a group that he is kept out of something by.
+    # Required: otherwise an ordinary user could drop a group that denies access.
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
@@ -155,15 +158,15 @@ def _may_administer() -> bool:
 
 
 def may_enter_networks() -> bool:
-    """Return whether this process may enter the network namespaces that its supervisors make."""
+    """Return whether this process may enter the network namespaces that its supervisors create."""
     return _may_administer()
 
 
 def enter_network(namespace: str) -> None:
     """Move the calling thread into the network namespace that a file such as ``/proc/7/ns/net`` names.
 
-    A process of one thread without the capability first enters the user namespace beside it, that of the
-    same process: whoever made that has all capabilities in it.
+    A process of one thread without the capability first enters the user namespace of the same process: its
+    creator has all capabilities in it.
 
     *Errors*: OSError.
     """
@@ -181,10 +184,10 @@ def _enter(namespace: str, kind: int) -> None:
 
 
 def in_network(namespace: str | None, function: Callable[[], Result]) -> Result:
-    """Return what ``function`` returns when it is run in a network namespace; null: in the caller's.
+    """Run ``function`` in a network namespace and return its result; null: in the caller's.
 
-    It runs in a thread of its own, for a thread cannot come back without privileges it may have lost. Sockets
-    that are made there stay in that namespace. Exceptions come back to the caller.
+    It runs in a thread of its own, because a thread may lack the privileges to return. Sockets that are
+    created there stay in that namespace. Exceptions are raised in the caller.
     """
     if namespace is None:
         return function()
@@ -209,7 +212,7 @@ def in_network(namespace: str | None, function: Callable[[], Result]) -> Result:
 def die_with_parent(with_signal: int = signal.SIGKILL) -> None:
     """Ask the kernel for a signal when the thread that started this process ends.
 
-    A change of user clears it: call it afterwards.
+    A change of user clears this: call it afterwards.
     """
     _check(_libc().prctl(_SET_PARENT_DEATH_SIGNAL, int(with_signal), 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
 
@@ -220,12 +223,12 @@ def become_subreaper() -> None:
 
 
 def forbid_new_privileges() -> None:
-    """Take the effect of set-user-id programs away from the caller and its children."""
+    """Disable the effect of set-user-id programs for the caller and its children."""
     _check(_libc().prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
 
 
 def mount_own_proc() -> None:
-    """Move the caller into mounts of its own and give it the /proc of its PID namespace.
+    """Move the caller into a mount namespace of its own and mount the /proc of its PID namespace.
 
     *Errors*: OSError, EPERM without CAP_SYS_ADMIN or where a container's /proc is masked.
     """
@@ -236,9 +239,9 @@ def mount_own_proc() -> None:
 
 
 def mount_own_shared_memory() -> None:
-    """Give the caller's mounts a /dev/shm of their own, which goes with the last process in them.
+    """Mount a /dev/shm for the caller's mount namespace alone; it disappears with the last process in it.
 
-    Semaphores and segments of a server that was killed would stay in the host's for ever (shm_overview(7)).
+    In the host's /dev/shm the semaphores and segments of a killed server would stay (shm_overview(7)).
 
     *Errors*: OSError, EPERM without CAP_SYS_ADMIN.
     """
@@ -267,7 +270,7 @@ def read_network_settings() -> dict[str, str]:
 
 
 def write_network_settings(wanted: Mapping[str, str]) -> list[str]:
-    """Give the current network namespace these settings and return the names of those it would not take."""
+    """Apply these settings to the current network namespace; return the names of those that it refused."""
     refused = []
     for name, value in wanted.items():
         path = Path("/proc/sys/net") / name

@@ -1,4 +1,4 @@
-"""What an ordinary user's Prony does to have namespaces for its subjects.
+"""How a Prony of an ordinary user gets namespaces for its subjects.
 
 Must not know subjects.
 
@@ -14,10 +14,10 @@ __all__ = ["gain_namespaces"]
 
 
 def gain_namespaces() -> None:
-    """Move this process, unless it is root's, into a user namespace of its own, where the kernel allows that.
+    """Move this process, unless root runs it, into a user namespace of its own, if the kernel allows that.
 
-    Only there may its threads enter the networks of its subjects. To be called before any thread is started;
-    where it cannot be, nothing changes, and the sandbox's facts have the reason.
+    Only there may its threads enter the networks of its subjects. Call it before any thread is started; if it
+    fails, nothing changes, and the sandbox's facts have the reason.
     """
     if not may_enter_networks():
         with contextlib.suppress(OSError):

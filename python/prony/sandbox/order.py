@@ -1,6 +1,6 @@
-"""What a supervisor is told to start, and what it says then, for any kind of sandbox.
+"""The order to a supervisor, and its answers, for any kind of sandbox.
 
-Must not know what keeps subjects apart.
+Must not know how subjects are isolated.
 
 >>> not_started({"step": "set limits", "reason": "no"}, "nobody").message
 'the server could not be started: cannot set limits: no'
@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from prony.errors import SubjectError
+from prony.errors import FailureStage, SubjectError
 from prony.model import Json, Launch, Placement
 from prony.runas import RunAs
 from prony.sandbox.base import EngineSeat
@@ -21,17 +21,17 @@ from prony.sandbox.spawn import BASE_ENVIRONMENT
 
 __all__ = ["identities", "make_order", "make_seat", "not_started", "write_folders"]
 
-# Where it is allowed: what else must run on the generator's CPUs, Prony's own work included, waits for it.
+# If allowed: other work on the generator's CPUs, including Prony's own, then waits for the generator.
 _GENERATOR_NICE = -10
 FolderOf = Callable[[str], Path]
 
 
 def write_folders(launch: Launch, folder_of: FolderOf, user: RunAs) -> None:
-    """Make the folders of a subject's processes, with their files.
+    """Create the folders of a subject's processes, with their files.
 
     *Errors*: HostError, SubjectError.
     """
-    # The server's folder holds the others: it is given away last, and root makes nothing in it then.
+    # The server's folder contains the others: its owner changes last, and root creates nothing in it later.
     for process in sorted(launch.processes, key=lambda one: one.name == launch.name):
         write_files(folder_of(process.name), process.files, user)
 
@@ -43,9 +43,9 @@ def make_order(
     folder_of: FolderOf,
     join_paths: Callable[[str], Sequence[str]],
 ) -> Json:
-    """Return the order for a subject in the namespaces that the supervisor is in.
+    """Return the order for a subject in the supervisor's namespaces.
 
-    ``join_paths`` returns the files by which the process of a name enters its control group.
+    ``join_paths`` returns, for a process's name, the files by which it enters its control group.
     """
     return {
         "processes": [
@@ -74,13 +74,13 @@ def _process(launch: Launch, user: RunAs, folder: Path, join_paths: Sequence[str
 
 
 def not_started(failed: Json, user: str) -> SubjectError:
-    """Return the error for a subject of which the supervisor said why it could not be started."""
+    """Return the error for a subject that could not be started, with the supervisor's reason."""
     step, reason = failed["step"], failed["reason"]
-    out_of_reach = f"give `{user}` a place it can reach with the environment variable PRONY_CACHE"
+    out_of_reach = f"set the environment variable PRONY_CACHE to a folder that `{user}` can reach"
     return SubjectError(
         f"the server could not be started: cannot {step}: {reason}",
         hint=out_of_reach if step.startswith("enter the folder") else None,
-        stage="start",
+        stage=FailureStage.START,
     )
 
 
@@ -96,17 +96,17 @@ def make_seat(pid: int, placement: Placement, user: RunAs, *, isolated: bool, fo
         gid=user.gid if user.drop else None,
         groups=user.groups() if user.drop else None,
         nice=_GENERATOR_NICE if os.geteuid() == 0 else 0,
-        # What a generator that is killed leaves goes with the trial, or with the next Prony's look.
+        # Files of a killed generator are removed with the trial, or by the next Prony.
         folder=str(folder),
     )
 
 
 def identities(started: Json) -> dict[str, Identity]:
-    """Return who the processes of a started subject are, by role, the supervisor's own included."""
+    """Return the identities of a started subject's processes, by role, including the supervisor."""
     found = {}
     roles = {"supervisor": started["network_pid"], **started["pids"], "tree": started["tree_pid"]}
     for role, pid in roles.items():
-        # It may have ended already: then there is nothing to record.
+        # It may already have ended: then there is nothing to record.
         with contextlib.suppress(ProcessLookupError):
             found[role] = identify(int(pid))
     return found

@@ -1,4 +1,4 @@
-"""Prony's side of a supervisor: starts it, sends it lines, remembers what it said.
+"""Prony's side of a supervisor: starts it, sends it lines, remembers its answers.
 
 Must not know what an order holds.
 
@@ -25,25 +25,25 @@ from prony.units import seconds
 
 __all__ = ["Supervisor"]
 
-# Isolated (-I) and without site (-S): neither the caller's environment nor what is installed changes the
+# Isolated (-I) and without site (-S): neither the caller's environment nor installed packages change the
 # supervisor, and it starts quickly.
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
     "from prony.sandbox.supervisor import main; sys.exit(main())"
 )
-# Beyond the subject's own time to end: killing what is left, on a machine that may be busy.
+# In addition to the subject's own time to stop: time to kill what is left, on a busy machine.
 _SPARE_S = 20.0
 
 
 class Supervisor:
-    """A supervisor that runs. Its stdin is its life: it ends with this process."""
+    """A running supervisor. It ends when its stdin closes, and so with this process."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
         self._rest = b""
         self._events: dict[str, Json] = {}
         self._ended = False
-        # A thread that watches for the subject's end may ask while another stops it.
+        # One thread may wait for the subject's end while another one stops it.
         self._lock = threading.RLock()
 
     @staticmethod
@@ -65,7 +65,7 @@ class Supervisor:
     def spawn(
         cls, command: Sequence[str], environment: Mapping[str, str], folder: str | Path = "/"
     ) -> "Supervisor":
-        """Start a supervisor, which waits for its order, by a command that passes its input and output on.
+        """Start a supervisor, which waits for its order, by a command that forwards its input and output.
 
         *Errors*: HostError when it cannot be started.
         """
@@ -77,7 +77,7 @@ class Supervisor:
                 stderr=subprocess.PIPE,
                 env=environment,
                 cwd=folder,
-                # Ctrl-C in the terminal is Prony's to handle.
+                # Only Prony handles Ctrl-C in the terminal.
                 start_new_session=True,
             )
         except OSError as error:
@@ -94,19 +94,19 @@ class Supervisor:
         return self._process.pid
 
     def is_gone(self) -> bool:
-        """Return whether it ended, and with it all below it."""
+        """Return whether it has ended, and with it all its descendants."""
         with self._lock:
             self._receive(0)
             return self._ended
 
     def seen(self, *names: str) -> Json | None:
-        """Return the first of these events that it has said by now, null when none."""
+        """Return the first of these events that it has sent so far; null when none."""
         with self._lock:
             self._receive(0)
             return next((self._events[name] for name in names if name in self._events), None)
 
     def wait_for(self, *names: str, timeout_s: float) -> Json:
-        """Return the first of these events as soon as it is said.
+        """Wait for the first of these events and return it.
 
         *Errors*: HostError when the supervisor ends or the time is over.
         """
@@ -120,12 +120,12 @@ class Supervisor:
                 if self._ended or left_s <= 0:
                     raise HostError(
                         "the supervisor "
-                        + (self._last_words() if self._ended else f"was silent for {timeout_s:g} s")
+                        + (self._last_words() if self._ended else f"did not answer within {timeout_s:g} s")
                     )
                 self._receive(min(left_s, 0.2))
 
     def ask_for_log(self) -> Json | None:
-        """Return the log as of now; null when the supervisor is gone and said none."""
+        """Return the current log; null when the supervisor has ended without sending one."""
         with self._lock:
             if not self._ended and "ended" not in self._events:
                 self._events.pop("log", None)
@@ -136,7 +136,7 @@ class Supervisor:
                 return None
 
     def stop(self, rules: Sequence[StopRule]) -> StopReport:
-        """Have the subject ended, then the supervisor; if it does not obey, kill it with the subject.
+        """Stop the subject, then the supervisor; if the supervisor does not obey, kill it with the subject.
 
         ``rules``: one for each process of the order.
         """
@@ -155,9 +155,9 @@ class Supervisor:
         return StopReport(how, float(ended["seconds"]), int(ended["killed"]), int(ended["left"]))
 
     def kill(self) -> None:
-        """End the supervisor and all below it, by force if need be."""
+        """Stop the supervisor and all its descendants, by force if necessary."""
         if self._process.stdin is not None:
-            # Its end is the order to kill everything.
+            # Closing its stdin is the order to kill everything.
             self._close_stdin()
         try:
             self._process.wait(_SPARE_S)
@@ -192,11 +192,11 @@ class Supervisor:
                 self._process.stdin.write(json.dumps(command).encode() + b"\n")
                 self._process.stdin.flush()
         except BrokenPipeError:
-            # It is gone: that shows where its answer is awaited.
+            # It is gone: the code that waits for its answer will notice.
             pass
 
     def _receive(self, timeout_s: float) -> None:
-        """Take in what it has said, waiting at most so long for something."""
+        """Read what it has sent, waiting at most this long."""
         stdout = self._process.stdout
         if self._ended or stdout is None or stdout.closed:
             return
@@ -218,4 +218,4 @@ class Supervisor:
         said = (
             stderr.read().decode(errors="replace").strip() if stderr is not None and not stderr.closed else ""
         )
-        return f"ended: {said.splitlines()[-1] if said else 'without a word'}"
+        return f"ended: {said.splitlines()[-1] if said else 'without a message'}"

@@ -1,4 +1,4 @@
-"""Which CPUs the server gets, and which the generator.
+"""Which CPUs the server gets, and which the generator gets.
 
 Pure: the topology is passed in. Must not know how processes are placed.
 
@@ -18,7 +18,7 @@ __all__ = ["place", "place_in"]
 
 
 def place_in(sandbox: SandboxChoice, available: Sequence[Cpu], engine_threads: int = 1) -> Placement:
-    """Return the placement for a sandbox: a limit of CPUs also bounds how many the server gets.
+    """Return the placement for a sandbox: a CPU limit also bounds how many CPUs the server gets.
 
     >>> place_in(SandboxChoice(cpu_quota=1.5), tuple(Cpu(n, n) for n in range(8))).server_cpus
     (0, 1)
@@ -35,10 +35,10 @@ def place(
 ) -> Placement:
     """Return a placement that gives each side whole cores: half of them to the server, rounded up.
 
-    One core is split between its hardware threads when it is all there is. ``share``: both sides may use
-    every CPU. The generator never gets fewer CPUs than ``engine_threads`` while the server keeps one core.
-    ``most``: how many CPUs the server gets at most, each of a core of its own as far as it has cores; what
-    is left of these cores stays idle.
+    A single core is split between its hardware threads. ``share``: both sides may use every CPU. The
+    generator gets at least ``engine_threads`` CPUs as long as the server keeps one core. ``most``: the
+    largest number of CPUs for the server, each on a core of its own as far as there are cores; the rest of
+    these cores stays idle.
 
     *Errors*: HostError when there is one CPU and it may not be shared.
     """
@@ -54,8 +54,8 @@ def place(
 def _shared(cpus: Sequence[Cpu], share: bool) -> Placement:
     if not share:
         raise HostError(
-            f"Prony may use {len(cpus)} CPU; server and generator need one each, or they measure each other",
-            hint="give it two CPUs, or accept the disturbance with `--share-cpus`",
+            f"Prony may use {len(cpus)} CPU; server and generator need one each, or they disturb each other",
+            hint="give Prony two CPUs, or accept the disturbance with `--share-cpus`",
         )
     numbers = tuple(sorted(cpu.number for cpu in cpus))
     return Placement(numbers, numbers, shared=True)
@@ -69,7 +69,7 @@ def _cores_of_server(cores: Sequence[tuple[int, ...]], engine_threads: int) -> i
 
 
 def _spread(cores: Sequence[tuple[int, ...]], most: int | None) -> tuple[int, ...]:
-    """Return at most so many CPUs of these cores: the first of each core, then the second of each."""
+    """Return at most this many CPUs of these cores: the first of each core, then the second of each."""
     ranked = sorted((rank, cpu) for core in cores for rank, cpu in enumerate(core))
     return tuple(sorted(cpu for _, cpu in ranked[:most]))
 

@@ -1,6 +1,6 @@
-"""Which namespaces can be had here, as a copy of the supervisor finds by trying.
+"""Which namespaces are available on this machine, tested in a copy of the supervisor.
 
-Standard library only, for it is imported by the supervisor. Must not know what runs in them.
+Standard library only: the supervisor imports it. Must not know what runs in them.
 
 >>> sorted(probe_namespaces())
 ['network', 'pids']
@@ -18,7 +18,7 @@ __all__ = ["probe_namespaces"]
 
 
 def probe_namespaces() -> dict[str, Any]:
-    """Return, for each kind of namespace, null when it can be had here, else the reason."""
+    """Return, for each kind of namespace, null when it is available, else the reason."""
 
     def own_network() -> None:
         linux.unshare(linux.NEW_NETWORK)

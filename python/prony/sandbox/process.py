@@ -1,4 +1,4 @@
-"""The sandbox ``process``: a subject under a supervisor, in namespaces where allowed, on CPUs by affinity.
+"""The sandbox ``process``: a subject under a supervisor, in namespaces if allowed, on CPUs by affinity.
 
 Must not know plans or trials.
 
@@ -17,10 +17,10 @@ from pathlib import Path
 from random import Random
 
 from prony.errors import HostError
-from prony.model import Json, Launch, Placement, SandboxChoice
+from prony.model import Json, Launch, Network, Placement, SandboxChoice, SandboxFacts
 from prony.runas import RunAs
 from prony.sandbox import journal
-from prony.sandbox.base import RunningSubject, SandboxFacts
+from prony.sandbox.base import RunningSubject
 from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.cgroup.base import LimitName, LimitState
 from prony.sandbox.groups import Groups, TrialGroups, states_by_affinity
@@ -32,7 +32,7 @@ from prony.sandbox.subject import SupervisedSubject
 
 __all__ = ["ProcessSandbox"]
 
-# Below the range from which the kernel takes the clients' ports (32768 up), above those of usual services.
+# Below the kernel's range for clients' ports (from 32768), above those of common services.
 _PORTS = range(20_000, 32_768)
 _SPARE_S = 20.0
 
@@ -51,11 +51,11 @@ class ProcessSandbox:
 
     @property
     def facts(self) -> SandboxFacts:
-        """What it keeps apart here."""
+        """What it isolates on this machine."""
         possible = _possible_namespaces()
         missing = {}
-        if self._choice.network == "host":
-            missing["network namespace"] = "the host's network was asked for"
+        if self._choice.network is Network.HOST:
+            missing["network namespace"] = "the user chose the host's network"
         elif possible["network"] is not None:
             missing["network namespace"] = str(possible["network"])
         elif not may_enter_networks():
@@ -63,9 +63,9 @@ class ProcessSandbox:
         if possible["pids"] is not None:
             missing["pid namespace"] = str(possible["pids"])
         if os.geteuid() != 0 and os.getpriority(os.PRIO_PROCESS, 0) > 0:
-            missing["priority"] = "Prony was started with `nice`, and only root can take that back"
+            missing["priority"] = "Prony was started with `nice`, and only root can undo that"
         return SandboxFacts(
-            network="host's loopback" if "network namespace" in missing else "own namespace",
+            network=Network.HOST if "network namespace" in missing else Network.ISOLATED,
             pid_namespace="pid namespace" not in missing,
             user=self._user.name,
             cpus="by affinity" if self._groups is None else "by control group",
@@ -75,8 +75,8 @@ class ProcessSandbox:
         )
 
     def free_port(self, random: Random | None = None) -> int:
-        """Return a port, drawn at random, on which nothing listens where the subject will."""
-        isolated = self.facts.network == "own namespace"
+        """Return a random port on which nothing listens in the subject's network."""
+        isolated = self.facts.network is Network.ISOLATED
         draw = random if random is not None and isolated else secrets.SystemRandom()
         for _ in range(1000):
             port = draw.choice(_PORTS)
@@ -89,9 +89,9 @@ class ProcessSandbox:
         )
 
     def start(self, launch: Launch, placement: Placement) -> RunningSubject:
-        """Start one process; it need not be ready when this returns.
+        """Start the subject; it need not be ready when this returns.
 
-        *Errors*: SubjectError with stage ``start``; HostError when the sandbox itself cannot be made.
+        *Errors*: SubjectError with stage ``start``; HostError when the sandbox itself cannot be created.
         """
         write_folders(launch, self.folder_for, self._user)
         facts = self.facts
@@ -106,7 +106,7 @@ class ProcessSandbox:
         self, launch: Launch, placement: Placement, facts: SandboxFacts, groups: TrialGroups
     ) -> RunningSubject:
         order = make_order(launch, placement, self._user, self.folder_for, groups.join_paths)
-        isolated = facts.network == "own namespace"
+        isolated = facts.network is Network.ISOLATED
         own = {"network_namespace": isolated, "pid_namespace": facts.pid_namespace}
         supervisor = Supervisor.start({**order, **own, "census": str(journal.census_of(self.folder))})
         try:
@@ -124,7 +124,7 @@ class ProcessSandbox:
             raise
 
     def folder_for(self, name: str) -> Path:
-        """Return the folder of the subject's process of this name: the server's is the trial's own."""
+        """Return the folder of the subject's process of this name; the server's is the trial's folder."""
         return self.folder if name == "server" else self.folder / name
 
 
@@ -145,7 +145,7 @@ def _is_free(port: int) -> bool:
 
 @cache
 def _possible_namespaces() -> Json:
-    """Ask once: it does not change while Prony runs."""
+    """Test once: the result does not change while Prony runs."""
     done = subprocess.run(
         [*Supervisor.command(), "--probe"], capture_output=True, check=False, timeout=_SPARE_S
     )

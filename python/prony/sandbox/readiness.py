@@ -1,4 +1,4 @@
-"""When a subject is ready: asked again and again, and given up at once when it has died.
+"""Waits until a subject is ready: asks repeatedly, and stops at once when the subject has ended.
 
 Must not know how the subject was started.
 
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from prony.errors import SubjectError
+from prony.errors import FailureStage, SubjectError
 from prony.model import Address, Launch, Request
 from prony.sandbox.base import RunningSubject
 from prony.sandbox.exchange import NobodyThereError, connect, exchange
@@ -22,8 +22,8 @@ __all__ = ["last_lines", "wait_until_ready"]
 
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.1
-# A frontend may answer 502 or 503 until its workers are up; an application that always fails is the
-# contract's business.
+# A frontend may answer 502 or 503 until its workers are up; an application that always fails is caught by the
+# contract.
 _SERVER_ERRORS_S = 2.0
 _LOG_LINES = 20
 
@@ -31,11 +31,11 @@ _LOG_LINES = 20
 def wait_until_ready(
     subject: RunningSubject, launches: Sequence[Launch], request: Request | None = None
 ) -> int:
-    """Wait until each process of the subject accepts a connection; return how many ns that took in all.
+    """Wait until each process of the subject accepts a connection; return the total time in ns.
 
-    One whose readiness says ``http`` must answer ``request`` too, over its own wire.
+    A process with the readiness ``http`` must also answer ``request``, over its own wire.
 
-    *Errors*: SubjectError when one ends before that or its time is over, with its last lines of log.
+    *Errors*: SubjectError, with the last lines of the log, when one ends or its time-out is over.
     """
     started_ns = time.monotonic_ns()
     for launch in launches:
@@ -45,8 +45,8 @@ def wait_until_ready(
         if trouble is not None:
             raise SubjectError(
                 trouble,
-                hint="see the subject's last lines of output",
-                stage="start",
+                hint="see the last lines of the subject's output",
+                stage=FailureStage.START,
                 log=last_lines(subject.log().text),
             )
     return time.monotonic_ns() - started_ns
@@ -76,7 +76,7 @@ def _poll(subject: RunningSubject, launch: Launch, request: Request) -> str | No
 
 
 def _attempt(subject: RunningSubject, launch: Launch, request: Request) -> Callable[[float], str | None]:
-    """Return a function that tries once and returns null, or what was in the way."""
+    """Return a function that tries once and returns null, or what failed."""
     errors_since_s: list[float] = []
 
     def once(deadline_s: float) -> str | None:
@@ -105,7 +105,7 @@ def _say(error: Exception, address: Address) -> str:
     where = f"{address.host}:{address.port}" if address.port else address.host
     match error:
         case TimeoutError():
-            return f"it accepted a connection on {where} and did not answer"
+            return f"it accepted a connection on {where} but did not answer"
         case ConnectionRefusedError() | FileNotFoundError():
             return f"nothing listens on {where}"
         case _:

@@ -1,7 +1,7 @@
-"""What Pronys that were killed have left on this machine, of every kind: ended, removed, and told.
+"""Cleans up what killed Pronys have left on this machine: stops and removes it, and reports that.
 
-Processes and folders by the journal, control groups and containers by their marks; another's are never
-touched. Must not know who is told.
+Processes and folders are found by the journal, control groups and containers by their marks; nothing else is
+touched. Must not know who receives the report.
 
 >>> clear_groups.__name__
 'clear_groups'
@@ -14,23 +14,23 @@ from prony.sandbox import journal
 from prony.sandbox.cgroup import remains as cgroups
 from prony.sandbox.containers.remains import clear_containers
 
-__all__ = ["clear_and_tell", "clear_groups"]
+__all__ = ["clear_and_report", "clear_groups"]
 
 
-def clear_and_tell(user: RunAs, tell: Callable[[str], None]) -> None:
-    """End and remove all that Pronys which are gone have left, and tell what ran or could not be removed."""
+def clear_and_report(user: RunAs, tell: Callable[[str], None]) -> None:
+    """Stop and remove all that dead Pronys have left; report what ran and what could not be removed."""
     for one in journal.clear_remains(user):
         if one.kept:
             tell(f"the remains of run {one.run} are left alone: {one.kept}")
         elif one.processes_ended:
-            tell(f"ended {one.processes_ended} processes that run {one.run} had left")
+            tell(f"killed {one.processes_ended} processes that run {one.run} had left")
     for told in clear_groups():
         tell(told)
 
 
 def clear_groups() -> list[str]:
-    """Remove containers and control groups of Pronys that are gone, and return what was done, in words."""
-    return [*clear_containers(), *(_words(one) for one in cgroups.clear_remains())]
+    """Remove containers and control groups of dead Pronys, and return what was done, in words."""
+    return [*clear_containers(), *(_words(one) for one in cgroups.clear_subtrees())]
 
 
 def _words(cleared: cgroups.Cleared) -> str:

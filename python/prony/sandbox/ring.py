@@ -1,6 +1,6 @@
-"""What a subject writes, bounded: its first and its last bytes.
+"""Keeps a bounded part of a subject's output: its first and its last bytes.
 
-Imports little, for it is imported by the supervisor. Must not know processes.
+Imports little: the supervisor imports it. Must not know processes.
 
 >>> ring = Ring(head_bytes=4, tail_bytes=4)
 >>> ring.add(b"abcdefghijkl")
@@ -24,16 +24,16 @@ class Ring:
         self._dropped = 0
 
     def add(self, data: bytes) -> None:
-        """Append what came next."""
+        """Append data."""
         room = self._head_bytes - len(self._head)
         self._head += data[:room]
         self._tail += data[room:] if room > 0 else data
-        # Cut only at twice the size: then each byte is moved at most once more.
+        # Cut only at twice the size: then each byte is moved at most once.
         if len(self._tail) > 2 * self._tail_bytes:
             self._cut()
 
     def text(self) -> tuple[str, bool]:
-        """Return the text, with a mark where bytes are left out, and whether some are."""
+        """Return the text, with a mark where bytes are left out, and whether any are."""
         self._cut()
         mark = f"\n[... {self._dropped} bytes left out ...]\n".encode() if self._dropped else b""
         return (self._head + mark + self._tail).decode(errors="replace"), self._dropped > 0

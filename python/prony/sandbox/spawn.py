@@ -1,4 +1,4 @@
-"""From a forked process to the subject's main process: its session, user, CPUs, limits, then its command.
+"""Turns a forked process into the subject's main process: session, user, CPUs, limits, then the command.
 
 Runs in the child only, between fork and exec. Standard library only. Must not know the supervisor's protocol.
 
@@ -18,10 +18,10 @@ from prony.runas import SUBJECT_PATH
 from prony.sandbox import linux
 from prony.sandbox.cgroup.join import join
 
-__all__ = ["BASE_ENVIRONMENT", "Order", "Process", "become", "report_failure"]
+__all__ = ["BASE_ENVIRONMENT", "Process", "SpawnOrder", "become", "report_failure"]
 
-# What a subject finds beside what its launch sets: nothing of the caller's, so that two users measure the
-# same.
+# The environment of a subject besides what its launch sets: nothing of the caller's, so that two users
+# measure the same.
 BASE_ENVIRONMENT: Mapping[str, str] = {
     "LANG": "C.UTF-8",
     "PATH": SUBJECT_PATH,
@@ -29,7 +29,7 @@ BASE_ENVIRONMENT: Mapping[str, str] = {
 
 
 class Process(NamedTuple):
-    """One process to start; ``name`` tells it from the others.
+    """One process to start; ``name`` identifies it.
 
     ``join_paths``: the files by which it enters its control group.
     """
@@ -41,11 +41,11 @@ class Process(NamedTuple):
     join_paths: list[str] = []  # noqa: RUF012 (never changed)
 
 
-class Order(NamedTuple):
-    """What the supervisor is to start, as one line of JSON with these names. ``uid`` null: as the caller.
+class SpawnOrder(NamedTuple):
+    """What the supervisor must start, as one line of JSON with these names. ``uid`` null: as the caller.
 
-    ``processes`` are started in their order and together are the subject. ``kill_timeout_s``: for how long
-    what is left of it at its end is killed again and again, before what still runs is told.
+    ``processes`` are started in their order and together are the subject. ``kill_timeout_s``: how long to
+    keep killing what is left of it, before reporting what still runs.
     """
 
     processes: list[Process]
@@ -61,15 +61,15 @@ class Order(NamedTuple):
     kill_timeout_s: float = 10.0
 
     @classmethod
-    def parse(cls, line: bytes) -> "Order":
-        """Return the order that a line of JSON holds."""
+    def parse(cls, line: bytes) -> "SpawnOrder":
+        """Parse a line of JSON."""
         fields: dict[str, Any] = json.loads(line)
         processes = [Process(**one) for one in fields.pop("processes")]
         return cls(processes, **fields)
 
 
-def become(order: Order, process: Process, log: int, failures: int) -> NoReturn:
-    """Turn the calling process into ``process``. If that fails, say so on ``failures`` and exit with 127."""
+def become(order: SpawnOrder, process: Process, log: int, failures: int) -> NoReturn:
+    """Turn the calling process into ``process``. On failure, report it on ``failures`` and exit with 127."""
     step = ""
     try:
         for name, action in _steps(order, process, log, failures):
@@ -83,7 +83,7 @@ def become(order: Order, process: Process, log: int, failures: int) -> NoReturn:
 
 
 def report_failure(failures: int, step: str, error: BaseException) -> None:
-    """Write why a process could not become what it should."""
+    """Write which step failed, and why."""
     reason = (
         (os.strerror(error.errno) if error.errno else str(error))
         if isinstance(error, OSError)
@@ -94,13 +94,13 @@ def report_failure(failures: int, step: str, error: BaseException) -> None:
 
 
 def _steps(
-    order: Order, process: Process, log: int, failures: int
+    order: SpawnOrder, process: Process, log: int, failures: int
 ) -> tuple[tuple[str, Callable[[], object]], ...]:
     return (
         ("reset signals", _reset_signals),
         ("open a session", os.setsid),
         ("reset the priority", _reset_priority),
-        # A group's CPU set may put aside an earlier affinity, so it comes first.
+        # Entering a group's CPU set may reset the affinity, so it comes first.
         ("enter the control group", lambda: join(process.join_paths)),
         ("set the CPUs", lambda: os.sched_setaffinity(0, order.cpus)),
         ("set limits", _set_limits),
@@ -108,7 +108,7 @@ def _steps(
         (f"change to the user {order.uid}", lambda: _change_user(order)),
         ("tie it to the supervisor", linux.die_with_parent),
         ("give up privileges", lambda: linux.forbid_new_privileges() if order.no_new_privileges else None),
-        # As the subject's user, so that a folder which it cannot enter is named here.
+        # As the subject's user, so that a folder that it cannot enter is reported here.
         (f"enter the folder `{process.folder}`", lambda: os.chdir(process.folder)),
         ("set the mask of new files", lambda: os.umask(0o022)),
     )
@@ -116,7 +116,7 @@ def _steps(
 
 def _reset_signals() -> None:
     # Ignored signals stay ignored across exec: Python ignores two, the supervisor more, and a shell that
-    # starts Prony in the background those of the keyboard.
+    # starts Prony in the background ignores those of the keyboard.
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         with contextlib.suppress(OSError):
             signal.signal(number, signal.SIG_DFL)
@@ -145,7 +145,7 @@ def _connect(log: int, failures: int) -> None:
     os.closerange(failures + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
-def _change_user(order: Order) -> None:
+def _change_user(order: SpawnOrder) -> None:
     if order.uid is None or order.gid is None:
         return
     os.setgroups(order.groups or [order.gid])

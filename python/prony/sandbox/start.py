@@ -1,4 +1,4 @@
-"""The start of a subject: the namespaces first, then the process, seen to have executed its command.
+"""Starts a subject: first the namespaces, then the processes, until each has executed its command.
 
 Runs in the supervisor. Standard library only. Must not know commands or events.
 
@@ -15,19 +15,20 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from prony.sandbox import linux
-from prony.sandbox.spawn import Order, become, report_failure
+from prony.sandbox.spawn import SpawnOrder, become, report_failure
 
 __all__ = ["Started", "start"]
 
-# How the namespace's first process tells that one of the subject's ended: its place in the order, its status.
+# How the namespace's first process reports the end of a subject's process: its place in the order, its
+# status.
 _REPORT = struct.Struct("ii")
 
 
 class Started:
-    """A subject that runs, in the supervisor's numbers.
+    """A running subject, with PIDs in the supervisor's namespace.
 
-    ``pids`` are its processes as they were started, in the order's order. ``init_pid`` is the first process
-    of its PID namespace, null without one.
+    ``pids`` are its processes, in the sequence of the order. ``init_pid`` is the first process of its PID
+    namespace; null without one.
     """
 
     def __init__(self, pids: Sequence[int], init_pid: int | None, report: int = -1) -> None:
@@ -36,7 +37,7 @@ class Started:
         self.report = report
 
     def collect(self, statuses: dict[int, int]) -> None:
-        """Reap what ended, and add to ``statuses``, by place in the order, how (negative: the signal)."""
+        """Reap ended processes, and add their exit statuses by place in the order (negative: the signal)."""
         if self.init_pid is None:
             self._reap(statuses)
         else:
@@ -59,12 +60,12 @@ class Started:
             return
         os.close(self.report)
         self.report = -1
-        # The namespace's first process was killed, and with it all others.
+        # The namespace's first process was killed, and with it all the others.
         for place in range(len(self.pids)):
             statuses.setdefault(place, -9)
 
 
-def start(order: Order, log: int) -> Started | dict[str, str]:
+def start(order: SpawnOrder, log: int) -> Started | dict[str, str]:
     """Start the subject; return it, or ``step`` and ``reason`` of what failed."""
     try:
         if order.network_namespace:
@@ -89,7 +90,7 @@ def start(order: Order, log: int) -> Started | dict[str, str]:
     )
 
 
-def _start_here(order: Order, log: int, failures: int) -> Started:
+def _start_here(order: SpawnOrder, log: int, failures: int) -> Started:
     pids = []
     for process in order.processes:
         pid = os.fork()
@@ -99,7 +100,7 @@ def _start_here(order: Order, log: int, failures: int) -> Started:
     return Started(pids, None)
 
 
-def _start_namespace(order: Order, log: int, failures: int) -> Started | None:
+def _start_namespace(order: SpawnOrder, log: int, failures: int) -> Started | None:
     report, report_end = os.pipe()
     os.set_blocking(report, False)
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -116,7 +117,7 @@ def _start_namespace(order: Order, log: int, failures: int) -> Started | None:
 
 
 def _receive_pids(here: socket.socket, count: int) -> list[int]:
-    """Return the senders' numbers as seen from here: the kernel translates credentials between namespaces."""
+    """Return the senders' PIDs in this namespace: the kernel translates credentials between namespaces."""
     here.settimeout(10)
     pids = [0] * count
     for _ in range(count):
@@ -132,15 +133,15 @@ def _receive_pids(here: socket.socket, count: int) -> list[int]:
     return pids
 
 
-def _run_init(order: Order, log: int, failures: int, report: int, there: socket.socket) -> NoReturn:
-    """Be the first process of the namespace: start the subject, then reap until nothing is left."""
+def _run_init(order: SpawnOrder, log: int, failures: int, report: int, there: socket.socket) -> NoReturn:
+    """Run as the first process of the namespace: start the subject, then reap until nothing is left."""
     pids: list[int] = []
     try:
-        # Killed with the supervisor; and with this process the kernel kills the whole namespace.
+        # It is killed with the supervisor, and the kernel then kills the whole namespace.
         linux.die_with_parent()
         linux.mount_own_proc()
         if order.network_namespace:
-            # An app that was left the host's network may share memory with what runs there, too.
+            # An app on the host's network may also share memory with programs there.
             linux.mount_own_shared_memory()
         for place, process in enumerate(order.processes):
             pid = os.fork()
@@ -156,7 +157,7 @@ def _run_init(order: Order, log: int, failures: int, report: int, there: socket.
     os._exit(0)
 
 
-def _step_back(order: Order, keep: int) -> None:
+def _step_back(order: SpawnOrder, keep: int) -> None:
     os.closerange(0, keep)
     os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX"))
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""A subject that runs below a supervisor, wherever that is: watched, asked for its log, and ended.
+"""A subject that runs below a supervisor: watches it, reads its log, and stops it.
 
 Must not know how it was started.
 
@@ -28,7 +28,7 @@ __all__ = ["SupervisedSubject", "exit_words"]
 
 
 class SupervisedSubject:
-    """See ``RunningSubject``. ``started``: what its supervisor said, with the numbers that count here."""
+    """See ``RunningSubject``. ``started``: the supervisor's answer, with PIDs in this namespace."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts that a running subject is made of
         self,
@@ -51,15 +51,17 @@ class SupervisedSubject:
         self.network_pid = int(started["network_pid"])
 
     def wait_until_ready(self, request: Request | None = None) -> int:
-        """Wait until it accepts a connection and answers ``request``; return how many ns that took."""
+        """Wait until it accepts a connection and answers ``request``; return the time in ns."""
         return wait_until_ready(self, self._launch.processes, request)
 
     def verify(self, contract: Contract) -> str | None:
-        """Return null when every check of the contract holds, else why the first one that does not fails."""
+        """Return null when every check of the contract passes, else why the first failing one fails."""
         return verify(contract, self.address, self.seat.network_namespace)
 
     def strays(self, placement: Placement) -> tuple[int, ...]:
-        """Return its processes that may run on other CPUs than the server's: servers can set their own."""
+        """Return its processes that may run on CPUs other than the server's: servers can change their
+        CPUs.
+        """
         return strays(self.tree_pid, placement.server_cpus)
 
     def exit_reason(self) -> str | None:
@@ -71,16 +73,16 @@ class SupervisedSubject:
         return "the server ended with its supervisor" if gone else None
 
     def counters(self) -> Mapping[str, Counters]:
-        """Return what the kernel has counted for each of its processes' control groups; without, nothing."""
+        """Return the kernel's counters of each process's control group; nothing without control groups."""
         return self._groups.counters()
 
     def log(self) -> LogTail:
-        """Return what it wrote to its output so far."""
+        """Return its output so far."""
         event = self._supervisor.ask_for_log()
         return LogTail(str(event["text"]), bool(event["truncated"])) if event else LogTail("")
 
     def stop(self) -> StopReport:
-        """End it by its own rule, then kill what is left; interrupted meanwhile, kill all of it at once."""
+        """Stop it by its own rule, then kill what is left; when interrupted, kill all of it at once."""
         if self._report is None:
             try:
                 report = self._supervisor.stop([process.stop for process in self._launch.processes])
@@ -90,7 +92,7 @@ class SupervisedSubject:
             finally:
                 killed, gone = self._groups.remove()
                 journal.forget(self._folder)
-            # What outlasts the supervisor ends with its group.
+            # Processes that survive the supervisor are killed with its group.
             left = 0 if gone else report.left
             self._report = replace(report, leftovers=report.leftovers + killed, left=left)
         return self._report

@@ -1,13 +1,13 @@
-"""One process that stands over one subject, of one process or several, and leaves nothing of it behind.
+"""The parent of one subject, of one process or several; it leaves nothing of the subject behind.
 
 ``python -m prony.sandbox.supervisor``. It reads its order as the first line of stdin, answers with lines of
 JSON on stdout, and obeys further lines: ``{"stop": [{"signal": "SIGTERM", "timeout_s": 5.0}]}``, a rule for
 each process in the order, and ``{"log": true}``. The end of stdin means that Prony is gone: it kills the
-subject and exits. With ``--probe`` it only says which namespaces can be had here.
+subject and exits. With ``--probe`` it only reports which namespaces are available.
 
-Every descendant of the subject stays below the supervisor: in a PID namespace, whose end the kernel sees to,
-or (without privileges) because the supervisor is their subreaper. Must not know plans or trials: the order is
-all. Standard library only.
+Every descendant of the subject stays below the supervisor: in a PID namespace, which the kernel ends as a
+whole, or (without privileges) because the supervisor is their subreaper. Must not know plans or trials, only
+the order. Standard library only.
 
 >>> sorted(EVENTS)
 ['ended', 'exited', 'failed', 'log', 'started']
@@ -28,7 +28,7 @@ from prony.sandbox.census import Census
 from prony.sandbox.identity import descendants
 from prony.sandbox.probe import probe_namespaces
 from prony.sandbox.ring import Ring
-from prony.sandbox.spawn import Order
+from prony.sandbox.spawn import SpawnOrder
 from prony.sandbox.start import Started, start
 from prony.units import MIB
 
@@ -36,9 +36,9 @@ __all__ = ["EVENTS", "main"]
 
 EVENTS = ("started", "exited", "failed", "log", "ended")
 
-# The log is fetched by the clock, not by each line: a server that logs every request would otherwise wake the
-# generator's CPU thousands of times a second. The pipe must hold what comes between two looks, or the server
-# waits for us.
+# The log is read at intervals, not line by line: a server that logs every request would otherwise wake the
+# generator's CPU thousands of times a second. The pipe must hold what is written in an interval, or the
+# server has to wait.
 _PIPE_BYTES = MIB
 _LOOK_S = 0.1
 _LOOK_SOON_S = 0.01
@@ -52,12 +52,12 @@ def main() -> int:
     for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(ignored, signal.SIG_IGN)
     commands = _Lines(0)
-    order = Order.parse(commands.first())
+    order = SpawnOrder.parse(commands.first())
     return _Supervisor(order, commands).run()
 
 
 class _Lines:
-    """Whole lines from a descriptor that never blocks the loop for half of one."""
+    """Reads whole lines from a descriptor, without blocking the loop on an incomplete one."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -82,7 +82,7 @@ class _Lines:
 
 
 class _Supervisor:
-    def __init__(self, order: Order, commands: _Lines) -> None:
+    def __init__(self, order: SpawnOrder, commands: _Lines) -> None:
         self._order = order
         self._commands = commands
         self._ring = Ring()
@@ -125,7 +125,7 @@ class _Supervisor:
         self._asked_to_stop = True
 
     def _step_aside(self) -> None:
-        # After the start only: a process without privileges cannot take niceness back from its children.
+        # Only after the start: without privileges the children's niceness could not be undone.
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, 19)
         with contextlib.suppress(OSError):
@@ -142,7 +142,7 @@ class _Supervisor:
         self._end(how="killed", started_s=time.monotonic())
 
     def _wait(self, timeout_s: float, commands: bool) -> None:
-        """Wait for a command, the end of a child or the time, then collect what came."""
+        """Wait for a command, the end of a child or the time, then handle what happened."""
         watched = [self._woken, self._subject.report, *([0] if commands else [])]
         ready = select.select([one for one in watched if one >= 0], (), (), timeout_s)[0]
         with contextlib.suppress(BlockingIOError):
@@ -158,21 +158,21 @@ class _Supervisor:
             while data := os.read(self._log, _PIPE_BYTES):
                 self._ring.add(data)
                 size += len(data)
-        # A quarter of the pipe in one look: the next must not find it full.
+        # A quarter of the pipe in one interval: read sooner, so that it does not fill up.
         self._soon = size > _PIPE_BYTES // 4
 
     _exit_said = False
     _pending_commands: list[bytes] = []  # noqa: RUF012 (replaced, never changed)
 
     def _say_exit_once(self) -> None:
-        # The first that ends ends the subject: without one of them the others are something else.
+        # The first process that ends ends the subject: without it the subject is incomplete.
         if self._statuses and not self._exit_said:
             self._exit_said = True
             place, status = next(iter(self._statuses.items()))
             _say({"event": "exited", "name": self._order.processes[place].name, "status": status})
 
     def _obey(self, command: dict[str, Any]) -> bool:
-        """Do what one line asks, and return whether that was the end."""
+        """Execute one command, and return whether it was the last."""
         if "stop" in command:
             self._stop(command["stop"])
             return True
@@ -182,7 +182,7 @@ class _Supervisor:
         return False
 
     def _stop(self, rules: list[dict[str, Any]]) -> None:
-        """End the processes by their rules, the last that was started first."""
+        """Stop the processes by their rules, in reverse order of their start."""
         started_s = time.monotonic()
         for place in reversed(range(len(rules))):
             self._stop_one(place, str(rules[place]["signal"]), float(rules[place]["timeout_s"]))
@@ -199,16 +199,16 @@ class _Supervisor:
             and not self._asked_to_stop
             and (left_s := deadline_s - time.monotonic()) > 0
         ):
-            # The end of the commands cuts it short: Prony is gone, or was told to be quick.
+            # The end of the commands cuts this short: Prony is gone, or wants a quick end.
             self._wait(min(left_s, self._look_s), commands=True)
 
     def _kill_all(self) -> tuple[int, int]:
-        """Kill whatever is left of the subject; return how many processes that were, and are still there."""
+        """Kill what is left of the subject; return how many processes there were, and how many remain."""
         if self._subject.init_pid is not None:
             return self._kill_namespace(self._subject.init_pid), 0
         killed: set[int] = set()
         deadline_s = time.monotonic() + self._order.kill_timeout_s
-        # Whoever starts processes faster than they are found, each in a group of its own, outlasts this.
+        # A subject that starts processes faster than they are found, each in its own group, survives this.
         while (left := self._left()) is not None and time.monotonic() < deadline_s:
             _kill(left)
             killed.update(left)
@@ -216,10 +216,10 @@ class _Supervisor:
         return len(killed), 0 if left is None else max(1, len(left))
 
     def _left(self) -> list[int] | None:
-        """Return whom to kill: what runs below, and what ended there just now; null: nothing is left.
+        """Return what to kill: running descendants, and ones that have just ended; null: nothing is left.
 
-        A process that starts the next one and ends is in no listing of /proc; but its dead are there to be
-        reaped, in its group, and the kernel knows whether there is any child at all.
+        A process that starts the next one and exits escapes the listing of /proc. But its zombie can be
+        reaped, in the same group, and the kernel knows whether there is any child at all.
         """
         self._subject.collect(self._statuses)
         running = descendants(os.getpid())
@@ -233,7 +233,7 @@ class _Supervisor:
         left = len(descendants(init_pid))
         with contextlib.suppress(ProcessLookupError):
             os.kill(init_pid, signal.SIGKILL)
-        # The kernel lets the first process of a namespace end only after all the others (pid_namespaces(7)).
+        # The kernel ends the first process of a namespace only after all the others (pid_namespaces(7)).
         with contextlib.suppress(ChildProcessError):
             os.waitpid(init_pid, 0)
         return left
@@ -248,20 +248,20 @@ class _Supervisor:
 
 
 def _kill(pids: list[int]) -> None:
-    """Kill these processes with their process groups, of which no fork gets away."""
+    """Kill these processes with their process groups, from which no fork escapes."""
     groups = set()
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             groups.add(os.getpgid(pid))
-    # 0 is a group from outside of this PID namespace, and 1 would mean every process.
+    # 0 means a group outside of this PID namespace, and 1 would mean every process.
     of_groups = (-group for group in groups - {0, 1, os.getpgrp()})
     for target in (*of_groups, *pids):
-        # What may not be killed is still there at the end, which is said.
+        # A process that may not be killed remains, and is reported at the end.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(target, signal.SIGKILL)
 
 
-def _open_log(order: Order) -> tuple[int, int, float]:
+def _open_log(order: SpawnOrder) -> tuple[int, int, float]:
     """Return the reading end, the writing end, and how often the pipe must be looked at."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
@@ -271,7 +271,7 @@ def _open_log(order: Order) -> tuple[int, int, float]:
     except OSError:
         look_s = _LOOK_SOON_S
     if order.uid is not None and order.gid is not None:
-        # Servers that open /dev/stderr by name need the right to do so.
+        # Servers that open /dev/stderr by name need the permission to do so.
         os.fchown(writing, order.uid, order.gid)
     return reading, writing, look_s
 

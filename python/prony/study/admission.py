@@ -1,4 +1,4 @@
-"""Whether a study may begin on this machine: what it asks for, held against what there is.
+"""Whether a study may begin on this machine: what it needs, compared with what the machine has.
 
 Must not know how a study is run.
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil
 
-from prony.catalog.launch.processes import declared_facts
+from prony.catalog.launch.declared import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.errors import HostError
 from prony.host import Demand, preflight, unfit
@@ -18,43 +18,44 @@ from prony.model import (
     ClosedLoop,
     CountStop,
     DurationStop,
+    Network,
     OpenLoop,
     Placement,
     Plan,
+    SandboxFacts,
     Subject,
     Workload,
 )
-from prony.sandbox import SandboxFacts
 from prony.study.base import Study, StudyListener
 from prony.units import KIB, seconds
 
 __all__ = ["admit", "demand_of", "expected_bytes"]
 
-# Of an archive: histograms, counters and the log of a trial; a second of its series; a process in a second,
-# sampled twice.
+# Bytes in an archive: histograms, counters and the log of a trial; a second of its series; a process in a
+# second, sampled twice.
 _BYTES_PER_TRIAL = 64 * KIB
 _BYTES_PER_SECOND = KIB
 _BYTES_PER_PROCESS = 256
-# Of a load with a fixed number of requests nobody knows the length: that of a usual one.
+# The length of a load with a fixed number of requests is not known: assume a usual one.
 _COUNTED_S = 60.0
 
 
 def admit(
     study: Study, placement: Placement, facts: SandboxFacts, listener: StudyListener
 ) -> tuple[str, ...]:
-    """Tell what may disturb the study, and return for which reasons it cannot be valid and runs by force.
+    """Report what may disturb the study, and return the reasons why it is invalid and only runs by force.
 
     *Errors*: HostError when it cannot be valid and is not forced.
     """
     asked = demand_of(study.plan, study.catalog, placement)
     size = expected_bytes(len(study.plan.cells) * study.plan.blocks, asked.load_s, asked.processes)
-    own_network = facts.network == "own namespace"
+    own_network = facts.network is Network.ISOLATED
     found = preflight(replace(asked, own_network=own_network, archive=(study.out.parent, size)))
     reasons = unfit(found)
     if reasons and not study.force:
         raise HostError(
             "\n".join(["this study cannot be valid on this machine:", *(f"  {one}" for one in reasons)]),
-            hint="mend it with the commands above, or measure all the same with --force: the archive says so",
+            hint="fix this with the commands above, or measure anyway with --force; the archive records that",
         )
     for check in found:
         if check.level != "ok":
@@ -63,7 +64,7 @@ def admit(
 
 
 def demand_of(plan: Plan, catalog: Catalog, placement: Placement) -> Demand:
-    """Return the most that any trial of the plan asks for."""
+    """Return the most that any trial of the plan needs."""
     first, subjects, cpus = plan.cells[0], plan.subjects(), len(placement.server_cpus)
     return Demand(
         connections=max(cell.workload.loop.connections for cell in plan.cells),
@@ -75,12 +76,12 @@ def demand_of(plan: Plan, catalog: Catalog, placement: Placement) -> Demand:
         backlogs=dict(_backlogs(catalog, subjects, cpus)),
         processes=max(sum(_processes(catalog, subject, cpus).values()) for subject in subjects),
         memory_bytes=first.sandbox.memory_bytes,
-        own_network=first.sandbox.network == "isolated",
+        own_network=first.sandbox.network is Network.ISOLATED,
     )
 
 
 def expected_bytes(trials: int, load_s: float, processes: int) -> int:
-    """Return about how large an archive gets."""
+    """Return the approximate size of the archive."""
     each_s = _BYTES_PER_SECOND + _BYTES_PER_PROCESS * processes
     return trials * (_BYTES_PER_TRIAL + round(load_s * each_s))
 
@@ -94,7 +95,9 @@ def _load_s(workload: Workload) -> float:
 
 
 def _new_per_s(plan: Plan) -> float | None:
-    """Return the connections opened a second by the cell that opens most; null: as the server goes."""
+    """Return the largest number of connections that a cell opens per second; null: the server sets the
+    pace.
+    """
     rates: list[float] = []
     for cell in plan.cells:
         if cell.workload.request.keep_alive:
@@ -108,16 +111,16 @@ def _new_per_s(plan: Plan) -> float | None:
 
 
 def _processes(catalog: Catalog, subject: Subject, cpus: int) -> dict[str, int]:
-    """Return how many processes server and frontend have under their settings, by what they are."""
-    found = {"server": declared_facts(catalog.server(subject.server), subject, cpus).processes}
+    """Return how many processes server and frontend have under their settings, by part."""
+    found = {"server": declared_facts(catalog.server(subject.server), subject, cpus).processes or 1}
     if subject.frontend is not None:
         entry = catalog.frontends[subject.frontend.entry]
-        found["frontend"] = declared_facts(entry, subject.frontend, cpus).processes
+        found["frontend"] = declared_facts(entry, subject.frontend, cpus).processes or 1
     return found
 
 
 def _held(plan: Plan, catalog: Catalog, cpus: int) -> dict[str, int]:
-    """Return the connections that one process of each subject holds where they spread evenly."""
+    """Return the connections that one process of each subject holds if they spread evenly."""
     found: dict[str, int] = {}
     for cell in plan.cells:
         name = cell.subject.name
@@ -127,7 +130,7 @@ def _held(plan: Plan, catalog: Catalog, cpus: int) -> dict[str, int]:
 
 
 def _held_by_one(connections: int, processes: Mapping[str, int]) -> int:
-    # A frontend has a connection to the server for each of its own.
+    # For each client's connection a frontend opens one to the server.
     if "frontend" in processes:
         return ceil(2 * connections / processes["frontend"])
     return ceil(connections / processes["server"])

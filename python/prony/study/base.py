@@ -1,4 +1,4 @@
-"""What is to be measured, and who is told how it goes.
+"""What to measure, and who receives the progress.
 
 Must not know how a study is run.
 
@@ -24,12 +24,13 @@ _AS_PLANNED = Chosen()
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What is to be measured, and with what.
+    """What to measure, and with what.
 
-    ``requirements_file`` and ``python`` are a user app's own (see `EnvironmentRequest`); ``jobs``:
-    environments built at a time. ``sandbox``: why the plan's sandbox is what it is, and what must hold in it.
-    ``force``: measure also where the figures cannot be valid; the archive says so. ``cross_checks``: cells of
-    other generators, beside the plan's, measured in each block. ``resumes``: ``out`` has some of it already.
+    ``requirements_file`` and ``python`` belong to the user's app (see `EnvironmentRequest`); ``jobs``:
+    environments built at a time. ``sandbox``: why the plan has its sandbox, and which limits must hold in it.
+    ``force``: measure even if the figures cannot be valid; the archive records that. ``cross_checks``: cells
+    of other generators, measured in each block in addition to the plan's. ``resumes``: ``out`` already holds
+    a part of the study.
     """
 
     plan: Plan
@@ -46,22 +47,22 @@ class Study:
 
 
 class StudyListener(Protocol):
-    """Who is told how a study goes."""
+    """Receives the progress of a study."""
 
     def notice(self, text: str) -> None:
-        """Tell something that the user should see and keep."""
+        """Show a message that stays visible to the user."""
 
     def environment(self, progress: EnvironmentProgress) -> None:
-        """Tell how an environment gets on."""
+        """Report the progress of an environment's build."""
 
     def planned(self, trials: int) -> None:
-        """Tell how many trials there will be, now that it is known which subjects are available."""
+        """Report the number of trials, once it is known which subjects are available."""
 
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
-        """Tell that a trial begins; ``blocks`` 0: in a search, which has none."""
+        """Report that a trial begins; ``blocks`` 0: in a search, which has no blocks."""
 
     def trial_event(self, cell: Cell, event: Json) -> None:
-        """Pass on an event of the engine."""
+        """Receive an event of the engine."""
 
     def trial_ended(self, cell: Cell, trial: Trial) -> None:
-        """Tell that a trial is over and archived."""
+        """Report that a trial is over and archived."""

@@ -1,4 +1,4 @@
-"""What the trials of one run share, and what one trial needs of it.
+"""What the trials of one run share, and how one trial uses it.
 
 Must not know in which order trials run.
 """
@@ -18,7 +18,7 @@ from prony.model import Launch, Placement, SandboxChoice, Subject, Trial, TrialR
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.equivalent import equivalent
 from prony.sandbox.groups import Groups
-from prony.sandbox.journal import Run
+from prony.sandbox.journal import RunFolder
 from prony.schedule import Nuisances, Position, Turn, nuisances, with_arrivals
 from prony.study.base import Study, StudyListener
 from prony.study.preparing import Ready
@@ -27,18 +27,18 @@ from prony.trial import Task, run_trial
 __all__ = ["MOST_RETRIES", "Bench", "beside_the_generator", "measure"]
 
 MOST_RETRIES = 2
-"""How often a trial is repeated that the environment spoilt."""
+"""How often to repeat a trial that the environment disturbed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """All that the trials of one run share. A trial's placement is ``placement`` or one like it.
+    """What the trials of one run share. A trial's placement is ``placement`` or an equivalent one.
 
-    ``left_out``: why cells have no generator here, by their ids.
+    ``left_out``: why a cell has no generator on this machine, by the cell's id.
     """
 
     study: Study
-    run: Run
+    run: RunFolder
     ready: Mapping[str, Ready]
     environments: Mapping[str, Environment | Unavailable]
     placement: Placement
@@ -47,7 +47,7 @@ class Bench:
     left_out: Mapping[int, str] = field(default_factory=dict)
 
     def has(self, turn: Turn) -> bool:
-        """Return whether the turn's subject can be started, and its load made."""
+        """Return whether the turn's subject can be started and its load be sent."""
         return turn.cell.subject.name in self.ready and turn.cell.id not in self.left_out
 
     def sandbox(self, name: str, choice: SandboxChoice) -> Sandbox:
@@ -65,7 +65,7 @@ class Bench:
 
 
 def measure(bench: Bench, turn: Turn, listener: StudyListener) -> Trial:
-    """Run the trial of one turn to its end and return it; its folder is gone then."""
+    """Run the trial of one turn and return it; its folder is removed."""
     task = _task(bench, turn)
     with beside_the_generator(task.placement):
         trial = run_trial(task, partial(listener.trial_event, turn.cell))
@@ -77,7 +77,7 @@ def measure(bench: Bench, turn: Turn, listener: StudyListener) -> Trial:
 def beside_the_generator(placement: Placement) -> Iterator[None]:
     """Within the block, Prony's own work stays off the server's CPUs.
 
-    Its nice value stays: a subject would inherit it, and without root could not take it back.
+    Its nice value stays: a subject would inherit a new one, and could not undo it without root.
     """
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, placement.generator_cpus)

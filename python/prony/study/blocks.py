@@ -1,7 +1,7 @@
 """One block: every cell once, in its random order, each trial archived as it ends.
 
-A block is always finished: one that breaks off would leave out the subjects that came late in it. Must not
-know how many blocks there are to be.
+A block is always finished: an incomplete one would lack the subjects that come late in it. Must not know
+how many blocks the study has.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ from prony.study.ledger import Ledger
 __all__ = ["Judge", "run_block", "run_turns"]
 
 Judge = Callable[[Trial], Trial]
-"""Adds to a trial, before it is archived, what is made of it."""
+"""Adds results to a trial before it is archived."""
 
 
 def run_block(bench: Bench, block: int, ledger: Ledger, listener: StudyListener) -> None:
@@ -29,8 +29,9 @@ def run_turns(
 ) -> None:
     """Run those of ``turns``, all of one block, that are not in the archive yet.
 
-    What the environment spoilt is repeated at the end, at most twice, each attempt a trial of its own that is
-    kept. A subject's own faults are data. Calibration is not repeated: elsewhere it says nothing.
+    Trials that the environment disturbed are repeated at the end of the block, at most twice; every attempt
+    is archived as a trial of its own. A subject's own failures are data and are not repeated. Nor is
+    calibration: at another place in the block it would mean nothing.
     """
     position = 1 + max((turn.position.position for turn in turns), default=-1)
     now: Iterable[Turn] = [turn for turn in turns if bench.has(turn)]
@@ -38,11 +39,11 @@ def run_turns(
         for turn in now:
             if not ledger.has(turn):
                 _run_turn(bench, turn, ledger, listener, judge)
-        spoilt = [one for one in ledger.spoilt(now) if one.position.role is not TrialRole.CALIBRATION]
-        now = [again(turn, position + place) for place, turn in enumerate(spoilt)]
-        position += len(spoilt)
-        if spoilt and attempt < MOST_RETRIES:
-            listener.notice(_repeats(len(spoilt), ledger.entries[spoilt[0].key].fault))
+        disturbed = [one for one in ledger.disturbed(now) if one.position.role is not TrialRole.CALIBRATION]
+        now = [again(turn, position + place) for place, turn in enumerate(disturbed)]
+        position += len(disturbed)
+        if disturbed and attempt < MOST_RETRIES:
+            listener.notice(_repeats(len(disturbed), ledger.entries[disturbed[0].key].fault))
 
 
 def _repeats(count: int, fault: Fault | None) -> str:
@@ -51,7 +52,7 @@ def _repeats(count: int, fault: Fault | None) -> str:
 
 
 def _run_turn(bench: Bench, turn: Turn, ledger: Ledger, listener: StudyListener, judge: Judge | None) -> None:
-    """Run one trial, archive it, and tell of it."""
+    """Run one trial, archive it, and report it."""
     listener.trial_started(turn.cell, *_shown(turn, bench.study.plan.blocks))
     trial = measure(bench, turn, listener)
     trial = judge(trial) if judge else trial
@@ -60,7 +61,7 @@ def _run_turn(bench: Bench, turn: Turn, ledger: Ledger, listener: StudyListener,
 
 
 def _shown(turn: Turn, blocks: int) -> tuple[int, int]:
-    """Return which block this is of how many; of a search, whose length nobody knows, none."""
+    """Return the number of this block and of all blocks; none in a search, whose length is not known."""
     at = turn.position
     if at.role is not TrialRole.FIND_RATE:
         return at.block, blocks

@@ -1,4 +1,4 @@
-"""Which cells of a study have a generator here, before anything is started.
+"""Which cells of a study have a generator on this machine, before anything is started.
 
 Must not know how a generator works.
 
@@ -13,12 +13,12 @@ from prony.model import Address, Cell, EngineChoice
 
 __all__ = ["foreseen", "left_out", "left_out_words"]
 
-# Which server it is does not matter here, and what it speaks is known when it is started.
+# The server does not matter here, and its wire is known only when it is started.
 _ANY = Address("127.0.0.1", 0)
 
 
 def left_out(cells: Iterable[Cell]) -> dict[int, str]:
-    """Return, by a cell's id, why its generator is not on this machine, or cannot make its load.
+    """Return, by cell id, why its generator is not on this machine, or cannot send its load.
 
     *Errors*: as `prony.engine.not_here`, which may build an environment.
     """
@@ -26,7 +26,7 @@ def left_out(cells: Iterable[Cell]) -> dict[int, str]:
 
 
 def foreseen(cells: Iterable[Cell]) -> dict[int, str]:
-    """Return what `left_out` would, as far as it can be told without building anything."""
+    """Return what `left_out` would, as far as it is known without building anything."""
     return _left_out(cells, not_installed)
 
 

@@ -1,4 +1,4 @@
-"""What makes a subject the same one in another run: all that the catalogue and the app say of it.
+"""What makes a subject the same one in another run: everything that the catalogue and the app declare.
 
 Must not know archives or trials.
 """
@@ -25,8 +25,8 @@ def identity(catalog: Catalog, subject: Subject, cpus: int, built: Iterable[Envi
     """Return what ``subject`` is in ``catalog``.
 
     *Definition*: the entries of the server, the frontend and the services, the subject with its app (its
-    digest, and names but not values of its environment), all settings with ``cpus`` CPUs, and version,
-    interpreter and lock of each environment in ``built``. Where files lie is not part of it.
+    digest, and the names but not the values of its environment), all settings with ``cpus`` CPUs, and
+    version, interpreter and lock of each environment in ``built``. The paths of files are not part of it.
     """
     front = subject.frontend
     return {
@@ -46,10 +46,10 @@ def digest(said: Json) -> str:
 
 
 def differences(old: object, new: object, at: str = "") -> Iterator[str]:
-    """Yield in words what differs between two JSON values, each with its place.
+    """Yield the differences between two JSON values in words, each with its place.
 
     >>> list(differences({"a": {"b": 1}, "c": [2]}, {"a": {"b": 3}, "c": [2], "d": None}))
-    ['a.b was 1, is 3', 'd was not there, is null']
+    ['a.b was 1, is 3', 'd was absent, is null']
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted(old.keys() | new.keys()):
@@ -62,7 +62,7 @@ def differences(old: object, new: object, at: str = "") -> Iterator[str]:
 
 def _in_words(value: object) -> str:
     if value is _ABSENT:
-        return "not there"
+        return "absent"
     text = json.dumps(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 

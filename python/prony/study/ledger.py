@@ -1,4 +1,4 @@
-"""What a study has measured so far, by turn: so that no trial is run twice, and what was spoilt is repeated.
+"""What a study has measured so far, by turn: no trial is run twice, and disturbed ones are repeated.
 
 Must not know how a trial is run.
 """
@@ -7,31 +7,31 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from prony.archive import ArchiveWriter
-from prony.model import Fault, Json, Outcome, Trial
+from prony.model import Fault, Outcome, Trial, TrialFacts
 from prony.schedule import Key, Turn
 
-__all__ = ["Entry", "Ledger", "entry_of", "length_of"]
+__all__ = ["ArchivedTrial", "Ledger", "entry_of", "length_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What is kept of a trial that is in the archive; ``length_ns``: how long it took."""
+class ArchivedTrial:
+    """What is remembered of an archived trial; ``length_ns``: how long it took."""
 
     outcome: Outcome
     fault: Fault | None
-    facts: Json
+    facts: TrialFacts
     length_ns: int
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether the environment spoilt it."""
+        """Whether the environment disturbed it."""
         return self.fault is not None and self.fault.kind.is_of_environment
 
 
-def entry_of(trial: Trial) -> tuple[Key, Entry]:
-    """Return a trial's key, and what is kept of it."""
+def entry_of(trial: Trial) -> tuple[Key, ArchivedTrial]:
+    """Return a trial's key, and what is remembered of it."""
     key = trial.cell_id, trial.block, trial.position, trial.attempt, trial.role
-    return key, Entry(trial.outcome, trial.fault, trial.facts, length_of(trial))
+    return key, ArchivedTrial(trial.outcome, trial.fault, trial.facts, length_of(trial))
 
 
 def length_of(trial: Trial) -> int:
@@ -41,27 +41,27 @@ def length_of(trial: Trial) -> int:
 
 @dataclass(slots=True)
 class Ledger:
-    """The archive as the measuring side sees it: what is in it, and where the next trial goes."""
+    """The archive as the measuring side sees it: what it holds, and where to add trials."""
 
     writer: ArchiveWriter
-    entries: dict[Key, Entry] = field(default_factory=dict)
+    entries: dict[Key, ArchivedTrial] = field(default_factory=dict)
 
     def has(self, turn: Turn) -> bool:
         """Return whether the turn's trial is in the archive."""
         return turn.key in self.entries
 
     def append(self, trial: Trial) -> None:
-        """Archive a trial. When this returns, it is on the disk."""
+        """Archive a trial; when this returns, it is on the disk."""
         self.writer.append(trial)
         key, entry = entry_of(trial)
         self.entries[key] = entry
 
-    def spoilt(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
-        """Return those of ``turns`` whose trial the environment spoilt."""
+    def disturbed(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
+        """Return those of ``turns`` whose trial the environment disturbed."""
         return tuple(turn for turn in turns if self.has(turn) and self.entries[turn.key].is_disturbed)
 
-    def latest(self, turn: Turn) -> Entry:
-        """Return the last attempt at a turn that was run."""
+    def latest(self, turn: Turn) -> ArchivedTrial:
+        """Return the last attempt at a turn."""
         cell, block, _, _, role = turn.key
         attempts = [
             (key[3], entry)
@@ -71,10 +71,10 @@ class Ledger:
         return max(attempts, key=lambda one: one[0])[1]
 
     def has_after(self, block: int) -> bool:
-        """Return whether a trial of a later block is in the archive: this one was not the last."""
+        """Return whether the archive holds a trial of a later block: then this one was not the last."""
         return any(key[1] > block for key in self.entries)
 
     @property
     def measured_ns(self) -> int:
-        """How long all trials took together, those of earlier runs among them."""
+        """How long all trials took together, including those of earlier runs."""
         return sum(entry.length_ns for entry in self.entries.values())

@@ -1,11 +1,10 @@
-"""How many blocks a study has: as many as were asked for, or until a look at its figures says enough.
+"""How many blocks a study has: a fixed number, or until a look at the figures stops it.
 
-Looks and budgets are between blocks only. Must not know how a block is run.
+Looks and budgets apply between blocks only. Must not know how a block is run.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from prony.analysis.answer import log_ratios
@@ -15,33 +14,26 @@ from prony.analysis.sequential import Decision, decide
 from prony.archive import open_archive
 from prony.host.noise_floors import kept_floors
 from prony.model import Plan, Precision
+from prony.model.facts import Stopped
 from prony.reading.groups import Group, terms
 from prony.reading.study import Reading, read_archive
 from prony.study.base import Study
 from prony.study.ledger import Ledger
 from prony.units import format_duration
 
-__all__ = ["Stopped", "primary_family", "run_until_known"]
+__all__ = ["primary_family", "run_until_known"]
 
-# With a single subject there is nothing to compare: its own figures are to be precise, and are never
+# A single subject has nothing to compare with: its own figures must become precise, and are never
 # "equivalent" to their mean.
 _NO_MARGIN = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """Why there are no more blocks. ``rule``: a Decision, or ``budget``; ``words`` say it to a person."""
-
-    rule: str
-    blocks: int
-    words: str
-
-
 def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], None]) -> Stopped | None:
-    """Run blocks until a rule stops them, and return it; null where their number was fixed beforehand.
+    """Run blocks until a rule stops them, and return it; null when their number was fixed in advance.
 
-    A look says what a report would say then, with the noise floors that are kept for this machine. In a study
-    that goes on, a block that others came after was not the last one: it is not asked again.
+    A look judges the figures as a report would at that moment, with the noise floors of this machine. When a
+    study is resumed, a block that is followed by another one is not looked at again: it did not stop the
+    study.
     """
     precision = study.plan.design.precision
     if precision is None:
@@ -57,7 +49,7 @@ def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], Non
 
 
 def _after(study: Study, precision: Precision, blocks: int, ledger: Ledger) -> Stopped | None:
-    """Return what stops the study after so many blocks, or null."""
+    """Return what stops the study after this many blocks, or null."""
     if blocks in precision.looks:
         with open_archive(study.out) as opened:
             floors = kept_floors(study.user.cache, opened.fingerprint())
@@ -78,14 +70,14 @@ def _decided(plan: Plan, precision: Precision, blocks: int, reading: Reading) ->
     return Stopped(found.decision.value, blocks, f"{found.rule}{more}")
 
 
-# The load, counted among the primary ones, and the names of those that are compared.
+# The position of the load among the primary ones, and the names of the two subjects.
 Member = tuple[int, str, str]
 
 
 def primary_family(reading: Reading) -> dict[Member, Sequence[float]]:
-    """Return the log ratios by block of all pairs that qualify, under each primary load.
+    """Return the log ratios by block of all qualified pairs, under each primary load.
 
-    The metric is the one that decides under that load; what has none in common is not compared.
+    The metric is the one that decides under that load; pairs without a common metric are not compared.
     """
     return {
         (number, one.name, other.name): log_ratios(one, other, group.answer.metric)
@@ -96,13 +88,13 @@ def primary_family(reading: Reading) -> dict[Member, Sequence[float]]:
 
 
 def _floors(reading: Reading, family: Iterable[Member]) -> dict[Member, float]:
-    """Return the noise floor of each pair: that of its load's metric, as the report has it."""
+    """Return the noise floor of each pair: that of its load's metric, as in the report."""
     groups = _primary(reading)
     return {member: groups[member[0]].noise_floor for member in family}
 
 
 def _alone(reading: Reading) -> dict[Member, Sequence[float]]:
-    """Return each one's own log figures by block, about their mean."""
+    """Return the log figures of each subject by block, minus their mean."""
     return {
         (number, cell.name, ""): _centred([found[metric] for found in cell.by_block.values()])
         for number, group in enumerate(_primary(reading))
@@ -122,7 +114,7 @@ def _primary(reading: Reading) -> list[Group]:
 
 
 def _over_budget(precision: Precision, blocks: int, measured_ns: int) -> Stopped | None:
-    """Return a stop when the next look, or within a stretch the next block, would end after the budget."""
+    """Return a stop when the next look, or a block before it, would end after the budget."""
     if precision.budget_ns is None:
         return None
     bounds = (0, *precision.looks)
@@ -132,7 +124,7 @@ def _over_budget(precision: Precision, blocks: int, measured_ns: int) -> Stopped
         return None
     budget = format_duration(precision.budget_ns)
     if blocks < precision.looks[0]:
-        words = f"the time of {budget} was over before the first look, after {precision.looks[0]} blocks"
+        words = f"the budget of {budget} was used up before the first look, after {precision.looks[0]} blocks"
     else:
-        words = f"the look after {next_look} blocks would have ended after the time of {budget}"
+        words = f"the blocks up to the next look, after {next_look}, would exceed the budget of {budget}"
     return Stopped("budget", blocks, words)

@@ -1,22 +1,22 @@
-"""Subjects made ready: environments built, apps where their user can read them, a record of each.
+"""Prepares subjects: builds environments, puts apps where their user can read them, records each subject.
 
 Must not know trials.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prony.assembly import Needs, command_line, needs_of, unavailable
+from prony.assembly import SubjectNeeds, command_line, needs_of, why_unavailable
 from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
-from prony.catalog.launch.processes import declared_facts
+from prony.catalog.launch.declared import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.errors import SubjectError
-from prony.model import Json, Placement, Plan, Subject, SubjectRecord
-from prony.sandbox import SandboxFacts
+from prony.model import Placement, Plan, SandboxFacts, Subject, SubjectFacts, SubjectRecord
+from prony.model.facts import FrontendFacts
 from prony.study.base import Study, StudyListener
 from prony.study.identity import digest, identity
 
@@ -25,23 +25,23 @@ __all__ = ["Prepared", "Ready", "prepare_subjects", "refuse_without_subjects"]
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A subject that can be started: what it needs, and the app where its user can read it."""
+    """A subject that can be started: its environments, and the app where its user can read it."""
 
     subject: Subject
-    needs: Needs
+    needs: SubjectNeeds
     app_folder: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What came of preparing: the subjects that can be started by name, and every subject's record."""
+    """The result of preparing: the subjects that can be started, by name, and the record of every subject."""
 
     ready: Mapping[str, Ready]
     records: tuple[SubjectRecord, ...]
     environments: Mapping[str, Environment | Unavailable]
 
 
-def _needs(study: Study) -> Mapping[str, Needs]:
+def _needs(study: Study) -> Mapping[str, SubjectNeeds]:
     return {
         subject.name: needs_of(
             study.catalog,
@@ -55,19 +55,19 @@ def _needs(study: Study) -> Mapping[str, Needs]:
 
 
 def _subjects(plan: Plan) -> tuple[Subject, ...]:
-    """Return the plan's subjects, and that of its calibration."""
+    """Return the plan's subjects, including that of its calibration."""
     calibration = (plan.calibration.subject,) if plan.calibration else ()
     return (*plan.subjects(), *(one for one in calibration if one not in plan.subjects()))
 
 
-def _requests(needs: Mapping[str, Needs]) -> Sequence[EnvironmentRequest]:
+def _requests(needs: Mapping[str, SubjectNeeds]) -> Sequence[EnvironmentRequest]:
     return tuple({one.key: one for need in needs.values() for one in need.all()}.values())
 
 
 def prepare_subjects(
     study: Study, listener: StudyListener, placement: Placement, facts: SandboxFacts
 ) -> Prepared:
-    """Build what every subject needs, and return those that can be started, and a record of each.
+    """Build what every subject needs; return those that can be started, and a record of each.
 
     *Errors*: UsageError for an app that cannot be read.
     """
@@ -77,7 +77,7 @@ def prepare_subjects(
     records: list[SubjectRecord] = []
     for subject in _subjects(study.plan):
         need = needs[subject.name]
-        lacking = unavailable(need, environments)
+        lacking = why_unavailable(need, environments)
         if lacking:
             records.append(SubjectRecord(subject.name, unavailable=lacking.reason))
             continue
@@ -88,7 +88,7 @@ def prepare_subjects(
 
 
 def refuse_without_subjects(study: Study, prepared: Prepared) -> None:
-    """Refuse a study none of whose subjects can be had: it would measure its calibration alone.
+    """Refuse a study without any available subject: it would measure only its calibration.
 
     *Errors*: SubjectError, with the reason of each.
     """
@@ -97,8 +97,9 @@ def refuse_without_subjects(study: Study, prepared: Prepared) -> None:
         return
     reasons = [f"  {one.name}: {one.unavailable}" for one in prepared.records if one.name in names]
     raise SubjectError(
-        "\n".join(["no server can be had", *reasons]),
-        hint="prony doctor names system packages that are missing; requirements must fit the server's",
+        "\n".join(["no server is available", *reasons]),
+        hint="`prony doctor` lists missing system packages; the app's requirements must be compatible with "
+        "the server's",
     )
 
 
@@ -110,7 +111,7 @@ def _record(
     facts: SandboxFacts,
 ) -> SubjectRecord:
     subject, environment = ready.subject, environments[ready.needs.server.key]
-    assert isinstance(environment, Environment), "only subjects that can be had are recorded"
+    assert isinstance(environment, Environment), "only available subjects are recorded"
     entry = study.catalog.server(subject.server)
     cpus = len(placement.server_cpus)
     said = identity(study.catalog, subject, cpus, _built(ready.needs, environments))
@@ -122,13 +123,15 @@ def _record(
         lock_digest=environment.lock_digest,
         settings=resolved_settings(entry, subject, cpus),
         command_line=command_line(study.catalog, subject, cpus, ready.needs, environments),
-        sandbox={**asdict(facts), "network": "isolated" if facts.network == "own namespace" else "host"},
-        facts={**_facts(study.catalog, subject, ready.needs, environments, cpus), "entry": said},
+        sandbox=facts,
+        facts=replace(_facts(study.catalog, subject, ready.needs, environments, cpus), entry=said),
         entry_digest=digest(said),
     )
 
 
-def _built(needs: Needs, environments: Mapping[str, Environment | Unavailable]) -> Iterator[Environment]:
+def _built(
+    needs: SubjectNeeds, environments: Mapping[str, Environment | Unavailable]
+) -> Iterator[Environment]:
     found = (environments[need.key] for need in needs.all())
     return (one for one in found if isinstance(one, Environment))
 
@@ -136,32 +139,28 @@ def _built(needs: Needs, environments: Mapping[str, Environment | Unavailable]) 
 def _facts(
     catalog: Catalog,
     subject: Subject,
-    needs: Needs,
+    needs: SubjectNeeds,
     environments: Mapping[str, Environment | Unavailable],
     cpus: int,
-) -> Json:
-    """Return what the catalogue declares of what the load meets, and what else runs."""
+) -> SubjectFacts:
+    """Return what the catalogue declares about the process that receives the load, and about the others."""
     server = catalog.server(subject.server)
-    declared = asdict(declared_facts(server, subject, cpus))
-    front = subject.frontend
+    declared = declared_facts(server, subject, cpus)
     entries = [server, *(catalog.service(name) for name in needs.services)]
-    found: Json = {
-        **declared,
-        "frontend": None,
-        "services": {name: _version(environments[one.key]) for name, one in needs.services.items()},
-    }
+    services = {name: _version(environments[one.key]) for name, one in needs.services.items()}
+    found = SubjectFacts(declared=declared, services=services)
+    front = subject.frontend
     if front is not None and needs.frontend is not None:
         entry = catalog.frontends[front.entry]
         entries.append(entry)
-        found |= asdict(declared_facts(entry, front, cpus)) | {
-            "behind_it": declared,
-            "frontend": {
-                "name": front.name,
-                "version": _version(environments[needs.frontend.key]),
-                "settings": resolved_settings(entry, front, cpus),
-            },
-        }
-    return {**found, "remarks": {one.name: one.remark for one in entries if one.remark}}
+        version, settings = _version(environments[needs.frontend.key]), resolved_settings(entry, front, cpus)
+        found = replace(
+            found,
+            declared=declared_facts(entry, front, cpus),
+            behind_it=declared,
+            frontend=FrontendFacts(front.name, version, settings),
+        )
+    return replace(found, remarks={one.name: one.remark for one in entries if one.remark})
 
 
 def _version(environment: Environment | Unavailable) -> str | None:

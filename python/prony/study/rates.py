@@ -1,7 +1,7 @@
-"""The highest rate of each subject that meets an objective: searched for, then confirmed in fresh trials.
+"""Finds the highest rate of each subject that meets an objective, and confirms it in fresh trials.
 
-A fresh server for each rate that is tried, and for each trial that confirms. What the search knows is in the
-facts of its trials, so that it goes on where it broke off. Must not know how a rate is chosen.
+Every rate that is tried, and every confirming trial, gets a fresh server. The state of the search is in the
+facts of its trials, so that it can be resumed. Must not know how a rate is chosen.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from prony.analysis.find_rate import search
-from prony.analysis.found_rates import FoundRate, Step, found_rate, judge, least_rate, step_of
+from prony.analysis.found_rates import found_rate, judge, least_rate
 from prony.analysis.objective import Objective, parse_objective
+from prony.errors import ArchiveError
 from prony.model import Cell, DurationStop, OpenLoop, Plan, Trial, TrialRole, Workload
+from prony.model.facts import FoundRate, RateStep, SearchPart, TrialStep
 from prony.schedule import Position, Turn, block_turns
 from prony.study.base import StudyListener
 from prony.study.bench import Bench
@@ -29,20 +31,19 @@ __all__ = [
 ]
 
 FIRST_RATE_PER_S = 100.0
-"""Where the search begins when the plan names no rate: what any server that is looked at can do."""
+"""Where the search begins when the plan names no rate: every server of interest can do this."""
 MOST_RATE_PER_S = 1e6
-"""Beyond what one generator sends on one machine."""
+"""More than one generator can send on one machine."""
 
 TYPICAL_STEPS = 13
 """From 100/s to some 10,000/s by doubling is 7 rates, from there to 2 % is 6. Only for estimates."""
 
 _LENGTH_NS = 10 * SECOND_NS
-_PART = "find_rate"
 
 
 @dataclass(slots=True)
 class _Search:
-    """One search over the subjects of a plan, with the cells that it has come to need."""
+    """One search over the subjects of a plan, with the cells that it has created."""
 
     bench: Bench
     ledger: Ledger
@@ -50,10 +51,10 @@ class _Search:
     objective: Objective
     cells: list[Cell]
     turns: int = 0
-    found: dict[str, tuple[Step, ...]] = field(default_factory=dict)
+    found: dict[str, tuple[RateStep, ...]] = field(default_factory=dict)
 
     def cell(self, template: Cell, rate_per_s: float) -> Cell:
-        """Return the cell of a subject at a rate, in the archive from now on."""
+        """Return the cell of a subject at a rate; it is added to the archive."""
         load = workload_at(template.workload, rate_per_s)
         known = (one for one in self.cells if one.subject.name == template.subject.name)
         same = next((one for one in known if one.workload == load), None)
@@ -66,20 +67,24 @@ class _Search:
         return made
 
     def run(self, turns: Sequence[Turn]) -> None:
-        """Run turns of one block, each judged by the objective."""
+        """Run turns of one block, and judge each by the objective."""
         run_turns(self.bench, turns, self.ledger, self.listener, partial(_judged, self.objective, self.cells))
 
-    def step(self, turn: Turn) -> Step:
-        """Return what became of a turn."""
-        return step_of(self.ledger.latest(turn).facts[_PART])
+    def step(self, turn: Turn) -> RateStep:
+        """Return the result of a turn."""
+        known = self.ledger.latest(turn).facts.find_rate
+        if known is None:
+            load = turn.cell.workload.describe()
+            raise ArchiveError(f"the archive's trial under {load} does not say whether it met the objective")
+        return known.step
 
 
 def find_rates(
     bench: Bench, ledger: Ledger, known: Sequence[Cell], listener: StudyListener
 ) -> tuple[FoundRate, ...]:
-    """Search for every subject's highest rate, then confirm those found in randomised blocks.
+    """Find every subject's highest rate, then confirm the rates found in randomised blocks.
 
-    ``known``: the cells that a search which goes on has made already.
+    ``known``: the cells that a resumed search has already created.
     """
     objective = parse_objective(bench.study.plan.design.find_rate)
     looking = _Search(bench, ledger, listener, objective, list(_of_plan(known, bench.study.plan)))
@@ -105,10 +110,10 @@ def _of_plan(known: Iterable[Cell], plan: Plan) -> Iterator[Cell]:
 
 
 def searching(plan: Plan, objective: str) -> Plan:
-    """Return the plan that looks for each subject's highest rate: its first cell stands for each, and its
-    blocks confirm what is found.
+    """Return the plan that searches for each subject's highest rate: a subject's first cell is its template,
+    and the plan's blocks confirm what is found.
 
-    *Errors*: ValueError for a text that is no objective.
+    *Errors*: ValueError for a text that is not an objective.
     """
     parse_objective(objective)
     first = {cell.subject.name: cell for cell in reversed(plan.cells)}
@@ -117,7 +122,7 @@ def searching(plan: Plan, objective: str) -> Plan:
 
 
 def workload_at(workload: Workload, rate_per_s: float) -> Workload:
-    """Return the load in an open loop at a rate; one with a fixed number of requests lasts a fixed time."""
+    """Return the load as an open loop at a rate; a fixed number of requests becomes a fixed time."""
     loop = workload.loop if isinstance(workload.loop, OpenLoop) else OpenLoop(rate_per_s)
     stop = workload.stop if isinstance(workload.stop, DurationStop) else DurationStop(_LENGTH_NS)
     return replace(workload, loop=replace(loop, rate_per_s=rate_per_s), stop=stop)
@@ -128,18 +133,18 @@ def _planned(plan: Plan) -> tuple[Cell, ...]:
 
 
 def _judged(objective: Objective, cells: Sequence[Cell], trial: Trial) -> Trial:
-    """Return a trial with what it says of the objective among its facts; a calibration as it is."""
+    """Return a trial with its judgement by the objective among its facts; a calibration unchanged."""
     cell = next((one for one in cells if one.id == trial.cell_id), None)
     if cell is None or not isinstance(cell.workload.loop, OpenLoop):
         return trial
     step = judge(trial, objective, cell.workload.loop.rate_per_s)
-    part = "search" if trial.block == 0 else "confirmation"
-    return replace(trial, facts={**trial.facts, _PART: {"part": part, **step.as_json()}})
+    part = SearchPart.SEARCH if trial.block == 0 else SearchPart.CONFIRMATION
+    return replace(trial, facts=replace(trial.facts, find_rate=TrialStep(part, step)))
 
 
 def _searched(looking: _Search, template: Cell) -> float | None:
-    """Return the highest rate that met the objective, each rate tried once, by one trial that is valid."""
-    steps: list[Step] = []
+    """Return the highest rate that met the objective; each rate is tried in one valid trial."""
+    steps: list[RateStep] = []
     asking = search(_first_rate(looking, template.workload), MOST_RATE_PER_S)
     try:
         rate = next(asking)
@@ -155,7 +160,7 @@ def _searched(looking: _Search, template: Cell) -> float | None:
     return max((step.rate_per_s for step in steps if step.met), default=None)
 
 
-def _tried(looking: _Search, template: Cell, rate: float) -> Step:
+def _tried(looking: _Search, template: Cell, rate: float) -> RateStep:
     turn = Turn(
         looking.cell(template, rate), Position(block=0, position=looking.turns, role=TrialRole.FIND_RATE)
     )
@@ -166,7 +171,7 @@ def _tried(looking: _Search, template: Cell, rate: float) -> Step:
     return step
 
 
-def _in_words(step: Step) -> str:
+def _in_words(step: RateStep) -> str:
     return "meets it" if step.met else step.reason
 
 
@@ -177,11 +182,11 @@ def _first_rate(looking: _Search, workload: Workload) -> float:
     return min(max(first, least_rate(looking.objective, window_s)), MOST_RATE_PER_S)
 
 
-def _confirmed(looking: _Search, rates: Sequence[tuple[Cell, float]]) -> dict[str, tuple[Step, ...]]:
-    """Return what became of fresh trials of each subject at its rate, which is settled by now."""
+def _confirmed(looking: _Search, rates: Sequence[tuple[Cell, float]]) -> dict[str, tuple[RateStep, ...]]:
+    """Return the results of fresh trials of each subject at its rate, which no longer changes."""
     plan = looking.bench.study.plan
     fixed = replace(plan, cells=tuple(looking.cell(cell, rate) for cell, rate in rates))
-    steps: dict[str, tuple[Step, ...]] = {}
+    steps: dict[str, tuple[RateStep, ...]] = {}
     for block in range(1, 1 + plan.blocks) if rates else ():
         turns = [_as_search(turn) for turn in block_turns(fixed, block)]
         looking.run(turns)

@@ -1,4 +1,4 @@
-"""Subjects of an app without a contract, asked once before the first block, and how their replies differ.
+"""For an app without a contract: asks every subject once before the first block, and compares the replies.
 
 Must not know blocks.
 """
@@ -32,17 +32,17 @@ class _Silent:
         return last_error(self.log)
 
     @property
-    def telling(self) -> str:
-        """The line of the log that says what went wrong; empty when nothing was written."""
+    def error_line(self) -> str:
+        """The line of the log that names the error; empty when nothing was written."""
         return self.error.line if self.error else "".join(plain_lines(self.log)[-1:])
 
     @property
     def lines(self) -> Sequence[str]:
-        """The lines of the log that show what went wrong, and where."""
+        """The lines of the log that show the error, and where it happened."""
         return self.error.lines if self.error else plain_lines(self.log)[-_LOG_LINES_SHOWN:]
 
 
-# What a subject did when it was asked once: it replied, gave no reply for a reason, or did not start.
+# The result of asking a subject once: its reply, the reason why there is none, or that it did not start.
 _Probed = Reply | str | _Silent
 
 # Of a log without an error.
@@ -50,9 +50,9 @@ _LOG_LINES_SHOWN = 6
 
 
 def compare_replies(bench: Bench, listener: StudyListener) -> None:
-    """Where an app has no contract, ask every subject once and tell how their replies differ.
+    """If an app has no contract, ask every subject once and report how their replies differ.
 
-    Two servers that answer differently do different work: a comparison of their speed would mean nothing.
+    Two servers that answer differently do different work: comparing their speed would mean nothing.
 
     *Errors*: SubjectError when no subject of the study starts.
     """
@@ -65,26 +65,27 @@ def compare_replies(bench: Bench, listener: StudyListener) -> None:
         raise _nothing_starts(silent)
     for name, probed in silent.items():
         listener.notice(f"{name} does not start: {probed.reason}")
-        if probed.telling:
-            listener.notice(f"  {probed.telling}")
-    _tell_replies(
+        if probed.error_line:
+            listener.notice(f"  {probed.error_line}")
+    _report_replies(
         {name: probed for name, probed in found.items() if not isinstance(probed, _Silent)}, listener
     )
 
 
-def _tell_replies(replies: Mapping[str, Reply | str], listener: StudyListener) -> None:
+def _report_replies(replies: Mapping[str, Reply | str], listener: StudyListener) -> None:
     described = {name: _described(reply) for name, reply in replies.items()}
     if len(set(described.values())) > 1:
         listener.notice(
-            "the replies to the probe differ; say which is right with --expect-status and --expect-body:"
+            "servers reply differently to the probe; set the right reply with --expect-status and "
+            "--expect-body:"
         )
         for name, reply in described.items():
             listener.notice(f"  {name}: {reply}")
     elif any(not _is_success(reply) for reply in replies.values()):
-        listener.notice(f"every subject answers the probe so: {next(iter(described.values()))}")
+        listener.notice(f"every subject gives this reply to the probe: {next(iter(described.values()))}")
         listener.notice(
-            "if that is right, say so with --expect-status; otherwise see --path, and --interface for how "
-            "the app is called"
+            "if that is right, confirm it with --expect-status; if not, set another --path, or set how the "
+            "app is called with --interface"
         )
 
 
@@ -100,10 +101,10 @@ def _nothing_starts(silent: Mapping[str, _Silent]) -> SubjectError:
 def _start_hint(names: Set[str]) -> str:
     """Return what to try next, by the types of the errors."""
     if names & {"ModuleNotFoundError", "ImportError"}:
-        return "name what the app imports with --requirements FILE, and its own folder with --dir"
+        return "name the packages that the app imports with --requirements FILE, its own folder with --dir"
     if "KeyError" in names:
-        return "if the app looks for a variable of its environment, set it with --env NAME=value"
-    return "--dry-run shows the commands, to be tried by hand"
+        return "if the app needs an environment variable, set it with --env NAME=value"
+    return "--dry-run shows the commands, so that you can try them by hand"
 
 
 def _first_cells(bench: Bench) -> Iterator[Cell]:

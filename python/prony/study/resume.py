@@ -1,7 +1,7 @@
-"""What an archive holds of a study that goes on, and whether this is still the same study.
+"""What an archive holds of a study that is resumed, and whether it is still the same study.
 
-A study is the same when machine and subjects are: a block half of which was measured elsewhere, or with
-another version, would compare nothing. Must not know how a study is run.
+A study is the same when its machine and its subjects are the same: if half of a block were measured on
+another machine or with another version, comparisons would be meaningless. Must not know how a study is run.
 """
 
 import json
@@ -12,25 +12,26 @@ from pathlib import Path
 from prony.analysis.fingerprints import comparable
 from prony.archive import open_archive
 from prony.errors import HostError
-from prony.model import Cell, Json, SubjectRecord, TrialRole
+from prony.model import Cell, Fingerprint, SubjectRecord, TrialRole
+from prony.model.shapes import encode
 from prony.schedule import Key
 from prony.study.identity import differences
-from prony.study.ledger import Entry, entry_of
+from prony.study.ledger import ArchivedTrial, entry_of
 
 __all__ = ["Earlier", "changes", "read_earlier", "refuse"]
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What was measured before: trials by key, subjects as they were resolved, the machine as it was.
+    """What was measured before: trials by key, subjects as they were resolved, the machine's facts.
 
-    ``rate_cells``: the cells that a search for rates had come to need. ``measured``: the subjects of which
-    there are trials.
+    ``rate_cells``: the cells that a search for rates had created. ``measured``: the subjects that have
+    trials.
     """
 
-    entries: Mapping[Key, Entry]
+    entries: Mapping[Key, ArchivedTrial]
     subjects: Mapping[str, SubjectRecord]
-    fingerprint: Json
+    fingerprint: Fingerprint
     rate_cells: tuple[Cell, ...]
     measured: frozenset[str]
 
@@ -52,35 +53,35 @@ def read_earlier(path: Path) -> Earlier:
         )
 
 
-def changes(earlier: Earlier, fingerprint: Json, records: Sequence[SubjectRecord]) -> tuple[str, ...]:
-    """Return in words what is not as it was: of the machine, and of each of the subjects in ``records``."""
+def changes(earlier: Earlier, fingerprint: Fingerprint, records: Sequence[SubjectRecord]) -> tuple[str, ...]:
+    """Return in words what has changed: of the machine, and of each of the subjects in ``records``."""
     machine = [f"{one.name}: was {one.a}, is {one.b}" for one in comparable(earlier.fingerprint, fingerprint)]
     said = [(new.name, change) for new in records for change in _changes_of(earlier, new)]
     return (*machine, *(f"{name}: {change}" for name, change in said))
 
 
 def _changes_of(earlier: Earlier, new: SubjectRecord) -> Iterator[str]:
-    """Yield what is not as it was of a subject.
+    """Yield what has changed of a subject.
 
-    One that was measured has said what it was: where that is not in the archive any more, somebody took it
-    out, and nobody can tell whether this is the same one.
+    A measured subject is recorded in the archive. If the record is missing, somebody removed it, and there is
+    no way to check that this is the same subject.
     """
     old = earlier.subjects.get(new.name)
     if old is not None and (old.entry_digest or new.name not in earlier.measured):
         yield from _changes(old, new)
     elif new.name in earlier.measured:
-        yield "was measured, and the archive does not say any more what it was"
+        yield "was measured, but its record is missing from the archive"
 
 
 def _changes(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
-    # What was not there stays left out, so that all blocks have the same subjects.
+    # A subject that was unavailable stays left out, so that all blocks have the same subjects.
     if old.unavailable is not None or old.entry_digest == new.entry_digest:
         return
     if new.unavailable is not None:
         yield f"is unavailable now: {new.unavailable}"
         return
     told = [*_versions(old, new), *_settings(old, new)]
-    yield from told or _entries(old, new) or ["its catalogue entry or its app is another one"]
+    yield from told or _entries(old, new) or ["its catalogue entry or its app has changed"]
 
 
 def _versions(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
@@ -89,7 +90,7 @@ def _versions(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
         if before != now:
             yield f"{name.replace('_', ' ')} was {before}, is {now}"
     for name in ("frontend", "services"):
-        before, now = old.facts.get(name), new.facts.get(name)
+        before, now = encode(getattr(old.facts, name)), encode(getattr(new.facts, name))
         if before != now:
             yield f"{name} was {json.dumps(before)}, is {json.dumps(now)}"
     for name in sorted(old.packages.keys() | new.packages.keys()):
@@ -99,8 +100,8 @@ def _versions(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
 
 
 def _entries(old: SubjectRecord, new: SubjectRecord) -> list[str]:
-    """Return what its entries or its app say otherwise; nothing of an archive that does not hold them."""
-    before, now = old.facts.get("entry"), new.facts.get("entry")
+    """Return what has changed in its entries or its app; nothing if the archive does not hold them."""
+    before, now = old.facts.entry, new.facts.entry
     if before is None or now is None:
         return []
     return [f"of its entries or its app, {one}" for one in differences(before, now)]
@@ -114,10 +115,10 @@ def _settings(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
 
 
 def refuse(path: Path, found: Sequence[str]) -> HostError:
-    """Return the refusal to go on with the study at ``path``, in which this was ``found`` to have changed."""
-    head = f"`{path}` cannot be continued: this is not the study any more that it holds:"
+    """Return the refusal to resume the study at ``path``; ``found``: what has changed."""
+    head = f"`{path}` cannot be resumed: the study has changed since it began:"
     return HostError(
         "\n".join([head, *(f"  {one}" for one in found)]),
-        hint="undo the changes, or begin anew with another --out; --force goes on, and the archive says so; "
-        "what was begun with --requirements or --python goes on with the same",
+        hint="undo the changes, or start a new study with another --out; --force resumes anyway, and the "
+        "archive records that; if the study began with --requirements or --python, repeat them",
     )

@@ -5,17 +5,17 @@ trial as it ends. Must not know the command line or reports.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 
 from prony.archive import ArchiveWriter, create, resume
 from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
-from prony.model import Json, RunStatus
+from prony.model import Fingerprint, RunFacts, RunStatus
 from prony.sandbox import describe
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run
 from prony.sandbox.placement import place_in
-from prony.sandbox.remains import clear_and_tell
+from prony.sandbox.remains import clear_and_report
 from prony.schedule import block_turns
 from prony.study.admission import admit
 from prony.study.base import Study, StudyListener
@@ -35,16 +35,15 @@ __all__ = ["run_study"]
 def run_study(study: Study, listener: StudyListener) -> None:
     """Run every cell of the plan in every block, and leave the archive at ``study.out``.
 
-    A study that resumes runs what its archive does not have, in the order in which it would have run.
+    A resumed study runs the trials that its archive lacks, in their original order.
 
-    *Errors*: HostError and UsageError before the first trial, also when another Prony measures here, or the
-    study that is to go on is not the same any more; SubjectError when no subject can be had, or none starts;
-    what goes wrong in a trial is its outcome.
-    KeyboardInterrupt passes through when everything is stopped; the archive then holds all trials that were
-    finished.
+    *Errors*: HostError and UsageError before the first trial, also when another Prony measures on this
+    machine, or when the study to resume has changed; SubjectError when no subject is available, or none
+    starts. A failure within a trial is that trial's outcome. KeyboardInterrupt is raised after everything is
+    stopped; the archive then holds all finished trials.
     """
     with claim_machine():
-        clear_and_tell(study.user, listener.notice)
+        clear_and_report(study.user, listener.notice)
         for reason in study.sandbox.reasons:
             listener.notice(reason)
         with open_groups(study.plan.cells[0].sandbox, study.sandbox.required) as groups:
@@ -76,12 +75,13 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
         if not ledger.entries:
             compare_replies(bench, listener)
         decided = _measured(bench, ledger, earlier, listener)
-        writer.record_facts({**decided, **({"left_out": _by_text(absent)} if absent else {})})
+        left_out = {str(number): reason for number, reason in absent.items()}
+        writer.record_facts(replace(decided, left_out=left_out))
         writer.finish(RunStatus.FINISHED)
 
 
 def _without_generator(study: Study, listener: StudyListener) -> Mapping[int, str]:
-    """Return why cells have no generator here, by their ids, and tell of it."""
+    """Return why cells have no generator on this machine, by cell id, and report it."""
     cells = (*study.plan.cells, *study.cross_checks)
     absent = left_out(cells)
     for words in left_out_words(cells, absent):
@@ -89,16 +89,12 @@ def _without_generator(study: Study, listener: StudyListener) -> Mapping[int, st
     return absent
 
 
-def _by_text(absent: Mapping[int, str]) -> Json:
-    return {str(number): reason for number, reason in absent.items()}
-
-
 def _changed(
     study: Study, earlier: Earlier | None, prepared: Prepared, listener: StudyListener
 ) -> tuple[str, ...]:
-    """Return what is not as it was when the study began.
+    """Return what has changed since the study began.
 
-    *Errors*: HostError when anything is, and that is not forced.
+    *Errors*: HostError when anything has changed and the user does not force it.
     """
     found = changes(earlier, fingerprint(), prepared.records) if earlier else ()
     if found and not study.force:
@@ -108,7 +104,7 @@ def _changed(
     return found
 
 
-def _writer(study: Study, machine: Json) -> ArchiveWriter:
+def _writer(study: Study, machine: Fingerprint) -> ArchiveWriter:
     if study.resumes:
         return resume(study.out, machine)
     return create(study.out, study.plan, machine, study.cross_checks)
@@ -117,7 +113,7 @@ def _writer(study: Study, machine: Json) -> ArchiveWriter:
 def _record(
     prepared: Prepared, earlier: Earlier | None, writer: ArchiveWriter, listener: StudyListener
 ) -> None:
-    """Archive the subjects as they were resolved, and tell of those that there are no trials of."""
+    """Archive the subjects as they were resolved, and report those that are unavailable."""
     known = earlier.subjects if earlier else {}
     for record in prepared.records:
         if record.name not in known:
@@ -126,23 +122,23 @@ def _record(
             listener.notice(f"{record.name} is unavailable: {record.unavailable}")
 
 
-def _measured(bench: Bench, ledger: Ledger, earlier: Earlier | None, listener: StudyListener) -> Json:
-    """Run all that the archive does not have, and return what was decided on the way."""
+def _measured(bench: Bench, ledger: Ledger, earlier: Earlier | None, listener: StudyListener) -> RunFacts:
+    """Run everything that the archive lacks, and return what was decided during the run."""
     plan = bench.study.plan
     if plan.design.find_rate:
         found = find_rates(bench, ledger, earlier.rate_cells if earlier else (), listener)
-        return {"found_rates": [asdict(one) for one in found]}
+        return RunFacts(found_rates=found)
     listener.planned(_left(bench, ledger))
     each = partial(run_block, bench, ledger=ledger, listener=listener)
     stopped = run_until_known(bench.study, ledger, each)
     if stopped is None:
-        return {}
+        return RunFacts()
     listener.notice(f"stopped after {stopped.blocks} blocks: {stopped.words}")
-    return {"stopped": asdict(stopped)}
+    return RunFacts(stopped=stopped)
 
 
 def _left(bench: Bench, ledger: Ledger) -> int:
-    """Return how many trials there are still to run, at most, without repeats."""
+    """Return how many trials are left at most, without repeats."""
     study = bench.study
     turns = (
         turn
@@ -153,7 +149,7 @@ def _left(bench: Bench, ledger: Ledger) -> int:
 
 
 def _without_latecomers(prepared: Prepared, earlier: Earlier | None) -> Mapping[str, Ready]:
-    """Return the subjects to run: one that could not be had when the study began stays left out."""
+    """Return the subjects to run: one that was unavailable when the study began stays left out."""
     known = earlier.subjects if earlier else {}
     late = {name for name, record in known.items() if record.unavailable is not None}
     return {name: ready for name, ready in prepared.ready.items() if name not in late}

@@ -46,7 +46,7 @@ def test_it_counts_the_good_replies_as_the_server_does(tool, seat):
     recording, server, events = run(tool, seat, error_every=4)
     good = server["responses_complete"] - server["responses_error_status"]
     # What is on its way at the end, and one request before the load.
-    assert good - 3 * CONNECTIONS <= recording["account"]["ok"] <= good
+    assert good - 3 * CONNECTIONS <= recording.account.ok <= good
     assert events == ["started", "window_open", "window_close"]
     assert 0.2 < rates(recording)["error_ratio"] < 0.3
 
@@ -56,41 +56,41 @@ def test_its_latencies_and_its_rate_fit_the_servers_delay(tool, seat):
     recording, server, _ = run(tool, seat)
     most = CONNECTIONS * 1000 / DELAY_MS
     assert 0 < rates(recording)["ok_per_s"] <= most * 1.02
-    reported = recording["reported_latency_ns"]
-    assert reported["min"] >= DELAY_MS * 1e6 * 0.99
-    if reported["percentiles"]["50"] is not None:
-        assert reported["percentiles"]["50"] >= DELAY_MS * 1e6 * 0.99
-    assert server["responses_complete"] >= recording["account"]["ok"]
+    reported = recording.reported_latency
+    assert reported.min_ns >= DELAY_MS * 1e6 * 0.99
+    if reported.percentiles["50"] is not None:
+        assert reported.percentiles["50"] >= DELAY_MS * 1e6 * 0.99
+    assert server["responses_complete"] >= recording.account.ok
 
 
 @pytest.mark.parametrize("tool", COUNTING)
 def test_it_sends_exactly_as_many_requests_as_it_is_told(tool, seat):
     recording, server, _ = run(tool, seat, stop=CountStop(40))
     # fortio sends one a connection before.
-    assert server["requests"] - recording["account"]["ok"] in (0, CONNECTIONS)
-    assert recording["account"]["ok"] == 40
+    assert server["requests"] - recording.account.ok in (0, CONNECTIONS)
+    assert recording.account.ok == 40
 
 
 @pytest.mark.parametrize("tool", ["k6", "vegeta"])
 def test_a_constant_rate_does_not_depend_on_the_server(tool, seat):
     recording, _, _ = run(tool, seat, loop=OpenLoop(100.0, connections=32))
-    assert recording["loop"] == "open"
-    assert 90 <= recording["account"]["scheduled"] <= 110
+    assert recording.loop == "open"
+    assert 90 <= recording.account.scheduled <= 110
 
 
 def test_a_tool_without_a_warm_up_is_run_once_before(seat):
     recording, server, events = run("wrk", seat, warmup_ns=1_000_000_000)
     assert events == ["started", "window_open", "window_close"]
-    assert server["responses_complete"] > 1.5 * recording["account"]["ok"]
-    assert any("no warm-up" in caveat for caveat in recording["engine"]["caveats"])
+    assert server["responses_complete"] > 1.5 * recording.account.ok
+    assert any("no warm-up" in caveat for caveat in recording.engine.caveats)
 
 
 def test_its_own_cpu_and_memory_are_seen(seat):
     recording, _, _ = run("wrk", seat)
-    used = recording["generator"]["processes"]
-    assert used["processes_max"] >= 1
-    assert used["rss_mean_bytes"] > 0
-    assert used["cpu_percent"] is not None
+    used = recording.generator.processes
+    assert used.processes_max >= 1
+    assert used.rss_mean_bytes > 0
+    assert used.cpu_percent is not None
 
 
 def test_a_tool_that_is_not_there_is_named_with_how_to_get_it(seat, monkeypatch):
@@ -105,4 +105,4 @@ def test_a_tool_that_is_not_there_is_named_with_how_to_get_it(seat, monkeypatch)
 def test_cpu_too_little_for_clock_ticks_is_counted_exactly(seat):
     recording, _, _ = run("wrk", seat)
     # A few hundred requests take some milliseconds, and never none.
-    assert 0 < recording["generator"]["processes"]["cpu_percent"] < 100
+    assert 0 < recording.generator.processes.cpu_percent < 100

@@ -91,7 +91,7 @@ def test_prony_itself_is_not_refused_here():
 
 
 def test_hey_is_not_asked_for_what_it_would_cut_down():
-    assert "no multiple of its connections" in refused("hey", stop=CountStop(1002))
+    assert "not a multiple of its connections" in refused("hey", stop=CountStop(1002))
     assert refused("hey", stop=CountStop(1000)) is None
 
 

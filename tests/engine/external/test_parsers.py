@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from prony.analysis.account import counts_by_class
 from prony.engine.external import TOOLS
-from prony.engine.external.recording import to_recording
+from prony.engine.external.recording import Around, to_recording
 from prony.engine.external.tool import Job, Output
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, CountStop, DurationStop, Workload
+from prony.model.recording import Distributions
 
 SAMPLES = Path(__file__).parent / "samples"
 CONNECTIONS = 4
@@ -72,7 +74,7 @@ def test_replies_that_a_reset_cut_are_not_good(tool):
 def test_hey_takes_cut_replies_for_whole_ones_and_its_caveats_say_so():
     measured, server = parsed("hey-reset"), sample("hey-reset")[1]
     assert measured.ok > server["responses_complete"]
-    assert any("cut short" in caveat for caveat in TOOLS["hey"].caveats)
+    assert any("truncated" in caveat for caveat in TOOLS["hey"].caveats)
 
 
 @pytest.mark.parametrize("tool", ["hey", "k6"])
@@ -86,7 +88,7 @@ def test_requests_that_are_never_answered_time_out(tool):
 def test_tools_that_forget_the_unanswered_say_so(tool):
     measured = parsed(f"{tool}-silent")
     assert not any(measured.failed.values())
-    assert any("unanswered" in caveat or "does not tell" in caveat for caveat in TOOLS[tool].caveats)
+    assert any("unanswered" in caveat or "does not report" in caveat for caveat in TOOLS[tool].caveats)
 
 
 @pytest.mark.parametrize("tool", ["ab", "hey", "fortio", "k6", "h2load"])
@@ -99,7 +101,7 @@ def test_nobody_answers_where_nobody_listens(tool):
 
 @pytest.mark.parametrize("name", ["wrk-refused", "ab-silent"])
 def test_a_tool_that_broke_off_told_nothing(name):
-    with pytest.raises(EngineError, match="did not tell"):
+    with pytest.raises(EngineError, match="did not report"):
         parsed(name)
 
 
@@ -121,7 +123,7 @@ def test_wrk_adds_latencies_that_no_request_had():
     # Four connections hold four times the duration of latency, as Little's law has it.
     measured = parsed("wrk-ok")
     assert measured.latency.mean_ns * measured.latency.count > 1.5 * CONNECTIONS * measured.duration_ns
-    assert any("no request had" in caveat for caveat in TOOLS["wrk"].caveats)
+    assert any("invented latencies" in caveat for caveat in TOOLS["wrk"].caveats)
 
 
 @pytest.mark.parametrize(("tool", "population"), [("k6", "ok"), ("hey", "answered"), ("fortio", "all")])
@@ -265,21 +267,22 @@ def test_numbers_that_are_none_are_refused(tool, number):
 
 @pytest.mark.parametrize("tool", sorted(TOOLS))
 def test_the_account_adds_up_and_what_is_not_told_is_null(tool):
-    told = {"open_ns": 5, "close_ns": 2 * SECOND, "version": "1"}
+    told = Around((tool,), version="1", open_ns=5, close_ns=2 * SECOND)
     measured = TOOLS[tool].parse(WHOLE[tool], job(tool))
     recording = to_recording(TOOLS[tool], job(tool), measured, told)
-    counts = {name: n for name, n in recording["account"].items() if name not in ("scheduled", "bad_status")}
-    bad = sum(recording["account"]["bad_status"].values())
-    assert recording["account"]["scheduled"] == bad + sum(n or 0 for n in counts.values())
-    assert recording["account"]["failed_validation"] is None
-    assert set(recording["distributions"].values()) == {None}
-    assert recording["engine"]["missing"]["distributions"]
-    assert recording["engine"]["caveats"]
-    assert recording["window"]["close_ns"] == 5 + measured.duration_ns
+    found = recording.account
+    assert found.scheduled == sum(counts_by_class(found).values())
+    assert found.others["failed_validation"] is None
+    assert recording.distributions == Distributions()
+    assert recording.engine.missing["distributions"]
+    assert recording.engine.caveats
+    assert recording.window.close_ns == 5 + measured.duration_ns
 
 
 def test_percentiles_that_a_handful_of_requests_decide_are_left_out():
-    recording = to_recording(TOOLS["k6"], job("k6"), parsed("k6-ok"), {"open_ns": 0, "close_ns": SECOND})
-    percentiles = recording["reported_latency_ns"]["percentiles"]
+    recording = to_recording(
+        TOOLS["k6"], job("k6"), parsed("k6-ok"), Around(("k6",), open_ns=0, close_ns=SECOND)
+    )
+    percentiles = recording.reported_latency.percentiles
     assert percentiles["95"] is not None
     assert percentiles["99"] is None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.engine.external.engine import ExternalEngine, Installed
+from prony.engine.external.engine import ExternalEngine, InstalledTool
 from prony.engine.external.tool import Abilities, Measured, Order, Tool
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Workload
@@ -31,7 +31,7 @@ def engine(script, parse=lambda _output, _job: Measured(1, 1), spare_ns=10_000_0
         parse=parse,
         caveats=("it is no generator",),
     )
-    return ExternalEngine(EngineChoice("fake"), tool, lambda _: Installed("/bin/sh", "1"), spare_ns)
+    return ExternalEngine(EngineChoice("fake"), tool, lambda _: InstalledTool("/bin/sh", "1"), spare_ns)
 
 
 def ignore(_event):
@@ -81,13 +81,13 @@ def test_a_cancelled_run_is_marked_and_its_tool_is_gone(tmp_path):
             threading.Thread(target=running.cancel).start()
 
     recording = running.run(LOAD, ADDRESS, SEAT, cancel_when_open)
-    assert recording["window"]["interrupted"]
-    assert recording["account"]["scheduled"] == 0
+    assert recording.window.interrupted
+    assert recording.account.scheduled == 0
     assert gone(int((tmp_path / "pid").read_text()))
 
 
 def test_a_tool_that_hangs_is_killed_at_the_hard_deadline(tmp_path):
-    with pytest.raises(EngineError, match="was not done after"):
+    with pytest.raises(EngineError, match="did not finish within"):
         engine(f"echo $$ > {tmp_path}/pid; trap '' TERM; sleep 600", spare_ns=2_000_000_000).run(
             LOAD, ADDRESS, SEAT, ignore
         )

@@ -117,11 +117,11 @@ def test_it_counts_as_the_server_does(name):
     # Without a warm-up all requests belong to the window, and none is left on its way.
     load = Workload(LOAD.loop, LOAD.stop, timeout_ns=SECOND)
     recording, server, events = run(name, load, error_every=4)
-    account = recording["account"]
-    assert account["scheduled"] == server["responses_complete"]
-    assert account["bad_status"] == {"503": server["responses_error_status"]}
+    account = recording.account
+    assert account.scheduled == server["responses_complete"]
+    assert account.bad_status == {"503": server["responses_error_status"]}
     assert events == ["started", "window_open", "window_close"]
-    assert recording["completed"]["ok"] <= account["ok"]
+    assert recording.completed.ok <= account.ok
 
 
 @pytest.mark.servers
@@ -129,9 +129,9 @@ def test_it_counts_as_the_server_does(name):
 def test_its_latencies_are_a_distribution_above_the_servers_delay(name):
     recording, server, _ = run(name)
     summary = latency_summaries(recording)["ok", "service"]
-    assert summary.count == recording["account"]["ok"] < server["responses_complete"]
+    assert summary.count == recording.account.ok < server["responses_complete"]
     assert DELAY_MS * 1e6 * 0.999 <= summary.min_ns <= summary.percentiles["50"] <= summary.max_ns
-    assert "distributions" not in recording["engine"]["missing"]
+    assert "distributions" not in recording.engine.missing
 
 
 @pytest.mark.servers
@@ -141,13 +141,13 @@ def test_a_request_that_is_never_answered_times_out(name):
     recording, server, _ = run(name, load, silent_every=50)
     unanswered = server["requests"] - server["responses_complete"]
     assert unanswered > 0
-    assert recording["account"]["timed_out"] == unanswered
+    assert recording.account.count("timed_out") == unanswered
 
 
 @pytest.mark.servers
 def test_its_processes_are_as_many_as_it_says():
     found = {
-        name: run(name, threads=2)[0]["generator"]["processes"]["processes_max"]
+        name: run(name, threads=2)[0].generator.processes.processes_max
         # A process for each of 4 connections, and one that leads them; 2 and one.
         for name in ("python-processes", "python-threads", "python-asyncio-processes")
     }

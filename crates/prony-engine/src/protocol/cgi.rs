@@ -11,7 +11,7 @@ pub(super) type Variables = Vec<(String, Vec<u8>)>;
 /// `Connection`, which is HTTP's own. The whole path is `PATH_INFO`: the application is at the root.
 ///
 /// # Errors
-/// [`Error::InvalidSpec`] for what no variable can say: a transfer coding, a NUL in the path.
+/// [`Error::InvalidSpec`] for what no variable can express: a transfer coding, a NUL in the path.
 pub(super) fn variables(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Variables, Error> {
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
     let path = percent_decoded(path);
@@ -74,7 +74,7 @@ fn percent_decoded(path: &str) -> Vec<u8> {
         };
         match escape {
             Some((high, low)) => {
-                decoded.push(high << 4 | low);
+                decoded.push((high << 4) | low);
                 rest = &rest[3..];
             }
             None => {

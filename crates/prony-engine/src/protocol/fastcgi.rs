@@ -35,7 +35,7 @@ impl FastCgi {
     /// Renders the request.
     ///
     /// # Errors
-    /// [`Error::InvalidSpec`] for what CGI cannot say.
+    /// [`Error::InvalidSpec`] for what CGI cannot express.
     pub fn new(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Self, Error> {
         let variables = cgi::variables(request, body, target)?;
         Ok(Self {
@@ -92,7 +92,7 @@ fn push_length(bytes: &mut Vec<u8>, length: usize) {
     match u8::try_from(length) {
         Ok(short @ 0..=127) => bytes.push(short),
         // Nothing that a specification holds comes near to 2 GiB.
-        _ => bytes.extend_from_slice(&(length as u32 | 1 << 31).to_be_bytes()),
+        _ => bytes.extend_from_slice(&(length as u32 | (1 << 31)).to_be_bytes()),
     }
 }
 
@@ -140,7 +140,7 @@ impl Record {
             STDOUT => Kind::Output,
             STDERR => Kind::Ignored,
             END_REQUEST if content_bytes == HEADER_BYTES => Kind::End,
-            END_REQUEST => return Err("the record that ends the request has not 8 bytes"),
+            END_REQUEST => return Err("the record that ends the request does not have 8 bytes"),
             _ => return Err("a record is of a kind that no application sends"),
         };
         Ok(Record {
@@ -163,7 +163,7 @@ struct Eight {
 }
 
 impl Eight {
-    /// Takes what is missing off `rest`; returns the bytes when they are complete, and begins anew.
+    /// Takes the missing bytes off `rest`; returns the bytes when they are complete, and starts again.
     fn fill(&mut self, rest: &mut &[u8]) -> Option<[u8; HEADER_BYTES]> {
         let piece = split_off(rest, HEADER_BYTES - self.filled);
         self.bytes[self.filled..self.filled + piece.len()].copy_from_slice(piece);
@@ -244,11 +244,11 @@ impl ReplyReader {
                 (0, EndOfStream::Complete) => Progress::Complete { surplus: 0 },
                 (0, unfinished) => Progress::Ended(unfinished),
                 (1, _) => Progress::Ended(EndOfStream::Refused(
-                    "refused: the server takes one request a connection",
+                    "refused: the server accepts one request per connection",
                 )),
                 (2, _) => Progress::Ended(EndOfStream::Refused("refused: the server is overloaded")),
-                (3, _) => Progress::Ended(EndOfStream::Refused("refused: the server is no responder")),
-                _ => Progress::Malformed("the protocol status of the request's end is unknown"),
+                (3, _) => Progress::Ended(EndOfStream::Refused("refused: the server is not a responder")),
+                _ => Progress::Malformed("the end of the request has an unknown protocol status"),
             });
         }
     }

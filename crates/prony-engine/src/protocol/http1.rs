@@ -1,8 +1,8 @@
 //! HTTP/1.1 as a client speaks it, without I/O: a request as bytes, and a reader of replies that is fed bytes.
-//! The reader knows the heads of CGI as well: what follows a head is framed alike.
+//! The reader also knows CGI heads: the body after a head is framed in the same way.
 //!
-//! The framing is that of RFC 9112 section 6.3. What a reply means does not depend on how it was cut into pieces on
-//! the way, and bytes that are not HTTP/1 end in [`Progress::Malformed`], never in waiting for more than 64 KiB.
+//! The framing is that of RFC 9112 section 6.3. The result does not depend on how the reply was split into pieces, and
+//! bytes that are not HTTP/1 end in [`Progress::Malformed`], never in waiting for more than 64 KiB.
 //! Once its buffers have grown to the heads of a server, a reader does not allocate.
 //!
 //! ```
@@ -94,7 +94,7 @@ impl ReplyReader {
         progress
     }
 
-    /// The peer closed: a close-delimited reply is complete by that; another that is unfinished never will be.
+    /// The peer closed: this completes a close-delimited reply; any other unfinished reply never will be complete.
     pub fn end_of_stream(&mut self) -> EndOfStream {
         match self.stage {
             Stage::UntilClose | Stage::Complete => {
@@ -135,7 +135,7 @@ impl ReplyReader {
                 break;
             };
             match head.status {
-                101 => return Err("101 was not asked for"),
+                101 => return Err("the status 101 was not requested"),
                 100..=199 => (),
                 _ => self.begin_body(head),
             }

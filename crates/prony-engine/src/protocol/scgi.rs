@@ -20,7 +20,7 @@ impl Scgi {
     /// Renders the request.
     ///
     /// # Errors
-    /// [`Error::InvalidSpec`] for what CGI cannot say.
+    /// [`Error::InvalidSpec`] for what CGI cannot express.
     pub fn new(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Self, Error> {
         let variables = cgi::variables(request, body, target)?;
         Ok(Self {

@@ -20,7 +20,7 @@ impl Uwsgi {
     /// Renders the request. `modifier1` names the plugin that is asked: 0 for WSGI, 5 for PSGI.
     ///
     /// # Errors
-    /// [`Error::InvalidSpec`] for what CGI cannot say, and for variables of 64 KiB or more.
+    /// [`Error::InvalidSpec`] for what CGI cannot express, and for variables of 64 KiB or more.
     pub fn new(
         request: &Request,
         body: Option<&[u8]>,

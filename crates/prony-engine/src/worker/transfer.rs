@@ -132,7 +132,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.write(slot);
     }
 
-    /// Writes until all is sent or the kernel takes no more: only then does an edge tell when there is room again.
+    /// Writes until all is sent or the kernel takes no more: only then does an edge signal that there is room again.
     fn write(&mut self, slot: usize) {
         while self.connections[slot].written < self.protocol.request().len() {
             let connection = &mut self.connections[slot];

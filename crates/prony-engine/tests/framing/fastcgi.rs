@@ -128,9 +128,9 @@ fn an_end_too_early_is_no_reply() {
 #[test]
 fn a_request_that_is_refused_says_why() {
     for (status, reason) in [
-        (1, "refused: the server takes one request a connection"),
+        (1, "refused: the server accepts one request per connection"),
         (2, "refused: the server is overloaded"),
-        (3, "refused: the server is no responder"),
+        (3, "refused: the server is not a responder"),
     ] {
         let mut end = END.to_vec();
         end[12] = status;
@@ -140,7 +140,7 @@ fn a_request_that_is_refused_says_why() {
     end[12] = 4;
     assert_eq!(
         read(&end),
-        Outcome::Malformed("the protocol status of the request's end is unknown")
+        Outcome::Malformed("the end of the request has an unknown protocol status")
     );
 }
 
@@ -158,7 +158,7 @@ fn garbage_is_refused_with_its_reason() {
         ),
         (
             b"\x01\x03\0\x01\0\x07\0\0",
-            "the record that ends the request has not 8 bytes",
+            "the record that ends the request does not have 8 bytes",
         ),
         (
             b"\x01\x06\0\x01\0\x02\0\0\r\n",

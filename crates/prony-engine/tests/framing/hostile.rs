@@ -6,7 +6,7 @@ use super::outcome::*;
 
 #[test]
 fn large_heads_are_read_up_to_their_limits() {
-    let headers = |count: usize| (0..count).map(|k| format!("X-{k}: v\r\n")).collect::<String>();
+    let headers = |count: usize| (0..count).fold(String::new(), |text, k| text + &format!("X-{k}: v\r\n"));
     for count in [63, 64, 99, 1023] {
         let fields = headers(count) + "Content-Length: 1\r\n";
         assert_reply("many headers", with_fields(&fields, "x"), (200, "x", KEEPS, 0));
@@ -52,7 +52,7 @@ fn another_protocol_is_refused_at_its_first_bytes() {
 
 #[test]
 fn hostile_heads_are_malformed() {
-    let status = "the status line is not understood";
+    let status = "the status line cannot be parsed";
     assert_malformed(
         status,
         &[
@@ -91,7 +91,7 @@ fn lengths_that_are_none_are_malformed() {
             &[&with_fields(&format!("Content-Length: {value}\r\n"), "x")],
         );
     }
-    let beyond = "the Content-Length is beyond 64 bit";
+    let beyond = "the Content-Length is larger than 64 bits";
     for value in ["18446744073709551616", "99999999999999999999", &"9".repeat(1000)] {
         assert_malformed(
             beyond,
@@ -117,7 +117,7 @@ fn hostile_chunks_are_malformed() {
             ],
         ),
         (
-            "a chunk's size is beyond 64 bit",
+            "a chunk's size is larger than 64 bits",
             &["10000000000000000\r\n", "fffffffffffffffff\r\n"],
         ),
         (

@@ -142,7 +142,7 @@ fn interim_replies_are_skipped() {
         (200, "x", KEEPS, 0),
     );
     assert_malformed(
-        "101 was not asked for",
+        "the status 101 was not requested",
         &["HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n"],
     );
 }

@@ -8,18 +8,18 @@ Must not know the command line or reports.
 
 from collections.abc import Callable, Mapping
 
-from prony.calibration.bench import Bench
+from prony.calibration.bench import CalibrationBench
 from prony.calibration.parts.limits import try_limits
 from prony.calibration.parts.overheads import measure_overheads
 from prony.calibration.parts.sampler import time_sampler
-from prony.calibration.result import Part
+from prony.calibration.result import PartResult
 from prony.study import StudyListener
 
 __all__ = ["PARTS"]
 
-PARTS: Mapping[str, Callable[[Bench, StudyListener, int], Part]] = {
+PARTS: Mapping[str, Callable[[CalibrationBench, StudyListener, int], PartResult]] = {
     "overheads": measure_overheads,
     "sampler": time_sampler,
     "limits": try_limits,
 }
-"""By name: what measures it, from the bench, who is told, and the seed of the random order."""
+"""Name to function; its arguments are the bench, the listener and the seed of the random order."""

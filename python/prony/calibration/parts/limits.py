@@ -1,19 +1,19 @@
-"""Which limits of a control group really hold here: each was set and then broken on purpose."""
+"""Which limits of a control group hold on this machine: each is set and then exceeded on purpose."""
 
-from prony.calibration.bench import Bench
-from prony.calibration.result import Holding, Part
+from prony.calibration.bench import CalibrationBench
+from prony.calibration.result import Holding, PartResult
 from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.study import StudyListener
 
 __all__ = ["try_limits"]
 
 
-def try_limits(bench: Bench, listener: StudyListener, seed: int) -> Part:
-    """Return how far each limit holds, and what showed it."""
+def try_limits(bench: CalibrationBench, listener: StudyListener, seed: int) -> PartResult:
+    """Return how far each limit holds, and the evidence."""
     del seed
-    listener.notice("breaking each limit of a control group")
+    listener.notice("testing each limit of a control group")
     states = probe_limits(bench.groups.tree) if bench.groups else states_without(bench.no_groups)
-    return Part(
+    return PartResult(
         "Which limits hold",
         holdings=tuple(Holding(name, state.holding, state.reason) for name, state in states.items()),
     )

@@ -1,7 +1,7 @@
 """What the monitors, a network namespace and a control group cost: the same load with and without each.
 
-Randomised complete blocks: every one of the surroundings once a block, so that a drift of the machine is
-shared by what is compared.
+Randomised complete blocks: every setup once in each block, so that a drift of the machine affects all setups
+alike.
 
 *Source*: the estimate and its interval: `prony.analysis.compare`.
 """
@@ -16,9 +16,9 @@ from prony.analysis.compare import Comparison, compare_family
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.trial_metrics import trial_metrics
 from prony.analysis.validity import in_words
-from prony.calibration.bench import Bench, Runner, unwatched, watched
-from prony.calibration.result import Change, Part
-from prony.model import Failed, Invalid, Ok, SandboxChoice, Trial
+from prony.calibration.bench import CalibrationBench, Runner, unwatched, watched
+from prony.calibration.result import Change, PartResult
+from prony.model import Failed, Invalid, Network, Ok, SandboxChoice, SandboxKind, Trial
 from prony.sandbox import describe
 from prony.study import StudyListener
 
@@ -26,22 +26,22 @@ __all__ = [
     "METRICS",
     "Contrast",
     "Setup",
-    "changes",
     "contrasts",
     "figures_of",
     "lost",
     "measure_overheads",
+    "measured_changes",
     "setups",
     "shuffled",
 ]
 
 METRICS = ("ok_per_s", "service_ok_p99")
-"""What is compared: how much goes through, and how slow the slowest hundredth is."""
+"""What is compared: the throughput, and the 99th percentile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """One of the surroundings of the reference server."""
+    """One setup of the reference server."""
 
     words: str
     sandbox: SandboxChoice
@@ -50,7 +50,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Two setups that differ in one thing, ``name``: ``having`` has it, ``without`` has not."""
+    """Two setups that differ in one thing, ``name``: ``having`` has it, ``without`` does not."""
 
     name: str
     having: str
@@ -58,20 +58,20 @@ class Contrast:
 
 
 def setups(own_network: bool, groups: bool) -> dict[str, Setup]:
-    """Return the surroundings that this machine offers; the first is a bare process."""
-    host, own = SandboxChoice(network="host"), SandboxChoice(network="isolated")
+    """Return the setups that this machine offers; the first is a bare process."""
+    host, own = SandboxChoice(network=Network.HOST), SandboxChoice(network=Network.ISOLATED)
     usual = own if own_network else host
     found = {"bare": Setup("a bare process", host, watched)}
     if own_network:
         found["namespace"] = Setup("in a network namespace", own, watched)
     if groups:
-        kind = SandboxChoice(kind="cgroup", network=usual.network)
+        kind = SandboxChoice(kind=SandboxKind.CGROUP, network=usual.network)
         found["group"] = Setup("in a control group", kind, watched)
     return {**found, "unwatched": Setup("not watched", usual, unwatched)}
 
 
 def contrasts(names: Iterable[str]) -> tuple[Contrast, ...]:
-    """Return what can be told apart with these setups."""
+    """Return the contrasts that these setups allow."""
     known = set(names)
     usual = "namespace" if "namespace" in known else "bare"
     wanted = (
@@ -82,16 +82,16 @@ def contrasts(names: Iterable[str]) -> tuple[Contrast, ...]:
     return tuple(one for one in wanted if {one.having, one.without} <= known)
 
 
-def measure_overheads(bench: Bench, listener: StudyListener, seed: int) -> Part:
+def measure_overheads(bench: CalibrationBench, listener: StudyListener, seed: int) -> PartResult:
     """Measure every setup in every block, and return what each difference costs."""
-    facts = describe(SandboxChoice(network="isolated"), bench.user)
-    own_network = facts.network == "own namespace"
+    facts = describe(SandboxChoice(network=Network.ISOLATED), bench.user)
+    own_network = facts.network is Network.ISOLATED
     found = setups(own_network, bench.groups is not None)
     trials = _measured(bench, found, listener, seed)
     missing = {} if own_network else {"a network namespace": facts.missing["network namespace"]}
-    return Part(
+    return PartResult(
         "What Prony's own parts cost",
-        changes=changes(
+        changes=measured_changes(
             {name: [figures_of(trial) for trial in of] for name, of in trials.items()},
             {name: setup.words for name, setup in found.items()},
         ),
@@ -101,7 +101,7 @@ def measure_overheads(bench: Bench, listener: StudyListener, seed: int) -> Part:
 
 
 def _measured(
-    bench: Bench, found: Mapping[str, Setup], listener: StudyListener, seed: int
+    bench: CalibrationBench, found: Mapping[str, Setup], listener: StudyListener, seed: int
 ) -> dict[str, list[Trial]]:
     cells = {
         name: bench.cell(number, setup.words, setup.sandbox)
@@ -127,7 +127,7 @@ def shuffled(names: Iterable[str], seed: int, block: int) -> list[str]:
 
 
 def figures_of(trial: Trial) -> dict[str, float | None]:
-    """Return what is compared of one trial; null where it is missing or the trial does not count."""
+    """Return the compared figures of one trial; null where one is missing or the trial does not count."""
     found = trial_metrics(trial) if isinstance(trial.outcome, Ok) else {}
     failed = found.get("error_ratio")
     counts = isinstance(failed, float) and failed <= QUALIFIED_ERROR_RATIO
@@ -138,7 +138,7 @@ def figures_of(trial: Trial) -> dict[str, float | None]:
     }
 
 
-def changes(
+def measured_changes(
     figures: Mapping[str, Sequence[Mapping[str, float | None]]], words: Mapping[str, str]
 ) -> tuple[Change, ...]:
     """Return every contrast in every metric, from the figures of each setup by block.
@@ -178,7 +178,7 @@ def _change(contrast: Contrast, metric: str, words: Mapping[str, str], found: Co
 
 
 def lost(trials: Mapping[str, Sequence[Trial]], words: Mapping[str, str]) -> tuple[str, ...]:
-    """Return in words which trials do not count, and how many were disturbed by something else."""
+    """Return in words which trials do not count, and how many were disturbed."""
     notes = [_why_lost(words[name], of) for name, of in trials.items()]
     known = [trial.fault for of in trials.values() for trial in of]
     disturbed = [in_words(fault) for fault in known if fault and fault.kind.is_of_environment]

@@ -1,6 +1,6 @@
-"""What it costs to look at a server's processes: the CPU time of one sample of fifty of them.
+"""What sampling a server's processes costs: the CPU time of one sample of fifty processes.
 
-The processes do nothing, so that only the looking is timed. Must not know the engine.
+The processes do nothing, so that only the sampling is timed. Must not know the engine.
 """
 
 import contextlib
@@ -12,8 +12,8 @@ from math import sqrt
 from statistics import fmean, stdev
 
 from prony.analysis.effects import student_t
-from prony.calibration.bench import Bench
-from prony.calibration.result import Figure, Part
+from prony.calibration.bench import CalibrationBench
+from prony.calibration.result import PartFigure, PartResult
 from prony.errors import HostError
 from prony.model import Placement, RoleRule
 from prony.monitor import ProcessMonitor
@@ -24,14 +24,14 @@ __all__ = ["PROCESSES", "SAMPLES_PER_S", "sample_costs", "time_sampler", "with_i
 
 PROCESSES = 50
 SAMPLES_PER_S = 2
-"""How often a study looks."""
+"""How often a study samples."""
 _EACH = f"sampling {PROCESSES} processes"
 _SHARE = f"sampling {PROCESSES} at {SAMPLES_PER_S} Hz, of a core"
-# Between two samples, so that caches are not as warm as they never are in a study.
+# The pause between two samples: without it caches would be warmer than in a study.
 _PAUSE_S = 0.1
-# The first sample reads what is read once for each process.
+# The first sample also reads what is read only once for each process.
 _FIRST = 2
-# Each ends when its input does: with Prony, however that ends.
+# Each ends when its input is closed, and so with Prony, however Prony ends.
 _IDLE = """
 import os, sys
 for _ in range(int(sys.argv[1])):
@@ -44,30 +44,30 @@ os.read(0, 1)
 """
 
 
-def time_sampler(bench: Bench, listener: StudyListener, seed: int) -> Part:
-    """Return the CPU time of a sample, and the share of one core that a study's monitor takes with it."""
+def time_sampler(bench: CalibrationBench, listener: StudyListener, seed: int) -> PartResult:
+    """Return the CPU time of a sample, and the share of one core that a study's monitor uses."""
     del seed
     listener.notice(f"timing {bench.effort.samples} samples of {PROCESSES} processes")
     costs_ns = sample_costs(PROCESSES, bench.effort.samples, bench.placement)
     each = with_interval(_EACH, "duration", costs_ns)
     shares = [seconds(cost_ns * SAMPLES_PER_S) for cost_ns in costs_ns]
-    return Part(
-        "What looking at processes costs",
+    return PartResult(
+        "What sampling processes costs",
         figures=(each, with_interval(_SHARE, "ratio", shares)),
     )
 
 
 def sample_costs(processes: int, samples: int, placement: Placement) -> list[int]:
-    """Return the CPU time in ns that each of so many samples took its thread.
+    """Return the CPU time in ns that each sample cost its thread.
 
-    *Errors*: HostError when the processes cannot be had.
+    *Errors*: HostError when the processes cannot be started.
     """
     with _idle(processes) as root_pid:
         monitor = ProcessMonitor(root_pid, {root_pid: (RoleRule("server", "child"),)}, placement)
         found = [_timed(monitor) for _ in range(_FIRST + samples)]
         seen = len(monitor.samples()[-1].processes)
     if seen != processes:
-        raise HostError(f"{processes} processes were started to be sampled, and {seen} were seen")
+        raise HostError(f"started {processes} processes to sample, but the sampler saw {seen}")
     return found[_FIRST:]
 
 
@@ -80,7 +80,7 @@ def _timed(monitor: ProcessMonitor) -> int:
 
 @contextlib.contextmanager
 def _idle(processes: int) -> Iterator[int]:
-    """Within the block, so many processes that do nothing; yield the one that they descend from."""
+    """Within the block, run processes that do nothing; yield their ancestor."""
     with subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _IDLE, str(processes)],
         stdin=subprocess.PIPE,
@@ -92,7 +92,7 @@ def _idle(processes: int) -> Iterator[int]:
         yield root.pid
 
 
-def with_interval(name: str, unit: str, values: Sequence[float]) -> Figure:
+def with_interval(name: str, unit: str, values: Sequence[float]) -> PartFigure:
     """Return the mean of two or more values with its 95 % interval.
 
     *Definition*: mean -+ t(0.975, n - 1) s / sqrt(n). *Source*: Student, 1908, The Probable Error of a Mean.
@@ -102,4 +102,4 @@ def with_interval(name: str, unit: str, values: Sequence[float]) -> Figure:
     """
     count, mean = len(values), fmean(values)
     half = student_t(0.975, count - 1) * stdev(values) / sqrt(count)
-    return Figure(name, unit, mean, mean - half, mean + half, count)
+    return PartFigure(name, unit, mean, mean - half, mean + half, count)

@@ -1,6 +1,6 @@
 """Whether another user can reach a file: by owner, group and permission bits.
 
-Access control lists and security modules are not looked at; what must run is tried instead. Must not know
+Ignores access control lists and security modules: programs that must run are tried instead. Must not know
 what the files are.
 """
 
@@ -16,7 +16,9 @@ _READ, _SEARCH = 4, 1
 
 
 def first_unreadable(path: Path, user: RunAs) -> Path | None:
-    """Return the first folder on the way to ``path``, or itself, that is closed to ``user``; else null."""
+    """Return the first folder on the way to ``path``, or ``path`` itself, that ``user`` cannot enter; else
+    null.
+    """
     if not user.drop:
         return None if os.access(path, os.R_OK) else path
     resolved = path.resolve()

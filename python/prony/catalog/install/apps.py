@@ -26,7 +26,7 @@ def materialise_app(app: App, user: RunAs) -> Path:
     if blocked is None:
         return folder
     raise UsageError(
-        f"the user `{user.name}`, which servers run as, cannot read `{folder}` (`{blocked}` is closed to it)",
+        f"servers run as the user `{user.name}`, who cannot read `{folder}` (no access to `{blocked}`)",
         hint="move the app to a folder that this user can read, or choose another user with `--run-as`",
     )
 
@@ -44,7 +44,7 @@ def _copied(folder: Path, digest: str, user: RunAs) -> Path:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.parent.chmod(0o755)
-        # Renamed when complete: a copy that was interrupted is never taken for the app.
+        # Renamed when complete: an interrupted copy is never mistaken for the app.
         draft = Path(mkdtemp(prefix=".draft-", dir=target.parent))
         shutil.copytree(folder, draft, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
         for path in [draft, *draft.rglob("*")]:

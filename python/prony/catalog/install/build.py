@@ -1,8 +1,8 @@
-"""Builds one environment: chooses its lock, fills it, tries it, and marks it as whole.
+"""Builds one environment: chooses its lock, installs the packages, tests it, and marks it as complete.
 
-The folder of an environment belongs to Prony's own user and holds the lock, the mark and, as the only part
-that belongs to the user that servers run as, the virtual environment itself: what Prony trusts later, no
-server can rewrite.
+The folder of an environment belongs to Prony's own user and holds the lock, the mark and the virtual
+environment. Only the virtual environment belongs to the user that servers run as: no server can change what
+Prony trusts later.
 """
 
 import hashlib
@@ -20,10 +20,10 @@ from prony.catalog.install.environment import Environment, EnvironmentRequest, U
 from prony.catalog.install.interpreter import Interpreter, choose_interpreter, find_interpreter
 from prony.catalog.install.made import Making, NotMade, locked, make
 from prony.catalog.install.own_parts import own_parts
-from prony.catalog.install.programs import NOT_TOLD, find_programs, try_system
+from prony.catalog.install.programs import VERSION_UNKNOWN, find_programs, try_system
 from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
 from prony.catalog.install.system import find_system, missing
-from prony.catalog.install.uv import Uv, cause, last_lines, open_uv
+from prony.catalog.install.uv import Uv, cause, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.errors import HostError
 from prony.model import Json
@@ -32,7 +32,7 @@ from prony.version import prony_version
 
 __all__ = ["Builder", "environment_name"]
 
-# Part of every environment's name: raised when environments are built in another way.
+# Part of every environment's name: increase it when environments are built in another way.
 _RECIPE = "1"
 
 _MARK = "complete.json"
@@ -54,7 +54,7 @@ print(json.dumps({"missing": missing, "packages": packages, "interpreter": inter
 
 @dataclass(frozen=True, slots=True)
 class _Recipe:
-    """What a virtual environment is made with, on and of."""
+    """The uv, interpreter and lock of a virtual environment."""
 
     uv: Uv
     interpreter: Interpreter
@@ -108,7 +108,7 @@ class Builder:
     ) -> Environment | Unavailable:
         programs = find_programs(install.programs, self._user)
         absent = tuple(name for name in install.programs if name not in programs)
-        # What a user's own environment holds is taken as it stands; the system's programs it needs too.
+        # A user's own environment is used as it is; the system's programs are needed too.
         lacking = (() if request.python else missing(request.server.needs, find_system())) or absent
         if lacking:
             return _needs(request, lacking)
@@ -147,7 +147,7 @@ class Builder:
         if tried.version is None:
             lacking = missing(request.server.needs, find_system())
             return _needs(request, lacking) if lacking else Unavailable(request.key, tried.reason, "")
-        version = None if tried.version == NOT_TOLD else tried.version
+        version = None if tried.version == VERSION_UNKNOWN else tried.version
         return Environment(request.key, version, tried.interpreter, programs=tried.programs)
 
     def _values(self, request: EnvironmentRequest, found: Environment) -> Mapping[str, str]:
@@ -161,7 +161,7 @@ class Builder:
             return self._uv
 
     def _interpreter(self, install: PythonInstall) -> Interpreter | None:
-        """Return the interpreter for ``install``; null where it asks for one that is not here."""
+        """Return the interpreter for ``install``; null when it needs one that is not on this machine."""
         version = install.python
         with self._lock:
             if version not in self._interpreters:
@@ -219,7 +219,7 @@ class Builder:
         interpreter = str(recipe.interpreter.path)
         create = ["venv", "--allow-existing", "--no-project", "--python", interpreter, str(venv)]
         hashes = ["--require-hashes"] if recipe.lock.hashed else []
-        # Trials forbid writing bytecode, so that the first is no slower than the others: it is written here.
+        # Compile bytecode now: trials forbid writing it, so that the first one is not slower than the others.
         fill = [
             "pip",
             "sync",
@@ -232,7 +232,7 @@ class Builder:
         for command in (create, [*fill, str(lock_file)]):
             done = recipe.uv.run(*command)
             if not done.ok:
-                log = last_lines(done)
+                log = last_words(done)
                 return Unavailable(
                     request.key, f"`{request.server.name}` cannot be installed: {cause(done)}", log
                 )
@@ -246,7 +246,9 @@ class Builder:
         python = next((file for file in named if file.exists()), named[0])
         if not python.exists():
             return Unavailable(
-                request.key, f"`{python}` is not there; expected a virtual environment or an interpreter", ""
+                request.key,
+                f"`{python}` does not exist; expected a virtual environment or an interpreter",
+                "",
             )
         found = self._tried(request, install, python, "")
         if isinstance(found, Environment):
@@ -258,14 +260,14 @@ class Builder:
     def _tried(
         self, request: EnvironmentRequest, install: PythonInstall, python: Path, digest: str
     ) -> Environment | Unavailable:
-        """Import the server as the user that it will run as, and read what the environment holds."""
+        """Import the server as the user that will run it, and list the environment's packages."""
         key, server = request.key, request.server
         environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
         command = [str(python), "-c", _REPORT, *install.imports]
         done = self._children.run(command, environment, Path("/"))
         if not done.ok:
             reason = f"the user `{self._user.name}` cannot run `{python}`: {cause(done)}"
-            return Unavailable(key, reason, last_lines(done))
+            return Unavailable(key, reason, last_words(done))
         report = json.loads(done.output.splitlines()[-1])
         missing = [*report["missing"], *_missing_program(server, python.parent)]
         if missing:
@@ -328,13 +330,13 @@ def _version(install: PythonInstall, packages: Mapping[str, str]) -> str | None:
 
 def _needs(request: EnvironmentRequest, lacking: Sequence[str]) -> Unavailable:
     name = request.server.name
-    how = f"`prony doctor {name}` says how to install it"
-    return Unavailable(request.key, f"`{name}` needs {', '.join(lacking)} of the system; {how}", "")
+    how = f"`prony doctor {name}` shows how to install it"
+    return Unavailable(request.key, f"`{name}` needs {', '.join(lacking)} from the system; {how}", "")
 
 
 def _needs_python(request: EnvironmentRequest, install: PythonInstall) -> Unavailable:
     name = request.server.name
-    where = f"`prony doctor {name}` says where it is looked for"
+    where = f"`prony doctor {name}` shows where Prony looks for it"
     return Unavailable(
         request.key, f"`{name}` needs CPython {install.python}, which is not on this machine; {where}", ""
     )
@@ -343,7 +345,7 @@ def _needs_python(request: EnvironmentRequest, install: PythonInstall) -> Unavai
 def _on_its_python(
     found: Environment, request: EnvironmentRequest, install: PythonInstall
 ) -> Environment | Unavailable:
-    """Return a user's own environment, unless the server asks for another Python than it has."""
+    """Return a user's own environment, unless the server needs another version of Python."""
     if install.python is None or found.interpreter.startswith(f"CPython {install.python}."):
         return found
     name, its = request.server.name, found.interpreter
@@ -353,7 +355,7 @@ def _on_its_python(
 
 
 def _made_from(request: EnvironmentRequest, found: Environment) -> str:
-    """Return what a product depends on besides the entry's own files and commands."""
+    """Return what a product depends on, besides the entry's files and commands."""
     parts = [f"{name}={path}" for name, path in sorted(found.places.items())]
     return "\n".join([*parts, found.version or "", found.interpreter, found.lock_digest, request.app_digest])
 

@@ -1,4 +1,4 @@
-"""What lies in Prony's cache, and how it is removed. Must not know what is in an environment."""
+"""Lists and removes the content of Prony's cache. Must not know what is in an environment."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ __all__ = ["CacheItem", "cache_items", "remove"]
 
 @dataclass(frozen=True, slots=True)
 class CacheItem:
-    """One folder of the cache. ``kind`` is the folder that it lies in, such as ``environments``."""
+    """One folder of the cache. ``kind`` is its parent folder, such as ``environments``."""
 
     kind: str
     path: Path
@@ -19,7 +19,7 @@ class CacheItem:
 
 
 def cache_items(cache: Path) -> tuple[CacheItem, ...]:
-    """Return what lies in ``cache``, by kind and name. Files with several names count once."""
+    """Return the content of ``cache``, by kind and name. Files with several names count once."""
     kinds = sorted(path for path in cache.iterdir() if path.is_dir()) if cache.is_dir() else []
     return tuple(
         CacheItem(kind.name, path, _size_bytes(path))
@@ -30,7 +30,7 @@ def cache_items(cache: Path) -> tuple[CacheItem, ...]:
 
 
 def remove(item: CacheItem) -> bool:
-    """Remove one item; false when something of it could not be removed."""
+    """Remove one item; false when a part of it could not be removed."""
     shutil.rmtree(item.path, ignore_errors=True)
     return not item.path.exists()
 

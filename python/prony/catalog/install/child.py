@@ -1,4 +1,4 @@
-"""Commands run as the user that servers run as: their output collected, their end certain.
+"""Runs commands as the user that servers run as; collects their output and makes sure that they end.
 
 Must not know what they do.
 """
@@ -17,12 +17,12 @@ from typing import BinaryIO
 from prony.catalog.install.access import first_unreadable
 from prony.runas import RunAs
 
-__all__ = ["Children", "Completed"]
+__all__ = ["Children", "FinishedCommand"]
 
 
 @dataclass(frozen=True, slots=True)
-class Completed:
-    """A command that has ended. ``output`` is what it wrote to standard output, ``log`` to standard error."""
+class FinishedCommand:
+    """A finished command. ``output`` is its standard output, ``log`` its standard error."""
 
     status: int
     output: str
@@ -36,9 +36,9 @@ class Completed:
 
 @dataclass(slots=True)
 class Children:
-    """Runs commands as ``user`` in threads, and ends all that still run when asked to.
+    """Runs commands as ``user`` in threads; `end` kills all that still run.
 
-    Each has a process group of its own, so that what it started ends with it.
+    Each command has a process group of its own, so that its children end with it.
     """
 
     user: RunAs
@@ -52,7 +52,7 @@ class Children:
         environment: Mapping[str, str],
         folder: Path,
         stdin: Path | None = None,
-    ) -> Completed:
+    ) -> FinishedCommand:
         """Run ``command`` in ``folder`` and return how it ended; status 127: it cannot be started.
 
         ``stdin``: the file that is its standard input; null: none.
@@ -61,16 +61,16 @@ class Children:
             with _opened_as(self.user, stdin or Path(os.devnull)) as given:
                 process = self._start(command, environment, folder, given)
         except OSError as error:
-            return Completed(127, "", f"{command[0]}: {error.strerror}")
+            return FinishedCommand(127, "", f"{command[0]}: {error.strerror}")
         try:
             output, log = process.communicate()
         finally:
             with self._lock:
                 self._running.discard(process)
-        return Completed(process.returncode, output, log)
+        return FinishedCommand(process.returncode, output, log)
 
     def end(self) -> None:
-        """Kill all that still run, and let nothing start any more."""
+        """Kill all running commands, and start no more."""
         with self._lock:
             self._ended = True
             running = tuple(self._running)
@@ -113,13 +113,13 @@ class Children:
 
 @contextmanager
 def _opened_as(user: RunAs, file: Path) -> Iterator[BinaryIO]:
-    """Open a file that ``user`` may read: with root's rights it might be anyone's, behind a link too.
+    """Open a file if ``user`` may read it: with root's rights Prony could open anyone's file, also by a link.
 
     *Errors*: PermissionError, OSError.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as opened:
-        # Asked of what was opened, and not of its name, which another may change meanwhile.
+        # Checks the open file, not its name: someone could replace the file in between.
         if user.drop and first_unreadable(Path(f"/proc/self/fd/{descriptor}").readlink(), user):
             raise PermissionError(EACCES, os.strerror(EACCES))
         yield opened

@@ -1,7 +1,7 @@
-"""Environments: what a server, frontend or service needs to run around an app, wanted or had.
+"""Environments: what a server, frontend or service needs to run with an app, requested or available.
 
-For Python servers that is a virtual environment, locked and cached; for the system's own programs, where
-they are. Must not know how they are built (`build`, `prepare`), nor how servers are started.
+For Python servers this is a virtual environment, locked and cached; for the system's own programs, their
+paths. Must not know how they are built (`build`, `prepare`), nor how servers are started.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,11 @@ __all__ = ["Environment", "EnvironmentRequest", "Unavailable"]
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentRequest:
-    """One environment that is wanted; ``key`` names it to the caller.
+    """A request for an environment; ``key`` identifies it for the caller.
 
     ``app_requirements``: what the app needs, as requirement strings; ``requirements_file``: the same as the
     user's ``requirements.txt`` or ``pyproject.toml``. ``python``: the user's own environment (its folder or
-    its interpreter), taken as it stands. ``app_folder`` and ``app_digest``: the app, where what is built
-    reads it.
+    its interpreter), used as it is. ``app_folder`` and ``app_digest``: the app, for builds that read it.
     """
 
     key: str
@@ -37,10 +36,10 @@ class Environment:
     """An environment that works.
 
     ``version`` is the server's, ``interpreter`` what it runs on, such as ``CPython 3.11.2``; null or empty:
-    not told. ``python`` is the interpreter and ``bin`` the folder of the programs of a virtual environment,
-    null without one; ``packages`` maps normal names to versions, ``lock_digest`` is the SHA-256 of the lock
-    (empty for a user's own environment). ``programs``: where the system's programs are, by their names in
-    the entry; ``build``: the folder with what was built; ``prony``: that with Prony's own compiled part.
+    not known. ``python`` is the interpreter and ``bin`` the folder of programs of a virtual environment, null
+    without one; ``packages`` maps normal names to versions, ``lock_digest`` is the SHA-256 of the lock (empty
+    for a user's own environment). ``programs``: the paths of the system's programs, by their names in the
+    entry; ``build``: the folder of the build's product; ``prony``: the folder of Prony's own compiled part.
     """
 
     key: str
@@ -56,7 +55,7 @@ class Environment:
 
     @property
     def places(self) -> Mapping[str, str]:
-        """What placeholders stand for: ``python``, ``bin``, ``build``, ``prony`` and the programs."""
+        """The values of placeholders: ``python``, ``bin``, ``build``, ``prony`` and the programs."""
         own = {
             "python": self.python,
             "bin": self.bin,
@@ -68,14 +67,14 @@ class Environment:
 
     @property
     def shown_places(self) -> Mapping[str, str]:
-        """Those of them that a person's own command has too: where the system's programs are."""
+        """The values that a person's own command has too: the paths of the system's programs."""
         build = {"build": str(self.build)} if self.build else {}
         return {**build, **{name: str(path) for name, path in self.programs.items()}}
 
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """An environment that cannot be had: why, in a sentence, and the last lines of what was tried."""
+    """An unavailable environment: why, in a sentence, and the last lines of the output."""
 
     key: str
     reason: str

@@ -1,7 +1,7 @@
-"""The Python interpreter that environments are built on: one that the user servers run as can reach and run.
+"""The Python interpreter of environments: one that the user of the servers can reach and run.
 
-Whether it can is tried, not guessed: the candidate is started as that user, and never as another. One that is
-closed to that user is copied to where it is not. Must not know servers or packages.
+Prony tests this: it starts the candidate as that user, never as another one. An interpreter that the user
+cannot reach is copied to the cache. Must not know servers or packages.
 """
 
 import hashlib
@@ -28,13 +28,13 @@ __all__ = [
     "find_interpreter",
     "is_there",
     "located",
-    "probe",
+    "try_interpreter",
 ]
 
-# The oldest that the catalogue's locks are resolved for.
+# The oldest version for which the catalogue's locks are resolved.
 OLDEST = (3, 11)
 
-# Part of every copy's name: raised when copies are made in another way.
+# Part of every copy's name: increase it when copies are made in another way.
 _LAYOUT = "2"
 
 _PROGRAM = re.compile(r"python3\.(\d+)")
@@ -57,23 +57,24 @@ class Interpreter:
 
 
 def choose_interpreter(children: Children, user: RunAs) -> Interpreter:
-    """Return the interpreter to build environments on.
+    """Return the interpreter for environments.
 
-    The one that runs Prony where ``user`` can run it; else the newest on this machine that it can; else a
-    copy in the cache of the one that runs Prony.
+    The one that runs Prony if ``user`` can run it; else the newest one on this machine that ``user`` can run;
+    else a copy, in the cache, of the one that runs Prony.
 
     *Errors*: HostError when none of these runs.
     """
     own = Path(os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable))
     for path in (own, *candidates(_program_folders())):
-        found = probe(children, path)
+        found = try_interpreter(children, path)
         if found and found.version >= OLDEST:
             return found
-    found = probe(children, _copy(Path(sys.base_prefix), own, user))
+    found = try_interpreter(children, _copy(Path(sys.base_prefix), own, user))
     if found is None:
         raise HostError(
-            f"the user `{user.name}` can run no Python from 3.11 on: neither `{own}`, nor a copy of it",
-            hint="install one for all users (Debian: apt-get install python3), or choose one with `--run-as`",
+            f"the user `{user.name}` cannot run any Python 3.11 or newer: neither `{own}`, nor a copy of it",
+            hint="install Python for all users (Debian: apt-get install python3), or choose another user "
+            "with `--run-as`",
         )
     return found
 
@@ -81,28 +82,28 @@ def choose_interpreter(children: Children, user: RunAs) -> Interpreter:
 def find_interpreter(children: Children, user: RunAs, version: str) -> Interpreter | None:
     """Return a CPython of the minor ``version``, such as ``3.8``; null: this machine has none.
 
-    The first that ``user`` can run; else a copy in the cache of the first that is closed to it. Nothing is
-    installed.
+    The first one that ``user`` can run; else a copy, in the cache, of the first one that it cannot reach.
+    Nothing is installed.
 
     *Errors*: HostError when the copy cannot be written.
     """
     paths = located(version, user)
     for path in paths:
-        found = probe(children, path)
+        found = try_interpreter(children, path)
         if _is(found, version):
             return found
     for path in paths:
         if first_unreadable(path, user):
-            found = probe(children, _copy(path.parent.parent, path, user))
+            found = try_interpreter(children, _copy(path.parent.parent, path, user))
             if _is(found, version):
                 return found
     return None
 
 
 def is_there(children: Children, user: RunAs, version: str) -> bool:
-    """Return whether `find_interpreter` has something to find; one that is to be copied is taken on trust."""
+    """Return whether `find_interpreter` would find one; one that must be copied is not tested."""
     return any(
-        first_unreadable(path, user) is not None or _is(probe(children, path), version)
+        first_unreadable(path, user) is not None or _is(try_interpreter(children, path), version)
         for path in located(version, user)
     )
 
@@ -111,8 +112,8 @@ def located(version: str, user: RunAs) -> tuple[Path, ...]:
     """Return where this machine has a Python of the minor ``version``, whether ``user`` can run it or not.
 
     ``python3.8`` on the PATH, in `/usr/local/bin` and in `/usr/bin`; then what pyenv and uv have installed
-    for the caller and for ``user``, newest first. What has no library beside it, as a wrapper script, is left
-    out.
+    for the caller and for ``user``, newest first. Programs without a library, such as wrapper scripts, are
+    left out.
     """
     named = [folder / f"python{version}" for folder in _program_folders()]
     found = (Path(os.path.realpath(path)) for path in (*named, *_managed(version, user)))
@@ -130,8 +131,8 @@ def candidates(folders: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(sorted(found, key=lambda path: -found[path]))
 
 
-def probe(children: Children, path: Path) -> Interpreter | None:
-    """Return the interpreter at ``path`` as it says of itself, or null when the user cannot run it."""
+def try_interpreter(children: Children, path: Path) -> Interpreter | None:
+    """Return the interpreter at ``path`` as it describes itself, or null when the user cannot run it."""
     environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
     done = children.run([str(path), "-I", "-c", _REPORT], environment, Path("/"))
     if not done.ok:
@@ -155,7 +156,7 @@ def _managed(version: str, user: RunAs) -> Iterator[Path]:
         pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
         uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
         folders = [*pyenv.glob(f"versions/{version}.*"), *uv.glob(f"cpython-{version}.*")]
-        # With a `+` are builds of another kind, such as without the interpreter's lock.
+        # A `+` marks other kinds of builds, such as free-threaded ones.
         plain = [folder for folder in folders if "+" not in folder.name]
         yield from (folder / "bin" / f"python{version}" for folder in sorted(plain, key=_patch, reverse=True))
 
@@ -213,16 +214,17 @@ def _copy(prefix: Path, program: Path, user: RunAs) -> Path:
                 return target / "bin" / program.name
             raise HostError(
                 f"cannot copy the interpreter `{program}` to `{target}`: {error.strerror}",
-                hint="install Python for all users, or choose another place with the variable PRONY_CACHE",
+                hint="install Python for all users, or choose another place with the environment variable "
+                "PRONY_CACHE",
             ) from error
     return target / "bin" / program.name
 
 
 def _fill(folder: Path, prefix: Path, program: Path) -> None:
-    # Bytecode is kept: trials write none, and a library without it is compiled anew at every start.
+    # Keep bytecode: trials write none, and without it the library is compiled again at every start.
     unneeded = shutil.ignore_patterns("site-packages", "test", "*.a", "pkgconfig")
     shutil.copytree(prefix / "lib", folder / "lib", symlinks=True, ignore=unneeded, copy_function=_link)
-    # What is compiled for an environment asks for the headers.
+    # Compiling packages for an environment needs the headers.
     if (prefix / "include").is_dir():
         shutil.copytree(prefix / "include", folder / "include", symlinks=True, copy_function=_link)
     copy = folder / "bin" / program.name
@@ -232,10 +234,11 @@ def _fill(folder: Path, prefix: Path, program: Path) -> None:
 
 
 def _relocated(program: bytes, prefix: Path) -> bytes:
-    """Return the program with its library path beside itself, where it names ``prefix`` as an absolute one.
+    """Return the program with a library path relative to itself, if it contains ``prefix`` as an absolute
+    one.
 
-    The path in the file ends with a null byte, so that a shorter one may take its place. *Source*: System V
-    ABI, Dynamic Linking, DT_RUNPATH and $ORIGIN.
+    The path in the file ends with a null byte, so that a shorter one can replace it. *Source*: System V ABI,
+    Dynamic Linking, DT_RUNPATH and $ORIGIN.
     """
     absolute = os.fsencode(prefix / "lib") + b"\0"
     beside = b"$ORIGIN/../lib"

@@ -1,7 +1,7 @@
-"""What an entry compiles or makes of its own files: once, in the cache, as the user that servers run as.
+"""Compiles or generates an entry's product from its files: once, in the cache, as the user of the servers.
 
-A product is known by all that it was made from: the files, the commands, the programs' versions, and the app
-where the commands read it. Must not know how environments are chosen.
+A product is identified by all its inputs: the files, the commands, the programs' versions, and the app if the
+commands read it. Must not know how environments are chosen.
 """
 
 import fcntl
@@ -15,15 +15,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.catalog.install.child import Children, Completed
-from prony.catalog.install.uv import cause, last_lines, tool_environment
-from prony.catalog.schema.entry import Build, ProcessEntry, Step
+from prony.catalog.install.child import Children, FinishedCommand
+from prony.catalog.install.uv import cause, last_words, tool_environment
+from prony.catalog.schema.entry import Build, BuildStep, ProcessEntry
 from prony.catalog.schema.template import fill
 from prony.runas import RunAs, own_folder
 
 __all__ = ["Making", "NotMade", "locked", "make"]
 
-# Part of every product's name: raised when products are made in another way.
+# Part of every product's name: increase it when products are made in another way.
 _RECIPE = "1"
 _MARK = "complete.json"
 _SKIPPED = {"__pycache__"}
@@ -31,7 +31,7 @@ _SKIPPED = {"__pycache__"}
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What is to be made: ``values`` fill the commands' placeholders, ``made_from`` names what they are."""
+    """What to build: ``values`` fill the commands' placeholders, ``made_from`` identifies the inputs."""
 
     entry: ProcessEntry
     build: Build
@@ -41,14 +41,14 @@ class Making:
 
 @dataclass(frozen=True, slots=True)
 class NotMade:
-    """Why there is no product, and the last lines of what was tried."""
+    """Why there is no product, and the last lines of the output."""
 
     reason: str
     log: str
 
 
 def make(making: Making, user: RunAs, children: Children, on_build: Callable[[], None]) -> Path | NotMade:
-    """Return the folder with the product: from the cache, or made now.
+    """Return the folder with the product: from the cache, or built now.
 
     *Errors*: OSError when the cache cannot be written.
     """
@@ -74,7 +74,7 @@ def _made_or_kept(
 
 @contextmanager
 def locked(folder: Path, children: Children) -> Iterator[None]:
-    """Within the block, nobody else builds ``folder``; its parent is created."""
+    """Lock ``folder`` within the block, so that no other Prony builds it; create its parent."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.parent.chmod(0o755)
     with folder.with_name(f".{folder.name}.lock").open("w") as file:
@@ -100,9 +100,11 @@ def _made(making: Making, folder: Path, user: RunAs, children: Children) -> NotM
         done = _run(step, values, environment, source, children)
         if not done.ok:
             reason = f"`{making.entry.name}` cannot be built: {cause(done)}"
-            return NotMade(reason, last_lines(done))
+            return NotMade(reason, last_words(done))
     if not (out / making.build.product).exists():
-        return NotMade(f"`{making.entry.name}` cannot be built: no `{making.build.product}` came of it", "")
+        return NotMade(
+            f"`{making.entry.name}` cannot be built: the commands did not create `{making.build.product}`", ""
+        )
     shutil.rmtree(source)
     mark = folder / _MARK
     mark.write_text(json.dumps({"made_from": making.made_from}))
@@ -111,17 +113,21 @@ def _made(making: Making, folder: Path, user: RunAs, children: Children) -> NotM
 
 
 def _run(
-    step: Step, values: Mapping[str, str], environment: Mapping[str, str], folder: Path, children: Children
-) -> Completed:
+    step: BuildStep,
+    values: Mapping[str, str],
+    environment: Mapping[str, str],
+    folder: Path,
+    children: Children,
+) -> FinishedCommand:
     command = [fill(word, values) for word in step.run]
     file = Path(fill(step.stdin, values)) if step.stdin else None
     return children.run(command, environment, folder, file)
 
 
 def _copied(entry: ProcessEntry, folder: Path, user: RunAs) -> Path:
-    """Return a copy of the entry's files that is the user's own: whole before it is given away.
+    """Return a copy of the entry's files that belongs to the user; it is complete before the owner changes.
 
-    *Errors*: OSError; ValueError for a link, which might lead anywhere.
+    *Errors*: OSError; ValueError for a link, which could point anywhere.
     """
     source = folder / "source"
     source.mkdir()
@@ -142,7 +148,7 @@ def _files(folder: Path) -> list[Path]:
     found = sorted(path for path in folder.rglob("*") if not _SKIPPED & set(path.relative_to(folder).parts))
     link = next((path for path in found if path.is_symlink()), None)
     if link is not None:
-        raise ValueError(f"`{link}` is a link; expected plain files and folders beside the entry")
+        raise ValueError(f"`{link}` is a link; expected ordinary files and folders next to the entry")
     return [path for path in found if path.is_file()]
 
 

@@ -1,6 +1,6 @@
-"""Prony's own compiled part where servers can load it: the reference server is one of them.
+"""Prony's own compiled part in a place where servers can load it: the reference server needs it.
 
-A copy in the cache: the package itself may lie where the user that servers run as cannot read. Must not know
+It is a copy in the cache: the user of the servers may not be able to read the package itself. Must not know
 what it is used for.
 """
 
@@ -37,7 +37,7 @@ def _files() -> tuple[Path, ...]:
 def _copy(files: tuple[Path, ...], target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.parent.chmod(0o755)
-    # Renamed when complete: a copy that was interrupted is never taken for the whole.
+    # Renamed when complete: an interrupted copy is never mistaken for a complete one.
     draft = Path(mkdtemp(prefix=".draft-", dir=target.parent))
     (draft / "prony").mkdir()
     for file in files:

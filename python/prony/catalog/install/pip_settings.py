@@ -1,6 +1,6 @@
-"""pip's settings, as uv's: whoever has told pip where packages come from need not tell it twice.
+"""Translates pip's settings into uv's: users who have configured pip need not configure uv.
 
-Pure but for reading pip's configuration files. Must not know what is installed.
+Pure, except that it reads pip's configuration files. Must not know what is installed.
 
 Source: pip documentation, "Configuration"; uv documentation, "Environment variables" and "Compatibility with
 pip".
@@ -15,7 +15,7 @@ from pathlib import Path
 
 __all__ = ["configuration_files", "configured", "uv_settings"]
 
-# pip's option -> uv's variable, the variables of uv that already say it, and how several values are joined.
+# pip's option -> uv's variable, the variables of uv that already set it, and how several values are joined.
 _TRANSLATED = {
     "index-url": ("UV_DEFAULT_INDEX", ("UV_DEFAULT_INDEX", "UV_INDEX_URL"), " "),
     "extra-index-url": ("UV_EXTRA_INDEX_URL", ("UV_EXTRA_INDEX_URL", "UV_INDEX"), " "),
@@ -28,18 +28,18 @@ _TRANSLATED = {
     "proxy": ("ALL_PROXY", ("ALL_PROXY", "HTTPS_PROXY", "https_proxy", "all_proxy"), ""),
 }
 
-# pip's other name of the same option.
+# pip's other name for the same option.
 _ALIASES = {"timeout": "default-timeout", "pypi-url": "index-url"}
 
 _SECTIONS = ("global", "install")
 
 
 def uv_settings(environment: Mapping[str, str], files: Iterable[Path]) -> dict[str, str]:
-    """Return the variables that tell uv what ``environment`` and pip's configuration ``files`` tell pip.
+    """Return uv's variables for the settings of pip in ``environment`` and the configuration ``files``.
 
-    What a variable of uv's own says already is left to it. pip takes the best version of all its indexes, uv
-    by default that of the first which has the package: with an extra index from pip, uv is told to do as pip
-    does.
+    Variables of uv that are already set win. pip takes the best version from all its indexes, uv by default
+    the version from the first index that has the package: with an extra index from pip, uv is set to behave
+    like pip.
     """
     pip = configured(files) | _from_environment(environment)
     settings: dict[str, str] = {}
@@ -53,7 +53,7 @@ def uv_settings(environment: Mapping[str, str], files: Iterable[Path]) -> dict[s
 
 
 def configuration_files(environment: Mapping[str, str], home: Path) -> tuple[Path, ...]:
-    """Return pip's configuration files, those that win last.
+    """Return pip's configuration files; later ones win.
 
     The system's, the user's, the virtual environment's, the chosen one.
     """
@@ -71,7 +71,7 @@ def configuration_files(environment: Mapping[str, str], home: Path) -> tuple[Pat
 
 
 def configured(files: Iterable[Path]) -> dict[str, str]:
-    """Return pip's options for installing from ``files``; what cannot be read is left out."""
+    """Return pip's options for installing from ``files``; unreadable files are left out."""
     options: dict[str, str] = {}
     for file in files:
         parser = configparser.RawConfigParser()
@@ -105,7 +105,9 @@ def _value(option: str, value: str, joint: str) -> str:
 
 
 def _main() -> None:
-    """Print the settings as shell assignments: ``scripts/setup`` runs before Prony is installed."""
+    """Print the settings as shell assignments, for ``scripts/setup``, which runs before Prony is
+    installed.
+    """
     files = configuration_files(os.environ, Path.home())
     for name, value in uv_settings(os.environ, files).items():
         sys.stdout.write(f"export {name}={shlex.quote(value)}\n")

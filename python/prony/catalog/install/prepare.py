@@ -1,4 +1,4 @@
-"""Builds environments in parallel, and reports how far each is. `build` does the work for one of them."""
+"""Builds environments in parallel, and reports their progress. `build` does the work for one of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,13 +13,13 @@ from prony.runas import RunAs
 
 __all__ = ["EnvironmentProgress", "prepare"]
 
-# How often progress is looked for: quick enough for the eye, and a Ctrl-C is seen as soon.
+# How often to poll: fast enough for the eye and for Ctrl-C.
 _POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentProgress:
-    """What has become of one request, ``seconds`` after it was begun."""
+    """The state of one request, ``seconds`` after it was started."""
 
     key: str
     state: Literal["queued", "building", "ready", "failed"]
@@ -34,11 +34,11 @@ def prepare(
 ) -> Mapping[str, Environment | Unavailable]:
     """Return the environment of every request, by its key: from the cache, or built now, ``jobs`` at a time.
 
-    ``on_progress`` is called in the calling thread. Interrupted, all builds are killed and none is later
-    taken for whole.
+    ``on_progress`` is called in the calling thread. An interruption kills all builds, and none of them is
+    later mistaken for complete.
 
-    *Errors*: HostError when there is no uv, no interpreter or no writable cache; a single environment that
-    cannot be had is no error but `Unavailable`.
+    *Errors*: HostError when there is no uv, no interpreter or no writable cache. A single unavailable
+    environment is not an error but returned as `Unavailable`.
     """
     builder = Builder(user)
     waiting: Queue[EnvironmentProgress] = Queue()

@@ -1,8 +1,8 @@
-"""The system's programs that an entry needs: where they are, and what they say of themselves.
+"""The system's programs that an entry needs: their paths and versions.
 
-Looked for where subjects will look, not on the caller's PATH. Must not know environments.
+Searches where subjects will search, not on the caller's PATH. Must not know environments.
 
->>> number_in("perl 5, version 36: Starman 0.4016")
+>>> version_in("perl 5, version 36: Starman 0.4016")
 '0.4016'
 """
 
@@ -19,10 +19,10 @@ from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstal
 from prony.catalog.schema.template import fill
 from prony.runas import SUBJECT_PATH, RunAs
 
-__all__ = ["NOT_TOLD", "Tried", "find_programs", "number_in", "try_system"]
+__all__ = ["VERSION_UNKNOWN", "Tried", "find_programs", "try_system", "version_in"]
 
-NOT_TOLD = "not told"
-"""The version of what works and does not say which it is."""
+VERSION_UNKNOWN = "unknown"
+"""The version of a program that works but does not print its version."""
 
 _EXECUTE = 1
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
@@ -30,9 +30,9 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)+")
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of trying the system's own installation of an entry.
+    """The result of testing the system's installation of an entry.
 
-    ``version`` null: it does not work, and ``reason`` says why; `NOT_TOLD`: it works, and that is all.
+    ``version`` null: it does not work, and ``reason`` says why; `VERSION_UNKNOWN`: it works.
     """
 
     programs: Mapping[str, Path]
@@ -42,7 +42,7 @@ class Tried:
 
 
 def find_programs(candidates: Mapping[str, Sequence[str]], user: RunAs) -> dict[str, Path]:
-    """Return where each program is; one of which no candidate can be executed by ``user`` is left out."""
+    """Return the path of each program; programs that ``user`` cannot execute are left out."""
     found = {name: _first(paths, user) for name, paths in candidates.items()}
     return {name: path for name, path in found.items() if path}
 
@@ -50,33 +50,33 @@ def find_programs(candidates: Mapping[str, Sequence[str]], user: RunAs) -> dict[
 def try_system(
     entry: ProcessEntry, install: SystemInstall | PythonInstall, user: RunAs, children: Children
 ) -> Tried:
-    """Find the programs of ``entry`` and have them say their version, as the user that will run them."""
+    """Find the programs of ``entry`` and ask for their version, as the user that will run them."""
     programs = find_programs(install.programs, user)
     absent = [name for name in install.programs if name not in programs]
     if absent:
         names = ", ".join(f"`{name}`" for name in absent)
-        return Tried(programs, None, reason=f"the user `{user.name}` finds no program {names} to run")
+        return Tried(programs, None, reason=f"the user `{user.name}` cannot find or run the program {names}")
     if install.version is None:
-        return Tried(programs, NOT_TOLD)
+        return Tried(programs, VERSION_UNKNOWN)
     environment = tool_environment(user)
     texts = {name: str(path) for name, path in programs.items()}
     done = children.run([fill(word, texts) for word in install.version], environment, Path("/"))
     if not done.ok:
         return Tried(programs, None, reason=f"`{entry.name}` does not work: {cause(done)}")
-    version = number_in(done.output) or number_in(done.log)
+    version = version_in(done.output) or version_in(done.log)
     interpreter = ""
     if isinstance(install, SystemInstall) and install.interpreter:
-        told = children.run([fill(word, texts) for word in install.interpreter], environment, Path("/"))
-        if not told.ok:
-            return Tried(programs, None, reason=f"`{entry.name}` does not work: {cause(told)}")
-        interpreter = (told.output.strip() or told.log.strip()).partition("\n")[0]
-    return Tried(programs, version or NOT_TOLD, interpreter)
+        answer = children.run([fill(word, texts) for word in install.interpreter], environment, Path("/"))
+        if not answer.ok:
+            return Tried(programs, None, reason=f"`{entry.name}` does not work: {cause(answer)}")
+        interpreter = (answer.output.strip() or answer.log.strip()).partition("\n")[0]
+    return Tried(programs, version or VERSION_UNKNOWN, interpreter)
 
 
-def number_in(text: str) -> str | None:
+def version_in(text: str) -> str | None:
     """Return the last number with a dot in the first line that has one: the version; else null.
 
-    >>> number_in("go version go1.26.8 linux/amd64")
+    >>> version_in("go version go1.26.8 linux/amd64")
     '1.26.8'
     """
     for line in text.splitlines():

@@ -1,8 +1,8 @@
 """Rewrites the committed locks: ``python -m prony.catalog.install.relock [name ...]``.
 
-For maintainers. Each lock holds a server's pins and, unless it asks for a Python of its own, the requirements
-of all built-in apps, for every platform, with hashes and without the name of any package index. Only what a
-pin leaves open is resolved anew.
+For maintainers. Each lock holds a server's pins and, unless the server needs a Python of its own, the
+requirements of all built-in apps, for every platform, with hashes and without the name of any package index.
+Only what a pin leaves open is resolved again.
 """
 
 import os
@@ -26,7 +26,7 @@ __all__ = ["main", "relock"]
 def main(names: Sequence[str]) -> int:
     """Rewrite the locks of the servers ``names``, or of all; return the exit status."""
     try:
-        # Without what lies in the working folder: only entries that come with Prony have committed locks.
+        # Without entries from the working folder: only entries that come with Prony have committed locks.
         catalog = load_catalog(found=BUILT_IN_SERVERS / "none")
         generators = {file.stem: load_generator(file.stem) for file in BUILT_IN_GENERATORS.glob("*.toml")}
         known = {**catalog.servers, **generators}
@@ -40,11 +40,11 @@ def main(names: Sequence[str]) -> int:
 
 
 def relock(entry: ProcessEntry) -> bool:
-    """Write the lock of what comes with Prony anew, and return whether it has changed.
+    """Write a new lock for an entry that comes with Prony, and return whether it has changed.
 
-    A server of the system has none.
+    A server that the system installs has no lock.
 
-    *Errors*: UsageError when there is none that satisfies it; HostError when it cannot be written.
+    *Errors*: UsageError when no set of packages satisfies it; HostError when it cannot be written.
     """
     if not isinstance(entry.install, PythonInstall):
         return False

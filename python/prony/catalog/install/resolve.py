@@ -15,9 +15,9 @@ from tempfile import mkdtemp
 
 from prony.catalog import DATA
 from prony.catalog.install.access import first_unreadable
-from prony.catalog.install.child import Completed
+from prony.catalog.install.child import FinishedCommand
 from prony.catalog.install.interpreter import Interpreter
-from prony.catalog.install.uv import Uv, cause, last_lines
+from prony.catalog.install.uv import Uv, cause, last_words
 from prony.catalog.schema.apps import BUILT_IN_APPS
 from prony.catalog.schema.entry import AppEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.schema.toml_source import read_toml, validate
@@ -54,7 +54,7 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be resolved together: a server, and what an app needs: strings, or the user's file."""
+    """What to resolve together: a server, and the requirements of an app: strings, or the user's file."""
 
     server: ProcessEntry
     install: PythonInstall
@@ -64,7 +64,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """There is no set of packages that satisfies server and app; ``log`` has uv's own words."""
+    """There is no set of packages that satisfies server and app; ``log`` has uv's message."""
 
     reason: str
     log: str
@@ -77,10 +77,9 @@ def built_in_requirements() -> tuple[str, ...]:
 
 
 def shared_requirements(server: ProcessEntry) -> tuple[str, ...]:
-    """Return what of the built-in apps' requirements the server's own environment and its lock satisfy.
+    """Return which of the built-in apps' requirements the server's own environment and lock satisfy.
 
-    All; but none where it is no server, or asks for a Python of its own, for which those packages need not
-    exist.
+    All; but none if it is not a server, or needs a Python of its own, for which those packages may not exist.
     """
     install = server.install
     alone = not isinstance(server, ServerEntry) or (isinstance(install, PythonInstall) and install.python)
@@ -88,7 +87,9 @@ def shared_requirements(server: ProcessEntry) -> tuple[str, ...]:
 
 
 def committed_lock(server: ProcessEntry, app_requirements: Sequence[str]) -> Lock | None:
-    """Return the server's lock that came with Prony; null: there is none, or the app needs something else."""
+    """Return the server's lock that comes with Prony; null: there is none, or the app needs other
+    packages.
+    """
     file = LOCKS / f"{server.name}.txt"
     if not file.is_file() or not set(app_requirements) <= set(shared_requirements(server)):
         return None
@@ -96,9 +97,9 @@ def committed_lock(server: ProcessEntry, app_requirements: Sequence[str]) -> Loc
 
 
 def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) -> Lock | Unresolved:
-    """Resolve server and app together; where the server's pins conflict with the app's, the app's win.
+    """Resolve server and app together; if the server's pins conflict with the app's, the app's win.
 
-    The result is kept in the cache, and taken from there while nothing that it depends on has changed.
+    The result is cached, and used until something that it depends on changes.
     """
     refused = _refused(wanted.file, user) if wanted.file else None
     if refused:
@@ -109,11 +110,11 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
     pins = wanted.install.requirements
     done = _compile(uv, user, interpreter, wanted, pins)
     if not done.ok and pins:
-        # Only a conflict loosens a pin: one that cannot be had by itself must be told, not replaced.
+        # Only a conflict loosens a pin: a pin that cannot be installed by itself is an error.
         alone = _compile(uv, user, interpreter, replace(wanted, file=None, requirements=()), pins)
         if not alone.ok:
             return Unresolved(
-                f"`{wanted.server.name}` cannot be installed: {cause(alone)}", last_lines(alone)
+                f"`{wanted.server.name}` cannot be installed: {cause(alone)}", last_words(alone)
             )
         done = _compile(uv, user, interpreter, wanted, _relaxed(pins))
     if done.ok:
@@ -121,10 +122,12 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
         return Lock(done.output, hashed=False)
     app = f"`{wanted.file}`" if wanted.file else ", ".join(f"`{name}`" for name in wanted.requirements)
     together = f"`{wanted.server.name}` and {app or 'nothing else'} cannot be installed together"
-    return Unresolved(f"{together}: {cause(done)}", last_lines(done))
+    return Unresolved(f"{together}: {cause(done)}", last_words(done))
 
 
-def _compile(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted, pins: Sequence[str]) -> Completed:
+def _compile(
+    uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted, pins: Sequence[str]
+) -> FinishedCommand:
     draft = Path(mkdtemp(prefix=".resolve-", dir=_folder(user)))
     try:
         draft.chmod(0o755)
@@ -137,7 +140,7 @@ def _compile(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted, pins
         files = [str(source), *([str(wanted.file)] if wanted.file else [])]
         options = ["--python", str(interpreter.path), "--no-header", "--no-annotate", "--generate-hashes"]
         options += ["--override", str(overrides)]
-        # Relative paths in a requirements file are meant from where it lies.
+        # Relative paths in a requirements file are relative to its folder.
         return uv.run("pip", "compile", *options, *files, folder=wanted.file.parent if wanted.file else None)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -145,11 +148,11 @@ def _compile(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted, pins
 
 def _refused(file: Path, user: RunAs) -> Unresolved | None:
     if not file.is_file():
-        return Unresolved(f"`{file}` is not there; expected a requirements.txt or a pyproject.toml", "")
+        return Unresolved(f"`{file}` does not exist; expected a requirements.txt or a pyproject.toml", "")
     blocked = first_unreadable(file, user)
     if blocked:
         return Unresolved(
-            f"the user `{user.name}`, whom servers run as, cannot read `{file}`: `{blocked}` is closed to it",
+            f"servers run as the user `{user.name}`, who cannot read `{file}` (no access to `{blocked}`)",
             "",
         )
     return None
@@ -172,7 +175,7 @@ def _kept_file(user: RunAs, interpreter: Interpreter, wanted: Wanted) -> Path:
 
 
 def _self_contained(file: Path | None) -> bool:
-    """Return whether the file's own text decides alone: no includes, local folders or dynamic projects."""
+    """Return whether only the file's text decides: no includes, local folders or dynamic projects."""
     if file is None:
         return True
     lines = [line.strip() for line in file.read_text(errors="replace").splitlines()]

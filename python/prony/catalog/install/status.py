@@ -1,4 +1,4 @@
-"""Whether a server can be measured here: at once, after an installation, or not without a system's package.
+"""Whether a server can be measured on this machine: now, after an installation, or only with system packages.
 
 Must not know how environments are built.
 """
@@ -18,15 +18,15 @@ from prony.runas import RunAs, resolve_user
 __all__ = ["has_python", "installed_versions", "lacks", "status", "works"]
 
 
-# Programs that are asked for their version: each is a process of a tenth of a second.
+# How many programs to ask for their version at a time: each takes a tenth of a second.
 _AT_ONCE = 4
 
 
 def status(entry: ProcessEntry, user: RunAs | None = None) -> str:
-    """Return ``ready``, ``installable`` or ``needs: ...`` with what of the system is missing.
+    """Return ``ready``, ``installable`` or ``needs: ...`` with what the system lacks.
 
-    ``ready``: what it needs is there: for a Python server an environment with its own lock, in the cache of
-    ``user``; what it builds has been built.
+    ``ready``: for a Python server its environment is in the cache of ``user``, with its own lock; its build,
+    if any, is done.
     """
     user = user or resolve_user()
     lacking = lacks(entry, user)
@@ -43,10 +43,10 @@ def status(entry: ProcessEntry, user: RunAs | None = None) -> str:
 
 
 def lacks(entry: ProcessEntry, user: RunAs) -> tuple[str, ...]:
-    """Return the packages of the system that ``entry`` lacks; else the programs that are not there.
+    """Return the system packages that ``entry`` lacks; else the missing programs.
 
-    A package that is not installed is not missed where all programs are there and work. A Python of its own
-    that is not there comes last.
+    A package is not missing if all programs exist and work without it. A missing Python of its own comes
+    last.
     """
     lacking = missing(entry.needs, find_system())
     if lacking and works(entry, user):
@@ -57,13 +57,13 @@ def lacks(entry: ProcessEntry, user: RunAs) -> tuple[str, ...]:
 
 
 def has_python(entry: ProcessEntry, user: RunAs) -> bool:
-    """Return whether the Python of its own that ``entry`` asks for is on this machine; true without one."""
+    """Return whether the Python version that ``entry`` needs is on this machine; true if it needs none."""
     version = entry.install.python if isinstance(entry.install, PythonInstall) else None
     return version is None or is_there(Children(user), user, version)
 
 
 def installed_versions(entries: Iterable[ProcessEntry], user: RunAs) -> Mapping[str, str]:
-    """Return the versions of those ``entries`` that are the system's own programs and work, by name."""
+    """Return the versions of those ``entries`` that the system installs and that work, by name."""
     found = [(entry.name, entry, entry.install) for entry in entries]
     asked = [
         (name, entry, install) for name, entry, install in found if install.version and entry.is_asked_for
@@ -75,9 +75,9 @@ def installed_versions(entries: Iterable[ProcessEntry], user: RunAs) -> Mapping[
 
 
 def works(entry: ProcessEntry, user: RunAs) -> bool:
-    """Return whether the system's own programs are there and say their version; false for all others.
+    """Return whether the system's programs exist and print their version; false for other entries.
 
-    Those of an entry that the user did not name are not started.
+    Programs of an entry that the user did not name are not started.
     """
     install = entry.install
     return (

@@ -1,6 +1,6 @@
-"""What servers need of the system: which of its packages are missing, and the command that installs them.
+"""The system packages that servers need: which are missing, and the command that installs them.
 
-Looks and never installs. Must not know environments.
+Never installs anything. Must not know environments.
 """
 
 import os
@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
-from prony.catalog.schema.entry import Needs, ProcessEntry, PythonInstall
+from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemNeeds
 
 __all__ = [
-    "Advice",
     "Brew",
     "Debian",
     "Fedora",
+    "InstallAdvice",
     "ServerNeeds",
     "System",
     "advise",
@@ -43,19 +43,19 @@ class System(Protocol):
         ...
 
     def command(self, names: Sequence[str]) -> str:
-        """Return what a person types to install the packages ``names``."""
+        """Return the command that installs the packages ``names``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Debian:
-    """Debian and what is made of it; ``folder`` is dpkg's own list of what is installed."""
+    """Debian and its derivatives; ``folder`` is dpkg's list of installed packages."""
 
     folder: Path = _DPKG
     name: Literal["debian"] = "debian"
 
     def missing(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of ``names`` that dpkg has no list of files for."""
+        """Return those of ``names`` for which dpkg has no list of files."""
         return tuple(name for name in names if not self._is_installed(name))
 
     def command(self, names: Sequence[str]) -> str:
@@ -81,7 +81,7 @@ class Fedora:
     name: Literal["fedora"] = "fedora"
 
     def missing(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of ``names`` that nothing installed provides."""
+        """Return those of ``names`` that no installed package provides."""
         return tuple(name for name in names if not self.is_installed(name))
 
     def command(self, names: Sequence[str]) -> str:
@@ -106,7 +106,7 @@ class Brew:
 
 
 def find_system() -> System | None:
-    """Return this machine's package system; null: none that entries have names for."""
+    """Return this machine's package system; null: one for which entries have no package names."""
     if _DPKG.is_dir() and shutil.which("apt-get", path=_with_sbin()):
         return Debian()
     if shutil.which("dnf", path=_with_sbin()) and Path("/usr/bin/rpm").exists():
@@ -115,13 +115,13 @@ def find_system() -> System | None:
     return Brew(prefix) if prefix else None
 
 
-def missing(needs: Needs, system: System | None) -> tuple[str, ...]:
-    """Return the packages of ``needs`` that are not installed; none where their names are not known."""
+def missing(needs: SystemNeeds, system: System | None) -> tuple[str, ...]:
+    """Return the packages of ``needs`` that are not installed; none if their names are not known."""
     return system.missing(getattr(needs, system.name)) if system else ()
 
 
 def wanted_python(entry: ProcessEntry) -> tuple[str, ...]:
-    """Return the name of the Python of its own that ``entry`` asks for, ``CPython 3.8``; else nothing."""
+    """Return the Python that ``entry`` needs, such as ``CPython 3.8``; empty if it needs none of its own."""
     version = entry.install.python if isinstance(entry.install, PythonInstall) else None
     return (f"CPython {version}",) if version else ()
 
@@ -131,7 +131,7 @@ def wanted_python(entry: ProcessEntry) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ServerNeeds:
-    """What one server needs. ``known`` false: nobody has written down what that is called on this system."""
+    """What one server needs. ``known`` false: the names of the packages on this system are not known."""
 
     server: str
     needs: tuple[str, ...]
@@ -140,10 +140,10 @@ class ServerNeeds:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """What a list of servers needs here; ``command`` null: no package is missing.
+class InstallAdvice:
+    """What a list of servers needs on this machine; ``command`` null: no package is missing.
 
-    ``pythons``: those of ``missing`` that are interpreters, which no package brings.
+    ``pythons``: those of ``missing`` that are interpreters, which no package installs.
     """
 
     system: str | None
@@ -158,11 +158,12 @@ def advise(
     system: System | None,
     works: Callable[[ProcessEntry], bool] = lambda _entry: False,
     has_python: Callable[[ProcessEntry], bool] = lambda _entry: True,
-) -> Advice:
-    """Return what ``entries`` need of the system, what of it is missing, and the command that installs it.
+) -> InstallAdvice:
+    """Return the system packages that ``entries`` need, which are missing, and the command that installs
+    them.
 
-    ``works`` says whether one runs although the system knows nothing of its packages, ``has_python`` whether
-    the Python of its own that it asks for is here.
+    ``works`` returns whether an entry runs even if its packages are not installed, ``has_python`` whether the
+    Python that it needs is on this machine.
     """
     known = tuple(entries)
     packages = tuple(_needs_of(entry, system, works) for entry in known)
@@ -178,7 +179,7 @@ def advise(
     lacking = tuple(sorted({name for item in packages for name in item.missing}))
     absent = tuple(sorted({name for names in pythons.values() for name in names}))
     command = system.command(lacking) if system and lacking else None
-    return Advice(system.name if system else None, found, (*lacking, *absent), command, absent)
+    return InstallAdvice(system.name if system else None, found, (*lacking, *absent), command, absent)
 
 
 def _needs_of(

@@ -1,4 +1,4 @@
-"""uv, run as the user that servers run as: with its cache in Prony's, and with pip's settings.
+"""Runs uv as the user of the servers, with its cache inside Prony's, and with pip's settings.
 
 Must not know servers or environments.
 """
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.catalog.install.access import first_unreadable
-from prony.catalog.install.child import Children, Completed
+from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.pip_settings import configuration_files, uv_settings
 from prony.errors import HostError
 from prony.runas import SUBJECT_PATH, RunAs, find_uv, own_folder
 
-__all__ = ["Uv", "cause", "last_lines", "open_uv", "tool_environment"]
+__all__ = ["Uv", "cause", "last_words", "open_uv", "tool_environment"]
 
-# What another user's uv may see of root's environment: the rest may hold secrets, and packages run code when
-# they are built.
+# The variables of root's environment that another user's uv may see: others may hold secrets, and packages
+# run code when they are built.
 _PASSED = (
     "LANG",
     "LANGUAGE",
@@ -33,11 +33,11 @@ _PASSED = (
     "HTTP_TIMEOUT",
 )
 _PASSED_STARTS = ("LC_", "UV_", "SSL_")
-# The same for the tools of other languages, by whose settings they find their packages.
+# The same for tools of other languages: the settings by which they find their packages.
 _TOOLS_PASSED_STARTS = ("CARGO_", "GO", "NPM_CONFIG_", "npm_config_")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
-# What would point uv at another interpreter or project.
+# Variables that would make uv use another interpreter or project.
 _DROPPED = (
     "VIRTUAL_ENV",
     "CONDA_PREFIX",
@@ -49,29 +49,29 @@ _DROPPED = (
 )
 
 
-# What uv says besides the cause.
-_NOT_TELLING = ("Using ", "Creating ", "Resolved ", "Activate ", "No solution found", "warning:", "hint:")
+# Lines of uv's output that do not name the cause.
+_NO_CAUSE = ("Using ", "Creating ", "Resolved ", "Activate ", "No solution found", "warning:", "hint:")
 
 _LONGEST_CAUSE = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Uv:
-    """uv at ``path``, with its ``environment``; it runs in ``folder``, where no project is found."""
+    """uv at ``path``, with its ``environment``; it runs in ``folder``, which holds no project."""
 
     path: str
     environment: Mapping[str, str]
     folder: Path
     children: Children
 
-    def run(self, *arguments: str, folder: Path | None = None) -> Completed:
+    def run(self, *arguments: str, folder: Path | None = None) -> FinishedCommand:
         """Run uv with ``arguments`` and return how it ended."""
         command = [self.path, "--no-progress", "--color", "never", *arguments]
         return self.children.run(command, self.environment, folder or self.folder)
 
 
 def open_uv(user: RunAs, children: Children) -> Uv:
-    """Return uv, ready to be run as ``user``.
+    """Return uv, ready to run as ``user``.
 
     *Errors*: HostError when there is none, or the cache cannot be written.
     """
@@ -82,9 +82,9 @@ def open_uv(user: RunAs, children: Children) -> Uv:
 
 
 def tool_environment(user: RunAs) -> dict[str, str]:
-    """Return the environment of what an entry runs to be built or to say its version.
+    """Return the environment of commands that build an entry or print its version.
 
-    Programs are looked for where subjects will find them; tools keep what they load below Prony's cache.
+    Programs are searched where subjects will find them; tools store downloads below Prony's cache.
 
     *Errors*: HostError when the cache cannot be written.
     """
@@ -107,27 +107,27 @@ def tool_environment(user: RunAs) -> dict[str, str]:
     }
 
 
-def last_lines(done: Completed, count: int = 12) -> str:
-    """Return the last lines that a command wrote to standard error, or else to standard output."""
+def last_words(done: FinishedCommand, count: int = 12) -> str:
+    """Return the last lines of a command's standard error, or else of its standard output."""
     lines = [line.rstrip() for line in (done.log.strip() or done.output.strip()).splitlines()]
     return "\n".join(lines[-count:])
 
 
-def cause(done: Completed) -> str:
-    """Return in a line or two why a command failed, as it says itself on standard error.
+def cause(done: FinishedCommand) -> str:
+    """Return in a line or two why a command failed, from its standard error.
 
-    >>> cause(Completed(1, "", "error: No solution found\\n  cause: Because a needs b"))
+    >>> cause(FinishedCommand(1, "", "error: No solution found\\n  cause: Because a needs b"))
     'Because a needs b'
-    >>> cause(Completed(1, "", "error: Request failed\\n  cause: Connection refused"))
+    >>> cause(FinishedCommand(1, "", "error: Request failed\\n  cause: Connection refused"))
     'Request failed: Connection refused'
     """
     words = ""
     for line in done.log.splitlines():
         stripped = line.strip(" ×╰─▶│├·").removeprefix("error: ")
-        if stripped and not stripped.startswith(_NOT_TELLING):
+        if stripped and not stripped.startswith(_NO_CAUSE):
             joint = ": " if stripped.startswith("cause: ") else " "
             words += (joint if words else "") + stripped.removeprefix("cause: ")
-    words = words or f"it ended with status {done.status} and without a word"
+    words = words or f"it ended with status {done.status} and without a message"
     return words if len(words) <= _LONGEST_CAUSE else f"{words[:_LONGEST_CAUSE]}…"
 
 

@@ -1,3 +1,3 @@
-"""How an entry is launched: the exact process to start, and what a person types. Must not know how it is
+"""How an entry is started: the exact process, and the command that a person types. Must not know how it is
 installed.
 """

@@ -1,39 +1,20 @@
-"""From a catalogue entry to the exact process to start, and to the command that a person would type.
+"""From a catalogue entry to the exact process to start.
 
-Pure: nothing is read or started. Must not know how environments are built.
+Pure: it reads and starts nothing. Must not know how environments are built.
 """
 
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from typing import Protocol
 
-from prony.catalog.schema.entry import (
-    Conditional,
-    FrontendEntry,
-    HostEntry,
-    ProcessEntry,
-    PythonInstall,
-    ServerEntry,
-    ServiceEntry,
-)
-from prony.catalog.schema.expression import evaluate
-from prony.catalog.schema.settings import holds, keep_alive_fact, resolve, resolved_settings
-from prony.catalog.schema.template import check_text_value, fill, render
+from prony.catalog.launch.filling import Seat, Values, arguments, filled, named, rendered, target
+from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, ServerEntry, ServiceEntry
+from prony.catalog.schema.settings import resolve, resolved_settings
 from prony.errors import UsageError
-from prony.model import Address, Frontend, Interface, Launch, Readiness, RoleRule, StopRule, Subject, Wire
+from prony.model import Address, Frontend, Launch, Readiness, RoleRule, StopRule, Subject, Wire
 from prony.units import parse_duration
 
 __all__ = [
-    "BEHIND_PORT",
-    "PORT",
-    "DeclaredFacts",
     "Installed",
-    "Seat",
-    "command_for_user",
-    "declared_facts",
-    "file_for_user",
-    "frontend_command_for_user",
     "make_frontend",
     "make_launch",
     "make_service",
@@ -41,64 +22,18 @@ __all__ = [
     "spoken_wire",
 ]
 
-PORT, BEHIND_PORT = 8000, 8001
-"""What a person's own command listens on, and the server behind a frontend."""
-
-_Values = Mapping[str, int | str | None]
-
 
 class Installed(Protocol):
     """What a launch needs of an environment."""
 
     @property
     def places(self) -> Mapping[str, str]:
-        """What ``python``, ``bin``, ``build`` and the programs' names stand for."""
+        """The values of ``python``, ``bin``, ``build`` and the programs' names."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """Where a process runs.
-
-    ``app_dir`` is where it finds the app, ``run_dir`` its own folder and working directory, ``cpus`` the
-    number of CPUs that it may use. ``variables``: what the app is told of the services beside it.
-    """
-
-    address: Address
-    app_dir: str
-    run_dir: str
-    cpus: int
-    variables: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def values(self) -> _Values:
-        """What the placeholders of a place stand for."""
-        return {
-            "host": self.address.host,
-            "port": self.address.port,
-            "app_dir": self.app_dir,
-            "run_dir": self.run_dir,
-            "cpus": self.cpus,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredFacts:
-    """What the catalogue says of a subject under its settings; diagnosis compares it with what was observed.
-
-    ``backlog`` null: the kernel's limit. ``slots``: how many requests may be in the app at once, null: no
-    fixed number.
-    """
-
-    backlog: int | None
-    keep_alive: bool
-    keep_alive_idle_s: int | None
-    processes: int
-    slots: int | None
-
-
 def spoken_wire(entry: ServerEntry, subject: Subject, cpus: int = 1) -> Wire:
-    """Return what the subject's server speaks on its socket: its setting, else the entry's only wire.
+    """Return the wire of the subject's server: its setting, else the entry's only wire.
 
     *Errors*: UsageError as `resolved_settings`.
     """
@@ -112,10 +47,10 @@ def make_launch(entry: ServerEntry, subject: Subject, environment: Installed, se
     server lacks.
     """
     settings = resolved_settings(entry, subject, seat.cpus)
-    values = {**settings, **environment.places, **seat.values, **_target(entry, subject)}
+    values = {**settings, **environment.places, **seat.values, **target(entry, subject)}
     own = {**_common(entry), **entry.environment}
     return _launch(
-        entry, settings, values, seat, {**_filled(own, values), **seat.variables, **subject.app.environment}
+        entry, settings, values, seat, {**filled(own, values), **seat.variables, **subject.app.environment}
     )
 
 
@@ -138,151 +73,36 @@ def make_frontend(  # noqa: PLR0913, PLR0917 - the six things that a frontend's 
             f"the server speaks {upstream.wire}"
         )
     settings = resolved_settings(entry, frontend, seat.cpus)
-    target = subject.app.targets.get(subject.interface, "")
-    values: _Values = {
+    address = subject.app.targets.get(subject.interface, "")
+    values: Values = {
         **settings,
         **environment.places,
         **seat.values,
         "upstream_host": upstream.host,
         "upstream_port": upstream.port,
         "wire": str(upstream.wire),
-        **_named(target, subject.interface),
+        **named(address, subject.interface),
     }
-    return _launch(entry, settings, values, seat, _filled(entry.environment, values), "frontend")
+    return _launch(entry, settings, values, seat, filled(entry.environment, values), "frontend")
 
 
 def make_service(entry: ServiceEntry, environment: Installed, seat: Seat) -> Launch:
-    """Return the process of a service; a connection is enough to find it ready."""
+    """Return the process of a service; it is ready when it accepts a connection."""
     settings = resolve(entry, {}, seat.cpus)
-    values: _Values = {**settings, **environment.places, **seat.values}
-    return _launch(entry, settings, values, seat, _filled(entry.environment, values), entry.name, http=False)
+    values: Values = {**settings, **environment.places, **seat.values}
+    return _launch(entry, settings, values, seat, filled(entry.environment, values), entry.name, http=False)
 
 
 def service_variables(entry: ServiceEntry, environment: Installed, seat: Seat) -> dict[str, str]:
-    """Return the variables that tell an app where the service is."""
-    values: _Values = {**resolve(entry, {}, seat.cpus), **environment.places, **seat.values}
-    return _filled(entry.variables, values)
-
-
-def command_for_user(  # noqa: PLR0913, PLR0917
-    entry: ServerEntry,
-    subject: Subject,
-    app_dir: str,
-    cpus: int,
-    host: str = "127.0.0.1",
-    port: int = PORT,
-    programs: Mapping[str, str] | None = None,
-) -> str:
-    """Return what a person types to start this server around this app, in the manner of its own manual.
-
-    A server that is started by a script of the catalogue gets that script written first. Values of the
-    app's own variables are not shown, for they may be secrets: the command takes them from the shell's.
-    ``programs``: where the system's are, and what was built; null: by their names.
-
-    *Errors*: UsageError as `make_launch`.
-    """
-    settings = resolved_settings(entry, subject, cpus)
-    seat = Seat(Address(host, port), app_dir, ".", cpus)
-    version = entry.install.python if isinstance(entry.install, PythonInstall) else None
-    places = {
-        "python": f"python{version or ''}",
-        "bin": "",
-        "prony": "prony",
-        **_shown_programs(entry, programs),
-    }
-    values = {**settings, **places, **seat.values, **_target(entry, subject)}
-    arguments = _arguments(entry.command, settings, values)
-    program = arguments[0].removeprefix("/") if "{bin}" in str(entry.command[0]) else arguments[0]
-    arguments = (program, *(argument.removeprefix("./") for argument in arguments[1:]))
-    shown = _shown_environment(entry, subject, values)
-    return f"cd {shlex.quote(app_dir)} && {_written_files(entry, subject)}{shown}{shlex.join(arguments)}"
-
-
-def frontend_command_for_user(
-    entry: FrontendEntry,
-    subject: Subject,
-    wire: Wire,
-    cpus: int,
-    programs: Mapping[str, str] | None = None,
-) -> str:
-    """Return what a person types to start the subject's frontend before a server that speaks ``wire``.
-
-    The server is expected on port 8001.
-
-    *Errors*: UsageError as `make_frontend`.
-    """
-    frontend = subject.frontend or Frontend(entry.name)
-    settings = resolved_settings(entry, frontend, cpus)
-    seat = Seat(Address("127.0.0.1", PORT), ".", ".", cpus)
-    named = _named("", subject.interface)
-    values: _Values = {**settings, **_shown_programs(entry, programs), **seat.values, **named}
-    arguments = (argument.removeprefix("./") for argument in _arguments(entry.command, settings, values))
-    chosen = replace(frontend, settings={**frontend.settings, "wire": wire})
-    return f"{_written_files(entry, chosen, subject)}{shlex.join(arguments)}"
-
-
-def file_for_user(
-    entry: ProcessEntry, name: str, chosen: Mapping[str, int | str], values: Mapping[str, str], cpus: int
-) -> str:
-    """Return a file of the entry as a person needs it: a script as it stands, a template filled in.
-
-    ``chosen`` are settings that differ from the defaults; ``values`` what else a template may ask for.
-
-    *Errors*: UsageError for a file that there is not, or a setting that does not fit.
-    """
-    if name in entry.files:
-        return entry.files[name]
-    if name not in entry.templates:
-        known = " or ".join([*entry.files, *entry.templates]) or "none: it needs no file"
-        raise UsageError(f"`--file {name}`: `{entry.name}` has no such file; expected {known}")
-    settings = resolved_settings(entry, Frontend(entry.name, settings=chosen), cpus)
-    seat = Seat(Address("127.0.0.1", PORT), ".", ".", cpus)
-    return _rendered(entry, {**settings, **seat.values, **values}, entry.environment)[name]
-
-
-def _shown_programs(entry: ProcessEntry, found: Mapping[str, str] | None) -> dict[str, str]:
-    return {"build": "build", **{name: name for name in entry.install.programs}, **(found or {})}
-
-
-def _written_files(entry: ProcessEntry, chosen: Subject | Frontend, around: Subject | None = None) -> str:
-    """Return the part of a command that writes the entry's files, each as `file_for_user` gives it."""
-    preset = entry.variants[chosen.variant].settings if chosen.variant else {}
-    settings = "".join(
-        f" --set {shlex.quote(f'{entry.name}.{key}={_text(value)}')}"
-        for key, value in {**preset, **chosen.settings}.items()
-    )
-    subject = around or chosen
-    target = subject.app.targets.get(subject.interface, "") if isinstance(subject, Subject) else ""
-    # The file names a port too, and the server behind a frontend has another.
-    behind = isinstance(chosen, Subject) and chosen.frontend is not None
-    more = settings + (f" --set {entry.name}.port={BEHIND_PORT}" if behind else "")
-    more += f" --app {shlex.quote(target)}" if target else ""
-    names = [(name, "") for name in entry.files] + [(name, more) for name in entry.templates]
-    return "".join(f"prony servers {entry.name} --file {name}{told} > {name} && " for name, told in names)
-
-
-def declared_facts(entry: HostEntry, chosen: Subject | Frontend, cpus: int) -> DeclaredFacts:
-    """Return what the entry declares of backlog, keep-alive and concurrency under the chosen settings.
-
-    *Errors*: UsageError as `resolved_settings`.
-    """
-    settings = resolved_settings(entry, chosen, cpus)
-    numbers = {"cpus": cpus, **{key: value for key, value in settings.items() if isinstance(value, int)}}
-    keep_alive = keep_alive_fact(entry, settings)
-    concurrency = entry.facts.concurrency
-    return DeclaredFacts(
-        backlog=_number(entry.facts.backlog.value, numbers),
-        keep_alive=keep_alive.on,
-        keep_alive_idle_s=_number(keep_alive.idle_s, numbers),
-        processes=_number(concurrency.processes, numbers) or 1,
-        slots=_number(concurrency.slots, numbers),
-    )
+    """Return the environment variables by which an app finds the service."""
+    values: Values = {**resolve(entry, {}, seat.cpus), **environment.places, **seat.values}
+    return filled(entry.variables, values)
 
 
 def _launch(  # noqa: PLR0913, PLR0917 - what all processes have in common
     entry: ProcessEntry,
     settings: Mapping[str, int | str],
-    values: _Values,
+    values: Values,
     seat: Seat,
     environment: Mapping[str, str],
     name: str = "server",
@@ -290,10 +110,10 @@ def _launch(  # noqa: PLR0913, PLR0917 - what all processes have in common
     http: bool = True,
 ) -> Launch:
     return Launch(
-        command=_arguments(entry.command, settings, values),
+        command=arguments(entry.command, settings, values),
         address=seat.address,
         environment=environment,
-        files={**entry.files, **_rendered(entry, values, environment)},
+        files={**entry.files, **rendered(entry, values, environment)},
         readiness=Readiness(parse_duration(entry.readiness.timeout), http and entry.readiness.http),
         stop=StopRule(entry.stop.signal, parse_duration(entry.stop.timeout)),
         roles=tuple(RoleRule(role.role, role.where, role.pattern) for role in entry.roles),
@@ -302,75 +122,8 @@ def _launch(  # noqa: PLR0913, PLR0917 - what all processes have in common
     )
 
 
-def _rendered(entry: ProcessEntry, values: _Values, environment: Iterable[str]) -> dict[str, str]:
-    # A setting that nobody set and that has no default is none, which a template can ask.
-    unset = dict.fromkeys(entry.settings)
-    known = {**unset, **values, "variables": sorted(environment)}
-    try:
-        return {name: render(text, known) for name, text in entry.templates.items()}
-    except ValueError as error:
-        raise UsageError(f"a template of `{entry.name}` cannot be filled in: {error}") from None
-
-
-def _number(value: int | str | None, numbers: Mapping[str, int]) -> int | None:
-    return evaluate(value, numbers) if isinstance(value, str) else value
-
-
-def _text(value: int | str | None) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
-
-
-def _target(entry: ServerEntry, subject: Subject) -> dict[str, str]:
-    offered = [*subject.app.targets, *([Interface.NONE] if subject.app.name in entry.serves else [])]
-    if subject.interface not in entry.interfaces or subject.interface not in offered:
-        raise UsageError(
-            f"`{subject.name}` over {subject.interface}: the server speaks {', '.join(entry.interfaces)}, "
-            f"the app offers {', '.join(offered)}"
-        )
-    target = subject.app.targets.get(subject.interface, "")
-    expected = check_text_value(target)
-    if expected:
-        raise UsageError(f"the app's target is {target!r}; expected {expected}")
-    return _named(target, subject.interface)
-
-
-def _named(target: str, interface: Interface) -> dict[str, str]:
-    module, _, attribute = target.partition(":")
-    return {"app": target, "module": module, "attribute": attribute, "interface": str(interface)}
-
-
-def _arguments(
-    command: Sequence[str | Conditional], settings: Mapping[str, int | str], values: _Values
-) -> tuple[str, ...]:
-    chosen: list[str] = []
-    for argument in command:
-        match argument:
-            case str():
-                chosen.append(argument)
-            case Conditional():
-                chosen.extend(argument.then if holds(argument, settings) else argument.otherwise)
-    texts = {name: _text(value) for name, value in values.items()}
-    return tuple(fill(text, texts) for text in chosen)
-
-
-def _filled(environment: Mapping[str, str], values: _Values) -> dict[str, str]:
-    texts = {name: _text(value) for name, value in values.items()}
-    return {name: fill(text, texts) for name, text in environment.items()}
-
-
 def _common(entry: ServerEntry) -> dict[str, str]:
-    # The app's folder may be read-only, and the user that servers run as has no home of its own.
+    # The app's folder may be read-only, and the user of the servers may have no home.
     if entry.install.kind != "python":
         return {}
     return {"PYTHONPATH": "{app_dir}", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "{run_dir}"}
-
-
-def _shown_environment(entry: ServerEntry, subject: Subject, values: _Values) -> str:
-    named = _filled(entry.environment, values)
-    # A script's own folder is what Python searches first: the app's has to be named.
-    needed = entry.install.kind == "python" and (entry.files or "{bin}" in str(entry.command[0]))
-    path = {"PYTHONPATH": "."} if needed else {}
-    assignments = "".join(f"{name}={shlex.quote(text)} " for name, text in {**path, **named}.items())
-    return assignments + "".join(f'{name}="${name}" ' for name in subject.app.environment)

@@ -1,1 +1,1 @@
-"""What an entry says: its types, its file, the rules that it must keep. Must not know how it is installed."""
+"""The content of an entry: its types, its file, its rules. Must not know how an entry is installed."""

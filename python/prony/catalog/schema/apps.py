@@ -25,11 +25,10 @@ _SKIPPED = frozenset(
     {".git", ".hg", ".tox", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"}
 )
 
-# What an app's replies come from; a database's file, say, may change while it is measured.
+# Files that determine an app's replies; others, such as a database's file, may change during a measurement.
 _SUFFIXES = frozenset({".py", ".psgi", ".pl", ".pm", ".sql", ".html"})
 
-# Enough for a large application; beyond it, files enter the digest by name and size alone, so that it stays
-# quick.
+# Enough for a large application; beyond it, only name and size of files enter the digest, to stay fast.
 _MOST_BYTES = 64 * MIB
 _MOST_FILES = 20_000
 
@@ -39,7 +38,7 @@ def load_apps(file: Path) -> tuple[App, ...]:
 
     Its variants are apps of their own, named ``<folder>-<variant>``.
 
-    *Errors*: UsageError with all that is wrong in the file.
+    *Errors*: UsageError with all problems of the file.
     """
     entry = validate(read_toml(file), AppEntry)
     app = App(
@@ -98,7 +97,7 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
     A requirements file is not the app's but the environment's: see
     `prony.catalog.install.environment.EnvironmentRequest`.
 
-    *Errors*: UsageError when the target is not of that form, or folder or module are not there.
+    *Errors*: UsageError when the target has another form, or the folder or the module does not exist.
     """
     if interface is Interface.PSGI:
         return _psgi_app(target, folder, contract, environment or {})
@@ -109,11 +108,13 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
         )
     folder = folder.expanduser().absolute()
     if not folder.is_dir():
-        raise UsageError(f"`{folder}` is not a folder; expected the one that `{module}` is imported from")
+        raise UsageError(
+            f"`{folder}` is not a folder; expected the folder that contains the module `{module}`"
+        )
     if not any(candidate.exists() for candidate in _module_files(folder, module)):
         raise UsageError(
             f"`{folder}` has no module `{module}`: neither `{module.replace('.', '/')}.py` nor a package",
-            hint="name the folder that the module is imported from with `--dir`",
+            hint="name the folder that contains the module with `--dir`",
         )
     return App(
         name=name or _app_name(module),
@@ -182,12 +183,12 @@ def folder_digest(folder: Path) -> str:
 
 
 def is_built_in(app: App) -> bool:
-    """Return whether the app came with Prony."""
+    """Return whether the app comes with Prony."""
     return Path(app.folder).parent == BUILT_IN_APPS
 
 
 def app_files(folder: Path) -> Iterator[Path]:
-    """Yield the files that an app's replies come from, in ``folder`` and below, in a fixed order."""
+    """Yield the files that determine an app's replies, in ``folder`` and below, in a fixed order."""
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
         for name in sorted(files):

@@ -31,29 +31,30 @@ from prony.model import App, Contract, Interface
 
 __all__ = ["command_app", "command_entry", "named_commands", "parse_command"]
 
-_NOT_DECLARED = "not declared: a command of the user's"
+_NOT_DECLARED = "not declared: a command of the user"
 
 
 def named_commands(texts: Sequence[str], folder: Path) -> tuple[ServerEntry, ...]:
     """Return an entry for each of ``texts``, such as ``node server.js {port}`` or ``old=./server {port}``.
 
-    *Errors*: UsageError for a text that is no command, or names that are given twice.
+    *Errors*: UsageError for a text that is not a command, or a name that is used twice.
     """
     entries = [command_entry(*parse_command(text, folder)) for text in texts]
     names = [entry.name for entry in entries]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UsageError(
-            f"two commands are named `{twice}`", hint=f"give them names: --command '{twice}-2=...'"
+            f"two commands are named `{twice}`",
+            hint=(f"give one of them another name: --command '{twice}-2=...'"),
         )
     return tuple(entries)
 
 
 def parse_command(text: str, folder: Path) -> tuple[str, list[str]]:
-    """Return name and words of a command; without a name it is called after its program.
+    """Return name and words of a command; without a name it is named after its program.
 
-    A program that is named with a ``/`` is meant from ``folder``, any other is looked for on the PATH. No
-    shell reads the words.
+    A program with a ``/`` in its name is relative to ``folder``, any other is searched on the PATH. No shell
+    interprets the words.
 
     *Errors*: UsageError.
     """
@@ -67,7 +68,7 @@ def parse_command(text: str, folder: Path) -> tuple[str, list[str]]:
         raise UsageError("`--command`: expected a program and its arguments, such as 'node server.js {port}'")
     program = folder / words[0] if "/" in words[0] else Path(shutil.which(words[0]) or "")
     if not program.is_file() or not os.access(program, os.X_OK):
-        raise UsageError(f"`--command {text}`: there is no program `{words[0]}` that can be run")
+        raise UsageError(f"`--command {text}`: cannot find a program `{words[0]}` to run")
     name = given or "-".join(
         part for part in program.stem.lower().replace("_", "-").split("-") if part.isalnum()
     )
@@ -75,11 +76,11 @@ def parse_command(text: str, folder: Path) -> tuple[str, list[str]]:
 
 
 def command_entry(name: str, words: Sequence[str]) -> ServerEntry:
-    """Return the entry of a program that answers HTTP by itself at ``{host}`` and ``{port}``.
+    """Return the entry of a program that serves HTTP itself at ``{host}`` and ``{port}``.
 
-    These are placeholders of its words, and the variables HOST and PORT of its environment.
+    These are placeholders in its words, and the environment variables HOST and PORT.
 
-    *Errors*: UsageError for words that no entry may have.
+    *Errors*: UsageError for words that an entry may not have.
     """
     try:
         entry = ServerEntry(
@@ -108,7 +109,7 @@ def command_entry(name: str, words: Sequence[str]) -> ServerEntry:
 
 
 def command_app(folder: Path, contract: Contract, environment: dict[str, str]) -> App:
-    """Return what a command serves: whatever it answers, held to ``contract``."""
+    """Return the app of a command: any reply, checked against ``contract``."""
     return App(
         name="app",
         title="what the command serves",

@@ -1,7 +1,6 @@
-"""What a server's or an app's TOML file may say: the types of the catalogue's public keys.
+"""The content of a server's or an app's TOML file: the types of the catalogue's public keys.
 
-Shape and types only; what depends on several fields is in `check`. Must not know files, environments or
-users.
+Shape and types only; rules for several fields are in `rules`. Must not know files, environments or users.
 """
 
 from pathlib import Path
@@ -27,17 +26,16 @@ __all__ = [
     "BodyEntry",
     "BoolSetting",
     "Build",
+    "BuildStep",
     "CheckEntry",
     "ChoiceSetting",
     "ConcurrencyFact",
-    "Condition",
     "Conditional",
     "Facts",
     "FrontendEntry",
     "HostEntry",
     "IntSetting",
     "KeepAliveFact",
-    "Needs",
     "ProcessEntry",
     "PythonInstall",
     "RepeatedBody",
@@ -45,8 +43,9 @@ __all__ = [
     "ServerEntry",
     "ServiceEntry",
     "Setting",
-    "Step",
+    "SettingCondition",
     "SystemInstall",
+    "SystemNeeds",
     "TextSetting",
     "Variant",
 ]
@@ -64,10 +63,10 @@ Target = Annotated[
 ]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=1000)]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=200)]
-# Names that no command line takes for an option; apt takes a hyphen at the end for "remove".
+# Names that no command line mistakes for an option; to apt a hyphen at the end means "remove".
 Package = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+@_-]*[A-Za-z0-9+]$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-# From 3.8 on: what Prony asks of every environment, importlib.metadata, came with it.
+# From 3.8 on: Prony uses importlib.metadata in every environment.
 PythonVersion = Annotated[str, StringConstraints(pattern=r"^3\.([89]|[1-9][0-9])$")]
 Signal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"]
 
@@ -130,19 +129,20 @@ Setting = Annotated[IntSetting | ChoiceSetting | BoolSetting | TextSetting, Fiel
 SettingValue = Annotated[bool, Field(strict=True)] | Annotated[int, Field(strict=True)] | Line
 
 
-class Condition(_Part):
-    """Holds when the setting ``if`` has the value ``is``, or is ``above`` a number.
+class SettingCondition(_Part):
+    """True when the setting ``if`` has the value ``is``, or is ``above`` a number.
 
-    With neither it holds when the setting is on, or set at all. ``and``: another that must hold too.
+    With neither it is true when the setting is on, or set at all. ``and``: another condition that must be
+    true.
     """
 
     setting: Key = Field(alias="if")
     value: SettingValue | None = Field(default=None, alias="is")
     above: Annotated[int, Field(strict=True)] | None = None
-    also: "Condition | None" = Field(default=None, alias="and")
+    also: "SettingCondition | None" = Field(default=None, alias="and")
 
 
-class Conditional(Condition):
+class Conditional(SettingCondition):
     """Arguments that depend on a setting."""
 
     then: tuple[Line, ...]
@@ -165,7 +165,7 @@ def _step_kind(value: Any) -> str:
 Command = Annotated[tuple[Line, ...], Field(min_length=1)]
 
 
-class Step(_Part):
+class BuildStep(_Part):
     """One command of a build. ``stdin``: the file that it reads its standard input from."""
 
     run: Command
@@ -173,16 +173,17 @@ class Step(_Part):
 
 
 class Build(_Part):
-    """Something of the entry's own that is compiled or made, once, from the files in the entry's folder.
+    """A product that is compiled or generated once, from the files in the entry's folder.
 
-    ``run``: commands, in order, without a shell. ``product``: what must be there afterwards, below
+    ``run``: commands, in order, without a shell. ``product``: the file that must exist afterwards, below
     ``{build}``.
     """
 
     run: Annotated[
         tuple[
             Annotated[
-                Annotated[Command, Tag("list")] | Annotated[Step, Tag("table")], Discriminator(_step_kind)
+                Annotated[Command, Tag("list")] | Annotated[BuildStep, Tag("table")],
+                Discriminator(_step_kind),
             ],
             ...,
         ],
@@ -191,9 +192,9 @@ class Build(_Part):
     product: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[BuildStep, ...]:
         """The commands, all in the long form."""
-        return tuple(step if isinstance(step, Step) else Step(run=step) for step in self.run)
+        return tuple(step if isinstance(step, BuildStep) else BuildStep(run=step) for step in self.run)
 
 
 class _Install(_Part):
@@ -205,10 +206,10 @@ class _Install(_Part):
 class PythonInstall(_Install):
     """Pinned requirements in a virtual environment of the server's own.
 
-    ``overrides`` take the place of what its packages ask for. ``imports`` are the modules that must be
-    importable where a user's own environment is taken. ``version`` asks a program where the server is one.
-    ``python``: the minor version of CPython that it needs, such as ``3.8``; absent: the one that environments
-    are built on. ``prony``: whether it needs Prony's own compiled part.
+    ``overrides`` replace the requirements of its packages. ``imports`` are the modules that must be
+    importable if a user's own environment is used. ``version``: the command that prints the server's version.
+    ``python``: the minor version of CPython that it needs, such as ``3.8``; absent: the usual one.
+    ``prony``: whether it needs Prony's own compiled part.
     """
 
     kind: Literal["python"]
@@ -220,9 +221,9 @@ class PythonInstall(_Install):
 
 
 class SystemInstall(_Install):
-    """Nothing of its own: the system's programs serve. ``version`` shows that they work, and which they are.
+    """No installation: it uses the system's programs. ``version``: the command that shows that they work.
 
-    Without it they need only be there. ``interpreter``: what tells on what they run.
+    Without it they only need to exist. ``interpreter``: the command that prints the interpreter's version.
     """
 
     kind: Literal["system"]
@@ -232,8 +233,8 @@ class SystemInstall(_Install):
 Install = Annotated[PythonInstall | SystemInstall, Field(discriminator="kind")]
 
 
-class Needs(_Part):
-    """The system's packages that must be installed, by the names that each package system has for them."""
+class SystemNeeds(_Part):
+    """The system packages that must be installed, by their names in each package system."""
 
     debian: tuple[Package, ...] = ()
     fedora: tuple[Package, ...] = ()
@@ -255,12 +256,12 @@ class BacklogFact(_Part):
 
 
 class KeepAliveFact(_Part):
-    """Whether connections are kept open, and how long they may idle; ``when``: under which condition.
+    """Whether connections are kept open, and how long they may be idle; ``when``: under which condition.
 
     ``idle_s`` is a number of seconds or an expression of settings; absent: not known.
     """
 
-    when: Condition | None = None
+    when: SettingCondition | None = None
     on: Annotated[bool, Field(strict=True)]
     idle_s: Annotated[int, Field(strict=True)] | str | None = None
     source: Line
@@ -286,7 +287,7 @@ class Caveat(_Part):
 
 
 class Facts(_Part):
-    """What diagnosis needs to know of the server. ``keep_alive``: the first whose condition holds."""
+    """What diagnosis needs to know about the server. ``keep_alive``: the first whose condition is true."""
 
     backlog: BacklogFact
     keep_alive: Annotated[tuple[KeepAliveFact, ...], Field(min_length=1)]
@@ -310,16 +311,16 @@ class ReadinessEntry(_Part):
 
 
 class StopEntry(_Part):
-    """How the server is ended, as `prony.model.StopRule`."""
+    """How to stop the server, as `prony.model.StopRule`."""
 
     signal: Signal = "SIGTERM"
     timeout: Duration = "5s"
 
 
 class ProcessEntry(_Part):
-    """What runs beside or around an app: what all entries with a process have in common.
+    """What all entries with a process have in common.
 
-    ``remark``: what every report must say of it. ``folder_is``: where the process works.
+    ``remark``: every report shows it. ``folder_is``: the process's working directory.
     """
 
     name: Name
@@ -328,7 +329,7 @@ class ProcessEntry(_Part):
     language: Literal["python", "perl", "c", "go", "java", "javascript", "rust", "other"]
     upstream: Url | None = None
     licence: Line | None = None
-    needs: Needs = Needs()
+    needs: SystemNeeds = SystemNeeds()
     install: Install
     folder_is: Literal["run_dir", "app_dir"] = "run_dir"
     command: Annotated[tuple[Argument, ...], Field(min_length=1)]
@@ -346,27 +347,27 @@ class ProcessEntry(_Part):
 
     @property
     def is_asked_for(self) -> bool:
-        """Whether the user named it; nothing of an entry that only lay in the folder may be run."""
+        """Whether the user named it; an entry that was only found in the folder may not run anything."""
         return self._is_asked_for
 
     def asked_for(self, asked: bool = True) -> Self:
-        """Return itself, knowing whether the user named it."""
+        """Record whether the user named it, and return itself."""
         self._is_asked_for = asked
         return self
 
     @property
     def folder(self) -> Path:
-        """The folder beside the entry's file that holds what its build needs; it need not be there."""
+        """The folder next to the entry's file with the inputs of its build; it need not exist."""
         return self._folder
 
     def found_at(self, file: Path) -> Self:
-        """Return itself, knowing the file that it was read from."""
+        """Record the file from which it was read, and return itself."""
         self._folder = file.with_suffix("").absolute()
         return self
 
 
 class HostEntry(ProcessEntry):
-    """What answers requests, and so has a listen queue and connections that diagnosis needs to know of."""
+    """A process that answers requests: diagnosis needs facts about its listen queue and connections."""
 
     facts: Facts
 
@@ -374,7 +375,7 @@ class HostEntry(ProcessEntry):
 class ServerEntry(HostEntry):
     """One server of the catalogue: one TOML file, named after it.
 
-    ``serves``: the built-in apps whose replies a server without an interface gives by itself.
+    ``serves``: the built-in apps whose replies a server without an interface gives itself.
     """
 
     interfaces: Annotated[tuple[Interface, ...], Field(min_length=1)]
@@ -383,7 +384,7 @@ class ServerEntry(HostEntry):
 
 
 class FrontendEntry(HostEntry):
-    """What stands in front of a server: ``forwards`` are the wires that it passes requests on by.
+    """What stands in front of a server: ``forwards`` are the wires over which it passes requests on.
 
     ``examples``: the servers that it is checked with.
     """
@@ -393,13 +394,15 @@ class FrontendEntry(HostEntry):
 
 
 class ServiceEntry(ProcessEntry):
-    """What an app needs beside its server, such as a database; ``variables`` tell the app where it is."""
+    """A service of an app, such as a database; the app finds it by the environment variables
+    ``variables``.
+    """
 
     variables: dict[Variable, Line]
 
 
 class RepeatedBody(_Part):
-    """A body that is too long to be written down."""
+    """A body that is too long for the file."""
 
     repeat: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     times: Annotated[int, Field(gt=0, le=1_000_000, strict=True)]
@@ -415,7 +418,7 @@ BodyEntry = Annotated[
 
 
 class CheckEntry(_Part):
-    """One exchange that the app must answer so."""
+    """One request and the reply that the app must give."""
 
     method: Annotated[str, StringConstraints(pattern=r"^[A-Z]+$")] = "GET"
     path: Annotated[str, StringConstraints(pattern=r"^/[!-~]*$")] = "/"
@@ -431,7 +434,7 @@ Checks = tuple[CheckEntry, ...]
 
 
 class AppVariant(_Part):
-    """The same code under another contract, and so another request that is measured."""
+    """The same code with another contract, and so with another measured request."""
 
     title: Line
     checks: Annotated[Checks, Field(min_length=1)]
@@ -440,7 +443,7 @@ class AppVariant(_Part):
 class AppEntry(_Part):
     """One app of the catalogue: a folder with this file, `app.toml`, and the app's modules.
 
-    ``services``: the entries of `services/` that must run beside it.
+    ``services``: the entries of `services/` that it needs.
     """
 
     title: Line

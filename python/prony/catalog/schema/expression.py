@@ -4,24 +4,24 @@ Whole numbers, names in braces, ``+ - * //`` and brackets.
 A grammar of its own instead of ``eval``: catalogue files may come from elsewhere. Must not know what the
 names mean.
 
->>> evaluate("2*{cpus}+1", {"cpus": 2})
+>>> calculate("2*{cpus}+1", {"cpus": 2})
 5
 """
 
 import re
 from collections.abc import Mapping
 
-__all__ = ["evaluate", "names_in"]
+__all__ = ["calculate", "names_in"]
 
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d{1,9})|\{(?P<name>[a-z][a-z0-9_]*)\}|(?P<operator>//|[-+*()]))")
 
-# No expression in a catalogue is longer, and the recursion depth stays far from Python's limit.
+# No expression in a catalogue is longer, and recursion stays far below Python's limit.
 _LONGEST = 200
 
 _EXPECTED = "expected whole numbers, names in braces, `+ - * //` and brackets, such as `2*{cpus}+1`"
 
 
-def evaluate(text: str, names: Mapping[str, int]) -> int:
+def calculate(text: str, names: Mapping[str, int]) -> int:
     """Return the value of the expression ``text``.
 
     *Errors*: ValueError naming the text, for anything outside the grammar, an unknown name or a division by

@@ -38,7 +38,7 @@ BUILT_IN_FRONTENDS = DATA / "frontends"
 BUILT_IN_SERVICES = DATA / "services"
 BUILT_IN_GENERATORS = DATA / "generators"
 
-# Below the working folder: read without being asked for, and so run only when named.
+# Below the working folder: Prony reads it without being asked, and so runs its entries only when named.
 OWN_FOLDER = Path("prony.d")
 
 Item = TypeVar("Item")
@@ -49,8 +49,8 @@ Entry = TypeVar("Entry", bound=ProcessEntry)
 class Catalog:
     """Servers, apps, frontends and services by name, in alphabetical order.
 
-    ``own``: the names that did not come with Prony. ``unasked``: those of them that nobody gave, but that
-    were found in the working folder's ``prony.d``: whoever wrote a study must not get them to run.
+    ``own``: the names that do not come with Prony. ``unasked``: those of them that the user did not name but
+    that were found in the working folder's ``prony.d``: the author of a study must not be able to run them.
     """
 
     servers: Mapping[str, ServerEntry]
@@ -61,7 +61,7 @@ class Catalog:
     unasked: frozenset[str] = frozenset()
 
     def server(self, name: str) -> ServerEntry:
-        """Return the server of this name; variants are not looked at: see `find`.
+        """Return the server of this name, not of a variant; see `find`.
 
         *Errors*: UsageError naming the nearest names.
         """
@@ -91,7 +91,7 @@ class Catalog:
         return found
 
     def frontend(self, name: str) -> Frontend:
-        """Return what stands in front of a server under this name: ``nginx-keepalive``.
+        """Return the frontend of this name: ``nginx-keepalive``.
 
         *Errors*: UsageError naming the nearest names.
         """
@@ -130,7 +130,7 @@ class Catalog:
         return self.processes(name)[-1]
 
     def processes(self, name: str) -> tuple[ProcessEntry, ...]:
-        """Return the entries that a server's name stands for, perhaps behind a frontend: ``uwsgi@nginx``.
+        """Return the entries of a server's name, perhaps with a frontend: ``uwsgi@nginx``.
 
         *Errors*: UsageError as `find` and `frontend`.
         """
@@ -148,7 +148,7 @@ class Catalog:
         return entry.name, variant
 
     def serves(self, name: str) -> Sequence[str]:
-        """Return the built-in apps whose replies a server of this name gives by itself, without an interface.
+        """Return the built-in apps whose replies a server of this name gives itself, without an interface.
 
         *Errors*: UsageError as `find`.
         """
@@ -199,12 +199,12 @@ def load_catalog(extra: Sequence[Path] = (), found: Path = OWN_FOLDER) -> Catalo
 
 
 def with_app(catalog: Catalog, app: App) -> Catalog:
-    """Return the catalogue with a user's app in it; it may take the place of a built-in one of that name."""
+    """Return the catalogue with a user's app; it may replace a built-in one of the same name."""
     return replace(catalog, apps={**catalog.apps, app.name: app})
 
 
 def with_server(catalog: Catalog, entry: ServerEntry) -> Catalog:
-    """Return the catalogue with one more server, which the command line described.
+    """Return the catalogue with one more server, from the command line.
 
     *Errors*: UsageError when its name is taken.
     """
@@ -214,8 +214,8 @@ def with_server(catalog: Catalog, entry: ServerEntry) -> Catalog:
     }
     if entry.name in taken:
         raise UsageError(
-            f"`{entry.name}` is a name of the catalogue already; expected another",
-            hint=f"give it one of its own: --command 'my-{entry.name}=...'",
+            f"the catalogue already has the name `{entry.name}`; expected another one",
+            hint=f"give it a name of its own: --command 'my-{entry.name}=...'",
         )
     return replace(catalog, servers={**catalog.servers, entry.name: entry})
 

@@ -1,14 +1,14 @@
-"""What a server's entry must keep beyond types: the names that it uses exist, the values that it presets fit.
+"""The rules of a server's entry beyond types: names that it uses exist, values that it presets are valid.
 
-Pure. Finds all problems, each with the place it belongs to; `toml_source` turns places into lines.
+Pure. Finds all problems, each with its place; `toml_source` turns places into lines.
 """
 
 from collections.abc import Iterable, Iterator, Set
 
 from prony.catalog.schema.entry import (
     BoolSetting,
+    BuildStep,
     ChoiceSetting,
-    Condition,
     Conditional,
     FrontendEntry,
     HostEntry,
@@ -17,7 +17,7 @@ from prony.catalog.schema.entry import (
     PythonInstall,
     ServerEntry,
     ServiceEntry,
-    Step,
+    SettingCondition,
     SystemInstall,
 )
 from prony.catalog.schema.expression import names_in
@@ -28,14 +28,14 @@ from prony.catalog.schema.toml_source import Place, Problem
 
 __all__ = ["check_entry"]
 
-# The CPU sets that every default must fit: from the smallest machine to a large one.
+# Every default must be valid for these numbers of CPUs: from the smallest machine to a large one.
 _CPUS = (1, 2, 64)
 
 _LONGEST_FILE = 20_000
 
 
 def check_entry(entry: ProcessEntry, stem: str) -> list[Problem]:
-    """Return all that is wrong in ``entry`` beyond types; ``stem`` is its file's name without the ending."""
+    """Return all problems of ``entry`` beyond types; ``stem`` is its file's name without the extension."""
     problems: list[Problem] = []
     if entry.name != stem:
         problems.append(Problem(("name",), entry.name, f"the file's name, `{stem}`"))
@@ -57,7 +57,7 @@ def check_entry(entry: ProcessEntry, stem: str) -> list[Problem]:
 
 
 def _known(entry: ProcessEntry) -> frozenset[str]:
-    """Return the placeholders that the entry's command may ask for, besides its settings."""
+    """Return the placeholders of the entry's command, besides its settings."""
     known = _installed(entry) | PLACEHOLDERS
     if isinstance(entry, HostEntry):
         known |= APP_PLACEHOLDERS
@@ -101,7 +101,9 @@ def _install(entry: ProcessEntry) -> Iterator[Problem]:
         allowed |= {"app_dir"} if isinstance(entry, ServiceEntry) else set()
         for index, step in enumerate(install.build.run):
             place: Place = ("install", "build", "run", index)
-            texts = (*step.run, *([step.stdin] if step.stdin else [])) if isinstance(step, Step) else step
+            texts = (
+                (*step.run, *([step.stdin] if step.stdin else [])) if isinstance(step, BuildStep) else step
+            )
             for text in texts:
                 yield from _names(place, text, allowed)
 
@@ -202,7 +204,7 @@ def _text(entry: ProcessEntry, place: Place, text: str, without: Iterable[str]) 
             )
 
 
-def _condition(entry: ProcessEntry, place: Place, condition: Condition) -> Iterator[Problem]:
+def _condition(entry: ProcessEntry, place: Place, condition: SettingCondition) -> Iterator[Problem]:
     if condition.also is not None:
         yield from _condition(entry, (*place[:-1], "and", "if"), condition.also)
     settings = all_settings(entry)

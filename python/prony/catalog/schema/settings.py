@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from prony.catalog.schema.entry import (
     BoolSetting,
     ChoiceSetting,
-    Condition,
     HostEntry,
     IntSetting,
     KeepAliveFact,
     ProcessEntry,
     ServerEntry,
     Setting,
+    SettingCondition,
     TextSetting,
 )
-from prony.catalog.schema.expression import evaluate
+from prony.catalog.schema.expression import calculate
 from prony.catalog.schema.template import check_text_value
 from prony.errors import UsageError
 from prony.model import Frontend, Subject
@@ -37,7 +37,7 @@ _FALSE = frozenset({"false", "off", "no", "0"})
 
 
 class SettingsError(ValueError):
-    """A value does not fit its setting: what was found, and what was expected."""
+    """A value is invalid for its setting: what was found, and what was expected."""
 
     def __init__(self, key: str, found: object, expected: str) -> None:
         super().__init__(f"`{key}` is `{found}`; expected {expected}")
@@ -49,8 +49,8 @@ class SettingsError(ValueError):
 def resolved_settings(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int) -> dict[str, int | str]:
     """Return the value of every setting: the chosen, else the chosen variant's, else the entry's default.
 
-    A setting that nobody sets and that has no default is left out: the server decides. ``cpus`` is the
-    server's CPU set. Bool settings are ``True`` and ``False``.
+    A setting without value and default is left out: the server decides. ``cpus`` is the number of the
+    server's CPUs. Bool settings are ``True`` and ``False``.
 
     *Errors*: UsageError naming ``--set server.key``, the value and the range; or an unknown variant.
     """
@@ -68,7 +68,7 @@ def resolved_settings(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int
 
 
 def all_settings(entry: ProcessEntry) -> Mapping[str, Setting]:
-    """Return the entry's settings, with `wire` among them for a server that speaks more than one."""
+    """Return the entry's settings, including `wire` for a server that speaks more than one."""
     wires = entry.wires if isinstance(entry, ServerEntry) else ()
     if len(wires) < 2:
         return entry.settings
@@ -85,12 +85,12 @@ def all_settings(entry: ProcessEntry) -> Mapping[str, Setting]:
 def resolve(entry: ProcessEntry, chosen: Mapping[str, int | str], cpus: int) -> dict[str, int | str]:
     """Return the value of every setting under the ``chosen`` ones.
 
-    *Errors*: SettingsError for an unknown setting or an unfit value.
+    *Errors*: SettingsError for an unknown setting or an invalid value.
     """
     settings = all_settings(entry)
     for key, value in chosen.items():
         if key not in settings:
-            known = ", ".join(f"`{name}`" for name in sorted(settings)) or "none: it has no settings"
+            known = ", ".join(f"`{name}`" for name in sorted(settings)) or "no setting: it has none"
             raise SettingsError(key, value, f"one of the settings {known}")
     defaults = {key: setting.default for key, setting in settings.items() if setting.default is not None}
     values = {**defaults, **chosen}
@@ -98,7 +98,7 @@ def resolve(entry: ProcessEntry, chosen: Mapping[str, int | str], cpus: int) -> 
 
 
 def parse_value(key: str, setting: Setting, value: int | str, cpus: int) -> int | str:
-    """Return ``value`` as the setting's type: a text is read as a number or a bool where one is due.
+    """Return ``value`` as the setting's type: a text is parsed as a number or a bool if the type demands it.
 
     *Errors*: SettingsError.
     """
@@ -121,8 +121,8 @@ def parse_value(key: str, setting: Setting, value: int | str, cpus: int) -> int 
             return text
 
 
-def holds(condition: Condition, values: Mapping[str, int | str]) -> bool:
-    """Return whether ``condition`` holds under the resolved settings ``values``."""
+def holds(condition: SettingCondition, values: Mapping[str, int | str]) -> bool:
+    """Return whether ``condition`` is true under the resolved settings ``values``."""
     if condition.also is not None and not holds(condition.also, values):
         return False
     value = values.get(condition.setting)
@@ -134,7 +134,7 @@ def holds(condition: Condition, values: Mapping[str, int | str]) -> bool:
 
 
 def keep_alive_fact(entry: HostEntry, values: Mapping[str, int | str]) -> KeepAliveFact:
-    """Return what the entry declares of keep-alive under resolved settings: the first that holds."""
+    """Return what the entry declares about keep-alive under resolved settings: the first that applies."""
     return next(fact for fact in entry.facts.keep_alive if fact.when is None or holds(fact.when, values))
 
 
@@ -143,7 +143,7 @@ def _whole_number(key: str, setting: IntSetting, value: int | str, cpus: int) ->
     if isinstance(value, bool):
         raise SettingsError(key, value, expected)
     try:
-        number = value if isinstance(value, int) else evaluate(value, {"cpus": cpus})
+        number = value if isinstance(value, int) else calculate(value, {"cpus": cpus})
     except ValueError:
         raise SettingsError(key, value, f"{expected}, or an expression such as `2*{{cpus}}+1`") from None
     if not setting.min <= number <= setting.max:

@@ -1,4 +1,4 @@
-"""A user's own entry to begin with: `prony.d/NAME.toml`, with comments, which works as it stands.
+"""A first entry for a user: `prony.d/NAME.toml`, with comments; it works without changes.
 
 Must not know the command line.
 """
@@ -24,8 +24,8 @@ def skeleton(name: str) -> str:
 def write_skeleton(name: str, catalog: Catalog, folder: Path = OWN_FOLDER) -> Path:
     """Write the entry ``name`` into ``folder`` and return its file.
 
-    *Errors*: UsageError for a name that is none, or is taken by a server or a file; HostError when it cannot
-    be written.
+    *Errors*: UsageError for an invalid name, or one that a server or a file already has; HostError when it
+    cannot be written.
     """
     if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise UsageError(
@@ -33,16 +33,14 @@ def write_skeleton(name: str, catalog: Catalog, folder: Path = OWN_FOLDER) -> Pa
             f"at most {_LONGEST_NAME} characters"
         )
     if _is_taken(name, catalog):
-        raise UsageError(
-            f"`--new {name}`: there is a server of that name; expected one that is not taken yet"
-        )
+        raise UsageError(f"`--new {name}`: a server of that name exists; expected a new name")
     file = folder / f"{name}.toml"
     try:
         folder.mkdir(exist_ok=True)
         with file.open("x", encoding="utf-8") as new:
             new.write(skeleton(name))
     except FileExistsError:
-        raise UsageError(f"`{file}` exists already; expected a name that is not taken yet") from None
+        raise UsageError(f"`{file}` already exists; expected a new name") from None
     except OSError as error:
         raise HostError(f"cannot write `{file}`: {error.strerror}") from error
     return file

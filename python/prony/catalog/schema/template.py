@@ -15,20 +15,20 @@ _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
 def placeholders(text: str) -> frozenset[str]:
-    """Return the names that ``text`` asks for.
+    """Return the names of the placeholders in ``text``.
 
     *Errors*: ValueError when a brace belongs to no placeholder.
     """
     rest = _PLACEHOLDER.sub("", text)
     if "{" in rest or "}" in rest:
-        raise ValueError(f"`{text}` has a brace that belongs to no placeholder; expected `{{name}}`")
+        raise ValueError(f"`{text}` has a brace that is not part of a placeholder; expected `{{name}}`")
     return frozenset(_PLACEHOLDER.findall(text))
 
 
 def fill(text: str, values: Mapping[str, int | str]) -> str:
-    """Return ``text`` with its placeholders filled, in one pass: values are not searched for more.
+    """Return ``text`` with its placeholders filled, in one pass: values are not searched for placeholders.
 
-    *Errors*: KeyError for a name without a value; the catalogue's check refuses such entries beforehand.
+    *Errors*: KeyError for a name without a value; the catalogue's rules refuse such entries earlier.
     """
     return _PLACEHOLDER.sub(lambda match: str(values[match.group(1)]), text)
 
@@ -36,8 +36,8 @@ def fill(text: str, values: Mapping[str, int | str]) -> str:
 def check_text_value(value: str) -> str | None:
     """Return why ``value`` may not be filled in, or null when it may.
 
-    A value may end in a command line or a configuration file: what could start a new line, statement or
-    placeholder is refused.
+    A value may become part of a command line or a configuration file: characters that could start a new line,
+    statement or placeholder are refused.
     """
     if any(character in value for character in ";{"):
         return "text without `;` and `{`"
@@ -47,11 +47,11 @@ def check_text_value(value: str) -> str | None:
 
 
 def render(text: str, values: Mapping[str, object]) -> str:
-    """Return a file's template with ``values`` in it.
+    """Return a file's template, filled with ``values``.
 
-    Jinja's sandbox keeps a template from reaching anything but these; a name without a value is an error.
+    Jinja's sandbox lets a template access only these; a name without a value is an error.
 
-    *Errors*: ValueError saying what is wrong with the template, and in which of its lines.
+    *Errors*: ValueError with the problem of the template and its line.
     """
     from jinja2 import StrictUndefined, TemplateError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -70,7 +70,7 @@ def render(text: str, values: Mapping[str, object]) -> str:
 
 
 def names_in_template(text: str) -> frozenset[str]:
-    """Return the names that a file's template asks for.
+    """Return the names that a file's template uses.
 
     *Errors*: ValueError as `render`.
     """

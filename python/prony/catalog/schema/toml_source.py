@@ -1,4 +1,4 @@
-"""A TOML file read with care: what is wrong is told with file, line, field, what was found and expected.
+"""Reads a TOML file with exact errors: file, line, field, what was found and what was expected.
 
 Must not know what servers or apps are.
 """
@@ -19,7 +19,7 @@ __all__ = ["Place", "Problem", "SourceError", "TomlSource", "problems_error", "r
 Place = tuple[str | int, ...]
 Entry = TypeVar("Entry", bound=BaseModel)
 
-# The largest entry of the catalogue is a tenth of this; more is not an entry, and is not read.
+# The largest entry of the catalogue is a tenth of this; a larger file is not an entry and is not read.
 _LARGEST_FILE_BYTES = 256 * KIB
 
 _LONGEST_SHOWN = 60
@@ -60,7 +60,7 @@ _PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong in a file: where, what was found (null: nothing was), what was expected."""
+    """One problem of a file: the place, what was found (null: nothing), what was expected."""
 
     place: Place
     found: object
@@ -76,13 +76,13 @@ class TomlSource:
     data: dict[str, Any]
 
     def line_of(self, place: Place) -> int:
-        """Return the line on which ``place``, or the nearest thing around it that exists, begins."""
+        """Return the line on which ``place`` begins, or the closest existing parent of it."""
         existing = _existing(self.data, place)
         return 1 if not existing else _first_line(self.text, existing)
 
 
 class SourceError(UsageError):
-    """A file of the catalogue is not what it should be; ``lines`` has one line for each problem."""
+    """A file of the catalogue is invalid; ``lines`` has one line for each problem."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         super().__init__("\n".join(lines), hint="docs/reference/catalogue-format.md describes these files")
@@ -126,7 +126,7 @@ def validate(source: TomlSource, kind: type[Entry]) -> Entry:
 
 
 def problems_error(source: TomlSource, problems: Iterable[Problem]) -> SourceError:
-    """Return the error that tells all ``problems`` of a file, in the order of its lines, each once."""
+    """Return the error with all ``problems`` of a file, in the order of its lines, each once."""
     numbered = {(source.line_of(problem.place), _sentence(problem)) for problem in problems}
     return SourceError([f"{source.path}:{line} {sentence}" for line, sentence in sorted(numbered)])
 
@@ -145,7 +145,7 @@ def _sentence(problem: Problem) -> str:
 
 
 def _merged(problems: Sequence[Problem]) -> list[Problem]:
-    """Return the problems, those of one place in one; a list is not too short for what is wrong inside it."""
+    """Merge problems of the same place; leave out that a list is too short if its items have problems."""
     by_place: dict[Place, list[Problem]] = {}
     for problem in problems:
         by_place.setdefault(problem.place, []).append(problem)
@@ -220,7 +220,7 @@ def _short(value: object) -> object:
 
 
 def _named_place(data: Any, location: Iterable[str | int]) -> Place:
-    """Return pydantic's location without `[key]` marks and tags of unions, but for one that comes last.
+    """Return pydantic's location without `[key]` marks and tags of unions, except one that comes last.
 
     Its last part may be missing.
     """
@@ -238,7 +238,7 @@ def _named_place(data: Any, location: Iterable[str | int]) -> Place:
 
 
 def _without_tag(data: Any, place: Place) -> Place:
-    # A tag that comes last looks like a missing field: the union's members are named in lower case after
+    # A tag that comes last looks like a missing field: the members of a union are named in lower case after
     # their types.
     node = data
     for part in place[:-1]:
@@ -266,7 +266,7 @@ def _existing(data: Any, place: Place) -> Place:
 
 
 def _first_line(text: str, place: Place) -> int:
-    """Return the line where ``place`` begins: the first prefix of the file that has it, less its value."""
+    """Return the line where ``place`` begins: from the shortest prefix of the file that contains it."""
     lines = text.splitlines()
     start = 0
     for end in range(1, len(lines) + 1):

@@ -1,4 +1,4 @@
-"""External load generators behind the role of an engine: one small file for each, one runner for all.
+"""External load generators in the role of an engine: one small file for each, one runner for all.
 
 Must not know trials or archives.
 

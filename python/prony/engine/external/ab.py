@@ -14,16 +14,16 @@ from prony.units import MILLISECOND_NS, nanoseconds
 
 __all__ = ["TOOL"]
 
-# It keeps one record of 32 bytes a request from the start; untouched ones cost nothing but address space.
+# It reserves a record of 32 bytes for each request at the start; unused ones cost only address space.
 _MOST_PER_S = 100_000
 _MOST_REQUESTS = 50_000_000
 
 
 def order(job: Job) -> Order:
-    """Return what is started."""
+    """Return what to start."""
     request = job.workload.request
     most = min(_MOST_REQUESTS, max(job.connections, job.seconds * _MOST_PER_S))
-    # The time comes first: it sets a number of requests of its own.
+    # The time option comes first: it also sets a number of requests.
     length = job.length("-t", str(job.seconds), "-n", str(most))
     options = ["-q", "-r", "-l", *(("-k",) if request.keep_alive else ()), "-s", str(job.timeout_s)]
     options += [*job.headers("-H"), *job.body("-p")]
@@ -33,7 +33,7 @@ def order(job: Job) -> Order:
 
 
 def parse(output: Output, job: Job) -> Measured:
-    """Return what it found."""
+    """Return what it reported."""
     text = output.stdout
     seconds = number_in(find(r"^Time taken for tests:\s+([0-9.]+) seconds", text, "its time")[1], "its time")
     (done,) = counts_in(r"^Complete requests:\s+(\d+)", text, "how many requests were done")
@@ -41,8 +41,8 @@ def parse(output: Output, job: Job) -> Measured:
     bad_count = int(bad[1]) if bad else 0
     connect, receive, exceptions = _broken(text)
     (received,) = counts_in(r"^Total transferred:\s+(\d+) bytes", text, "the bytes")
-    # Only those that broke off while their reply was read are among the complete ones; a connection that
-    # could not be opened is counted there and as an exception.
+    # Only requests that failed while their reply was read are among the complete ones; a connection that
+    # could not be opened counts there and as an exception.
     broken = connect + max(receive, exceptions)
     return Measured(
         duration_ns=nanoseconds(seconds),
@@ -55,7 +55,7 @@ def parse(output: Output, job: Job) -> Measured:
 
 
 def _broken(text: str) -> tuple[int, int, int]:
-    """Return how often a connection could not be opened, a reply not be read, and a socket was in error."""
+    """Return how often a connection could not be opened, a reply not be read, and a socket had an error."""
     found = re.search(r"\(Connect: (\d+), Receive: (\d+), Length: \d+, Exceptions: (\d+)\)", text)
     return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)
 
@@ -79,16 +79,16 @@ TOOL = Tool(
     title="closed loop, one thread, HTTP/1.0",
     get="apt-get install apache2-utils",
     ask_version=("-V",),
-    abilities=Abilities(whole_seconds=True, tells_status=False),
+    abilities=Abilities(whole_seconds=True, reports_status=False),
     order=order,
     parse=parse,
     caveats=(
-        "ab speaks HTTP/1.0: the server may answer otherwise than it does HTTP/1.1",
-        "ab counts replies with an error status as complete, and in its rate: they are taken out here",
-        "ab takes a reply of another length for a failed one: it is told not to (-l)",
-        "ab leaves what was reset out of its complete requests, or counts it twice as failed",
-        "ab breaks the whole run off when nothing arrives for as long as its time-out",
-        "ab has one thread, whatever it is given",
-        "ab's mean is connections x time / requests, not a mean of what it timed",
+        "ab speaks HTTP/1.0: the server may answer differently than with HTTP/1.1",
+        "ab counts replies with an error status as complete, and in its rate: Prony takes them out",
+        "ab counts a reply of another length as failed: Prony switches that off (-l)",
+        "ab leaves reset connections out of its complete requests, or counts them twice as failed",
+        "ab aborts the whole run when nothing arrives for the length of its time-out",
+        "ab always has one thread",
+        "ab's mean is connections x time / requests, not the mean of measured latencies",
     ),
 )

@@ -1,8 +1,8 @@
 """An external generator's starter: takes the seat, then runs the tool in a folder of its own.
 
 ``main`` reads one line of JSON, ``{"seat": ..., "runs": [...]}``; each run has ``commands``, ``files``
-(base64), ``reads``, ``environment``, ``duration_ns`` and ``is_window``. It says events, then what the last
-run wrote, as a recording. The tool dies with it, and it dies with Prony. Must not know which tool it is.
+(base64), ``reads``, ``environment``, ``duration_ns`` and ``is_window``. It writes events, then the output of
+the last run, as a recording. The tool dies with it, and it dies with Prony. Must not know which tool it is.
 
 >>> _text(b"caf\\xe9")
 'caf\\ufffd'
@@ -32,12 +32,12 @@ _MOST_BYTES = 4_000_000
 
 
 def main() -> int:
-    """Take a seat, run, and say what came of it."""
+    """Take the seat, run, and write the result."""
     parent = os.getppid()
     handle_signals()
     try:
         order = json.loads(sys.stdin.buffer.readline())
-        # Loads the C library before the user changes.
+        # This loads the C library before the user changes.
         take_seat(order["seat"], parent)
         cancel_at_end_of_stdin()
         _say({"event": "started"})
@@ -45,7 +45,7 @@ def main() -> int:
         _say({"event": "recording", "recording": told[-1]})
     except KeyboardInterrupt:
         return fail("cancelled", "the run was cancelled")
-    except Exception as error:  # the border of a process: what is not said here is lost
+    except Exception as error:  # the border of a process: an error not reported here is lost
         return fail(type(error).__name__, str(error))
     return 0
 
@@ -82,13 +82,13 @@ def _tool(command: list[str], run: Json, folder: str, first: bool) -> Json:
 
 
 def _children_ns() -> int:
-    """Return the CPU time of all children that have ended and theirs, to the microsecond."""
+    """Return the CPU time of all ended children and their children, to the microsecond."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return nanoseconds(used.ru_utime + used.ru_stime)
 
 
 def _followed(process: "subprocess.Popen[bytes]", run: Json, first: bool) -> Json:
-    """Wait for the end; the window closes when the load's time is over, or with the tool if it is earlier."""
+    """Wait for the end; the window closes when the load's time is over, or earlier with the tool."""
     is_window = run["is_window"] and first
     opened = _mark("window_open") if is_window else time.monotonic_ns()
     try:
@@ -103,7 +103,7 @@ def _followed(process: "subprocess.Popen[bytes]", run: Json, first: bool) -> Jso
 
 
 def _listened(process: "subprocess.Popen[bytes]", kept: IO[bytes]) -> Json:
-    """Pass the events on that it tells itself, and keep the rest of what it says."""
+    """Forward the tool's own events, and keep the rest of its output."""
     opened = time.monotonic_ns()
     try:
         for line in process.stdout or ():
@@ -125,7 +125,7 @@ def _mark(event: str) -> int:
 
 
 def _read(path: Path) -> str:
-    """Return the begin of a file as text; empty when it is not there, or no ordinary file."""
+    """Return the beginning of a file as text; empty when it is missing or not an ordinary file."""
     try:
         with path.open("rb") as file:
             return _text(file.read(_MOST_BYTES))

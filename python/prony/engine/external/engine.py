@@ -1,4 +1,4 @@
-"""An external tool in the role of an engine: found, refused what it cannot do, run in its seat, and read.
+"""An external tool in the role of an engine: finds it, refuses loads that it cannot send, runs it, reads it.
 
 Must not know trials.
 
@@ -17,27 +17,29 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 
 from prony.engine.base import OnEvent
-from prony.engine.child_process import SPARE_NS, Child
+from prony.engine.child_process import SPARE_NS, Child, ChildResult
 from prony.engine.external.histogram import distribution
-from prony.engine.external.recording import interrupted, to_recording
+from prony.engine.external.recording import Around, interrupted, to_recording
 from prony.engine.external.tool import Job, Measured, Output, Tool, refusal
 from prony.errors import EngineError
-from prony.model import Address, DurationStop, EngineChoice, Json, Workload
+from prony.model import Address, DurationStop, EngineChoice, Json, Recording, Workload
+from prony.model.recording import GeneratorProcesses, Specification, Window
+from prony.model.shapes import decode
 from prony.runas import SUBJECT_PATH
 from prony.sandbox.base import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import MILLISECOND_NS
 
-__all__ = ["ExternalEngine", "Installed", "find_tool"]
+__all__ = ["ExternalEngine", "InstalledTool", "find_tool"]
 
 
-# Of 10 ms each: fewer are not known to a tenth.
+# Ticks of 10 ms: with fewer the error is above a tenth.
 _LEAST_TICKS_NS = 100 * MILLISECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
-    """A tool on this machine. ``version`` null: it does not tell."""
+class InstalledTool:
+    """A tool on this machine. ``version`` null: it does not print one."""
 
     program: str
     version: str | None
@@ -50,7 +52,7 @@ class ExternalEngine:
         self,
         choice: EngineChoice,
         tool: Tool,
-        find: Callable[[Tool], "Installed"] | None = None,
+        find: Callable[[Tool], "InstalledTool"] | None = None,
         spare_ns: int = SPARE_NS,
     ) -> None:
         self._choice = choice
@@ -60,11 +62,11 @@ class ExternalEngine:
         self._child = Child("prony.engine.external.child", is_generator=False)
         self._cancelled = False
 
-    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Json:
-        """Run the tool, if need be once before as a warm-up, and return the Recording.
+    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
+        """Run the tool, if necessary once before as a warm-up, and return the Recording.
 
-        *Errors*: EngineError when it is not installed, cannot make this load, failed, or told nothing that
-        can be read; what ``on_event`` raises.
+        *Errors*: EngineError when it is not installed, cannot send this load, failed, or printed nothing
+        readable; errors of ``on_event``.
         """
         tool = self._tool
         refused = refusal(tool, workload, address)
@@ -73,51 +75,55 @@ class ExternalEngine:
         found = self._find(tool)
         job = Job(found.program, workload, address, self._choice.threads)
         runs = [*_warm_up(tool, job), _run(tool, job, is_window=True)]
-        facts = {
-            "version": found.version,
-            "command": list(tool.order(job).commands[0]),
-            "warmed": len(runs) > 1,
-            "spec": to_spec(workload, address, self._choice, seat.cpus),
-        }
-        return self._told(job, {"seat": asdict(seat), "runs": runs}, facts, on_event)
+        spec = to_spec(workload, address, self._choice, seat.cpus)
+        around = Around(
+            command=tool.order(job).commands[0],
+            version=found.version,
+            warmed=len(runs) > 1,
+            spec=decode(Specification, spec, "spec"),
+        )
+        return self._measured(job, {"seat": asdict(seat), "runs": runs}, around, on_event)
 
     def cancel(self) -> None:
-        """End the load that runs, from any thread."""
+        """Stop the running load, from any thread."""
         self._cancelled = True
         self._child.cancel()
 
-    def _told(self, job: Job, order: Json, facts: Json, on_event: OnEvent) -> Json:
+    def _measured(self, job: Job, order: Json, around: Around, on_event: OnEvent) -> Recording:
         self._cancelled = False
         limit_ns = hard_limit_ns(job.workload) + self._spare_ns
         try:
             told = self._child.run(order, limit_ns, on_event)
         except EngineError:
             if self._cancelled:
-                return interrupted(self._tool, job, facts)
+                return interrupted(self._tool, job, around)
             raise
-        opened_unix_ns = time.time_ns() - (time.monotonic_ns() - told["open_ns"])
-        known = {**facts, **told, "open_unix_ns": opened_unix_ns}
-        measured = _parsed(self._tool, job, told)
+        opened_ns, closed_ns = told.said["open_ns"], told.said["close_ns"]
+        unix_ns = time.time_ns() - (time.monotonic_ns() - opened_ns)
+        known = replace(around, open_ns=opened_ns, close_ns=closed_ns, open_unix_ns=unix_ns)
+        measured = _parsed(self._tool, job, told.said)
         recording = to_recording(self._tool, job, measured, known)
+        times = recording.distributions
         if measured.latencies is not None:
-            recording["distributions"]["ok_service"] = distribution(measured.latencies)
-        recording["generator"]["processes"] = _exact(told, recording["window"])
-        return recording
+            times = replace(times, ok_service=distribution(measured.latencies))
+        cost = replace(recording.generator, processes=_exact(told, recording.window))
+        return replace(recording, distributions=times, generator=cost)
 
 
-def _exact(told: Json, window: Json) -> Json:
-    """Return what the processes used; CPU that is too little for the kernel's clock ticks by its exact count.
+def _exact(told: ChildResult, window: Window) -> GeneratorProcesses:
+    """Return what the processes used; if the CPU time is too short for clock ticks, by the exact count.
 
-    That is of the whole run, which is hardly longer than the window of a tool that has none of its own.
+    The exact count covers the whole run, which is hardly longer than the window of a tool without its own
+    window.
     """
-    used, length_ns = told["generator"]["processes"], window["close_ns"] - window["open_ns"]
-    seen = used["cpu_percent"]
-    if length_ns <= 0 or (seen is not None and seen / 100 * length_ns >= _LEAST_TICKS_NS):
-        return dict(used)
-    return {**used, "cpu_percent": 100 * told["cpu_ns"] / length_ns}
+    used, length_ns = told.processes, window.length_ns
+    seen = used.cpu_percent
+    if length_ns is None or (seen is not None and seen / 100 * length_ns >= _LEAST_TICKS_NS):
+        return used
+    return replace(used, cpu_percent=100 * told.said["cpu_ns"] / length_ns)
 
 
-def find_tool(tool: Tool) -> Installed:
+def find_tool(tool: Tool) -> InstalledTool:
     """Return where a tool is installed, and its version.
 
     *Errors*: EngineError when it is not.
@@ -125,7 +131,7 @@ def find_tool(tool: Tool) -> Installed:
     program = shutil.which(tool.name, path=f"{os.environ.get('PATH', '')}:{SUBJECT_PATH}")
     if program is None:
         raise EngineError(f"`{tool.name}` is not installed", hint=f"install it: {tool.get}")
-    return Installed(program, _version(program, tool.ask_version))
+    return InstalledTool(program, _version(program, tool.ask_version))
 
 
 @cache

@@ -17,12 +17,12 @@ __all__ = ["TOOL"]
 
 
 def order(job: Job) -> Order:
-    """Return what is started."""
+    """Return what to start."""
     request = job.workload.request
     length = job.length("-t", f"{job.milliseconds}ms")
     options = ["-quiet", "-qps", "0", "-c", str(job.connections), *length, "-timeout", f"{job.timeout_ms}ms"]
     options += ["-p", ",".join(PERCENTILES.values()), "-r", "0.00001", "-json", "report.json"]
-    # It stops at the first error otherwise.
+    # Without this it stops at the first error.
     options += ["-allow-initial-errors", f"-keepalive={str(request.keep_alive).lower()}"]
     options += ["-X", request.method] if request.method != "GET" else []
     options += [*job.headers("-H"), *job.body("-payload-file")]
@@ -31,10 +31,10 @@ def order(job: Job) -> Order:
 
 
 def parse(output: Output, job: Job) -> Measured:
-    """Return what it found."""
+    """Return what it reported."""
     told = json_in(output.files.get("report.json") or output.stderr, "its report")
     codes = dict(told.get("RetCodes") or {})
-    # It has -1 and 0 for what ended without a reply.
+    # It reports -1 and 0 for requests without a reply.
     without = sum(int(number_in(codes.pop(code, 0), "a count")) for code in ("-1", "0"))
     ok, bad = by_status(codes, job.workload.expect_status)
     sizes = told.get("Sizes") or {}
@@ -57,7 +57,7 @@ def _latency(told: Json) -> Reported | None:
         for row in histogram.get("Percentiles") or ()
     }
     edges = {"min": histogram.get("Min"), "mean": histogram.get("Avg"), "max": histogram.get("Max")}
-    # Its errors are in both: any other status than 200 is one.
+    # Errors are in both: for fortio every status except 200 is an error.
     return reported("all" if failed else "ok", count, {**edges, **percentiles}, unit_ns=SECOND_NS)
 
 
@@ -70,9 +70,9 @@ TOOL = Tool(
     order=order,
     parse=parse,
     caveats=(
-        "fortio interpolates its percentiles within wide buckets: they may lie where no request was",
-        "fortio sends one request a connection before the load, which it does not count",
-        "fortio leaves what is unanswered when its time is over out of its counts",
-        "fortio times failed requests with the others",
+        "fortio interpolates its percentiles within wide buckets: they may be values that no request had",
+        "fortio sends one request on each connection before the load and does not count it",
+        "fortio does not count requests that are unanswered when its time is over",
+        "fortio's latencies include failed requests",
     ),
 )

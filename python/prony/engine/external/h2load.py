@@ -15,7 +15,7 @@ __all__ = ["TOOL"]
 
 
 def order(job: Job) -> Order:
-    """Return what is started."""
+    """Return what to start."""
     request = job.workload.request
     length = job.length("-D", str(job.seconds))
     options = ["--h1", "-c", str(job.connections), "-t", str(min(job.threads, job.connections)), *length]
@@ -26,7 +26,7 @@ def order(job: Job) -> Order:
 
 
 def parse(output: Output, job: Job) -> Measured:
-    """Return what it found."""
+    """Return what it reported."""
     text = output.stdout
     duration = parse_time_ns(find(r"^finished in ([0-9.]+(?:us|ms|s|m|h)),", text, "its time")[1])
     counts = counts_in(_REQUESTS, text, "how many requests were done")
@@ -64,14 +64,14 @@ TOOL = Tool(
     title="closed loop, threads, over HTTP/1.1",
     get="apt-get install nghttp2-client",
     ask_version=("--version",),
-    abilities=Abilities(without_keep_alive=False, whole_seconds=True, tells_status=False),
+    abilities=Abilities(without_keep_alive=False, whole_seconds=True, reports_status=False),
     order=order,
     parse=parse,
     caveats=(
         "h2load prints no percentiles of its latencies",
-        "h2load's minimum, mean and maximum are of a sample of its requests, when there were many",
-        "h2load's time-out is of a connection without any traffic, not of a request",
-        "h2load never opens a connection again that the server closed, and, given a time, does not tell the "
+        "h2load's minimum, mean and maximum come from a sample of its requests when there are many",
+        "h2load's time-out is for a connection without traffic, not for a request",
+        "h2load does not reopen a connection that the server closed; with a duration it does not report the "
         "requests that were lost with it",
     ),
 )

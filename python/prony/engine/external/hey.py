@@ -16,12 +16,12 @@ from prony.units import SECOND_NS, nanoseconds
 
 __all__ = ["TOOL"]
 
-# It keeps no more results than this for its latencies, and counts on.
+# It keeps the latencies of this many requests only, but counts all of them.
 _MOST_RESULTS = 1_000_000
 
 
 def order(job: Job) -> Order:
-    """Return what is started."""
+    """Return what to start."""
     request = job.workload.request
     length = job.length("-z", f"{job.milliseconds}ms")
     options = [*length, "-c", str(job.connections), "-t", str(job.timeout_s), "-m", request.method]
@@ -32,7 +32,7 @@ def order(job: Job) -> Order:
 
 
 def parse(output: Output, job: Job) -> Measured:
-    """Return what it found."""
+    """Return what it reported."""
     text = output.stdout
     seconds = number_in(find(r"^\s+Total:\s+([0-9.]+) secs", text, "its time")[1], "its time")
     codes = dict(re.findall(r"^\s+\[(\d{3})\]\t(\d+) responses", text, re.MULTILINE))
@@ -41,7 +41,7 @@ def parse(output: Output, job: Job) -> Measured:
     ok, bad = by_status(codes, job.workload.expect_status)
     replies = ok + sum(bad.values())
     if replies and not re.search(r"^Latency distribution:", text, re.MULTILINE):
-        raise EngineError("the generator broke off within its report")
+        raise EngineError("the generator stopped within its report")
     return Measured(
         duration_ns=nanoseconds(seconds),
         ok=ok,
@@ -73,14 +73,14 @@ TOOL = Tool(
     title="closed loop of goroutines",
     get="apt-get install hey",
     ask_version=(),
-    # Any other number it cuts down without a word.
+    # It silently reduces any other number.
     abilities=Abilities(even_counts=True),
     order=order,
     parse=parse,
     caveats=(
-        "hey counts failed requests in its rate: the rate here is of valid replies only",
-        "hey's latencies are rounded to 0.1 ms, and are of every reply, whatever its status",
-        "hey takes a reply that is cut short for a whole one",
-        "hey divides the sum of its latencies wrongly beyond a million requests",
+        "hey counts failed requests in its rate: Prony's rate counts valid replies only",
+        "hey's latencies are rounded to 0.1 ms and include every reply, whatever its status",
+        "hey counts a truncated reply as complete",
+        "hey computes a wrong mean latency above a million requests",
     ),
 )

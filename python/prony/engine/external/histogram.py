@@ -1,25 +1,25 @@
 """A distribution of a Recording, from a count of each microsecond.
 
-Must not know who counted.
+Must not know what was counted.
 
->>> distribution({"count": 0, "min_ns": None, "max_ns": None, "sum_ns": None, "microseconds": {}})["count"]
+>>> distribution({"count": 0, "min_ns": None, "max_ns": None, "sum_ns": None, "microseconds": {}}).count
 0
 """
 
-from base64 import b64encode
-
 from prony.model import Json
+from prony.model.recording import Distribution
 from prony.units import MICROSECOND_NS
 
 __all__ = ["distribution"]
 
 
-def distribution(counted: Json) -> Json:
-    """Return it with the engine's histogram: each value stands for the middle of its microsecond."""
+def distribution(counted: Json) -> Distribution:
+    """Return it with the engine's histogram: each value is the middle of its microsecond."""
     from prony._engine import Histogram
 
     histogram = Histogram()
     for microseconds, count in counted["microseconds"].items():
         histogram.record(microseconds * MICROSECOND_NS + MICROSECOND_NS // 2, count)
-    known = {name: counted[name] for name in ("count", "min_ns", "max_ns", "sum_ns")}
-    return {**known, "histogram": b64encode(histogram.encode()).decode()}
+    return Distribution(
+        counted["count"], counted["min_ns"], counted["max_ns"], counted["sum_ns"], histogram.encode()
+    )

@@ -45,7 +45,7 @@ _CODES = (200, 201, 204, 301, 302, 304, 400, 401, 403, 404, 405, 408, 413, 429, 
 
 
 def order(job: Job) -> Order:
-    """Return what is started."""
+    """Return what to start."""
     request, wanted = job.workload.request, job.workload.expect_status
     told = {
         "options": {
@@ -94,7 +94,7 @@ def _scenario(job: Job) -> Json:
 
 
 def parse(output: Output, job: Job) -> Measured:
-    """Return what it found."""
+    """Return what it reported."""
     told = json_in(output.files.get("report.json", "") or output.stderr, "its report")
     metrics = {
         str(name): (one or {}).get("values") or {} for name, one in (told.get("metrics") or {}).items()
@@ -136,9 +136,9 @@ TOOL = Tool(
     order=order,
     parse=parse,
     caveats=(
-        "k6 times a request from when it is sent: waiting for a connection, or for a free user at a constant "
-        "rate, is not in its latencies",
+        "k6's latencies begin when a request is sent: they leave out waiting for a connection or, at a "
+        "constant rate, for a free user",
         "k6 interpolates its percentiles between neighbouring requests",
-        "k6 waits for the last replies after its duration, and counts them: they count here too",
+        "k6 waits for the last replies after its duration and counts them: Prony counts them too",
     ),
 )

@@ -17,7 +17,7 @@ __all__ = ["TOOL"]
 
 
 def order(job: Job) -> Order:
-    """Return what is started."""
+    """Return what to start."""
     request = job.workload.request
     length = job.length("-z", f"{job.milliseconds}ms")
     options = ["--no-tui", "--output-format", "json", "-c", str(job.connections), *length]
@@ -29,7 +29,7 @@ def order(job: Job) -> Order:
 
 
 def parse(output: Output, job: Job) -> Measured:
-    """Return what it found."""
+    """Return what it reported."""
     told = json_in(output.stdout, "its report")
     ok, bad = by_status(told.get("statusCodeDistribution") or {}, job.workload.expect_status)
     summary = told.get("summary") or {}
@@ -60,8 +60,8 @@ TOOL = Tool(
     order=order,
     parse=parse,
     caveats=(
-        "oha's rate of success counts every reply, whatever its status: here only valid ones count",
-        "oha breaks off the requests that are on their way when its time is over: they count as unanswered",
-        "oha's latencies are of every reply, whatever its status",
+        "oha's success rate counts every reply, whatever its status: Prony counts valid ones only",
+        "oha aborts the requests that are in flight when its time is over: they count as unanswered",
+        "oha's latencies include every reply, whatever its status",
     ),
 )

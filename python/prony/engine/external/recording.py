@@ -1,116 +1,125 @@
-"""What an external generator told, as a Recording: what it does not measure is null, with its reason.
+"""The report of an external generator as a Recording: what it does not measure is null, with the reason.
 
 Pure.
 
->>> account(Measured(1, 3, {"503": 1}, {"reset": 2}))["scheduled"]
+>>> account(Measured(1, 3, {"503": 1}, {"reset": 2})).scheduled
 6
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from prony.analysis.account import classes
 from prony.engine.external.tool import Job, Measured, Reported, Tool
 from prony.metrics import PERCENTILES
-from prony.model import ClosedLoop, Json, Workload
+from prony.model import Account, ClosedLoop, Recording, Workload
+from prony.model.recording import (
+    Completed,
+    Connections,
+    Distributions,
+    GeneratorCost,
+    GeneratorName,
+    LittlesLaw,
+    LoopKind,
+    Population,
+    Queue,
+    ReportedLatency,
+    Specification,
+    Traffic,
+    Window,
+)
 from prony.units import SECOND_NS
 
-__all__ = ["account", "interrupted", "to_recording"]
+__all__ = ["Around", "account", "interrupted", "to_recording"]
 
-_CLASSES = (
-    *(
-        "failed_validation",
-        "connect_refused",
-        "connect_timed_out",
-        "connect_unreachable",
-        "dns",
-        "tls",
-        "reset",
-    ),
-    *("eof", "short_body", "parse", "timed_out", "not_sent_queue", "not_sent_end", "in_flight_at_end"),
-    *("client_no_address", "client_no_descriptor", "client_no_buffer", "client_other", "unspecified"),
-)
-_DISTRIBUTIONS = (
-    *("ok_response", "ok_service", "censored_response", "censored_service", "send_lag", "connect"),
-)
-# As in the engine's own percentiles: fewer values above one are a handful of requests.
+# As in the engine's own percentiles: with fewer values above it, a percentile describes a handful of
+# requests.
 _LEAST_ABOVE = 10
 
 
-def to_recording(tool: Tool, job: Job, measured: Measured, told: Json) -> Json:
-    """Return the Recording of a run. ``told``: ``open_ns``, ``close_ns``, ``open_unix_ns``, ``version``,
-    ``spec``, ``command`` and ``warmed``.
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is known of a tool's run beside its own output. ``open_ns``, ``close_ns``: when it was started,
+    and when its time was over; null: it was broken off. ``warmed``: it was run once before.
     """
+
+    command: tuple[str, ...]
+    version: str | None = None
+    warmed: bool = False
+    spec: Specification | None = None
+    open_ns: int | None = None
+    close_ns: int | None = None
+    open_unix_ns: int | None = None
+
+
+def to_recording(tool: Tool, job: Job, measured: Measured, around: Around) -> Recording:
+    """Return the Recording of a run."""
     counts = account(measured)
-    failed = counts["scheduled"] - counts["ok"]
-    return {
-        **_frame(tool, job, told, (*tool.caveats, *measured.caveats, *_own_caveats(tool, job, counts, told))),
-        "window": _window({**told, **_opened(measured)}, measured.duration_ns),
-        "account": counts,
-        "completed": measured.completed or {"ok": counts["ok"], "failed": failed},
-        "bytes": {"sent": None, "received": measured.received_bytes, "body_received": measured.body_bytes},
-        "reported_latency_ns": _reported(measured.latency),
-    }
+    caveats = (*tool.caveats, *measured.caveats, *_own_caveats(tool, job, counts, around))
+    opened = around if measured.open_ns is None else replace(around, open_ns=measured.open_ns)
+    return replace(
+        _frame(tool, job, around, caveats),
+        window=_window(opened, measured.duration_ns),
+        account=counts,
+        completed=measured.completed or Completed(counts.ok, counts.scheduled - counts.ok),
+        bytes=Traffic(None, measured.received_bytes, measured.body_bytes),
+        reported_latency=_reported(measured.latency),
+    )
 
 
-def _opened(measured: Measured) -> Json:
-    return {} if measured.open_ns is None else {"open_ns": measured.open_ns}
+def interrupted(tool: Tool, job: Job, around: Around) -> Recording:
+    """Return the Recording of an interrupted run: the tool has reported nothing."""
+    frame = _frame(tool, job, around, tool.caveats)
+    return replace(frame, window=replace(_window(around, 0), interrupted=True))
 
 
-def interrupted(tool: Tool, job: Job, told: Json) -> Json:
-    """Return the Recording of a run that was broken off: the tool has told nothing."""
-    nothing = account(Measured(0, 0))
-    window = {**_window(told, 0), "interrupted": True}
-    return {**_frame(tool, job, told, tool.caveats), "window": window, "account": nothing}
-
-
-def account(measured: Measured) -> Json:
-    """Return the requests by what became of them; a class that the tool does not tell apart is null."""
+def account(measured: Measured) -> Account:
+    """Return the requests by how they ended; a class that the tool does not report separately is null."""
     failed: Mapping[str, int] = {name: count for name, count in measured.failed.items() if count}
     bad = dict(measured.bad_status)
     scheduled = measured.ok + sum(bad.values()) + sum(failed.values())
-    known = {name: failed.get(name, 0 if name in measured.failed else None) for name in _CLASSES}
-    return {"scheduled": scheduled, "ok": measured.ok, "bad_status": bad, **known}
+    others = (name for name in classes() if name not in ("ok", "bad_status"))
+    known = {name: failed.get(name, 0 if name in measured.failed else None) for name in others}
+    return Account(scheduled, measured.ok, bad, known)
 
 
-def _frame(tool: Tool, job: Job, told: Json, caveats: tuple[str, ...]) -> Json:
-    """Return what every Recording of a tool has, and null for what none of them measures."""
-    return {
-        "format": 1,
-        "engine": {
-            "name": tool.name,
-            "version": told.get("version"),
-            "driver": None,
-            "threads": job.threads,
-            "pacing": None,
-            "command": told.get("command"),
-            "caveats": list(caveats),
-            "missing": {name: f"{tool.name} {reason}" for name, reason in _missing(tool).items()},
-        },
-        "spec": told.get("spec"),
-        "loop": "closed" if isinstance(job.workload.loop, ClosedLoop) else "open",
-        "completed": {"ok": 0, "failed": 0},
-        "connections": dict.fromkeys(("opened", "reconnects", "connect_failures", "retried", "answered")),
-        "bytes": dict.fromkeys(("sent", "received", "body_received")),
-        "queue": dict.fromkeys(("waited", "max_length")),
-        "distributions": dict.fromkeys(_DISTRIBUTIONS),
-        "reported_latency_ns": None,
-        "series": [],
-        "generator": {**dict.fromkeys(_GENERATOR), "threads": []},
-        "little": dict.fromkeys(("in_flight_integral_ns", "sojourn_sum_ns", "residual")),
-        "error_samples": [],
-    }
+def _frame(tool: Tool, job: Job, around: Around, caveats: tuple[str, ...]) -> Recording:
+    """Return what every Recording of a tool has, with null for what no tool measures."""
+    return Recording(
+        format=1,
+        engine=GeneratorName(
+            name=tool.name,
+            version=around.version,
+            driver=None,
+            threads=job.threads,
+            pacing=None,
+            command=around.command,
+            caveats=caveats,
+            missing={name: f"{tool.name} {reason}" for name, reason in _missing(tool).items()},
+        ),
+        spec=around.spec,
+        loop=LoopKind.CLOSED if isinstance(job.workload.loop, ClosedLoop) else LoopKind.OPEN,
+        window=_window(around, 0),
+        account=account(Measured(0, 0)),
+        completed=Completed(0, 0),
+        connections=Connections(None, None, None, None, None),
+        bytes=Traffic(None, None, None),
+        queue=Queue(None, None),
+        distributions=Distributions(),
+        series=(),
+        generator=GeneratorCost(None, None, None, None, None, None, None),
+        little=LittlesLaw(None, None, None),
+        error_samples=(),
+    )
 
 
-_GENERATOR = (
-    *("limit", "limited", "cpu_work_ns", "cpu_spin_ns", "run_queue_ns"),
-    *("cpu_ns_per_request", "spin_share"),
-)
 _MISSING = {
     "distributions": "gives no histogram of its latencies",
     "series": "gives no figures by the second",
-    "connections": "does not tell what became of its connections",
-    "little": "does not tell how many requests were in flight",
-    "window": "has no window: it is as long as the tool says that it took, from when it was started",
+    "connections": "does not report what became of its connections",
+    "little": "does not report how many requests were in flight",
+    "window": "has no window: the window begins with its start and is as long as the tool reports",
 }
 
 
@@ -119,51 +128,52 @@ def _missing(tool: Tool) -> Mapping[str, str]:
     return {name: reason for name, reason in _MISSING.items() if name not in own}
 
 
-def _window(told: Json, duration_ns: int) -> Json:
-    opened, ended = told.get("open_ns"), told.get("close_ns")
-    return {
-        "open_ns": opened,
-        "close_ns": None if opened is None else opened + duration_ns,
-        "drained_ns": None if opened is None or ended is None else max(ended, opened + duration_ns),
-        "open_unix_ns": told.get("open_unix_ns"),
-        "interrupted": False,
-    }
+def _window(around: Around, duration_ns: int) -> Window:
+    if around.open_ns is None:
+        return Window(None, None, None, around.open_unix_ns, interrupted=False)
+    closed = around.open_ns + duration_ns
+    drained = None if around.close_ns is None else max(around.close_ns, closed)
+    return Window(around.open_ns, closed, drained, around.open_unix_ns, interrupted=False)
 
 
-def _reported(latency: Reported | None) -> Json | None:
+def _reported(latency: Reported | None) -> ReportedLatency | None:
     if latency is None:
         return None
     known = latency.percentiles
-    return {
-        "population": latency.population,
-        "count": latency.count,
-        "min": latency.min_ns,
-        "mean": latency.mean_ns,
-        "max": latency.max_ns,
-        "percentiles": {
-            p: known.get(p) if _is_known(p, latency.count) else None for p in PERCENTILES.values()
-        },
-    }
+    return ReportedLatency(
+        Population(latency.population),
+        latency.count,
+        latency.min_ns,
+        latency.mean_ns,
+        latency.max_ns,
+        {p: known.get(p) if _is_known(p, latency.count) else None for p in PERCENTILES.values()},
+    )
 
 
 def _is_known(percentile: str, count: int) -> bool:
     return count * (1 - Fraction(percentile) / 100) >= _LEAST_ABOVE
 
 
-def _own_caveats(tool: Tool, job: Job, counts: Json, told: Json) -> tuple[str, ...]:
-    """Return what holds of this run only."""
-    name, workload, lost = tool.name, job.workload, (job.requests or 0) - counts["scheduled"]
+def _own_caveats(tool: Tool, job: Job, counts: Account, around: Around) -> tuple[str, ...]:
+    """Return the caveats of this run."""
+    name, workload, lost = tool.name, job.workload, (job.requests or 0) - counts.scheduled
     wanted, warm = workload.expect_status, 0 if tool.speaks else workload.warmup_ns
     texts = (
-        (f"{name} does not compare bodies: a reply with another one counts", _wants_body(tool, workload)),
         (
-            f"{name} does not tell statuses apart: not only {wanted} counts",
-            wanted and not tool.abilities.tells_status,
+            f"{name} does not compare bodies: a reply with a wrong body counts as valid",
+            _wants_body(tool, workload),
         ),
-        (f"{lost} of the {job.requests} requests are in none of {name}'s counts", lost > 0),
-        (f"{name} has no warm-up: it was run once before, on other connections", warm and told.get("warmed")),
-        (f"{name} was not warmed up", warm and not told.get("warmed")),
-        (f"{name} takes whole seconds only: the load lasted {job.seconds} s", _is_rounded(tool, job)),
+        (
+            f"{name} does not report single statuses: replies with a status other than {wanted} count too",
+            wanted and not tool.abilities.reports_status,
+        ),
+        (f"{lost} of the {job.requests} requests are missing from {name}'s counts", lost > 0),
+        (
+            f"{name} has no warm-up: Prony ran it once before, on other connections",
+            warm and around.warmed,
+        ),
+        (f"{name} was not warmed up", warm and not around.warmed),
+        (f"{name} accepts whole seconds only: the load lasted {job.seconds} s", _is_rounded(tool, job)),
     )
     return tuple(text for text, holds in texts if holds)
 

@@ -1,4 +1,4 @@
-"""Replies by status, failures by what a tool says of them, and latencies, in the terms of a Recording. Pure.
+"""Translates a tool's replies by status, its errors and its latencies into the terms of a Recording. Pure.
 
 >>> by_status({"200": 3, "503": 1}, None)
 (3, {'503': 1})
@@ -26,9 +26,9 @@ _KINDS = (
 
 
 def by_status(codes: Mapping[str, object], wanted: int | None) -> tuple[int, dict[str, int]]:
-    """Return how many replies were good, and the others by status. ``wanted`` null: 200 to 399 is good.
+    """Return how many replies were valid, and the others by status. ``wanted`` null: 200 to 399 is valid.
 
-    *Errors*: EngineError for what is no status or no number.
+    *Errors*: EngineError for an invalid status or number.
     """
     counts = {int(number_in(code, "a status")): int(number_in(n, "a count")) for code, n in codes.items()}
     good = {code for code in counts if is_good(code, wanted)}
@@ -37,14 +37,14 @@ def by_status(codes: Mapping[str, object], wanted: int | None) -> tuple[int, dic
 
 
 def is_good(code: int, wanted: int | None) -> bool:
-    """Return whether a status is the one that is ``wanted``; null: whether it is 200 to 399."""
+    """Return whether a status is the ``wanted`` one; null: whether it is 200 to 399."""
     return code == wanted if wanted else 200 <= code < 400
 
 
 def by_class(text: str) -> tuple[int, dict[str, int]]:
-    """Return how many replies had a status below 400, and the others by class: of h2load and its forebear.
+    """Return how many replies had a status below 400, and the others by class: for h2load and weighttp.
 
-    *Errors*: EngineError when it is not told.
+    *Errors*: EngineError when the tool did not report it.
     """
     line = r"^status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx"
     ok, moved, refused, broken = counts_in(line, text, "the status codes")
@@ -52,9 +52,9 @@ def by_class(text: str) -> tuple[int, dict[str, int]]:
 
 
 def by_kind(errors: Mapping[str, object]) -> dict[str, int]:
-    """Return failures by class of the account; those that fit none are ``unspecified``.
+    """Return failures by class of the account; other failures are ``unspecified``.
 
-    *Errors*: EngineError for what is no number.
+    *Errors*: EngineError for an invalid number.
     """
     found: dict[str, int] = {}
     for told, count in errors.items():
@@ -63,16 +63,16 @@ def by_kind(errors: Mapping[str, object]) -> dict[str, int]:
     return found
 
 
-def reported(population: str, count: int, told: Mapping[str, object], unit_ns: float) -> Reported | None:
+def reported(population: str, count: int, values: Mapping[str, object], unit_ns: float) -> Reported | None:
     """Return a tool's own summary of ``count`` latencies; null when there are none.
 
-    ``told``: ``min``, ``mean``, ``max``, and percentiles by name, in a unit of so many nanoseconds.
+    ``values``: ``min``, ``mean``, ``max``, and percentiles by name, in units of ``unit_ns`` nanoseconds.
 
-    *Errors*: EngineError for what is no number.
+    *Errors*: EngineError for an invalid number.
     """
     if count <= 0:
         return None
-    ns = {name: number_in(value, f"the latency `{name}`") * unit_ns for name, value in told.items()}
+    ns = {name: number_in(value, f"the latency `{name}`") * unit_ns for name, value in values.items()}
     low, mean, high = (ns.pop(name) for name in ("min", "mean", "max"))
     percentiles = {name: round(value) for name, value in ns.items()}
     return Reported(population, count, round(low), mean, round(high), percentiles)

@@ -22,26 +22,26 @@ _TIMES_NS = {
     "m": MINUTE_NS,
     "h": HOUR_NS,
 }
-# Longer output is no summary any more: a tool that repeats an error for each request.
+# Longer output is not a summary: the tool repeats an error for each request.
 _MOST = 4_000_000
 
 
 def find(pattern: str, text: str, what: str) -> re.Match[str]:
     """Return where ``pattern`` is in a tool's output.
 
-    *Errors*: EngineError when it is not: the tool broke off, or is of another version.
+    *Errors*: EngineError when it is missing: the tool was aborted, or has another version.
     """
     found = re.search(pattern, text[:_MOST], re.MULTILINE)
     if found is None:
         last = text.strip().splitlines()[-1:] or [""]
-        raise EngineError(f"the generator did not tell {what}; its last line: `{last[0][:200]}`")
+        raise EngineError(f"the generator did not report {what}; its last line: `{last[0][:200]}`")
     return found
 
 
 def number_in(value: object, what: str) -> float:
     """Return a number of a tool's output.
 
-    *Errors*: EngineError when it is none, or negative, or not finite: the output is not what it should be.
+    *Errors*: EngineError when it is not a number, negative, or not finite.
     """
     try:
         number = float(str(value))
@@ -56,7 +56,7 @@ def number_in(value: object, what: str) -> float:
 def counts_in(pattern: str, text: str, what: str) -> tuple[int, ...]:
     """Return the groups of ``pattern`` as whole numbers.
 
-    *Errors*: EngineError when it is not there or one is no number.
+    *Errors*: EngineError when the pattern is not found or a group is not a number.
     """
     return tuple(int(number_in(group, what)) for group in find(pattern, text, what).groups())
 
@@ -64,7 +64,7 @@ def counts_in(pattern: str, text: str, what: str) -> tuple[int, ...]:
 def parse_time_ns(text: str) -> int:
     """Return a time such as ``1.02ms`` in nanoseconds.
 
-    *Errors*: EngineError when it is none.
+    *Errors*: EngineError for anything else.
     """
     found = re.fullmatch(r"([0-9.]+)\s*([A-Za-zµ]+)", text.strip())
     if found is None or found[2] not in _TIMES_NS:
@@ -73,9 +73,9 @@ def parse_time_ns(text: str) -> int:
 
 
 def json_in(text: str, what: str) -> Json:
-    """Return the object that ``text`` is.
+    """Parse ``text`` as a JSON object.
 
-    *Errors*: EngineError when it is none.
+    *Errors*: EngineError for anything else.
     """
     try:
         value = json.loads(text[:_MOST])
@@ -83,5 +83,5 @@ def json_in(text: str, what: str) -> Json:
         value = None
     if not isinstance(value, dict):
         last = text.strip()[-200:]
-        raise EngineError(f"the generator did not tell {what} as JSON; it ends in `{last}`")
+        raise EngineError(f"the generator did not report {what} as JSON; it ends in `{last}`")
     return value

@@ -1,4 +1,4 @@
-"""What an external load generator is to Prony: what it can do, how it is started, and what its output says.
+"""The types of an external load generator: what it can do, how to start it, and what its output says.
 
 Pure. Must not know how a process is started.
 
@@ -21,6 +21,7 @@ from prony.model import (
     Wire,
     Workload,
 )
+from prony.model.recording import Completed
 from prony.units import MILLISECOND_NS, SECOND_NS
 
 __all__ = [
@@ -37,11 +38,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What a tool can be asked for; what it cannot is refused before anything starts.
+    """What a tool can do; other loads are refused before anything starts.
 
     ``whole_seconds``: its durations are rounded up to seconds. ``bodies``: it sends request bodies and other
     methods than GET and HEAD. ``even_counts``: a number of requests must be a multiple of its connections.
-    ``tells_status``: how many replies had which status.
+    ``reports_status``: it reports how many replies had which status.
     """
 
     closed: bool = True
@@ -52,7 +53,7 @@ class Abilities:
     bodies: bool = True
     whole_seconds: bool = False
     even_counts: bool = False
-    tells_status: bool = True
+    reports_status: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,41 +67,41 @@ class Job:
 
     @property
     def url(self) -> str:
-        """What is asked for."""
+        """The request."""
         return self.address.url + self.workload.request.path
 
     @property
     def connections(self) -> int:
-        """How many connections it has at most."""
+        """The largest number of connections."""
         return self.workload.loop.connections
 
     def length(self, *by_time: str) -> tuple[str, ...]:
-        """Return ``-n`` and how many requests it has, else the options that make it last its time."""
+        """Return ``-n`` and the number of requests, else the options that set the duration."""
         return ("-n", str(self.requests)) if self.requests else by_time
 
     def headers(self, option: str) -> list[str]:
-        """Return the request's headers, each behind ``option``."""
+        """Return the request's headers, each after ``option``."""
         headers = self.workload.request.headers
         return [part for name, value in headers for part in (option, f"{name}: {value}")]
 
     def body(self, option: str) -> list[str]:
-        """Return ``option`` and the name of the file that has the body; nothing without one."""
+        """Return ``option`` and the name of the file with the body; nothing without a body."""
         return [option, *self.files] if self.files else []
 
     @property
     def files(self) -> dict[str, bytes]:
-        """The file that has the body of the request, if there is one."""
+        """The file with the body of the request, if there is one."""
         body = self.workload.request.body
         return {"body": body} if body else {}
 
     @property
     def duration_ns(self) -> int | None:
-        """How long it lasts; null: until so many requests are done."""
+        """The duration; null: until the number of requests is reached."""
         return self.workload.stop.duration_ns if isinstance(self.workload.stop, DurationStop) else None
 
     @property
     def requests(self) -> int | None:
-        """How many requests it has; null: as many as fit into its duration."""
+        """The number of requests; null: as many as fit into the duration."""
         return self.workload.stop.requests if isinstance(self.workload.stop, CountStop) else None
 
     @property
@@ -126,9 +127,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is started: commands, one after the other, in a folder with ``files``; only the first one loads.
+    """What to start: commands, one after the other, in a folder with ``files``; only the first sends load.
 
-    The text of the files that are named in ``reads`` is taken afterwards.
+    Afterwards the text of the files in ``reads`` is collected.
     """
 
     commands: tuple[tuple[str, ...], ...]
@@ -139,7 +140,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What the commands wrote, together, and the files that were read."""
+    """The output of all commands, and the files that were read."""
 
     stdout: str
     stderr: str = ""
@@ -150,8 +151,8 @@ class Output:
 class Reported:
     """A tool's own summary of its latencies. *Units*: nanoseconds; percentiles by name ("99.9").
 
-    ``population``: of which requests: ``ok``, ``answered`` (whatever the status) or ``all`` (those that
-    failed without a reply as well). Null: not reported.
+    ``population``: which requests it covers: ``ok``, ``answered`` (whatever the status) or ``all`` (including
+    failures without a reply). Null: not reported.
     """
 
     population: str
@@ -164,12 +165,12 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a tool found, in the terms of a Recording. Null: it does not say.
+    """A tool's report, in the terms of a Recording. Null: not reported.
 
-    ``failed``: requests by class of the account, without those that are not there. ``duration_ns``: the time
-    that its own rates are taken over. ``caveats``: what holds of this run. What opens a window of its own and
-    keeps every latency tells when it opened, what ended in it, and a distribution with a count of each
-    microsecond instead of a histogram.
+    ``failed``: requests by class of the account, without empty classes. ``duration_ns``: the time over which
+    its own rates are computed. ``caveats``: caveats of this run. A tool that opens a window of its own and
+    keeps every latency reports when the window opened, what ended in it, and a distribution with a count of
+    each microsecond instead of a histogram.
     """
 
     duration_ns: int
@@ -181,15 +182,15 @@ class Measured:
     body_bytes: int | None = None
     caveats: tuple[str, ...] = ()
     open_ns: int | None = None
-    completed: Mapping[str, int] | None = None
+    completed: Completed | None = None
     latencies: Json | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. ``get``: the command that installs it; ``caveats``: what it counts or times wrongly, always.
+    """One tool. ``get``: the command that installs it; ``caveats``: what it always counts or times wrongly.
 
-    ``ask_version``: arguments that make it tell its version. ``speaks``: it tells events itself, and has a
+    ``ask_version``: arguments that make it print its version. ``speaks``: it prints events itself, and has a
     window and a warm-up of its own.
     """
 
@@ -206,7 +207,7 @@ class Tool:
 
 
 def refusal(tool: Tool, workload: Workload, address: Address) -> str | None:
-    """Return why a tool cannot make a load, as one sentence; null: it can."""
+    """Return why a tool cannot send a load, as one sentence; null: it can."""
     return next((f"{tool.name} {reason}" for reason in _reasons(tool, workload, address)), None)
 
 
@@ -217,7 +218,7 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
         reason
         for reason, holds in (
             (f"speaks HTTP only, not {address.wire}", address.wire is not Wire.HTTP),
-            ("is used without TLS only", address.tls),
+            ("is only used without TLS", address.tls),
             ("cannot connect to a Unix socket", address.kind is AddressKind.UNIX),
             ("has no closed loop", isinstance(workload.loop, ClosedLoop) and not can.closed),
             ("has no open loop", isinstance(workload.loop, OpenLoop) and not can.open),
@@ -225,7 +226,7 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
             ("cannot stop after a time", isinstance(workload.stop, DurationStop) and not can.duration),
             ("cannot stop after a number of requests", _has_count(workload) and not can.count),
             (
-                "cannot send a number of requests that is no multiple of its connections",
+                "cannot send a number of requests that is not a multiple of its connections",
                 _is_odd(tool, workload),
             ),
             ("always keeps connections open", not request.keep_alive and not can.without_keep_alive),

@@ -15,7 +15,7 @@ __all__ = ["TOOL"]
 
 
 def order(job: Job) -> Order:
-    """Return what is started: the attack, then the report on it."""
+    """Return what to start: the attack, then the report on it."""
     request = job.workload.request
     options = [*_pace(job), "-duration", f"{job.milliseconds}ms", "-timeout", f"{job.timeout_ms}ms"]
     most = str(job.connections)
@@ -31,19 +31,21 @@ def order(job: Job) -> Order:
 def _pace(job: Job) -> list[str]:
     match job.workload.loop:
         case OpenLoop(rate_per_s):
-            # Whole requests in a whole time: a thousand seconds' worth keeps three digits of a rate.
+            # vegeta accepts whole requests in a whole time: requests per 1000 seconds keep three digits of a
+            # rate.
             return ["-rate", f"{round(rate_per_s * 1000)}/1000s"]
         case _:
             return ["-rate", "0", "-workers", str(job.connections)]
 
 
 def parse(output: Output, job: Job) -> Measured:
-    """Return what it found."""
+    """Return what it reported."""
     told = json_in(output.stdout, "its report")
     codes = dict(told.get("status_codes") or {})
     without = int(number_in(codes.pop("0", 0), "a count"))
     ok, bad = by_status(codes, job.workload.expect_status)
-    # Its list names each error once, without a number: one kind is that of all, more are not told apart.
+    # Its list names each error once, without a count: a single kind explains all, several cannot be
+    # separated.
     kinds = by_kind(dict.fromkeys(_errors(told, bad), 1))
     kind = next(iter(kinds)) if len(kinds) == 1 else "unspecified"
     requests = int(number_in(told.get("requests"), "how many requests there were"))
@@ -76,8 +78,8 @@ TOOL = Tool(
     order=order,
     parse=parse,
     caveats=(
-        "vegeta times a request from when it is sent: waiting because it runs late is not in its latencies",
-        "vegeta times failed requests with the others",
+        "vegeta's latencies begin when a request is sent: they leave out its own send lag",
+        "vegeta's latencies include failed requests",
         "vegeta's percentiles are estimates of a t-digest",
     ),
 )

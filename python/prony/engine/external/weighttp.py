@@ -18,7 +18,7 @@ __all__ = ["TOOL"]
 
 
 def order(job: Job) -> Order:
-    """Return what is started."""
+    """Return what to start."""
     threads = str(min(job.threads, job.connections))
     options = ["-n", str(job.requests), "-c", str(job.connections), "-t", threads]
     options += ["-k"] if job.workload.request.keep_alive else []
@@ -26,7 +26,7 @@ def order(job: Job) -> Order:
 
 
 def parse(output: Output, job: Job) -> Measured:
-    """Return what it found."""
+    """Return what it reported."""
     text = output.stdout
     parts = r"^finished in (\d+) sec, (\d+) millisec and (\d+) microsec,"
     seconds, milliseconds, microseconds = counts_in(parts, text, "its time")
@@ -52,14 +52,14 @@ _REQUESTS = r"^requests: \d+ total, (\d+) started, (\d+) done, (\d+) succeeded, 
 TOOL = Tool(
     name="weighttp",
     title="closed loop for a number of requests, threads and epoll",
-    get="build it from its sources; no distribution has it",
+    get="build it from its sources; no distribution packages it",
     ask_version=("-v",),
-    abilities=Abilities(duration=False, bodies=False, tells_status=False),
+    abilities=Abilities(duration=False, bodies=False, reports_status=False),
     order=order,
     parse=parse,
     caveats=(
-        "weighttp times no requests: it has no latencies at all",
-        "weighttp sends a request again when its connection was closed, and does not count that",
-        "weighttp has no time-out: a request that is never answered ends with the run's deadline",
+        "weighttp does not measure latencies",
+        "weighttp repeats a request when its connection was closed, and does not count the failure",
+        "weighttp has no time-out: with an unanswered request the run lasts until its deadline",
     ),
 )

@@ -14,7 +14,7 @@ from prony.units import MICROSECOND_NS
 
 __all__ = ["TOOL"]
 
-# Runs once, after the load: what it prints of itself is rounded to three digits and has few percentiles.
+# Runs once, after the load: wrk's own report is rounded to three digits and has few percentiles.
 _DONE = """\
 function done(summary, latency, requests)
   local e = summary.errors
@@ -33,7 +33,7 @@ end
 
 
 def _quoted(data: bytes) -> str:
-    """Return a string of Lua: every byte by its number."""
+    """Return a Lua string literal: every byte by its number."""
     return '"' + "".join(f"\\{byte:03d}" for byte in data) + '"'
 
 
@@ -47,19 +47,19 @@ def _script(job: Job) -> bytes:
 
 
 def order(job: Job) -> Order:
-    """Return what is started."""
+    """Return what to start."""
     load = ("-t", str(min(job.threads, job.connections)), "-c", str(job.connections), "-d", f"{job.seconds}s")
     command = (job.program, *load, "--timeout", f"{job.timeout_s}s", "-s", "done.lua", job.url)
     return Order((command,), {"done.lua": _script(job)})
 
 
 def parse(output: Output, job: Job) -> Measured:
-    """Return what it found."""
+    """Return what it reported."""
     told = json_in(find(r"^prony (\{.*\})$", output.stdout, "its summary")[1], "its summary")
     count = {name: int(number_in(told.get(name), name)) for name in _COUNTS}
     ok = count["requests"] - count["status"] - count["timeout"]
     failed = {"timed_out": count["timeout"], "unspecified": sum(count[name] for name in _SOCKET)}
-    lost = f"{count['connect']} connections could not be opened, and wrk never tried them again"
+    lost = f"{count['connect']} connections could not be opened, and wrk did not try again"
     return Measured(
         duration_ns=count["duration_us"] * MICROSECOND_NS,
         ok=max(0, ok),
@@ -87,17 +87,17 @@ TOOL = Tool(
     title="closed loop, threads and epoll",
     get="apt-get install wrk",
     ask_version=("-v",),
-    abilities=Abilities(count=False, whole_seconds=True, tells_status=False),
+    abilities=Abilities(count=False, whole_seconds=True, reports_status=False),
     order=order,
     parse=parse,
     caveats=(
-        "wrk counts replies with an error status, and those that come after its time-out, as requests: "
-        "both are taken out here",
-        "wrk adds latencies that no request had, to correct for coordinated omission: its mean and its "
-        "percentiles are of more values than it sent requests",
-        "wrk leaves what is unanswered at the end out of all its counts",
-        "wrk keeps waiting after its time-out, and leaves those replies out of its latencies",
-        "wrk counts a connection that the server closes without saying so as a read error, though every "
+        "wrk counts replies with an error status, and those that come after its time-out, as requests: Prony "
+        "takes both out",
+        "wrk adds invented latencies to correct for coordinated omission: its mean and its percentiles are "
+        "computed from more values than it sent requests",
+        "wrk does not count requests that are unanswered at the end",
+        "wrk keeps waiting after its time-out, and leaves such replies out of its latencies",
+        "wrk counts a connection that the server closes without announcing it as a read error, even if every "
         "reply came",
     ),
 )

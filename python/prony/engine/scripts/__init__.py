@@ -1,4 +1,4 @@
-"""Four ways to write a load generator in Python, as people write them: measured as generators.
+"""Four load generators in Python, written as people write them.
 
 The code in ``python-scripts`` runs in an environment of its own and knows nothing of Prony. Must not know
 trials.
@@ -15,6 +15,7 @@ from pathlib import Path
 from prony.engine.external.text import find, json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Tool
 from prony.model import Json
+from prony.model.recording import Completed
 
 __all__ = ["SCRIPTS"]
 
@@ -54,7 +55,7 @@ def _parse(output: Output, job: Job) -> Measured:
     ok = classes.pop("ok", 0)
     classes.pop("bad_status", 0)
     window = {name: _count(told.get(name)) for name in ("open_ns", "close_ns")}
-    completed = {name: _count((told.get("completed") or {}).get(name)) for name in ("ok", "failed")}
+    completed = Completed(*(_count((told.get("completed") or {}).get(name)) for name in ("ok", "failed")))
     return Measured(
         duration_ns=window["close_ns"] - window["open_ns"],
         ok=ok,
@@ -87,13 +88,13 @@ def _script(name: str, title: str, file: str, packages: str, *caveats: str) -> T
     return Tool(
         name=name,
         title=title,
-        get=f"Prony installs {packages} for it in an environment of its own",
+        get=f"Prony installs {packages} for it in a separate environment",
         ask_version=(),
         abilities=Abilities(count=False),
         order=lambda job: _order(file, job),
         parse=_parse,
         caveats=(
-            f"{name} times a request in Python: what waits for the interpreter is in its latencies",
+            f"{name} times requests in Python: its latencies include waiting for the interpreter",
             *caveats,
         ),
         speaks=True,
@@ -101,13 +102,26 @@ def _script(name: str, title: str, file: str, packages: str, *caveats: str) -> T
     )
 
 
-_GIL = "the threads share one interpreter: one of them runs at a time"
+_GIL = "the threads share one interpreter: only one of them runs at a time"
 SCRIPTS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (
-        _script("python-processes", "multiprocessing + requests: a process each", "processes.py", "requests"),
-        _script("python-threads", "threading + requests: a thread each", "threads.py", "requests", _GIL),
-        _script("python-asyncio", "asyncio + aiohttp: a coroutine each", "coroutines.py", "aiohttp"),
+        _script(
+            "python-processes",
+            "multiprocessing + requests: a process for each connection",
+            "processes.py",
+            "requests",
+        ),
+        _script(
+            "python-threads",
+            "threading + requests: a thread for each connection",
+            "threads.py",
+            "requests",
+            _GIL,
+        ),
+        _script(
+            "python-asyncio", "asyncio + aiohttp: a coroutine for each connection", "coroutines.py", "aiohttp"
+        ),
         _script(
             "python-asyncio-processes",
             "asyncio + aiohttp in several processes",

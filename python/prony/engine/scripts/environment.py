@@ -1,4 +1,4 @@
-"""Where the load scripts run: an environment of their own, locked as the servers' are.
+"""The environment of the load scripts, locked like those of the servers.
 
 Must not know what the scripts do.
 
@@ -19,14 +19,14 @@ __all__ = ["entry", "environment"]
 
 
 def entry() -> ProcessEntry:
-    """Return what the scripts need, as an entry of the catalogue tells it."""
+    """Return what the scripts need, as an entry of the catalogue."""
     return load_generator("python-scripts")
 
 
 def environment() -> Environment:
-    """Return the scripts' environment, built when it is not in the cache; asked for once a run of Prony.
+    """Return the scripts' environment; build it if it is not in the cache. Called once in a run of Prony.
 
-    *Errors*: EngineError when it cannot be had; HostError as `prony.catalog.install.environment.prepare`.
+    *Errors*: EngineError when it is unavailable; HostError as `prony.catalog.install.environment.prepare`.
     """
     return _prepared(resolve_user())
 

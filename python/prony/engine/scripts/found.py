@@ -1,4 +1,4 @@
-"""Where a load script's interpreter is, and what it runs on.
+"""The interpreter of a load script, and its version.
 
 Must not know what the scripts do.
 
@@ -6,18 +6,18 @@ Must not know what the scripts do.
 'find_script'
 """
 
-from prony.engine.external.engine import Installed
+from prony.engine.external.engine import InstalledTool
 from prony.engine.external.tool import Tool
 from prony.engine.scripts.environment import environment
 
 __all__ = ["find_script"]
 
 
-def find_script(tool: Tool) -> Installed:
+def find_script(tool: Tool) -> InstalledTool:
     """Return the interpreter of the scripts' environment, with the version of the package that it uses.
 
-    *Errors*: EngineError when the environment cannot be had.
+    *Errors*: EngineError when the environment is unavailable.
     """
     found = environment()
     package = "aiohttp" if "asyncio" in tool.name else "requests"
-    return Installed(str(found.python), f"{package} {found.packages.get(package)} on {found.interpreter}")
+    return InstalledTool(str(found.python), f"{package} {found.packages.get(package)} on {found.interpreter}")

@@ -1,4 +1,4 @@
-"""What the machine is doing now: other load, steal, softirq, pressure, frequencies. Taken before a run.
+"""What the machine is doing now: other load, steal, softirq, pressure, frequencies. Read before a run.
 
 *Source*: proc(5), /proc/stat and /proc/vmstat; Linux, Documentation/accounting/psi.rst.
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.host.facts.processor import agreed
-from prony.host.read import Fact, missing, read_fact, read_text
+from prony.host.read import Fact, read_fact, read_text, unread
 from prony.model import Json
 
 __all__ = [
@@ -21,19 +21,19 @@ __all__ = [
     "activity",
     "busiest",
     "frequencies",
-    "look",
     "parse_load",
-    "parse_pressure",
     "parse_process",
+    "parse_psi",
     "pressure",
     "shares",
+    "watch_machine",
 ]
 
 _STATES = ("user", "nice", "system", "idle", "io_wait", "irq", "soft_irq", "steal")
 _BUSY = ("user", "nice", "system", "irq", "soft_irq")
 # Long enough for 25 of the kernel's ticks on each CPU.
 _LOOK_S = 0.25
-# Less than this of one CPU is not worth a name.
+# Processes that use less than this share of one CPU are not named.
 _LEAST_SHARE = 0.02
 _NAMED = 3
 
@@ -45,7 +45,7 @@ class Activity:
     """How the machine spent a quarter of a second in which Prony slept.
 
     ``cpu``: shares of all CPUs' time by state, with ``busy``; empty: not readable. ``busiest``: the shares of
-    one CPU that the busiest processes took, by name. ``swapped_pages``: in and out; null: not readable.
+    one CPU that the busiest processes used, by name. ``swapped_pages``: in and out; null: not readable.
     """
 
     cpu: Mapping[str, float]
@@ -53,8 +53,8 @@ class Activity:
     swapped_pages: int | None
 
 
-def look(seconds: float = _LOOK_S) -> Activity:
-    """Watch the machine for so long and return what it did."""
+def watch_machine(seconds: float = _LOOK_S) -> Activity:
+    """Watch the machine for a time and return what it did."""
     before, processes, pages = _stat(), _processes(), _swapped()
     began = time.monotonic()
     time.sleep(seconds)
@@ -70,19 +70,19 @@ def look(seconds: float = _LOOK_S) -> Activity:
 def activity(seen: Activity) -> Json:
     """Return all facts of what the machine does now."""
     return {
-        "cpu_shares": dict(seen.cpu) or missing("`/proc/stat` cannot be read"),
+        "cpu_shares": dict(seen.cpu) or unread("`/proc/stat` cannot be read"),
         "busiest": dict(seen.busiest),
         "load": read_fact(Path("/proc/loadavg"), parse_load),
         "pressure": {kind: pressure(kind) for kind in ("cpu", "memory", "io", "irq")},
         "frequency_mhz": read_fact(Path("/proc/cpuinfo"), frequencies),
-        "swapped_pages": missing("`/proc/vmstat` cannot be read")
+        "swapped_pages": unread("`/proc/vmstat` cannot be read")
         if seen.swapped_pages is None
         else seen.swapped_pages,
     }
 
 
 def shares(before: str, after: str) -> dict[str, float]:
-    """Return from two first lines of /proc/stat which share of the CPUs' time went where.
+    """Return the share of each state in the CPUs' time, from the first lines of two reads of /proc/stat.
 
     *Definition*: busy = user + nice + system + irq + softirq, of the sum of all states; steal went to other
     guests of the host.
@@ -106,14 +106,14 @@ def parse_load(text: str) -> Json:
 
 
 def pressure(kind: str) -> Fact:
-    """Return how much of the time tasks waited for ``kind``, now; a kernel without PSI says why."""
-    return read_fact(Path("/proc/pressure") / kind, parse_pressure)
+    """Return the share of time in which tasks waited for ``kind``; without PSI the reason."""
+    return read_fact(Path("/proc/pressure") / kind, parse_psi)
 
 
-def parse_pressure(text: str) -> Json:
+def parse_psi(text: str) -> Json:
     """Return PSI: percent of the last 10 s, 60 s, 300 s, and the total since boot in microseconds.
 
-    >>> parse_pressure("some avg10=1.50 avg60=0.00 avg300=0.00 total=7")["some"]["avg10"]
+    >>> parse_psi("some avg10=1.50 avg60=0.00 avg300=0.00 total=7")["some"]["avg10"]
     1.5
     """
     found: Json = {}
@@ -125,7 +125,7 @@ def parse_pressure(text: str) -> Json:
 
 
 def frequencies(text: str) -> Fact:
-    """Return the clock of each CPU by `/proc/cpuinfo`, one value where all agree; x86 only.
+    """Return the frequency of each CPU from `/proc/cpuinfo`, one value if all agree; x86 only.
 
     >>> frequencies("processor : 0\\ncpu MHz : 2600.000\\n\\nprocessor : 1\\ncpu MHz : 800.0")
     {'0': 2600.0, '1': 800.0}
@@ -135,7 +135,7 @@ def frequencies(text: str) -> Fact:
         said = {name.strip(): value.strip() for name, _, value in map(_split, part.splitlines())}
         if "cpu MHz" in said and "processor" in said:
             found[said["processor"]] = float(said["cpu MHz"])
-    return agreed(found) if found else missing("`/proc/cpuinfo` does not say")
+    return agreed(found) if found else unread("`/proc/cpuinfo` does not say")
 
 
 def _split(line: str) -> tuple[str, str, str]:
@@ -143,7 +143,7 @@ def _split(line: str) -> tuple[str, str, str]:
 
 
 def busiest(before: _Processes, after: _Processes, ticks: float) -> dict[str, float]:
-    """Return the shares of one CPU of the processes that took most; each value of a map: name and ticks."""
+    """Return the busiest processes with their shares of one CPU; each value of a map: name and ticks."""
     used: dict[str, int] = {}
     for pid, (name, then) in after.items():
         first_name, first = before.get(pid, (name, then))
@@ -154,7 +154,7 @@ def busiest(before: _Processes, after: _Processes, ticks: float) -> dict[str, fl
 
 
 def parse_process(text: str) -> tuple[str, int]:
-    """Return name and CPU ticks of /proc/PID/stat; the name may hold anything, brackets too.
+    """Return name and CPU ticks of /proc/PID/stat; the name may hold anything, even brackets.
 
     >>> parse_process("7 (a) b) S 1 7 7 0 -1 0 0 0 0 0 30 12 0 0")
     ('a) b', 42)

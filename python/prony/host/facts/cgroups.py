@@ -8,10 +8,18 @@
 
 from pathlib import Path, PurePosixPath
 
-from prony.host.read import Fact, missing, read_fact
+from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
-__all__ = ["ancestors", "cgroup", "limit_of", "lowest_limit", "parse_groups", "parse_limit", "parse_quota"]
+__all__ = [
+    "ancestors",
+    "cgroup",
+    "limit_in",
+    "limit_of",
+    "lowest_limit",
+    "parse_groups",
+    "parse_quota",
+]
 
 _ROOT = Path("/sys/fs/cgroup")
 # Version 1 writes "none" as the largest multiple of a page.
@@ -19,7 +27,7 @@ _NONE = 1 << 62
 
 
 def cgroup() -> Json:
-    """Return the version, the controllers and Prony's own limits besides that of memory."""
+    """Return the version, the controllers and Prony's own limits, except that of memory."""
     unified = (_ROOT / "cgroup.controllers").exists()
     hybrid = (_ROOT / "unified/cgroup.controllers").exists()
     return {
@@ -49,10 +57,10 @@ def parse_groups(text: str) -> dict[str, str]:
     return found
 
 
-def parse_limit(text: str) -> int | None:
+def limit_in(text: str) -> int | None:
     """Return a limit; null: none.
 
-    *Errors*: ValueError for what is neither.
+    *Errors*: ValueError for any other text.
     """
     if text.strip() == "max":
         return None
@@ -71,14 +79,14 @@ def parse_quota(text: str) -> float | None:
 
 
 def lowest_limit(found: list[Fact]) -> Fact:
-    """Return the lowest of a group's and its ancestors' limits: each holds for all below it.
+    """Return the lowest limit of a group and its ancestors: each applies to all groups below it.
 
     >>> lowest_limit([None, 5, 9]), lowest_limit([None]), lowest_limit([{"missing": "x"}, 3])
     (5, None, 3)
     """
     known = [one for one in found if not isinstance(one, dict)]
     if not known:
-        return found[0] if found else missing("there is no control group")
+        return found[0] if found else unread("there is no control group")
     return min((one for one in known if one is not None), default=None)
 
 
@@ -86,13 +94,13 @@ def limit_of(controller: str, name: str, name_v1: str) -> Fact:
     """Return the lowest limit from Prony's own group up to the root; null: none."""
     folders, version = _folders(controller)
     file = name if version == 2 else name_v1
-    # The root of all groups has no such file, and no limit; a container's has one.
-    found = [read_fact(folder / file, parse_limit) for folder in folders if (folder / file).exists()]
-    return lowest_limit(found or [None]) if folders else missing(_absent(controller))
+    # The root of all groups has no such file and no limit; the root group of a container has one.
+    found = [read_fact(folder / file, limit_in) for folder in folders if (folder / file).exists()]
+    return lowest_limit(found or [None]) if folders else unread(_absent(controller))
 
 
 def _absent(controller: str) -> str:
-    return f"there is no controller `{controller}` here"
+    return f"this machine has no controller `{controller}`"
 
 
 def _quota() -> Fact:
@@ -102,7 +110,7 @@ def _quota() -> Fact:
         found = [read_fact(file, parse_quota) for file in files if file.exists()]
     else:
         found = [_quota_v1(folder) for folder in folders if (folder / "cpu.cfs_quota_us").exists()]
-    return lowest_limit(found or [None]) if folders else missing(_absent("cpu"))
+    return lowest_limit(found or [None]) if folders else unread(_absent("cpu"))
 
 
 def _quota_v1(folder: Path) -> Fact:
@@ -121,10 +129,10 @@ def _folders(controller: str) -> tuple[list[Path], int]:
 
 
 def ancestors(root: Path, group: str) -> list[Path]:
-    """Return the folders of a group and of those that hold it, innermost first, the root's last.
+    """Return the folders of a group and its ancestors, innermost first, the root last.
 
-    A container sees its own group as the root, though its path names the host's: what is not there is to be
-    left out.
+    A container sees its own group as the root, although its path is that of the host: the caller leaves out
+    folders that do not exist.
 
     >>> [str(path) for path in ancestors(Path("/c"), "/a/b")]
     ['/c/a/b', '/c/a', '/c']

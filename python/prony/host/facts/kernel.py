@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prony.host.environment import visible_parameters
 from prony.host.facts.memory import chosen
-from prony.host.read import Fact, missing, read_fact
+from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
 __all__ = ["boot", "kernel", "preemption_of"]
@@ -33,17 +33,17 @@ def _switched(text: str) -> str:
 
 
 def preemption_of(version: str) -> Fact:
-    """Return the model that the kernel's version names.
+    """Return the preemption model that the kernel's version names.
 
     >>> preemption_of("#1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1"), preemption_of("#7 SMP Mon")["missing"]
-    ('PREEMPT_DYNAMIC', 'the version does not name it, and only root may read it elsewhere')
+    ('PREEMPT_DYNAMIC', 'the version does not name it, and only root may read the other source')
     """
     named = next((word for word in version.split() if word.startswith("PREEMPT")), None)
-    return named or missing("the version does not name it, and only root may read it elsewhere")
+    return named or unread("the version does not name it, and only root may read the other source")
 
 
 def boot() -> Json:
-    """Return which boot this is, and when it began."""
+    """Return the id of this boot, and when it began."""
     return {
         "id": read_fact(Path("/proc/sys/kernel/random/boot_id")),
         "unix_s": round(time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)),

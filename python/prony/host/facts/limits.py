@@ -1,4 +1,4 @@
-"""What a process may take (getrlimit(2)); null: no limit."""
+"""The limits of a process (getrlimit(2)); null: no limit."""
 
 import resource
 

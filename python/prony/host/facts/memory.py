@@ -1,4 +1,4 @@
-"""Memory: how much there is, swap, huge pages, and the limit that holds for Prony.
+"""Memory: size, swap, huge pages, and the limit that applies to Prony.
 
 *Source*: proc(5), /proc/meminfo; Linux, Documentation/admin-guide/mm/transhuge.rst.
 
@@ -9,7 +9,7 @@
 from pathlib import Path
 
 from prony.host.facts.cgroups import limit_of
-from prony.host.read import missing, read_fact
+from prony.host.read import read_fact, unread
 from prony.model import Json
 from prony.units import KIB
 
@@ -29,7 +29,7 @@ def memory() -> Json:
     """Return all facts of the memory."""
     text = read_fact(Path("/proc/meminfo"))
     sizes = parse_meminfo(text) if isinstance(text, str) else {}
-    reason = missing(_UNKNOWN) if isinstance(text, str) else text
+    reason = unread(_UNKNOWN) if isinstance(text, str) else text
     return {
         **{fact: sizes.get(name, reason) for fact, name in _FIELDS.items()},
         "zswap": read_fact(Path("/sys/module/zswap/parameters/enabled"), lambda text: text == "Y"),
@@ -41,7 +41,7 @@ def memory() -> Json:
 
 
 def parse_meminfo(text: str) -> dict[str, int]:
-    """Return sizes in bytes, and plain counts where there is no unit."""
+    """Return sizes in bytes, and counts where there is no unit."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         name, _, rest = line.partition(":")
@@ -52,7 +52,7 @@ def parse_meminfo(text: str) -> dict[str, int]:
 
 
 def chosen(text: str) -> str:
-    """Return the word in brackets, or the text where there are none.
+    """Return the word in brackets, or the text if there are no brackets.
 
     >>> chosen("always [madvise] never")
     'madvise'

@@ -1,6 +1,6 @@
 """The network: the kernel's settings, interfaces with their offloads, connection tracking.
 
-No address is kept, and no name of this machine.
+No address and no name of this machine is stored.
 
 *Source*: Linux, Documentation/networking/ip-sysctl.rst; ethtool(8), include/uapi/linux/ethtool.h.
 
@@ -14,7 +14,7 @@ import socket
 import struct
 from pathlib import Path
 
-from prony.host.read import Fact, missing, read_fact
+from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
 __all__ = ["interfaces", "parse_sockets", "settings", "sockets", "spaced"]
@@ -69,7 +69,7 @@ _OFFLOADS = {
 
 
 def settings() -> Json:
-    """Return what decides in the kernel how a server behaves under load, by the names of sysctl(8)."""
+    """Return the kernel's settings that decide how a server behaves under load, by the names of sysctl(8)."""
     return {name.replace("/", "."): read_fact(Path("/proc/sys") / name, spaced) for name in _SETTINGS}
 
 
@@ -79,7 +79,7 @@ def spaced(text: str) -> str:
 
 
 def interfaces() -> Json:
-    """Return MTU, state and offloads of each interface, the loopback among them."""
+    """Return MTU, state and offloads of each interface, including the loopback."""
     names = sorted(path.name for path in Path("/sys/class/net").glob("*") if path.is_dir())
     return {name: _interface(name) for name in names}
 
@@ -110,12 +110,12 @@ def _offload(interface: str, command: int) -> Fact:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
             fcntl.ioctl(control, _ETHTOOL, request)
     except OSError as error:
-        return missing(f"ethtool: {error.strerror}")
+        return unread(f"ethtool: {error.strerror}")
     return bool(value[1])
 
 
 def sockets() -> Fact:
-    """Return how many sockets there are now on the host's network."""
+    """Return how many sockets the host's network has now."""
     return read_fact(Path("/proc/net/sockstat"), parse_sockets)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from prony.host.cpus import Cpu, available_cpus
-from prony.host.read import Fact, missing, read_fact
+from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
 __all__ = ["agreed", "mitigations", "parse_cpuinfo", "parse_turbo", "processor"]
@@ -20,7 +20,7 @@ _CPUS = Path("/sys/devices/system/cpu")
 _NODES = Path("/sys/devices/system/node")
 _CLOCK = Path("/sys/devices/system/clocksource/clocksource0")
 
-# By the names that x86, ARM, POWER and RISC-V give them; the first that is there counts.
+# The names on x86, ARM, POWER and RISC-V; the first one found is used.
 _FIELDS = {
     "vendor": ("vendor_id",),
     "model": ("model name", "cpu", "uarch"),
@@ -47,7 +47,7 @@ def processor() -> Json:
     cpus = available_cpus()
     return {
         **model(),
-        "count": os.cpu_count() or missing("the system does not say"),
+        "count": os.cpu_count() or unread("the system does not say"),
         "available": len(cpus),
         "cores_available": len({cpu.core for cpu in cpus}),
         "packages_available": _packages(cpus),
@@ -71,17 +71,17 @@ def processor() -> Json:
 
 
 def model() -> Json:
-    """Return what `/proc/cpuinfo` says of the first CPU, which stands for all."""
+    """Return what `/proc/cpuinfo` says about the first CPU, which represents all."""
     text = read_fact(Path("/proc/cpuinfo"))
     return parse_cpuinfo(text) if isinstance(text, str) else dict.fromkeys(_FIELDS, text)
 
 
 def parse_cpuinfo(text: str) -> Json:
-    """Return the facts of the first CPU. ARM's parts are named where the name is known, else numbered."""
+    """Return the facts of the first CPU. ARM's parts are named if the name is known, else numbered."""
     lines = (line.partition(":") for line in text.strip().split("\n\n")[0].splitlines())
     said = {name.strip(): value.strip() for name, _, value in lines if value.strip()}
     facts: Json = {
-        fact: next((said[name] for name in names if name in said), missing(_SILENT))
+        fact: next((said[name] for name in names if name in said), unread(_SILENT))
         for fact, names in _FIELDS.items()
     }
     if "CPU implementer" in said and "model name" not in said:
@@ -95,14 +95,14 @@ def _arm_model(said: Mapping[str, str]) -> str:
 
 
 def parse_turbo(boost: Fact, no_turbo: Fact) -> Fact:
-    """Return whether clocks above the nominal one are on, from either driver's switch."""
+    """Return whether frequencies above the nominal one are on, from the switch of either driver."""
     if boost in ("0", "1"):
         return boost == "1"
     return no_turbo == "0" if no_turbo in ("0", "1") else boost
 
 
 def agreed(values: Mapping[str, Fact]) -> Fact:
-    """Return one value where all CPUs agree or the first has none, else theirs one by one.
+    """Return one value if all CPUs agree or the first has none, else one value for each.
 
     >>> agreed({"0": "powersave", "1": "powersave"}), agreed({"0": "1", "1": "2"})
     ('powersave', {'0': '1', '1': '2'})
@@ -122,11 +122,11 @@ def _packages(cpus: tuple[Cpu, ...]) -> Fact:
 
 
 def _numa_nodes() -> Fact:
-    return len(list(_NODES.glob("node[0-9]*"))) or missing(f"`{_NODES}` holds no node")
+    return len(list(_NODES.glob("node[0-9]*"))) or unread(f"`{_NODES}` holds no node")
 
 
 def mitigations() -> Fact:
-    """Return what the kernel does against each of the processor's faults."""
+    """Return the kernel's mitigation for each of the processor's vulnerabilities."""
     folder = _CPUS / "vulnerabilities"
     found = {path.name: read_fact(path) for path in sorted(folder.glob("*"))}
-    return found or missing(f"`{folder}` is not there")
+    return found or unread(f"`{folder}` is not there")

@@ -1,6 +1,6 @@
 """The interpreter that Prony runs on, Prony itself, its load engine and the packages it uses.
 
-The interpreters, packages and lock files of subjects are kept with each subject.
+The interpreters, packages and lock files of subjects are stored with each subject.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
-from prony.host.read import Fact, missing
+from prony.host.read import Fact, unread
 from prony.model import Json
 
 __all__ = ["build_flags", "engine", "package_names", "prony", "python"]
@@ -33,7 +33,7 @@ def python() -> Json:
 
 
 def build_flags(arguments: str) -> list[str]:
-    """Return what was switched on, and no paths of the machine that built it.
+    """Return what was switched on, without paths of the machine that built it.
 
     >>> build_flags("'--enable-optimizations' '--prefix=/opt' '--with-lto'")
     ['--enable-optimizations', '--with-lto']
@@ -43,7 +43,7 @@ def build_flags(arguments: str) -> list[str]:
 
 
 def _gil() -> bool:
-    # Python 3.13 and later: a build without it may still switch it on.
+    # Python 3.13 and later: it can be switched on even in a build without it.
     asked = getattr(sys, "_is_gil_enabled", None)
     return bool(asked()) if asked else True
 
@@ -55,16 +55,16 @@ def _jit() -> Fact:
     if switch is not None:
         return bool(switch.is_enabled())
     built = "--enable-experimental-jit" in str(sysconfig.get_config_var("CONFIG_ARGS") or "")
-    return missing("built in, but this Python does not say whether it is on") if built else False
+    return unread("built in, but this Python does not say whether it is on") if built else False
 
 
 def prony() -> Json:
-    """Return the versions of Prony and of the packages that it declares to need."""
+    """Return the versions of Prony and of the packages that it requires."""
     try:
         needs = package_names(requires("prony") or [])
         return {"version": version("prony"), "packages": {name: _version(name) for name in needs}}
     except PackageNotFoundError:
-        reason = missing("Prony is not installed as a package")
+        reason = unread("Prony is not installed as a package")
         return {"version": reason, "packages": reason}
 
 
@@ -82,7 +82,7 @@ def _version(package: str) -> Fact:
     try:
         return version(package)
     except PackageNotFoundError:
-        return missing("it is not installed as a package")
+        return unread("it is not installed as a package")
 
 
 def engine() -> Json:
@@ -92,5 +92,5 @@ def engine() -> Json:
     try:
         digest: Fact = hashlib.sha256(Path(str(_engine.__file__)).read_bytes()).hexdigest()
     except OSError as error:
-        digest = missing(f"cannot read the compiled engine: {error.strerror}")
+        digest = unread(f"cannot read the compiled engine: {error.strerror}")
     return {"version": _engine.__version__, "sha256": digest}

@@ -1,4 +1,4 @@
-"""What the machine runs in: a hypervisor, a container, and which container engines are here.
+"""What the machine runs in (a hypervisor, a container), and which container engines are installed.
 
 >>> guest_by_name("QEMU", "KVM Virtual Machine")
 True
@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from prony.host.read import Fact, missing, read_fact
+from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
 __all__ = ["container", "container_engines", "container_kind", "guest", "guest_by_name", "virtualisation"]
@@ -24,7 +24,7 @@ _GROUPS = {
     "lxc": "lxc",
     "containerd": "containerd",
 }
-# Of machines whose processor does not say that there is a hypervisor, such as ARM's.
+# For machines whose processor does not report a hypervisor, such as ARM.
 _GUESTS = (
     "qemu",
     "kvm",
@@ -42,7 +42,7 @@ _TIMEOUT_S = 2.0
 
 
 def virtualisation(flags: Fact) -> Json:
-    """Return whether this is a guest, and of what. ``flags``: the processor's."""
+    """Return whether this is a guest, and of which hypervisor. ``flags``: the processor's."""
     vendor, product = read_fact(_NAMES / "sys_vendor"), read_fact(_NAMES / "product_name")
     return {
         "guest": guest(flags, vendor, product),
@@ -53,32 +53,32 @@ def virtualisation(flags: Fact) -> Json:
 
 
 def guest(flags: Fact, vendor: Fact, product: Fact) -> Fact:
-    """Return whether this is a virtual machine, by the processor's flag, else by the maker's names."""
+    """Return whether this is a virtual machine, by the processor's flag, else by the vendor's names."""
     words = flags.split() if isinstance(flags, str) else []
     if "hypervisor" in words:
         return True
-    if "fpu" in words:  # x86, which would say so
+    if "fpu" in words:  # x86 would report a hypervisor
         return False
     if isinstance(vendor, str) or isinstance(product, str):
         return guest_by_name(str(vendor), str(product))
-    return missing("neither the processor nor the machine's maker says")
+    return unread("neither the processor nor the machine's vendor says")
 
 
 def guest_by_name(vendor: str, product: str) -> bool:
-    """Return whether the maker's names are those of a virtual machine."""
+    """Return whether the vendor's names are those of a virtual machine."""
     text = f"{vendor} {product}".lower()
     return any(name in text for name in _GUESTS) and not text.endswith(_METAL)
 
 
 def container() -> Fact:
-    """Return the kind of container that Prony runs in; null: none is seen."""
+    """Return the kind of container that Prony runs in; null: none found."""
     marks = [mark for mark in _MARKS if Path(mark).exists()]
     group = read_fact(Path("/proc/1/cgroup"))
     return container_kind(marks, group if isinstance(group, str) else "", os.environ)
 
 
 def container_kind(marks: Collection[str], group: str, environment: Mapping[str, str]) -> str | None:
-    """Return the kind by what container engines leave: files, the names of groups, a variable.
+    """Return the kind, from what container engines leave: files, names of groups, a variable.
 
     >>> container_kind([], "0::/kubepods/burstable/pod1", {})
     'kubernetes'
@@ -91,7 +91,7 @@ def container_kind(marks: Collection[str], group: str, environment: Mapping[str,
 
 
 def container_engines() -> Json:
-    """Return the version of each engine that is installed; those that are not are left out."""
+    """Return the version of each engine that is installed."""
     found = {name: shutil.which(name) for name in _ENGINES}
     return {name: _version(path) for name, path in found.items() if path}
 
@@ -106,6 +106,6 @@ def _version(program: str) -> Fact:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return missing(f"`{program} --version` failed: {type(error).__name__}")
+        return unread(f"`{program} --version` failed: {type(error).__name__}")
     said = done.stdout.decode(errors="replace").strip().splitlines()
-    return said[0][:120] if said else missing(f"`{program} --version` says nothing")
+    return said[0][:120] if said else unread(f"`{program} --version` prints nothing")

@@ -101,7 +101,7 @@ def _caveats(cells: Sequence[Place]) -> Iterator[Text]:
     for one in cells:
         own = known.setdefault(one.cell.cell.engine.name, {})
         for trial in one.cell.counted:
-            own |= dict.fromkeys(str(caveat) for caveat in trial.engine.get("caveats") or ())
+            own |= dict.fromkeys(trial.engine.caveats if trial.engine else ())
     for caveats in known.values():
         if caveats:
             yield text("{}.", joined(map(Name, caveats), by="; "))

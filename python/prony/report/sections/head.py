@@ -41,8 +41,7 @@ def _too_few(reading: Reading) -> tuple[Block, ...]:
 
 def _forced(reading: Reading) -> tuple[Block, ...]:
     """Return why the figures may not be valid, where they were measured all the same."""
-    found = [run.fingerprint.get("forced") for run in reading.runs]
-    said = dict.fromkeys(str(one) for faults in found if isinstance(faults, list) for one in faults)
+    said = dict.fromkeys(one for run in reading.runs for one in run.fingerprint.forced)
     if not said:
         return ()
     faults = joined(map(Name, said), by="; ")
@@ -58,15 +57,14 @@ def _interrupted(reading: Reading) -> tuple[Block, ...]:
 
 def _stopped(reading: Reading) -> tuple[Block, ...]:
     """Return the rule that ended a study of no fixed number of blocks."""
-    stops = [(k, run.facts.get("stopped")) for k, run in enumerate(reading.runs)]
-    found = next(((k, one) for k, one in reversed(stops) if isinstance(one, dict)), None)
+    stops = [(k, run.facts.stopped) for k, run in enumerate(reading.runs)]
+    found = next(((k, one) for k, one in reversed(stops) if one is not None), None)
     if found is None:
         return ()
     run, stop = found
     at = pointer("runs", run, "facts", "stopped")
-    number = stop.get("blocks")
-    blocks = counted(Figure(number, count, at + pointer("blocks")), "block") if number else _blocks(reading)
-    words = text("Stopped after {}: {}.", blocks, Quote(str(stop.get("words")), at + pointer("words")))
+    blocks = counted(Figure(stop.blocks, count, at + pointer("blocks")), "block")
+    words = text("Stopped after {}: {}.", blocks, Quote(stop.words, at + pointer("words")))
     return (Paragraph(words, Tone.QUIET),)
 
 

@@ -25,13 +25,11 @@ def _versions(reading: Reading) -> Iterator[Text]:
     known: dict[str, str] = {}
     remarks: dict[str, str] = {}
     for name, record in records:
-        remarks |= record.facts.get("remarks") or {}
-        known |= {
-            service: version for service, version in (record.facts.get("services") or {}).items() if version
-        }
-        front = record.facts.get("frontend")
-        if front and front["version"]:
-            known[str(front["name"]).partition("-")[0]] = front["version"]
+        remarks |= record.facts.remarks
+        known |= {service: version for service, version in record.facts.services.items() if version}
+        front = record.facts.frontend
+        if front and front.version:
+            known[front.name.partition("-")[0]] = front.version
         if record.server_version:
             # One interpreter for all is told once.
             other = len(on) > 1 and record.interpreter not in (None, "", record.server_version)

@@ -5,7 +5,7 @@ Must not know other remarks.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.model import SandboxChoice
+from prony.model import Network, SandboxChoice, SandboxFacts, SandboxKind
 from prony.reading.study import Reading
 from prony.report.forms import as_typed, byte_size, count
 from prony.report.text import Figure, Name, Part, Text, counted, joined, pointer, text
@@ -13,9 +13,9 @@ from prony.report.text import Figure, Name, Part, Text, counted, joined, pointer
 __all__ = ["sandbox_notes"]
 
 _HOLDERS = {
-    "process": "Limits that were asked for:",
-    "cgroup": "The server was held by a control group to",
-    "container": "The server, with all that ran beside it, was held by a container to",
+    SandboxKind.PROCESS: "Limits that were asked for:",
+    SandboxKind.CGROUP: "The server was held by a control group to",
+    SandboxKind.CONTAINER: "The server, with all that ran beside it, was held by a container to",
 }
 
 
@@ -33,7 +33,7 @@ def _limits_in_words(choice: SandboxChoice, states: Mapping[str, str]) -> list[T
     at = "/groups/0/sandbox"
     quota, memory, pids = choice.cpu_quota, choice.memory_bytes, choice.pids
     named: dict[str, Part | None] = {
-        "cpus": "its CPUs" if choice.kind != "process" else None,
+        "cpus": "its CPUs" if choice.kind is not SandboxKind.PROCESS else None,
         "cpu_quota": None if quota is None else _counted_cpus(quota),
         "memory": None
         if memory is None
@@ -51,8 +51,8 @@ def _limits_in_words(choice: SandboxChoice, states: Mapping[str, str]) -> list[T
 
 def _network_notes(reading: Reading) -> Iterator[Text]:
     records = reading.subjects.values()
-    networks = {str(record.sandbox["network"]) for record in records if record.sandbox.get("network")}
-    if "host" in networks:
+    networks = {record.sandbox.network for record in records if record.sandbox.network}
+    if Network.HOST in networks:
         yield text("Servers ran on the host's loopback: sockets left by one trial may be met by the next.")
     elif networks:
         yield text("Each trial ran in a network namespace of its own, server and generator together.")
@@ -71,14 +71,15 @@ def _placement_notes(reading: Reading) -> Iterator[Text]:
 
 
 def _limit_notes(reading: Reading) -> Iterator[Text]:
-    facts = next((one.sandbox for one in reading.subjects.values() if one.sandbox), {})
-    for reason in facts.get("reasons", ()):
-        yield text("Sandbox `{}`: {}.", Name(facts["kind"]), Name(reason))
+    known = (one.sandbox for one in reading.subjects.values() if one.sandbox != SandboxFacts())
+    facts = next(known, SandboxFacts())
+    for reason in facts.reasons:
+        yield text("Sandbox `{}`: {}.", Name(str(facts.kind)), Name(reason))
     choices = {group.sandbox for group in reading.groups}
     if len(choices) != 1:
         return
     (choice,) = choices
-    limits = _limits_in_words(choice, facts.get("limits", {}))
+    limits = _limits_in_words(choice, facts.limits)
     if limits:
         yield text(f"{_HOLDERS[choice.kind]} {{}}.", joined(limits))
     yield from _scaling_notes(reading, choice.cpu_quota)

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from prony.analysis.failure_rates import Failures
 from prony.analysis.last_error import last_error, plain_lines
 from prony.analysis.summary import CellSummary, TrialFigures
-from prony.model import Failed, Invalid
-from prony.reading.failures import FailedAlike, failed_alike, same_outcome
+from prony.model import Failed
+from prony.reading.failures import failed_alike
 from prony.reading.study import Reading
+from prony.report.causes import cause_words, outcome_words
 from prony.report.document import Block, Notes, Paragraph, Section
 from prony.report.forms import count, ordinal, p_value
 from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
@@ -16,21 +17,6 @@ from prony.report.words import group_words
 __all__ = ["unavailable", "uncounted"]
 
 _LOG_LINES = 8
-
-
-def _outcome_words(found: FailedAlike, at: str) -> Text:
-    """Return why trials do not count; without what is of one alone, where they differ in that."""
-    match found.outcome if found.alike else same_outcome(found.outcome):
-        case Failed(stage, reason):
-            return text("failed at {}: {}", Name(stage), _reason(found, reason, at))
-        case Invalid(reason):
-            return text("not valid: {}", _reason(found, reason, at))
-        case _:
-            return text("ok")
-
-
-def _reason(found: FailedAlike, reason: str, at: str) -> Quote | Name:
-    return Quote(reason, at + pointer("reason")) if found.alike else Name(reason)
 
 
 def _telling_lines(log: str) -> list[str]:
@@ -90,7 +76,7 @@ def _of_cell(cell: CellSummary, at: str, under: Text) -> Iterator[Block]:
         number = Figure(len(found.blocks), count, of + pointer("blocks"))
         total = counted(Figure(cell.total, count, at + pointer("trials")), "trial")
         where = _block_words(found.blocks, of + pointer("blocks"))
-        parts = (Name(cell.name), under, number, total, where, _outcome_words(found, of))
+        parts = (Name(cell.name), under, number, total, where, outcome_words(found.cause, of))
         yield Paragraph(text("{}{}, {} of {} ({}): {}", *parts))
         yield from _log(found.trials[0])
 
@@ -120,13 +106,10 @@ def _repeated(reading: Reading) -> Iterator[Text]:
     found = reading.repeated
     if found is None:
         return
+    places = ((pointer("repeated", "causes", k), pair) for k, pair in enumerate(found.causes))
     reasons = [
-        text(
-            "{} ({})",
-            Quote(reason, pointer("repeated", "reasons", k, 0)),
-            Figure(number, count, pointer("repeated", "reasons", k, 1)),
-        )
-        for k, (reason, number) in enumerate(found.reasons)
+        text("{} ({})", cause_words(cause, at), Figure(number, count, at + pointer("trials")))
+        for at, (cause, number) in places
     ]
     many = counted(Figure(found.trials, count, "/repeated/trials"), "trial")
     yield text("{} repeated at the end of the block (the last counts): {}.", many, joined(reasons, by="; "))

@@ -1,6 +1,6 @@
-"""The roles and facts of control groups: limits, how far they hold, counters, a group, the tree of groups.
+"""The types of control groups: limits, how far they hold, counters, a group, the tree of groups.
 
-Must not know how a version of cgroups does it.
+Must not know the versions of cgroups.
 
 >>> Counters(cpu_ns=7, memory_peak_bytes=5) - Counters(cpu_ns=3, memory_peak_bytes=4)
 Counters(cpu_ns=4, memory_peak_bytes=5)
@@ -16,27 +16,27 @@ __all__ = [
     "LIMITS",
     "Backend",
     "CgroupTree",
+    "ControlGroup",
     "Counters",
-    "Group",
+    "CountersReading",
     "Holding",
     "LimitName",
     "LimitState",
     "Limits",
     "NoCgroups",
-    "Reading",
 ]
 
 LimitName = Literal["cpus", "cpu_quota", "memory", "pids"]
 LIMITS: tuple[LimitName, ...] = ("cpus", "cpu_quota", "memory", "pids")
 Holding = Literal["enforced", "by affinity only", "absent"]
 
-# A smaller quota than 1 ms in a period of 100 ms is refused by the kernel.
+# The kernel refuses a quota below 1 ms in a period of 100 ms.
 _LEAST_QUOTA = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a group may use; null: as much as Prony itself.
+    """The limits of a group; null: the same as Prony's.
 
     ``cpu_quota`` is in CPUs, such as 1.5; ``memory_bytes`` is memory without swap; ``pids`` counts threads.
     """
@@ -47,7 +47,7 @@ class Limits:
     pids: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no kernel could hold.
+        """Refuse limits that no kernel accepts.
 
         *Errors*: ValueError.
         """
@@ -73,25 +73,25 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class LimitState:
-    """How far a kind of limit holds on this machine, and what showed it, or why it does not."""
+    """How far a kind of limit holds on this machine, and the evidence, or why it does not hold."""
 
     holding: Holding
     reason: str
 
 
-# Levels, not counts: a difference of them means nothing.
+# Levels, not counts: their difference means nothing.
 _LEVELS = frozenset({"memory_current_bytes", "memory_peak_bytes", "pids_peak"})
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Counters:
-    """What the kernel has counted for a group since it was made; null where ``missing`` has the reason.
+    """The kernel's counters of a group since its creation; null where ``missing`` has the reason.
 
     ``cpu_user_ns`` and ``cpu_system_ns`` split ``cpu_ns`` by sampling, on v1 in steps of 10 ms. ``periods``
-    are those of the quota in which the group wanted to run, ``throttled_periods`` those in which it had to
-    wait. ``memory_limit_hits`` counts how often memory was asked for beyond the limit, ``oom_kills`` the
-    processes killed for it, ``pids_limit_hits`` the forks that were refused. ``*_stalled_ns``: for how long
-    some (``full``: all) of its tasks waited for the resource (PSI). Peaks are of the group's life.
+    counts the periods of the quota in which the group wanted to run, ``throttled_periods`` those in which it
+    had to wait. ``memory_limit_hits`` counts requests for memory beyond the limit, ``oom_kills`` the
+    processes killed because of it, ``pids_limit_hits`` the refused forks. ``*_stalled_ns``: for how long some
+    (``full``: all) of its tasks waited for the resource (PSI). Peaks cover the group's whole life.
 
     *Source*: Documentation/admin-guide/cgroup-v2.rst; cgroup-v1/memory.rst, cpuacct.rst; accounting/psi.rst.
     """
@@ -116,7 +116,7 @@ class Counters:
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def __sub__(self, earlier: "Counters") -> "Counters":
-        """Return what was counted since ``earlier``; levels and peaks are those of now."""
+        """Return the counts since ``earlier``; levels and peaks are the current ones."""
         counted: dict[str, int | None] = {}
         for name in self.names():
             now, then = getattr(self, name), getattr(earlier, name)
@@ -124,7 +124,7 @@ class Counters:
         return replace(self, **counted, missing={**earlier.missing, **self.missing})
 
     def __repr__(self) -> str:
-        """Return what is known, and what is missing only by name."""
+        """Return the known counters, and the names of the missing ones."""
         known = [f"{name}={getattr(self, name)}" for name in self.names() if getattr(self, name) is not None]
         return f"Counters({', '.join([*known, *(f'no {name}' for name in sorted(self.missing))])})"
 
@@ -135,8 +135,8 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What one back end could read of a group: values, and reasons for the others, by names of counters."""
+class CountersReading:
+    """What one back end could read of a group: values by counter, and reasons for the missing ones."""
 
     values: Mapping[str, int]
     missing: Mapping[str, str]
@@ -144,14 +144,14 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class NoCgroups:
-    """Why there are no groups here. ``hint``: what to type to have some."""
+    """Why there are no groups on this machine. ``hint``: how to get them."""
 
     reason: str
     hint: str | None = None
 
 
 class Backend(Protocol):
-    """One version of cgroups: makes, limits and reads groups below Prony's subtree in its hierarchies."""
+    """One version of cgroups: creates, limits and reads groups below Prony's subtree in its hierarchies."""
 
     @property
     def version(self) -> Literal["v1", "v2"]:
@@ -176,17 +176,17 @@ class Backend(Protocol):
         """Set one limit of a group; OSError."""
         ...
 
-    def read(self, name: str) -> Reading:
-        """Return what is known of a group."""
+    def read(self, name: str) -> CountersReading:
+        """Return the counters of a group."""
         ...
 
     def leave(self) -> None:
-        """Undo what was changed outside of the subtree; OSError."""
+        """Undo the changes outside of the subtree; OSError."""
         ...
 
 
-class Group(Protocol):
-    """The processes of one named part of a trial. As a context manager its exit is ``remove``."""
+class ControlGroup(Protocol):
+    """The group of one part of a trial. As a context manager it calls ``remove`` on exit."""
 
     @property
     def name(self) -> str:
@@ -199,23 +199,23 @@ class Group(Protocol):
         ...
 
     def set_limits(self, limits: Limits) -> Mapping[LimitName, str]:
-        """Set what is given, and return the reason for each limit that could not be set."""
+        """Set the given limits, and return the reason for each limit that could not be set."""
         ...
 
     def members(self) -> tuple[int, ...]:
-        """Return the processes in it, as numbered here."""
+        """Return the processes in it, with their PIDs in this namespace."""
         ...
 
     def counters(self) -> Counters:
-        """Return what the kernel has counted for it."""
+        """Return the kernel's counters of it."""
         ...
 
     def kill(self) -> int:
-        """Kill all that is in it, and return how many processes that were."""
+        """Kill all processes in it, and return how many there were."""
         ...
 
     def remove(self) -> str | None:
-        """Kill all that is in it and remove it; return null, or why it is still there."""
+        """Kill all processes in it and remove it; return null, or why it still exists."""
         ...
 
     def __enter__(self) -> Self:
@@ -230,11 +230,11 @@ class Group(Protocol):
 
 
 class CgroupTree(Protocol):
-    """Prony's own subtree. As a context manager its exit is ``close``."""
+    """Prony's own subtree. As a context manager it calls ``close`` on exit."""
 
     @property
     def version(self) -> Literal["v1", "v2", "v1 and v2"]:
-        """Which versions of cgroups serve it."""
+        """The versions of cgroups in use."""
         ...
 
     @property
@@ -244,18 +244,18 @@ class CgroupTree(Protocol):
 
     @property
     def missing(self) -> Mapping[LimitName, str]:
-        """The limits that cannot be set here, with the reasons."""
+        """The limits that cannot be set on this machine, with the reasons."""
         ...
 
-    def create(self, name: str) -> Group:
-        """Make a group for one part of a trial.
+    def create(self, name: str) -> ControlGroup:
+        """Create a group for one part of a trial.
 
-        *Errors*: HostError when that fails; ValueError for a name that is none.
+        *Errors*: HostError when that fails; ValueError for an invalid name.
         """
         ...
 
     def close(self) -> str | None:
-        """Remove all groups with what is in them, and the subtree; return null, or why something is left."""
+        """Kill all processes, remove all groups and the subtree; return null, or why something is left."""
         ...
 
     def __enter__(self) -> Self:

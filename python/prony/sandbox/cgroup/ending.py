@@ -1,7 +1,6 @@
-"""Emptying and removing groups: kill all that is in them, then take them away, and touch nothing else.
+"""Empties and removes groups: kills all processes in them, then removes them, and touches nothing else.
 
-Works on folders of Prony's subtrees alone, of either version, by the files that they have. Must not know
-limits.
+Works only on folders of Prony's subtrees, of either version. Must not know limits.
 
 >>> is_inside_a_subtree(Path("/sys/fs/cgroup/user.slice"))
 False
@@ -20,7 +19,7 @@ from prony.sandbox.identity import Identity, end_process, identify
 __all__ = ["kill_all", "members", "remove_all"]
 
 _KILL_TIMEOUT_S = 10.0
-# A group empties a moment after its last process was killed.
+# A group becomes empty a moment after its last process is killed.
 _REMOVE_TIMEOUT_S = 2.0
 _PAUSE_S = 0.005
 
@@ -35,7 +34,7 @@ def members(files: CgroupFiles, folders: Iterable[Path]) -> tuple[int, ...]:
 
 
 def kill_all(files: CgroupFiles, folders: Iterable[Path]) -> int:
-    """Kill all that is in these groups and below, and return how many processes that were.
+    """Kill all processes in these groups and below, and return how many there were.
 
     *Errors*: ValueError for a group that is not Prony's.
     """
@@ -44,7 +43,7 @@ def kill_all(files: CgroupFiles, folders: Iterable[Path]) -> int:
     if not killed:
         return 0
     for folder in own:
-        # One write, against which no fork can win (Linux 5.14); elsewhere, no such file.
+        # One write kills all, without a race against forks (Linux 5.14); older kernels lack the file.
         _try_write(files, folder / "cgroup.kill", "1")
     deadline_s = time.monotonic() + _KILL_TIMEOUT_S
     while (left := _others(members(files, own))) and time.monotonic() < deadline_s:
@@ -55,7 +54,7 @@ def kill_all(files: CgroupFiles, folders: Iterable[Path]) -> int:
 
 
 def remove_all(files: CgroupFiles, folders: Iterable[Path]) -> str | None:
-    """Remove these groups with those below; return null when they are gone, else why not.
+    """Remove these groups and those below; return null when they are gone, else why not.
 
     *Errors*: ValueError for a group that is not Prony's.
     """
@@ -84,11 +83,11 @@ def _others(pids: Iterable[int]) -> list[int]:
 
 
 def _kill_frozen(files: CgroupFiles, folders: tuple[Path, ...]) -> list[int]:
-    """Kill each member while none can fork, exit or be replaced, where groups can be frozen."""
+    """Kill each member while the group is frozen, so that none can fork, exit or be replaced."""
     _freeze(files, folders)
     try:
         found = _identities(members(files, folders))
-        # Whoever is in the group by its number and was when it was identified, is who was identified.
+        # If the PID is in the group now and was when it was identified, it is still the same process.
         still = set(members(files, folders))
         return [one.pid for one in found if one.pid in still and _end(one)]
     finally:
@@ -98,7 +97,7 @@ def _kill_frozen(files: CgroupFiles, folders: tuple[Path, ...]) -> list[int]:
 def _identities(pids: Iterable[int]) -> list[Identity]:
     found = []
     for pid in pids:
-        # 0 is no number but "not in this PID namespace": to a signal it would mean Prony's own process group.
+        # 0 is not a PID but means "not in this PID namespace": kill(0) would hit Prony's own process group.
         if pid > 0 and pid != os.getpid():
             with contextlib.suppress(ProcessLookupError):
                 found.append(identify(pid))
@@ -132,7 +131,7 @@ def _try_write(files: CgroupFiles, path: Path, text: str) -> None:
 
 def _remove_tree(files: CgroupFiles, top: Path) -> str | None:
     reason = None
-    # Those below first.
+    # Descendants first.
     for folder in reversed(list(_with_all_below(files, [top]))):
         try:
             files.remove(folder)

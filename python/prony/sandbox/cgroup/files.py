@@ -1,4 +1,4 @@
-"""The few things that are done to a cgroup file system, so that a test can stand in for the kernel.
+"""The operations on a cgroup file system, so that a test can replace the kernel.
 
 Must not know what the files mean.
 
@@ -14,7 +14,7 @@ __all__ = ["CgroupFiles", "KernelFiles"]
 
 
 class CgroupFiles(Protocol):
-    """What can be done to the files and folders of a cgroup file system. All may raise OSError."""
+    """The operations on the files and folders of a cgroup file system. All may raise OSError."""
 
     def read(self, path: Path) -> str:
         """Return the text of a file."""
@@ -33,11 +33,11 @@ class CgroupFiles(Protocol):
         ...
 
     def folders(self, path: Path) -> list[str]:
-        """Return the names of the groups directly below; links are none."""
+        """Return the names of the groups directly below; links do not count."""
         ...
 
     def owner(self, path: Path) -> int:
-        """Return the number of the user who owns a group."""
+        """Return the uid of a group's owner."""
         ...
 
 
@@ -66,10 +66,10 @@ class KernelFiles:
         path.rmdir()
 
     def folders(self, path: Path) -> list[str]:
-        """Return the names of the groups directly below; links are none."""
+        """Return the names of the groups directly below; links do not count."""
         with os.scandir(path) as entries:
             return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
 
     def owner(self, path: Path) -> int:
-        """Return the number of the user who owns a group."""
+        """Return the uid of a group's owner."""
         return path.lstat().st_uid

@@ -1,6 +1,6 @@
-"""The control group of a process that is none of Prony's making: found and read, never changed.
+"""The control group of a process that Prony did not create: found and read, never changed.
 
-Must not know who made it.
+Must not know who created it.
 
 >>> ForeignGroup(()).counters().cpu_ns is None
 True
@@ -9,7 +9,7 @@ True
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.sandbox.cgroup.base import Counters, Reading
+from prony.sandbox.cgroup.base import Counters, CountersReading
 from prony.sandbox.cgroup.files import CgroupFiles, KernelFiles
 from prony.sandbox.cgroup.mounts import Hierarchy, find_hierarchies
 from prony.sandbox.cgroup.sources import merge
@@ -37,10 +37,10 @@ class ForeignGroup:
         return cls(find_hierarchies(mounts, Path(f"/proc/{pid}/cgroup").read_text()))
 
     def counters(self, files: CgroupFiles = _KERNEL) -> Counters:
-        """Return what the kernel has counted for the group, and for what it has not the reasons."""
+        """Return the kernel's counters of the group, and the reason for each missing one."""
         folders = {name: one.folder for one in self.hierarchies for name in one.controllers}
         v2 = next((one.folder for one in self.hierarchies if one.version == "v2"), None)
-        readings: list[Reading] = [] if v2 is None else [read_v2(files, v2)]
+        readings: list[CountersReading] = [] if v2 is None else [read_v2(files, v2)]
         if folders:
             readings.append(read_v1(files, folders.get))
         return merge(readings)

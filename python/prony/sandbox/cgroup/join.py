@@ -1,4 +1,4 @@
-"""How a process enters a group: by itself, between fork and exec, so that all it does is billed there.
+"""How a process enters a group: by itself, between fork and exec, so that the group counts all it does.
 
 Standard library only. Must not know what the group limits.
 
@@ -14,15 +14,15 @@ __all__ = ["join"]
 def join(paths: Iterable[str]) -> None:
     """Move the calling process into the group that these files (``Group.join_paths``) stand for.
 
-    Before privileges are given up, and before the CPU affinity is set: up to Linux 6.1 entering a CPU set
-    resets it.
+    Call it before dropping privileges, and before setting the CPU affinity: up to Linux 6.1 entering a CPU
+    set resets the affinity.
 
-    *Errors*: OSError; the process then is in some of the group's hierarchies and should end.
+    *Errors*: OSError; the process may then be in some of the group's hierarchies and should exit.
     """
     for path in paths:
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         try:
-            # 0 is the writer, in whatever PID namespace it lives (cgroup v2: "Processes").
+            # 0 means the writing process, in any PID namespace (cgroup v2: "Processes").
             os.write(descriptor, b"0")
         finally:
             os.close(descriptor)

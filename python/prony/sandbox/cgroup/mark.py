@@ -1,7 +1,7 @@
-"""The name of Prony's subtree: whose it is, for good.
+"""The name of Prony's subtree, which identifies the Prony that owns it.
 
-``prony-<boot>-<pid>-<start>-<namespace>``: the number of a process is used again, its start time within one
-boot is not, and both say something in their PID namespace only. Must not know cgroups.
+``prony-<boot>-<pid>-<start>-<namespace>``: PIDs are reused, but not together with a start time within one
+boot; both are valid only in their PID namespace. Must not know cgroups.
 
 >>> mark = Mark(Identity(7, 123, "0e6f1d4c-5a3b-4c2d-9e8f-7a6b5c4d3e2f"), 4026531836)
 >>> str(mark)
@@ -24,13 +24,13 @@ _NAME = re.compile(r"prony-([0-9a-f]{32})-([1-9][0-9]{0,9})-([0-9]{1,20})-([0-9]
 
 
 class Mark(NamedTuple):
-    """A Prony, and the PID namespace in which its number counts. As text: the name of its subtree."""
+    """A Prony process, and the PID namespace of its PID. As text: the name of its subtree."""
 
     owner: Identity
     namespace: int
 
     def is_gone(self) -> bool:
-        """Return whether its Prony surely ended: in another boot or PID namespace nobody can say."""
+        """Return whether its Prony has certainly ended; for another boot or PID namespace that is unknown."""
         here = self.owner.boot_id == boot_id() and self.namespace == _namespace()
         return here and not self.owner.is_alive()
 
@@ -46,7 +46,7 @@ def own_mark() -> Mark:
 
 
 def parse_mark(name: str) -> Mark | None:
-    """Return whose subtree a group of this name is; null: it is none of any Prony."""
+    """Return the owner of the subtree of this name; null: it is not a subtree of Prony's."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -54,7 +54,7 @@ def parse_mark(name: str) -> Mark | None:
 
 
 def is_inside_a_subtree(path: Path) -> bool:
-    """Return whether a group is a Prony's subtree or below one: nothing else is ever changed or ended."""
+    """Return whether a group is a Prony's subtree or below one: nothing else is ever changed or killed."""
     return ".." not in path.parts and any(parse_mark(part) is not None for part in path.parts)
 
 

@@ -1,7 +1,7 @@
-"""Which cgroup hierarchies there are, and where in them this process is.
+"""Which cgroup hierarchies are mounted, and where in them this process is.
 
-Pure: the texts are passed in. *Source*: proc_pid_mountinfo(5); cgroups(7), "/proc/pid/cgroup".
-Must not know what Prony does with them.
+Pure: the caller passes the texts. *Source*: proc_pid_mountinfo(5); cgroups(7), "/proc/pid/cgroup".
+Must not know how Prony uses them.
 
 >>> line = "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"
 >>> found = find_hierarchies(line, "0::/user.slice/a.scope")
@@ -19,9 +19,9 @@ __all__ = ["Hierarchy", "find_hierarchies"]
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """One mounted hierarchy. ``controllers``: of v1; v2 tells them in its files.
+    """One mounted hierarchy. ``controllers``: of v1; v2 lists them in its files.
 
-    ``folder`` is the group that the process is in, null where that is outside of what is mounted.
+    ``folder`` is the group of the process; null where that is outside of the mounted part.
     """
 
     version: Literal["v1", "v2"]
@@ -46,7 +46,7 @@ def find_hierarchies(mountinfo: str, cgroup: str) -> tuple[Hierarchy, ...]:
         if hierarchy is None:
             continue
         key = (hierarchy.version, hierarchy.controllers)
-        # The same may be mounted twice: one where this process can be seen is better.
+        # A hierarchy may be mounted twice: prefer a mount that shows this process.
         if key not in found or found[key].folder is None:
             found[key] = hierarchy
     return tuple(sorted(found.values(), key=lambda one: (one.version != "v2", str(one.mount))))
@@ -61,7 +61,7 @@ def _parse_mount(line: str) -> _Mount | None:
 
 
 def _own_groups(text: str) -> dict[str, str]:
-    """Return the group by controller; by the empty name: in v2."""
+    """Return the process's group by controller; under the empty name: its group in v2."""
     groups = {}
     for line in text.splitlines():
         _, _, rest = line.partition(":")
@@ -80,7 +80,7 @@ def _hierarchy(mount: _Mount, own: dict[str, str]) -> Hierarchy | None:
 
 
 def _folder(mount: _Mount, group: str | None) -> Path | None:
-    # In a container only a part of the hierarchy is mounted, and `root` says which.
+    # In a container only a part of the hierarchy is mounted: `root` names the part.
     if group is None or ".." in PurePosixPath(group).parts:
         return None
     path, root = PurePosixPath(group), PurePosixPath(mount.root)
@@ -90,5 +90,5 @@ def _folder(mount: _Mount, group: str | None) -> Path | None:
 
 
 def _unescape(text: str) -> str:
-    """Return a path of mountinfo, in which blanks are written as ``\\040``."""
+    """Return a path of mountinfo; blanks are written there as ``\\040``."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)

@@ -1,6 +1,6 @@
-"""Which limits really hold on this machine: each is set on a group of its own and then broken on purpose.
+"""Which limits hold on this machine: each is set on a test group and then exceeded on purpose.
 
-Takes about half a second for all of them; ask once in a run. Must not know subjects.
+Takes about half a second for all limits; call it once in a run. Must not know subjects.
 
 >>> states_without("no cgroups")["cpus"].holding
 'by affinity only'
@@ -34,12 +34,14 @@ __all__ = [
 _TIMEOUT_S = 20.0
 _MEMORY_BYTES = 32 * MIB
 _HOG_BYTES = 3 * _MEMORY_BYTES
-_QUOTA = 0.2
+# Less than a busy machine leaves: a process that gets no more than its quota is never throttled.
+_QUOTA = 0.05
 _SPIN_S = 0.3
 _PIDS = 4
 _FORKS = 12
 
-# Each enters the group by the files in its arguments, tries to break the limit, and prints what it got.
+# Each script enters the group by the files in its arguments, tries to exceed the limit, and prints the
+# result.
 _ENTER = """
 import os, sys, time
 for path in sys.argv[2:]:
@@ -92,7 +94,7 @@ Run = Callable[[Limits, "list[str]"], "Done"]
 
 
 def probe_limits(tree: CgroupTree, limits: Iterable[LimitName] = LIMITS) -> Mapping[LimitName, LimitState]:
-    """Return for each of these limits whether it holds here, and what showed it, or why it does not."""
+    """Return for each of these limits whether it holds, and the evidence, or why it does not hold."""
     return {
         limit: not_held(limit, tree.missing[limit])
         if limit in tree.missing
@@ -102,7 +104,7 @@ def probe_limits(tree: CgroupTree, limits: Iterable[LimitName] = LIMITS) -> Mapp
 
 
 def probe_limit(limit: LimitName, run: Run) -> LimitState:
-    """Return whether a limit holds for what ``run`` starts: it is given limits and a command of Python's.
+    """Return whether a limit holds; ``run`` starts a Python script under limits.
 
     ``run`` raises RefusedError for a limit that cannot be set.
     """
@@ -117,12 +119,12 @@ def probe_limit(limit: LimitName, run: Run) -> LimitState:
 
 
 def states_without(reason: str) -> Mapping[LimitName, LimitState]:
-    """Return how far limits hold where there are no groups."""
+    """Return how far limits hold without control groups."""
     return {limit: not_held(limit, reason) for limit in LIMITS}
 
 
 def not_held(limit: LimitName, reason: str) -> LimitState:
-    """Return that a limit does not hold: CPUs are also set by affinity, which a server could undo."""
+    """Return that a limit does not hold; CPUs are also set by affinity, but a server could undo that."""
     return LimitState("by affinity only" if limit == "cpus" else "absent", reason)
 
 
@@ -131,7 +133,7 @@ class RefusedError(Exception):
 
 
 class Done(NamedTuple):
-    """What became of an attempt: status (negative: the signal), output, and what the kernel has counted."""
+    """The result of an attempt: exit status (negative: the signal), output, and the kernel's counters."""
 
     status: int
     said: str
@@ -139,7 +141,7 @@ class Done(NamedTuple):
 
 
 class _Attempt(NamedTuple):
-    """How to break a limit: the limits, the script and its argument, and what to make of the outcome."""
+    """How to exceed a limit: the limits, the script and its argument, and the judge of the outcome."""
 
     limits: Callable[[], Limits]
     script: str
@@ -148,7 +150,7 @@ class _Attempt(NamedTuple):
 
 
 def run_python(command: Sequence[str], paths: Sequence[str] = (), folder: str | None = None) -> Done:
-    """Return what became of a command that ends with a script of Python's, and of the groups it entered.
+    """Return the result of a command that ends with a Python script, and the counters of its groups.
 
     *Errors*: ValueError with its last line when it failed.
     """
@@ -160,7 +162,7 @@ def run_python(command: Sequence[str], paths: Sequence[str] = (), folder: str | 
         timeout=_TIMEOUT_S,
         cwd=folder,
     )
-    # An engine of containers says 128 more than the signal.
+    # A container engine reports 128 plus the signal.
     status = 128 - done.returncode if done.returncode > 128 else done.returncode
     if status > 0:
         words = done.stderr.decode(errors="replace").strip().splitlines()
@@ -178,9 +180,9 @@ def _run_in_group(tree: CgroupTree, name: str, limits: Limits, script: list[str]
 
 
 def _judge_memory(done: Done) -> tuple[bool, str]:
-    asked = f"a process that took {_HOG_BYTES >> 20} MB in a group of {_MEMORY_BYTES >> 20} MB"
+    asked = f"a process that used {_HOG_BYTES >> 20} MB in a group limited to {_MEMORY_BYTES >> 20} MB"
     if done.status != -signal.SIGKILL:
-        return False, f"{asked} lived"
+        return False, f"{asked} survived"
     return True, f"{asked} was killed" + (
         "" if done.counters is None or done.counters.oom_kills else ", which the kernel does not count"
     )
@@ -188,8 +190,8 @@ def _judge_memory(done: Done) -> tuple[bool, str]:
 
 def _judge_quota(done: Done) -> tuple[bool, str]:
     share = float(done.said) / _SPIN_S
-    seen = f"a process that wanted a whole CPU got {share:.0%} of it at a quota of {_QUOTA:.0%}"
-    # The kernel's count decides where there is one: on a busy machine others may have taken the rest.
+    seen = f"a process that used a whole CPU got {share:.0%} of it with a quota of {_QUOTA:.0%}"
+    # The kernel's count decides if there is one: on a busy machine other programs may have used the rest.
     throttled = done.counters.throttled_periods if done.counters else None
     held = bool(throttled) if throttled is not None else share < 0.5
     return held and share < 0.7, seen
@@ -197,19 +199,19 @@ def _judge_quota(done: Done) -> tuple[bool, str]:
 
 def _judge_pids(done: Done) -> tuple[bool, str]:
     made = int(done.said)
-    return made < _FORKS, f"a process in a group of {_PIDS} could start {made} of {_FORKS} others"
+    return made < _FORKS, f"a process in a group limited to {_PIDS} could start {made} of {_FORKS} others"
 
 
 def _judge_cpus(done: Done) -> tuple[bool, str]:
     first, then = json.loads(done.said)
     wanted = [_one_cpu()]
     if len(os.sched_getaffinity(0)) == 1:
-        return False, "Prony may use one CPU: nothing can be shown"
+        return False, "Prony may use only one CPU, so this cannot be tested"
     if first != wanted:
-        return False, f"a process in a group of the CPU {wanted[0]} could run on {first}"
+        return False, f"a process in a group limited to CPU {wanted[0]} could run on {first}"
     if then != wanted:
-        return False, f"a process in a group of the CPU {wanted[0]} could move to {then}"
-    return True, f"a process in a group of the CPU {wanted[0]} could not leave it"
+        return False, f"a process in a group limited to CPU {wanted[0]} could move to {then}"
+    return True, f"a process in a group limited to CPU {wanted[0]} could not leave it"
 
 
 def _one_cpu() -> int:

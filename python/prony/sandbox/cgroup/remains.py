@@ -1,7 +1,7 @@
-"""Removing the subtrees that killed Pronys have left: by the mark in their names, and nothing else.
+"""Removes the subtrees that killed Pronys have left: by the mark in their names, and nothing else.
 
-A Prony may have been started in any group, so all that is mounted is looked through. Must not know how
-groups are made.
+A Prony may have been started in any group, so it searches all mounted hierarchies. Must not know how groups
+are created.
 
 >>> Cleared("prony-1").processes_killed
 0
@@ -17,7 +17,7 @@ from prony.sandbox.cgroup.files import CgroupFiles, KernelFiles
 from prony.sandbox.cgroup.mark import parse_mark
 from prony.sandbox.cgroup.mounts import find_hierarchies
 
-__all__ = ["Cleared", "clear_remains"]
+__all__ = ["Cleared", "clear_subtrees"]
 
 _PROC = Path("/proc/self")
 _KERNEL = KernelFiles()
@@ -25,15 +25,15 @@ _KERNEL = KernelFiles()
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """A subtree whose Prony is gone, and what was done about it. ``kept``: why it still stands."""
+    """A subtree whose Prony is gone, and what was done about it. ``kept``: why it still exists."""
 
     name: str
     processes_killed: int = 0
     kept: str | None = None
 
 
-def clear_remains(proc: Path = _PROC, files: CgroupFiles = _KERNEL) -> list[Cleared]:
-    """Kill what is left in the subtrees of Pronys that are gone, remove these, and return what was done.
+def clear_subtrees(proc: Path = _PROC, files: CgroupFiles = _KERNEL) -> list[Cleared]:
+    """Kill all processes in the subtrees of Pronys that are gone, remove the subtrees, and report them.
 
     A subtree of a living Prony, of another user, PID namespace or boot is left alone.
     """
@@ -50,7 +50,7 @@ def clear_remains(proc: Path = _PROC, files: CgroupFiles = _KERNEL) -> list[Clea
 
 
 def _subtrees(files: CgroupFiles, top: Path) -> Iterator[Path]:
-    """Yield the subtrees below a group; one inside of another is that one's."""
+    """Yield the subtrees below a group; one inside of another belongs to the outer one."""
     try:
         names = files.folders(top)
     except OSError:

@@ -1,8 +1,8 @@
-"""Control groups by a scope of systemd's, where Prony was started in a group that is not its own.
+"""Control groups from a scope of systemd, for a Prony that was started in a group that is not its own.
 
-A machine with cgroup v2 hands parts of its groups out through systemd alone. So this process asks systemd for
-what `systemd-run --scope -p Delegate=yes` has for a new one; arguments, terminal and exit status are not
-touched by that. Must not know what the groups are used for.
+With cgroup v2 only systemd hands out parts of the tree of groups. So this process asks systemd for the same
+as `systemd-run --scope -p Delegate=yes` gives a new process; arguments, terminal and exit status stay as they
+are. Must not know what the groups are used for.
 
 >>> in_unit("0::/user.slice/user-7.slice/user@7.service/app.slice/prony-1.scope", "prony-1.scope")
 True
@@ -27,16 +27,16 @@ _TIMEOUT_S = 10.0
 _PAUSE_S = 0.01
 _MANAGER = ("org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager")
 _HINT = (
-    "run Prony as root, or where its user's systemd runs (`systemctl --user status` shows it): in a login "
-    "session, or after `loginctl enable-linger`"
+    "run Prony as root, or where systemd runs for its user (`systemctl --user status` shows that): in a "
+    "login session, or after `loginctl enable-linger`"
 )
 
 
 def gain_cgroups(proc: Path = _PROC) -> CgroupTree | NoCgroups:
-    """Return Prony's own subtree as ``open_cgroups`` does, if need be in a scope that systemd makes for it.
+    """Return Prony's own subtree as ``open_cgroups`` does, if necessary in a new scope of systemd.
 
-    To be called before children are started: they would stay behind. This process stays in the scope until
-    it ends.
+    Call it before children are started: they would stay outside. This process stays in the scope until it
+    exits.
     """
     tree = open_cgroups(proc / "self")
     if not isinstance(tree, NoCgroups) or not _has_scopes(proc):
@@ -44,11 +44,13 @@ def gain_cgroups(proc: Path = _PROC) -> CgroupTree | NoCgroups:
     refused = enter_scope(proc)
     if refused is None:
         return open_cgroups(proc / "self")
-    return replace(tree, reason=f"{tree.reason}; nor in a scope of systemd's: {refused}", hint=_HINT)
+    return replace(
+        tree, reason=f"{tree.reason}; a scope of systemd is not available either: {refused}", hint=_HINT
+    )
 
 
 def enter_scope(proc: Path = _PROC, timeout_s: float = _TIMEOUT_S) -> str | None:
-    """Move this process into a scope of its own, delegated to its user; return null, or why it is not there.
+    """Move this process into a scope of its own, delegated to its user; return null, or why that failed.
 
     *Source*: org.freedesktop.systemd1(5), "StartTransientUnit"; systemd.resource-control(5), "Delegate".
     """
@@ -59,8 +61,8 @@ def enter_scope(proc: Path = _PROC, timeout_s: float = _TIMEOUT_S) -> str | None
 
 
 def scope_call(user: int, pid: int, unit: str) -> tuple[str, ...]:
-    """Return the arguments of ``busctl`` that order the scope: from the system's manager for root, else the
-    user's own.
+    """Return the arguments of ``busctl`` that request the scope: from the system's manager for root, else
+    from the user's.
 
     >>> scope_call(0, 7, "a.scope")[:2], scope_call(1000, 7, "a.scope")[:2]
     (('--system', 'call'), ('--user', 'call'))
@@ -78,7 +80,7 @@ def scope_call(user: int, pid: int, unit: str) -> tuple[str, ...]:
 
 
 def in_unit(groups: str, unit: str) -> bool:
-    """Return whether the text of /proc/self/cgroup names a group of v2 that is the unit's or below it."""
+    """Return whether the text of /proc/self/cgroup names the v2 group of the unit or one below it."""
     own = next((line.removeprefix("0::") for line in groups.splitlines() if line.startswith("0::")), "")
     return unit in own.split("/")
 
@@ -100,7 +102,7 @@ def _ask(unit: str, timeout_s: float) -> str | None:
             timeout=timeout_s,
         )
     except subprocess.TimeoutExpired:
-        return f"no answer in {timeout_s:g} s"
+        return f"no answer within {timeout_s:g} s"
     except OSError as error:
         return f"cannot execute `{tool}`: {error.strerror}"
     if done.returncode == 0:
@@ -118,15 +120,15 @@ def _wait_until_in(unit: str, proc: Path, timeout_s: float) -> str | None:
     deadline_s = time.monotonic() + timeout_s
     while not in_unit(_own_groups(proc), unit):
         if time.monotonic() > deadline_s:
-            return f"systemd took the order and did not move Prony in {timeout_s:g} s"
+            return f"systemd accepted the request but did not move Prony within {timeout_s:g} s"
         time.sleep(_PAUSE_S)
     return None
 
 
 def _has_scopes(proc: Path) -> bool:
-    """Return whether systemd runs here and has controllers of cgroup v2 to hand out."""
+    """Return whether systemd runs here and can hand out controllers of cgroup v2."""
     try:
-        # In another PID namespace than systemd, this process's number would be another's.
+        # In a PID namespace other than systemd's, this process's PID would mean another process.
         if (proc / "1" / "comm").read_text().strip() != "systemd":
             return False
         found = find_hierarchies((proc / "self" / "mountinfo").read_text(), _own_groups(proc))

@@ -1,6 +1,6 @@
-"""What both back ends do alike: name folders, make the subtree, set the CPUs, say why not.
+"""What both back ends share: name folders, create the subtree, set the CPUs, explain failures.
 
-Must not know more of a version than the names of its files that it is given.
+Knows of a version only the file names that the caller passes.
 
 >>> parse_cpus("0-2,5")
 (0, 1, 2, 5)
@@ -24,21 +24,21 @@ def part_folder(place: Path, name: str) -> Path:
     """
     if _NAME.fullmatch(name) is None:
         raise ValueError(
-            f"`{name}` is not the name of a group; expected letters, digits, `.`, `_`, `-`, at most 100"
+            f"`{name}` is not the name of a group; expected at most 100 letters, digits, `.`, `_`, `-`"
         )
-    # The kernel's own files lie in the same folder: `tasks` would be one.
+    # The kernel's own files are in the same folder, for example `tasks`.
     return place / f"part-{name}"
 
 
 def write_cpus(files: CgroupFiles, folder: Path, cpus: tuple[int, ...], effective: str) -> None:
     """Set the CPUs of a group and check that it got them.
 
-    *Errors*: OSError, also where the kernel takes the value and gives others.
+    *Errors*: OSError, also when the kernel accepts the value but sets others.
     """
     files.write(folder / "cpuset.cpus", ",".join(map(str, sorted(cpus))))
     given = parse_cpus(files.read(folder / effective))
     if set(given) != set(cpus):
-        raise OSError(errno.EINVAL, f"asked for the CPUs {sorted(cpus)}, got {sorted(given)}")
+        raise OSError(errno.EINVAL, f"requested the CPUs {sorted(cpus)}, got {sorted(given)}")
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:
@@ -52,13 +52,13 @@ def parse_cpus(text: str) -> tuple[int, ...]:
 
 
 def reason_of(error: OSError, folder: Path) -> str:
-    """Return why a subtree could not be made, for the user."""
+    """Return why a subtree could not be created, for the user."""
     match error.errno:
         case errno.EACCES | errno.EPERM:
-            return f"this user may not make groups in `{folder.parent}`"
+            return f"this user may not create groups in `{folder.parent}`"
         case errno.EROFS:
             return f"`{folder.parent}` is mounted read-only"
         case errno.EEXIST:
-            return f"this process has a subtree in `{folder.parent}` already"
+            return f"this process already has a subtree in `{folder.parent}`"
         case _:
-            return f"cannot make the group `{folder}`: {error.strerror}"
+            return f"cannot create the group `{folder}`: {error.strerror}"

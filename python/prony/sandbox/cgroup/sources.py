@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.sandbox.cgroup.base import Counters, Reading
+from prony.sandbox.cgroup.base import Counters, CountersReading
 from prony.sandbox.cgroup.files import CgroupFiles
 
 __all__ = ["Source", "merge", "parse_flat", "read_sources"]
@@ -22,7 +22,7 @@ __all__ = ["Source", "merge", "parse_flat", "read_sources"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file: which counter is which of its keys (the empty one: all of the file), times what."""
+    """One file: the counter of each of its keys (the empty key: the whole file), and a factor."""
 
     controller: str
     file: str
@@ -44,8 +44,8 @@ def parse_flat(text: str) -> dict[str, int]:
 
 def read_sources(
     files: CgroupFiles, sources: tuple[Source, ...], folder_of: Callable[[str], Path | None]
-) -> Reading:
-    """Return what the files of a group tell; ``folder_of`` a controller is null where there is none."""
+) -> CountersReading:
+    """Return the counters in a group's files; ``folder_of`` returns null for a missing controller."""
     values: dict[str, int] = {}
     missing: dict[str, str] = {}
     for source in sources:
@@ -63,11 +63,11 @@ def read_sources(
                 values[name] = found[key] * factor
             else:
                 missing[name] = f"this kernel's `{source.file}` has no `{key}`"
-    return Reading(values, missing)
+    return CountersReading(values, missing)
 
 
-def merge(readings: list[Reading]) -> Counters:
-    """Return the counters that several back ends know; the first one wins, for v2 is the finer one."""
+def merge(readings: list[CountersReading]) -> Counters:
+    """Return the counters of several back ends; the first one wins, because v2 is more precise."""
     values: dict[str, int] = {}
     for reading in reversed(readings):
         values.update(reading.values)

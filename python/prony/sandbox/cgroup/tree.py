@@ -1,4 +1,4 @@
-"""Prony's own subtree of the groups that it was started in, over both versions of cgroups.
+"""Prony's own subtree of the groups in which it was started, for both versions of cgroups.
 
 Must not know subjects, trials or plans.
 
@@ -17,8 +17,8 @@ from prony.sandbox.cgroup.base import (
     LIMITS,
     Backend,
     CgroupTree,
+    ControlGroup,
     Counters,
-    Group,
     LimitName,
     Limits,
     NoCgroups,
@@ -34,16 +34,16 @@ from prony.sandbox.cgroup.v2 import open_v2
 
 __all__ = ["open_cgroups"]
 
-_HINT = "run Prony as root, or in a group of cgroup v2 that is its user's and has no other process in it"
+_HINT = "run Prony as root, or in a group of cgroup v2 that its user owns and that holds no other process"
 _PROC = Path("/proc/self")
 _KERNEL = KernelFiles()
 
 
 def open_cgroups(proc: Path = _PROC, files: CgroupFiles = _KERNEL) -> CgroupTree | NoCgroups:
-    """Return Prony's own subtree, or why it can have none.
+    """Return Prony's own subtree, or why there is none.
 
-    With v2 it may move the calling process into a leaf, so it is called before children are started. A
-    controller that v2 does not have is sought on v1.
+    With v2 it may move the calling process into a leaf, so call it before children are started. A controller
+    that v2 lacks is looked for on v1.
     """
     try:
         hierarchies = find_hierarchies((proc / "mountinfo").read_text(), (proc / "cgroup").read_text())
@@ -85,7 +85,7 @@ class _Tree:
 
     @property
     def version(self) -> Literal["v1", "v2", "v1 and v2"]:
-        """Which versions of cgroups serve it."""
+        """The versions of cgroups in use."""
         return "v1 and v2" if len(self._backends) > 1 else self._backends[0].version
 
     @property
@@ -95,17 +95,17 @@ class _Tree:
 
     @property
     def missing(self) -> Mapping[LimitName, str]:
-        """The limits that cannot be set here, with the reasons."""
+        """The limits that cannot be set on this machine, with the reasons."""
         return {
             limit: "; ".join(dict.fromkeys(one.missing[limit] for one in self._backends))
             for limit in LIMITS
             if self._backends and all(limit in one.missing for one in self._backends)
         }
 
-    def create(self, name: str) -> Group:
-        """Make a group for one part of a trial.
+    def create(self, name: str) -> ControlGroup:
+        """Create a group for one part of a trial.
 
-        *Errors*: HostError when that fails; ValueError for a name that is none.
+        *Errors*: HostError when that fails; ValueError for an invalid name.
         """
         folders = tuple(part_folder(place, name) for place in self.places)
         try:
@@ -114,11 +114,11 @@ class _Tree:
         except OSError as error:
             if not isinstance(error, FileExistsError):
                 remove_all(self._files, folders)
-            raise HostError(f"cannot make the cgroup `{name}`: {error.strerror}") from error
+            raise HostError(f"cannot create the cgroup `{name}`: {error.strerror}") from error
         return _Group(name, self._files, self._backends, folders)
 
     def close(self) -> str | None:
-        """Remove all groups with what is in them, and the subtree; return null, or why something is left."""
+        """Kill all processes, remove all groups and the subtree; return null, or why something is left."""
         parts = [place / name for place in self._made for name in self._parts(place)]
         kill_all(self._files, parts)
         reasons = [remove_all(self._files, parts)]
@@ -141,7 +141,7 @@ class _Tree:
         self.close()
 
     def _parts(self, place: Path) -> list[str]:
-        # Prony's leaf is none: who is in it is moved back, not killed.
+        # Prony's leaf is not one of them: processes in it are moved back, not killed.
         with contextlib.suppress(OSError):
             return [name for name in self._files.folders(place) if name.startswith("part-")]
         return []
@@ -164,7 +164,7 @@ class _Group:
         return tuple(str(folder / "cgroup.procs") for folder in self._folders)
 
     def set_limits(self, limits: Limits) -> Mapping[LimitName, str]:
-        """Set what is given, and return the reason for each limit that could not be set."""
+        """Set the given limits, and return the reason for each limit that could not be set."""
         refused: dict[LimitName, str] = {}
         for limit, value in limits.asked().items():
             backend = next((one for one in self._backends if limit not in one.missing), None)
@@ -178,19 +178,19 @@ class _Group:
         return refused
 
     def members(self) -> tuple[int, ...]:
-        """Return the processes in it, as numbered here."""
+        """Return the processes in it, with their PIDs in this namespace."""
         return members(self._files, self._folders)
 
     def counters(self) -> Counters:
-        """Return what the kernel has counted for it."""
+        """Return the kernel's counters of it."""
         return merge([backend.read(self.name) for backend in self._backends])
 
     def kill(self) -> int:
-        """Kill all that is in it, and return how many processes that were."""
+        """Kill all processes in it, and return how many there were."""
         return kill_all(self._files, self._folders)
 
     def remove(self) -> str | None:
-        """Kill all that is in it and remove it; return null, or why it is still there."""
+        """Kill all processes in it and remove it; return null, or why it still exists."""
         self.kill()
         return remove_all(self._files, self._folders)
 

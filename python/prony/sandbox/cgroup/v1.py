@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
-from prony.sandbox.cgroup.base import LimitName, NoCgroups, Reading
+from prony.sandbox.cgroup.base import CountersReading, LimitName, NoCgroups
 from prony.sandbox.cgroup.files import CgroupFiles
 from prony.sandbox.cgroup.mounts import Hierarchy
 from prony.sandbox.cgroup.settings import part_folder, reason_of, write_cpus
@@ -31,8 +31,8 @@ _LIMITED_BY: Mapping[LimitName, str] = {
 USED = frozenset({*_LIMITED_BY.values(), "cpuacct", "freezer"})
 _PERIOD_US = 100_000
 _TICK_NS = SECOND_NS // os.sysconf("SC_CLK_TCK")
-# How much swap a limit of memory leaves: were it none, the kernel would meet the limit of memory with swap
-# first, and that one counts no hits (seen on Linux 6.18).
+# How much swap a memory limit allows: with none, the kernel would reach the limit of memory plus swap first,
+# and that one counts no hits (seen on Linux 6.18).
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _PRESSURE = (
     "cpu_stalled_ns",
@@ -44,7 +44,7 @@ _PRESSURE = (
 
 _SOURCES = (
     Source("cpuacct", "cpuacct.usage", {"cpu_ns": ("", 1)}),
-    # Scaled so that both add up to the usage, unlike `cpuacct.usage_user`, which is a sample by the tick.
+    # Scaled so that both add up to the usage, unlike `cpuacct.usage_user`, which is sampled at each tick.
     Source(
         "cpuacct", "cpuacct.stat", {"cpu_user_ns": ("user", _TICK_NS), "cpu_system_ns": ("system", _TICK_NS)}
     ),
@@ -104,8 +104,8 @@ class V1:
             case "pids", int():
                 self._files.write(folder / "pids.max", str(value))
 
-    def read(self, name: str) -> Reading:
-        """Return what is known of a group."""
+    def read(self, name: str) -> CountersReading:
+        """Return the counters of a group."""
 
         def folder_of(controller: str) -> Path | None:
             place = self._subtrees.get(controller)
@@ -117,7 +117,7 @@ class V1:
         """Do nothing: nothing outside of the subtree was changed."""
 
     def _limit_memory(self, folder: Path, value: int) -> None:
-        # Memory with swap may never be limited to less than memory alone: first away with it, then both.
+        # The limit of memory plus swap must never be below that of memory: remove it first, then set both.
         with_swap = folder / "memory.memsw.limit_in_bytes"
         with contextlib.suppress(OSError):
             self._files.write(with_swap, "-1")
@@ -125,23 +125,23 @@ class V1:
         try:
             self._files.write(with_swap, str(value + _PAGE_BYTES))
         except OSError:
-            # No such file without `swapaccount=1`: then at least none is sought.
+            # Without `swapaccount=1` the file does not exist: then at least discourage swapping.
             self._files.write(folder / "memory.swappiness", "0")
 
 
-def read_v1(files: CgroupFiles, folder_of: Callable[[str], Path | None]) -> Reading:
-    """Return what is known of a group, whose folder may differ by controller; null: there is none."""
+def read_v1(files: CgroupFiles, folder_of: Callable[[str], Path | None]) -> CountersReading:
+    """Return the counters of a group; its folder may differ by controller; null: no such controller."""
     found = read_sources(files, _SOURCES, folder_of)
     pressure = dict.fromkeys(_PRESSURE, "cgroup v1 has no pressure figures")
-    return Reading(found.values, {**found.missing, **pressure})
+    return CountersReading(found.values, {**found.missing, **pressure})
 
 
 def open_v1(
     files: CgroupFiles, hierarchies: Iterable[Hierarchy], name: str, made: list[Path]
 ) -> V1 | NoCgroups:
-    """Make the subtree ``name`` in the hierarchies of v1, or return why that cannot be.
+    """Create the subtree ``name`` in the hierarchies of v1, or return why that fails.
 
-    Each subtree is added to ``made`` as soon as it is there.
+    Each subtree is added to ``made`` as soon as it exists.
     """
     folders = {one: each.folder for each in hierarchies if each.version == "v1" for one in each.controllers}
     subtrees: dict[str, Path] = {}
@@ -154,7 +154,7 @@ def open_v1(
             reasons[controller] = (
                 f"the controller `{controller}` of cgroup v1 is not mounted"
                 if not outside
-                else f"Prony's own group of `{controller}` is outside of what is mounted here"
+                else f"Prony's own group of `{controller}` is outside of the mounted part of the tree"
             )
             continue
         try:
@@ -169,13 +169,13 @@ def open_v1(
             tried.append(reasons[controller])
     missing = {limit: reasons[one] for limit, one in _LIMITED_BY.items() if one in reasons}
     if len(missing) == len(_LIMITED_BY):
-        # What was tried and refused says more than what is not there.
+        # A refused attempt explains more than a missing controller.
         return NoCgroups(next(iter([*tried, *missing.values()])))
     return V1(files, subtrees, missing)
 
 
 def _inherit_cpus(files: CgroupFiles, folder: Path) -> None:
-    """Give a new CPU set what its parent has: empty, as v1 makes it, no process can enter."""
+    """Copy the parent's values to a new CPU set: v1 creates it empty, and no process can enter that."""
     for name in ("cpuset.mems", "cpuset.cpus"):
         value = files.read(folder.parent / name).strip()
         if not value:

@@ -1,8 +1,8 @@
-"""The back end for cgroup v2: one subtree, and a leaf in it for Prony where the kernel asks for that.
+"""The back end for cgroup v2: one subtree, and in it a leaf for Prony if the kernel demands that.
 
-Below a group other than the root, controllers can be had only while no process is in the group itself ("no
-internal processes"): so Prony moves into a leaf of its subtree, and back when it closes. Without controllers
-(they are on v1) it still kills at once and tells CPU time and pressure.
+Below a group other than the root, controllers can be switched on only while no process is in the group itself
+("no internal processes"): so Prony moves into a leaf of its subtree, and back when it closes. Without
+controllers (when they are on v1) it can still kill a whole group at once and read CPU time and pressure.
 
 *Source*: Documentation/admin-guide/cgroup-v2.rst. Must not know what the limits are for.
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from prony.sandbox.cgroup.base import LimitName, NoCgroups, Reading
+from prony.sandbox.cgroup.base import CountersReading, LimitName, NoCgroups
 from prony.sandbox.cgroup.files import CgroupFiles
 from prony.sandbox.cgroup.mounts import Hierarchy
 from prony.sandbox.cgroup.settings import part_folder, reason_of, write_cpus
@@ -36,7 +36,7 @@ _LIMITED_BY: Mapping[LimitName, str] = {
 _PERIOD_US = 100_000
 _SWITCHES = "cgroup.subtree_control"
 
-# The controller is always there: what it does not have is not in its folder.
+# This controller always exists; counters that it lacks have no file in its folder.
 _SOURCES = (
     Source(
         "cpu",
@@ -71,7 +71,7 @@ _SOURCES = (
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What opening has changed outside of the subtree: controllers switched on, Prony moved to the leaf."""
+    """Changes outside of the subtree: controllers that were switched on, Prony's move to the leaf."""
 
     switched_on: tuple[str, ...] = ()
     moved: bool = False
@@ -118,15 +118,15 @@ class V2:
             case "pids", int():
                 self._files.write(folder / "pids.max", str(value))
 
-    def read(self, name: str) -> Reading:
-        """Return what is known of a group."""
+    def read(self, name: str) -> CountersReading:
+        """Return the counters of a group."""
         folder = part_folder(self._place, name)
         return read_v2(self._files, folder)
 
     def leave(self) -> None:
-        """Switch off what was switched on, and move back whoever is in the leaf; OSError."""
+        """Switch off the controllers, and move processes in the leaf back; OSError."""
         for controller in self._changes.switched_on:
-            # Another Prony in the same group may need it by now: then it stays on.
+            # Another Prony in the same group may need it by now: then leave it on.
             with contextlib.suppress(OSError):
                 self._files.write(self._place / _SWITCHES, f"-{controller}")
                 self._files.write(self._place.parent / _SWITCHES, f"-{controller}")
@@ -134,23 +134,23 @@ class V2:
             _move_back(self._files, self._place)
 
 
-def read_v2(files: CgroupFiles, folder: Path) -> Reading:
-    """Return what is known of a group."""
+def read_v2(files: CgroupFiles, folder: Path) -> CountersReading:
+    """Return the counters of a group."""
     return read_sources(files, _SOURCES, lambda _: folder)
 
 
 def open_v2(
     files: CgroupFiles, hierarchies: Iterable[Hierarchy], name: str, made: list[Path]
 ) -> V2 | NoCgroups:
-    """Make the subtree ``name`` in the hierarchy of v2, or return why that cannot be.
+    """Create the subtree ``name`` in the hierarchy of v2, or return why that fails.
 
-    It is added to ``made`` as soon as it is there.
+    It is added to ``made`` as soon as it exists.
     """
     own = [one for one in hierarchies if one.version == "v2"]
     if not own:
         return NoCgroups("cgroup v2 is not mounted")
     if own[0].folder is None:
-        return NoCgroups("Prony's own group of cgroup v2 is outside of what is mounted here")
+        return NoCgroups("Prony's own group of cgroup v2 is outside of the mounted part of the tree")
     place = own[0].folder / name
     try:
         files.make(place)
@@ -166,7 +166,7 @@ def open_v2(
 
 
 def _take_controllers(files: CgroupFiles, place: Path) -> _Changes:
-    """Switch on, for the subtree, the controllers that are to be had, and return what that changed."""
+    """Switch on the available controllers for the subtree, and return the changes."""
     above = place.parent
     there = set(files.read(above / "cgroup.controllers").split())
     wanted = [one for one in _LIMITED_BY.values() if one in there]
@@ -188,7 +188,7 @@ def _take_controllers(files: CgroupFiles, place: Path) -> _Changes:
 
 
 def _switch_on(files: CgroupFiles, folder: Path, controllers: list[str]) -> dict[str, str]:
-    """Switch on each, and return the reason for each that cannot be."""
+    """Switch on each controller, and return the reason for each failure."""
     failed = {}
     for controller in controllers:
         try:

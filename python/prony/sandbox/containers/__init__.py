@@ -1,12 +1,12 @@
-"""Containers by the command lines of Docker and Podman: found, labelled, limited, and removed.
+"""Containers by the command lines of Docker and Podman: finds, labels, limits, and removes them.
 
-A container has the same programs as any other sandbox: the environments that the catalogue's entries have
-built, and the host's system, read-only at their own places. So a comparison of sandboxes compares nothing
-else. Its image holds no program: places for mounts alone. Imports nothing, for the supervisor passes through
+A container has the same programs as any other sandbox: the environments of the catalogue's entries and the
+host's system, mounted read-only at their usual paths. So a comparison of sandboxes compares only sandboxes.
+Its image holds no programs, only mount points. Imports nothing, because the supervisor imports
 `prony.sandbox`. Must not know subjects, trials or plans.
 
->>> from prony.sandbox.containers.engine import Engine
->>> Engine("/usr/bin/podman").name
+>>> from prony.sandbox.containers.engine import ContainerEngine
+>>> ContainerEngine("/usr/bin/podman").name
 'podman'
 """
 

@@ -1,4 +1,4 @@
-"""A container that runs: a supervisor in it that waits for its order, and the numbers that count outside.
+"""A running container: a supervisor in it that waits for its order, and the PIDs outside of it.
 
 Must not know trials.
 
@@ -18,7 +18,7 @@ from prony.errors import HostError
 from prony.model import Json
 from prony.sandbox.cgroup.base import Counters, LimitName, Limits
 from prony.sandbox.cgroup.foreign import ForeignGroup
-from prony.sandbox.containers.found import Found
+from prony.sandbox.containers.found import FoundEngine
 from prony.sandbox.identity import descendants
 from prony.sandbox.pipe import Supervisor
 
@@ -29,11 +29,11 @@ _PAUSE_S = 0.05
 
 
 class Container:
-    """See ``Group``: all processes of a subject are in it together, with their supervisor."""
+    """See ``Group``: it holds all processes of a subject, together with their supervisor."""
 
     join_paths: tuple[str, ...] = ()
 
-    def __init__(self, name: str, found: Found, container: str, supervisor: Supervisor) -> None:
+    def __init__(self, name: str, found: FoundEngine, container: str, supervisor: Supervisor) -> None:
         self.name = name
         self.supervisor = supervisor
         self._found = found
@@ -44,19 +44,20 @@ class Container:
     @classmethod
     def start(
         cls,
-        found: Found,
+        found: FoundEngine,
         name: str,
         options: Sequence[str],
         read_only: Sequence[Path],
         writable: Sequence[Path],
     ) -> "Container":
-        """Start a container in which a supervisor waits for its order; its engine works in what is writable.
+        """Start a container in which a supervisor waits for its order; the engine runs in a writable folder.
 
-        *Errors*: HostError with what the engine said.
+        *Errors*: HostError with the engine's message.
         """
         container = f"prony-{secrets.token_hex(6)}"
         command = [*found.command(container, options, read_only, writable), *Supervisor.command()]
-        # Podman's monitor leaves a file where it was started when the kernel has killed for memory.
+        # Podman's monitor leaves a file in its working directory when the kernel kills because memory ran
+        # out.
         supervisor = Supervisor.spawn(command, os.environ, writable[0])
         try:
             return cls(name, found, container, supervisor)
@@ -66,29 +67,29 @@ class Container:
             raise
 
     def as_outside(self, started: Json) -> Json:
-        """Return what the supervisor said of the start, with the numbers that processes have outside."""
+        """Return the supervisor's answer to the start, with the PIDs outside of the container."""
         outside = _numbers_outside(self.pid)
         pids = {name: outside.get(int(pid), 0) for name, pid in started["pids"].items()}
         return {**started, "pids": pids, "tree_pid": self.pid, "network_pid": self.pid}
 
     def set_limits(self, limits: Limits) -> Mapping[LimitName, str]:
-        """Set nothing: a container's limits are options of its start."""
+        """Set nothing: a container's limits are set when it starts."""
         return dict.fromkeys(limits.asked(), "a container's limits are set when it starts")
 
     def members(self) -> tuple[int, ...]:
-        """Return the processes in it, as numbered here."""
+        """Return the processes in it, with their PIDs in this namespace."""
         return (self.pid, *descendants(self.pid))
 
     def counters(self) -> Counters:
-        """Return what the kernel has counted for it."""
+        """Return the kernel's counters of it."""
         return self._group.counters()
 
     def kill(self) -> int:
-        """Count none: its supervisor kills, and what a removal kills besides nobody counts."""
+        """Return 0: the supervisor kills and counts; what the removal kills besides is not counted."""
         return 0
 
     def remove(self) -> str | None:
-        """Kill all that is in it and remove it; return null, or why it is still there."""
+        """Kill all processes in it and remove it; return null, or why it still exists."""
         return self._found.engine.remove(self._container)
 
     def __enter__(self) -> "Container":
@@ -101,7 +102,7 @@ class Container:
 
 
 def inner_number(status: str) -> int | None:
-    """Return a process's number in the innermost PID namespace that it is in, from /proc/<pid>/status."""
+    """Return a process's PID in its innermost PID namespace, from /proc/<pid>/status."""
     found = re.search(r"^NSpid:.*\t(\d+)$", status, re.MULTILINE)
     return int(found[1]) if found else None
 
@@ -116,8 +117,8 @@ def _numbers_outside(first: int) -> dict[int, int]:
     return numbers
 
 
-def _first_process(found: Found, container: str, supervisor: Supervisor) -> int:
-    """Return the number of the container's first process as soon as it runs."""
+def _first_process(found: FoundEngine, container: str, supervisor: Supervisor) -> int:
+    """Return the PID of the container's first process as soon as it runs."""
     deadline_s = time.monotonic() + _START_S
     while time.monotonic() < deadline_s:
         if supervisor.is_gone():
@@ -128,4 +129,4 @@ def _first_process(found: Found, container: str, supervisor: Supervisor) -> int:
             if pid:
                 return pid
         time.sleep(_PAUSE_S)
-    raise HostError(f"`{found.engine.name}` has not started a container within {_START_S:g} s")
+    raise HostError(f"`{found.engine.name}` did not start a container within {_START_S:g} s")

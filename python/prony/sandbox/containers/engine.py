@@ -1,8 +1,8 @@
-"""One container engine by its command line: found on PATH, and asked.
+"""One container engine by its command line: found on PATH, and called.
 
 Must not know what runs in a container.
 
->>> Engine("/usr/local/bin/docker").name
+>>> ContainerEngine("/usr/local/bin/docker").name
 'docker'
 """
 
@@ -15,16 +15,16 @@ from pathlib import Path
 
 from prony.errors import HostError
 
-__all__ = ["LABEL", "Engine", "engines"]
+__all__ = ["LABEL", "ContainerEngine", "working_engines"]
 
 _PROGRAMS = ("docker", "podman")
 _TIMEOUT_S = 60.0
-# What containers of Prony's bear; its value is the mark of the Prony that made them.
+# The label of Prony's containers; its value is the mark of the Prony that created them.
 LABEL = "prony"
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class ContainerEngine:
     """A container engine. ``program``: where its command is."""
 
     program: str
@@ -37,7 +37,7 @@ class Engine:
     def ask(self, *arguments: str, given: bytes | None = None) -> str:
         """Return what a command of the engine prints; ``given`` is its input.
 
-        *Errors*: HostError with the last line of what it said.
+        *Errors*: HostError with the last line of its output.
         """
         try:
             done = subprocess.run(
@@ -54,7 +54,7 @@ class Engine:
         return done.stdout.decode().strip()
 
     def containers(self) -> dict[str, str]:
-        """Return the marks of all of Pronys' containers, by their numbers.
+        """Return the marks of all containers of any Prony, by container id.
 
         *Errors*: HostError.
         """
@@ -62,7 +62,7 @@ class Engine:
         template = f'{{{{index .Config.Labels "{LABEL}"}}}}'
         marks = {}
         for one in found:
-            # It may have ended meanwhile.
+            # It may have ended in the meantime.
             with contextlib.suppress(HostError):
                 marks[one] = self.ask("inspect", "--format", template, one)
         return marks
@@ -72,19 +72,19 @@ class Engine:
         try:
             self.ask("rm", "--force", "--volumes", container)
         except HostError as error:
-            # That there is no such container is what was wanted.
+            # No such container: that is the goal.
             return None if "no such container" in error.message.lower() else error.message
         return None
 
 
-def engines() -> Iterator[Engine]:
-    """Yield the engines whose commands are on PATH; whether they work is not asked."""
+def working_engines() -> Iterator[ContainerEngine]:
+    """Yield the engines whose commands are on PATH; they may not work."""
     for name in _PROGRAMS:
         program = shutil.which(name)
         if program is not None:
-            yield Engine(program)
+            yield ContainerEngine(program)
 
 
 def _last_line(stderr: bytes) -> str:
     lines = stderr.decode(errors="replace").strip().splitlines()
-    return lines[-1].removeprefix("Error: ").removeprefix("docker: ") if lines else "it failed without a word"
+    return lines[-1].removeprefix("Error: ").removeprefix("docker: ") if lines else "it failed silently"

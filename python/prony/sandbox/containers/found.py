@@ -1,4 +1,4 @@
-"""The engine that can be used here: found once, by a container that really ran.
+"""The engine that works on this machine: found once, by running a container.
 
 Must not know subjects.
 
@@ -20,39 +20,39 @@ from prony.sandbox.cgroup.base import LimitName, Limits, LimitState
 from prony.sandbox.cgroup.mark import own_mark
 from prony.sandbox.cgroup.probe import Done, probe_limit, run_python
 from prony.sandbox.choice import Absent
-from prony.sandbox.containers.engine import Engine, engines
+from prony.sandbox.containers.engine import ContainerEngine, working_engines
 from prony.sandbox.containers.image import ensure_image
 from prony.sandbox.containers.options import limit_options, mounts, run_options
 
-__all__ = ["Found", "find_engine", "limit_states", "usable_engine"]
+__all__ = ["FoundEngine", "find_engine", "limit_states", "usable_engine"]
 
 _PYTHON = (sys.executable, "-I", "-S")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An engine that runs containers here, and the image of all of them."""
+class FoundEngine:
+    """An engine that runs containers on this machine, and their common image."""
 
-    engine: Engine
+    engine: ContainerEngine
     image: str
 
     def command(
         self, name: str, options: Sequence[str], read_only: Sequence[Path] = (), writable: Sequence[Path] = ()
     ) -> list[str]:
-        """Return the command that runs what is appended to it in a container of this name."""
+        """Return the start of a command that runs a program in a container of this name."""
         own = run_options(name, str(own_mark()))
         return [self.engine.program, "run", *own, *options, *mounts(read_only, writable), self.image]
 
 
 @cache
-def find_engine() -> Found | Absent:
-    """Return the first engine with which a container runs, or why none does; asked once."""
+def find_engine() -> FoundEngine | Absent:
+    """Return the first engine that runs a container, or why none does; tested once."""
     if os.geteuid() != 0:
         return Absent("only root can put the generator into a container's network", "sudo prony …")
     reasons = []
-    for engine in engines():
+    for engine in working_engines():
         try:
-            found = Found(engine, ensure_image(engine))
+            found = FoundEngine(engine, ensure_image(engine))
             _run(found, ["--network", "none", "--pids-limit", "64"], ["-c", "print(1)"])
         except (HostError, ValueError, OSError) as error:
             reasons.append(error.message if isinstance(error, HostError) else f"{engine.name}: {error}")
@@ -61,19 +61,19 @@ def find_engine() -> Found | Absent:
     return Absent("; ".join(reasons) or "neither `docker` nor `podman` is on PATH")
 
 
-def usable_engine() -> Found:
+def usable_engine() -> FoundEngine:
     """Return the engine.
 
     *Errors*: HostError when there is none.
     """
     found = find_engine()
     if isinstance(found, Absent):
-        raise HostError(f"there are no containers here: {found.reason}", found.hint)
+        raise HostError(f"containers are not available: {found.reason}", found.hint)
     return found
 
 
 def limit_states(limits: Sequence[LimitName]) -> Mapping[LimitName, LimitState]:
-    """Return for each of these limits whether it holds in a container here, as was tried once.
+    """Return for each of these limits whether it holds in a container on this machine; tested once.
 
     *Errors*: HostError when there is no engine.
     """
@@ -85,13 +85,13 @@ def _limit_state(limit: LimitName) -> LimitState:
     return probe_limit(limit, partial(_run_limited, usable_engine()))
 
 
-def _run_limited(found: Found, limits: Limits, script: list[str]) -> Done:
+def _run_limited(found: FoundEngine, limits: Limits, script: list[str]) -> Done:
     return _run(found, ["--network", "none", *limit_options(limits)], script)
 
 
-def _run(found: Found, options: list[str], script: list[str]) -> Done:
+def _run(found: FoundEngine, options: list[str], script: list[str]) -> Done:
     name = f"prony-probe-{secrets.token_hex(4)}"
-    # Podman's monitor leaves a file where it was started when the kernel has killed for memory.
+    # Podman's monitor leaves a file in its working directory when the kernel kills because memory ran out.
     with TemporaryDirectory(prefix="prony-probe-") as folder:
         try:
             return run_python([*found.command(name, options), *_PYTHON, *script], folder=folder)

@@ -1,4 +1,4 @@
-"""The image of all containers: places for what is mounted, and not one program.
+"""The image of all containers: mount points only, without any program.
 
 Must not know what is mounted when.
 
@@ -14,23 +14,23 @@ import tarfile
 from pathlib import Path
 
 from prony.errors import HostError
-from prony.sandbox.containers.engine import Engine, engines
+from prony.sandbox.containers.engine import ContainerEngine, working_engines
 
-__all__ = ["IMAGE", "ensure_image", "image_name", "remove_images", "render"]
+__all__ = ["IMAGE", "containerfile", "ensure_image", "image_name", "remove_images"]
 
 IMAGE = "prony-sandbox"
 _FOLDERS = ("dev", "etc", "proc", "run", "sys", "usr", "var", "var/lib", "var/log")
 _OPEN_FOLDERS = ("tmp", "var/tmp")
-# On most systems links into /usr, elsewhere folders, which are mounted.
+# On most systems these are links into /usr; where they are folders, they are mounted.
 _LINKS = ("bin", "lib", "lib32", "lib64", "sbin")
 
 
-def ensure_image(engine: Engine) -> str:
-    """Return the name of the image, which is made unless the engine has it.
+def ensure_image(engine: ContainerEngine) -> str:
+    """Return the name of the image; create it unless the engine has it.
 
     *Errors*: HostError.
     """
-    content = render()
+    content = containerfile()
     name = image_name(content)
     if not engine.ask("images", "--quiet", name):
         engine.ask("import", "-", name, given=content)
@@ -38,9 +38,9 @@ def ensure_image(engine: Engine) -> str:
 
 
 def remove_images() -> int:
-    """Remove Prony's images from every engine that works, and return how many they were."""
+    """Remove Prony's images from every engine that works, and return how many there were."""
     removed = 0
-    for engine in engines():
+    for engine in working_engines():
         with contextlib.suppress(HostError):
             found = set(engine.ask("images", "--quiet", IMAGE).split())
             for one in sorted(found):
@@ -50,11 +50,11 @@ def remove_images() -> int:
 
 
 def image_name(content: bytes) -> str:
-    """Return the name of the image with this content: another content is another image."""
+    """Return the name of the image with this content; other content gets another name."""
     return f"{IMAGE}:{hashlib.sha256(content).hexdigest()[:12]}"
 
 
-def render(top: Path = Path("/")) -> bytes:
+def containerfile(top: Path = Path("/")) -> bytes:
     """Return the image's files as a tar archive, the same on the same system: no times, no owners."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as archive:

@@ -1,4 +1,4 @@
-"""What an engine is told to run: mounts, limits, network, label, as options of ``run``.
+"""The options of an engine's ``run`` command: mounts, limits, network, label.
 
 Must not know how the engine is called.
 
@@ -21,7 +21,7 @@ from prony.sandbox.containers.engine import LABEL
 __all__ = ["limit_options", "mounts", "run_options", "without_nested"]
 
 _SYSTEM = ("/usr", "/etc", "/opt", "/bin", "/lib", "/lib32", "/lib64", "/sbin")
-# Engines give a higher limit of processes than they may where CAP_SYS_RESOURCE was taken from root.
+# Where root lacks CAP_SYS_RESOURCE, engines try to set a higher limit of processes than they may.
 _MOST_PROCESSES = 32_768
 
 
@@ -38,20 +38,20 @@ def run_options(name: str, mark: str) -> list[str]:
 
 
 def limit_options(limits: Limits) -> list[str]:
-    """Return the options for what a container may use; without a limit of processes it has none."""
+    """Return the options for a container's limits; without a limit of processes the option is left out."""
     options: list[str] = []
     if limits.cpus is not None:
         options += ["--cpuset-cpus", ",".join(map(str, limits.cpus))]
     if limits.cpu_quota is not None:
         options += ["--cpus", f"{limits.cpu_quota:g}"]
     if limits.memory_bytes is not None:
-        # Memory with swap: no swap beside it.
+        # The limit of memory plus swap is the same: no swap.
         options += ["--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes)]
     return [*options, "--pids-limit", str(limits.pids or -1)]
 
 
 def mounts(read_only: Iterable[Path], writable: Iterable[Path] = ()) -> list[str]:
-    """Return the options for the host's system and Prony itself with these folders, at their own places."""
+    """Return the options that mount the host's system, Prony and these folders at their usual paths."""
     own = [Path(prony.__file__).parent.parent, *map(Path, (sys.prefix, sys.base_prefix))]
     system = [Path(name) for name in _SYSTEM if Path(name).is_dir() and not Path(name).is_symlink()]
     shown = without_nested([*system, *own, *read_only])
@@ -63,14 +63,14 @@ def mounts(read_only: Iterable[Path], writable: Iterable[Path] = ()) -> list[str
 
 
 def _mount(path: Path, way: Sequence[str]) -> str:
-    """Return the value that shows a folder at its own place, as the line of CSV that engines read."""
+    """Return the value that mounts a folder at its own path, in the engines' CSV format."""
     line = StringIO()
     csv.writer(line, lineterminator="").writerow(("type=bind", f"source={path}", f"target={path}", *way))
     return line.getvalue()
 
 
 def without_nested(paths: Iterable[Path]) -> Sequence[Path]:
-    """Return the paths, each once, without those that lie in another.
+    """Return the paths, each once, without those inside another one.
 
     >>> [str(path) for path in without_nested([Path("/usr/lib"), Path("/usr"), Path("/usr")])]
     ['/usr']

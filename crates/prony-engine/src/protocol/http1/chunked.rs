@@ -107,7 +107,7 @@ impl ChunkedBody {
         let shifted = self
             .remaining
             .checked_mul(16)
-            .ok_or("a chunk's size is beyond 64 bit")?;
+            .ok_or("a chunk's size is larger than 64 bits")?;
         self.remaining = shifted | u64::from(digit);
         Ok(State::Size)
     }
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(decode(b"ffffffffffffffff\r\nx"), (Ok(None), b"x".to_vec()));
         assert_eq!(
             decode(b"10000000000000000\r\n").0,
-            Err("a chunk's size is beyond 64 bit")
+            Err("a chunk's size is larger than 64 bits")
         );
     }
 

@@ -47,7 +47,7 @@ fn parse_with<const N: usize>(bytes: &[u8], is_head_request: bool) -> Result<Mea
         (Status::Complete(length), Some(status), Some(version)) if length == bytes.len() => {
             interpret(status, version, response.headers, is_head_request)
         }
-        _ => Err("the head's lines do not end where they should"),
+        _ => Err("the end of the head cannot be found"),
     })
 }
 
@@ -65,7 +65,7 @@ fn parse_cgi_with<const N: usize>(bytes: &[u8], is_head_request: bool) -> Result
     Ok(match httparse::parse_headers(bytes, &mut headers)? {
         Status::Complete((_, [])) => Err("the head of a CGI reply has no header"),
         Status::Complete((length, fields)) if length == bytes.len() => interpret_cgi(fields, is_head_request),
-        _ => Err("the head's lines do not end where they should"),
+        _ => Err("the end of the head cannot be found"),
     })
 }
 
@@ -211,7 +211,7 @@ fn parse_length(digits: &[u8]) -> Result<u64, &'static str> {
     digits
         .iter()
         .try_fold(0, append)
-        .ok_or("the Content-Length is beyond 64 bit")
+        .ok_or("the Content-Length is larger than 64 bits")
 }
 
 fn describe(error: httparse::Error) -> &'static str {
@@ -219,7 +219,7 @@ fn describe(error: httparse::Error) -> &'static str {
         httparse::Error::HeaderName => "a header's name has a forbidden character",
         httparse::Error::HeaderValue => "a header's value has a forbidden character",
         httparse::Error::NewLine => "a line of the head does not end in CRLF",
-        httparse::Error::Status => "the status line is not understood",
+        httparse::Error::Status => "the status line cannot be parsed",
         httparse::Error::TooManyHeaders => "the head has more than 1024 headers",
         httparse::Error::Version => "the version is not HTTP/1.0 or HTTP/1.1",
         httparse::Error::Token => "the head has a forbidden character",

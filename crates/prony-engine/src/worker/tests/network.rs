@@ -1,6 +1,6 @@
 //! A network and a server that do whatever a script says, in simulated time.
 //!
-//! Readiness is told as an edge-triggered poller tells it: once for each thing that happens, with the state of the socket then. What no
+//! Readiness is reported as by an edge-triggered poller: once for each thing that happens, with the state of the socket then. What no
 //! correct client does panics: a request on a connection that still owes a reply, bytes that are not the request's next, two sockets in one
 //! slot.
 

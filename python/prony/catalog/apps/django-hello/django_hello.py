@@ -12,7 +12,7 @@ def hello(request):
 
 urlpatterns = [path("", hello)]
 
-# The middleware tells a reply's length, without which servers send it in chunks, or close the connection to end it.
+# The middleware sets Content-Length, without which servers send it in chunks, or close the connection to end it.
 # The key signs nothing here: no sessions, no cookies, no forms.
 settings.configure(
     ALLOWED_HOSTS=["*"],

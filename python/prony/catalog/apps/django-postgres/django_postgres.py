@@ -9,7 +9,7 @@ import os
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
-# The middleware tells a reply's length, without which servers send it in chunks, or close the connection to end it.
+# The middleware sets Content-Length, without which servers send it in chunks, or close the connection to end it.
 # The key signs nothing here: no sessions, no cookies, no forms.
 settings.configure(
     ALLOWED_HOSTS=["*"],

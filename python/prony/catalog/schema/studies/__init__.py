@@ -1,4 +1,4 @@
-"""Built-in studies: one TOML file each, with the published figures beside it, and how they are read."""
+"""Built-in studies: one TOML file for each, with the published figures next to it; and how to read them."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -20,7 +20,7 @@ FOLDER = DATA / "studies"
 
 @dataclass(frozen=True, slots=True)
 class StudySource:
-    """A study as it was read: its document, its text verbatim, and the figures that were published."""
+    """A study: its document, its text verbatim, and the published figures."""
 
     document: StudyDocument
     text: str
@@ -33,9 +33,9 @@ def built_in_studies() -> dict[str, Path]:
 
 
 def read_study(name: str) -> StudySource:
-    """Return the study that ``name``, a built-in one or a file's path, describes.
+    """Return the study ``name``: a built-in one, or a file's path.
 
-    *Errors*: UsageError with all that is wrong in the file, or naming the nearest study.
+    *Errors*: UsageError with all problems of the file, or with the most similar name.
     """
     built_in = built_in_studies()
     file = built_in.get(name) or Path(name)

@@ -1,14 +1,15 @@
-"""What a study's document must keep beyond types: names that exist, claims that can be held against it.
+"""The rules of a study's document beyond types: names exist, claims can be tested.
 
-Pure. Finds all problems, each with the place it belongs to; `toml_source` turns places into lines.
+Pure. Finds all problems, each with its place; `toml_source` turns places into lines.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from prony.analysis.latency import FAILED_CLASSES, UNANSWERED_CLASSES
-from prony.analysis.trial_metrics import is_told_by_role
+from prony.analysis.account import ClassKind, classes
+from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.studies.grid import Grid
 from prony.catalog.schema.toml_source import Place, Problem
+from prony.errors import FailureStage
 from prony.metrics import METRICS
 from prony.model import ClaimKind
 from prony.study_document import ClaimDocument, StudyDocument
@@ -16,15 +17,13 @@ from prony.study_document import ClaimDocument, StudyDocument
 __all__ = ["check_study"]
 
 _CPU = ("cpu_percent", "generator_cpu_percent")
-# Of a trial that fails as a whole, as `prony.model.Failed` has them.
-_STAGES = ("install", "start", "contract", "load", "stop")
 _BOUNDED = (ClaimKind.RATIO, ClaimKind.VALUE)
 
 
 def check_study(document: StudyDocument, grid: Grid) -> list[Problem]:
-    """Return all that is wrong in ``document`` beyond types; ``grid`` has its cells."""
+    """Return all problems of ``document`` beyond types; ``grid`` has its cells."""
     found = [*_workloads(document, grid), *_profiles(document, grid)]
-    # Without cells nothing else can be right.
+    # Without cells nothing else can be checked.
     return found if not all(grid.profiles.values()) else [*found, *_readings(document, grid)]
 
 
@@ -51,7 +50,7 @@ def _workloads(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
     names = [name for part in document.subjects for name in part.names]
     for index, part in enumerate(document.workloads):
         if not any(part.is_for(name) for name in names):
-            expected = f"a pattern that fits one of {', '.join(names)}"
+            expected = f"a pattern that matches one of {', '.join(names)}"
             yield Problem(("workloads", index, "subjects"), ", ".join(part.subjects), expected)
     for name, cells in grid.profiles.items():
         seen = [(cell.subject.name, cell.engine, cell.workload) for cell in cells]
@@ -74,11 +73,11 @@ def _design(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
     primary = {str(key): value for key, value in document.design.primary.items()}
     for name, cells in grid.profiles.items():
         if not any(cell.is_under(primary) for cell in cells):
-            found = _told(primary)
+            found = _load_words(primary)
             yield Problem(("design", "primary"), found, f"a load of every profile; `{name}` has no such")
 
 
-def _told(load: dict[str, float]) -> str:
+def _load_words(load: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in load.items())
 
 
@@ -86,19 +85,21 @@ def _claim(place: Place, claim: ClaimDocument, grid: Grid) -> Iterator[Problem]:
     if claim.metric not in METRICS:
         expected = "one of METRICS (docs/reference/metrics.md)"
         yield Problem((*place, "metric"), claim.metric, expected)
-    elif claim.role and not is_told_by_role(claim.metric):
-        yield Problem((*place, "role"), claim.role, f"none: `{claim.metric}` is not told by role")
+    elif claim.role and not has_roles(claim.metric):
+        yield Problem((*place, "role"), claim.role, f"no role: `{claim.metric}` is not measured by role")
     yield from _cells(place, claim, grid)
     yield from _bounds(place, claim)
     yield from _failure(place, claim)
     if claim.kind is ClaimKind.SINGLE_CORE and claim.metric not in _CPU:
         yield Problem((*place, "metric"), claim.metric, f"one of {', '.join(_CPU)}, for a single core")
     if claim.kind is ClaimKind.GROWS and not _has_several_loads(claim, grid):
-        yield Problem((*place, "load"), _told(_load(claim, "load")) or "all", "several loads, to grow with")
+        yield Problem(
+            (*place, "load"), _load_words(_load(claim, "load")) or "all", "several loads, to grow with"
+        )
 
 
 def _cells(place: Place, claim: ClaimDocument, grid: Grid) -> Iterator[Problem]:
-    """Tell globs that fit nothing, and loads that the fitting cells do not have."""
+    """Yield globs that match nothing, and loads that the matching cells do not have."""
     sides = {
         ("subject", "engine", "load"): (claim.subject, claim.engine, _load(claim, "load")),
         ("against", "against_engine", "against_load"): (
@@ -113,11 +114,11 @@ def _cells(place: Place, claim: ClaimDocument, grid: Grid) -> Iterator[Problem]:
         elif not grid.has("*", engine, {}):
             yield Problem((*place, fields[1]), engine, _pattern("generators", grid.engines))
         elif not grid.has(subject, engine, load):
-            yield Problem((*place, fields[2]), _told(load), "a load that some profile has for them")
+            yield Problem((*place, fields[2]), _load_words(load), "a load that some profile has for them")
 
 
 def _pattern(what: str, names: Iterable[str]) -> str:
-    return f"a pattern that fits one of the {what}: {', '.join(names)}"
+    return f"a pattern that matches one of the {what}: {', '.join(names)}"
 
 
 def _load(claim: ClaimDocument, field: str) -> dict[str, float]:
@@ -150,8 +151,8 @@ def _failure(place: Place, claim: ClaimDocument) -> Iterator[Problem]:
 
 
 def _is_failure(name: str) -> bool:
-    known = (*_STAGES, *FAILED_CLASSES, *UNANSWERED_CLASSES)
-    return name in known or name.startswith("bad_status ")
+    known = (name for name, kind in classes().items() if kind is not ClassKind.OK)
+    return name in (*FailureStage, *known) or name.startswith("bad_status ")
 
 
 def _has_several_loads(claim: ClaimDocument, grid: Grid) -> bool:

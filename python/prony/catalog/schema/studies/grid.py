@@ -1,4 +1,4 @@
-"""The cells that a study's document describes, by their names and loads: what its other parts may speak of.
+"""The cells of a study's document, by names and loads: what its other parts may refer to.
 
 Pure: the catalogue is not asked. Must not know claims or figures.
 """
@@ -38,7 +38,7 @@ class Grid:
         return tuple(dict.fromkeys(cell.engine.name for cell in self.cells))
 
     def fitting(self, subject: str, engine: str, load: Mapping[str, float]) -> tuple[Cell, ...]:
-        """Return the cells whose subject and generator fit the globs, under ``load``."""
+        """Return the cells whose subject and generator match the globs, under ``load``."""
         return tuple(
             cell
             for cell in self.cells

@@ -1,7 +1,6 @@
-"""The published figures of a study: a table beside its file, a row for each figure.
+"""The published figures of a study: a table next to its file, a row for each figure.
 
-What is wrong is told with file, line, column, what was found and expected. Must not know what figures are
-compared with.
+Errors name file, line, column, what was found and what was expected. Must not know how figures are compared.
 """
 
 import csv
@@ -10,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from prony.analysis.trial_metrics import is_told_by_role
+from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.studies.grid import Grid
 from prony.catalog.schema.toml_source import SourceError
 from prony.metrics import METRICS
@@ -25,23 +24,23 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "subject": "the name of one of the study's subjects",
         "engine": "the generator that put the load on it; empty: any",
         "metric": "one of METRICS",
-        "role": "the role of the processes that the figure is of; empty: all",
-        **dict.fromkeys(LOADS, "a number by which the load is known; empty: it is not"),
+        "role": "the role of the processes that the figure describes; empty: all",
+        **dict.fromkeys(LOADS, "a number that identifies the load; empty: not known"),
         "value": "the figure, in the metric's unit: nanoseconds, bytes, 1 for all, 100 for one core",
-        "note": "what a reader has to know of it",
+        "note": "what a reader must know about it",
     }
 )
-"""The columns that a table may have, and what is in them."""
+"""The columns that a table may have, and their content."""
 
 _REQUIRED = ("subject", "metric", "value")
-# A thousand times the largest that came with Prony.
+# A thousand times the largest table that comes with Prony.
 _LARGEST_FILE_BYTES = 64 * MIB
 
 
 def read_originals(file: Path, grid: Grid) -> tuple[Original, ...]:
     """Return the figures in ``file``; each must be of a cell that some profile of the study has.
 
-    *Errors*: SourceError with all that is wrong in the file.
+    *Errors*: SourceError with all problems of the file.
     """
     rows = list(_rows(file))
     problems = [problem for line, row in rows for problem in _problems(row, f"{file}:{line}", grid)]
@@ -94,13 +93,14 @@ def _problems(row: Mapping[str, str], where: str, grid: Grid) -> Iterator[str]:
         yield f"{where} {name}: found `{row[name]}`; expected a number"
     known = row["subject"] in grid.subjects and engine in ("*", *grid.engines)
     if known and not wrong and not grid.has(row["subject"], engine, _load(row)):
-        told = ", ".join(f"{name} {value:g}" for name, value in _load(row).items())
-        yield f"{where} found {told} of {engine}; expected a load that some profile has for this subject"
+        described = ", ".join(f"{name} {value:g}" for name, value in _load(row).items())
+        yield f"{where} found {described} of {engine}; expected a load that some profile has for this subject"
 
 
 def _role_problems(row: Mapping[str, str], where: str) -> Iterator[str]:
-    if row.get("role") and row["metric"] in METRICS and not is_told_by_role(row["metric"]):
-        yield f"{where} role: found `{row['role']}`; expected none: `{row['metric']}` is not told by role"
+    if row.get("role") and row["metric"] in METRICS and not has_roles(row["metric"]):
+        metric = row["metric"]
+        yield f"{where} role: found `{row['role']}`; expected no role: `{metric}` is not measured by role"
 
 
 def _original(row: Mapping[str, str]) -> Original:

@@ -1,4 +1,4 @@
-"""asyncio + aiohttp in several processes: the workers are dealt out evenly."""
+"""asyncio + aiohttp in several processes: the workers are distributed evenly."""
 
 import asyncio
 import multiprocessing
@@ -27,7 +27,7 @@ def main():
     opening.value = time.monotonic_ns() + round(order.warmup_s * 1e9)
     ready.wait()
     say_window(order, opening.value)
-    # Taken before they are joined: a process ends only when what it put is read.
+    # Read before joining: a process ends only when its queued output has been read.
     tallies = [results.get() for _ in processes]
     for process in processes:
         process.join()

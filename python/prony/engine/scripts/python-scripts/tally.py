@@ -1,4 +1,6 @@
-"""What a script is told, and what it counts: all four share it, and differ in how they make requests."""
+"""The order to a script, and its counts: shared by all four scripts, which differ in how they send
+requests.
+"""
 
 import base64
 import json
@@ -90,7 +92,7 @@ class Tally:
 
 
 def say_window(order, open_ns):
-    """Tell when the window opens and closes, at these moments; meant for a thread of its own."""
+    """Print an event when the window opens and when it closes; meant for a thread of its own."""
     for event, at_ns in (("window_open", open_ns), ("window_close", open_ns + round(order.duration_s * 1e9))):
         time.sleep(max(0, at_ns - time.monotonic_ns()) / 1e9)
         print(json.dumps({"event": event, "monotonic_ns": time.monotonic_ns()}), flush=True)

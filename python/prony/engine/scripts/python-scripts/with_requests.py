@@ -10,7 +10,7 @@ def work(order, open_ns):
     """Make requests until the window closes, and return what was counted."""
     tally = Tally(order, open_ns)
     with requests.Session() as session:
-        # What the environment says of proxies is not for this load.
+        # Ignore proxies that are set in the environment.
         session.trust_env = False
         while tally.goes_on():
             begun_ns = time.monotonic_ns()

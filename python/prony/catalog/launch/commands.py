@@ -1,0 +1,202 @@
+"""What a person types to start a server as Prony does, and the files that it needs for that.
+
+Pure: it reads and starts nothing. Must not know how environments are built.
+"""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from prony.catalog.launch.filling import (
+    Seat,
+    Values,
+    arguments,
+    as_template_text,
+    filled,
+    named,
+    rendered,
+    target,
+)
+from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, PythonInstall, ServerEntry
+from prony.catalog.schema.loader import Catalog
+from prony.catalog.schema.settings import resolved_settings
+from prony.catalog.schema.template import check_text_value
+from prony.errors import UsageError
+from prony.model import Address, Frontend, Interface, Subject, Wire
+
+__all__ = [
+    "BEHIND_PORT",
+    "PORT",
+    "AskedFile",
+    "command_for_user",
+    "file_for_user",
+    "frontend_command_for_user",
+]
+
+PORT, BEHIND_PORT = 8000, 8001
+"""The port of a person's own command, and that of the server behind a frontend."""
+
+
+def command_for_user(  # noqa: PLR0913, PLR0917
+    entry: ServerEntry,
+    subject: Subject,
+    app_dir: str,
+    cpus: int,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    programs: Mapping[str, str] | None = None,
+) -> str:
+    """Return the command that a person types to start this server with this app, as in its manual.
+
+    If the catalogue starts the server with a script, the command writes that script first. Values of the
+    app's own variables are not shown, because they may be secrets: the command takes them from the shell.
+    ``programs``: the paths of the system's programs and of the build; null: use names.
+
+    *Errors*: UsageError as `make_launch`.
+    """
+    settings = resolved_settings(entry, subject, cpus)
+    seat = Seat(Address(host, port), app_dir, ".", cpus)
+    version = entry.install.python if isinstance(entry.install, PythonInstall) else None
+    places = {
+        "python": f"python{version or ''}",
+        "bin": "",
+        "prony": "prony",
+        **_shown_programs(entry, programs),
+    }
+    values = {**settings, **places, **seat.values, **target(entry, subject)}
+    program, *rest = arguments(entry.command, settings, values)
+    program = program.removeprefix("/") if "{bin}" in str(entry.command[0]) else program
+    words = (program, *(word.removeprefix("./") for word in rest))
+    shown = _shown_environment(entry, subject, values)
+    return f"cd {shlex.quote(app_dir)} && {_written_files(entry, subject)}{shown}{shlex.join(words)}"
+
+
+def frontend_command_for_user(
+    entry: FrontendEntry,
+    subject: Subject,
+    wire: Wire,
+    cpus: int,
+    programs: Mapping[str, str] | None = None,
+) -> str:
+    """Return the command that a person types to start the subject's frontend for a server that speaks
+    ``wire``.
+
+    The server is expected on port 8001.
+
+    *Errors*: UsageError as `make_frontend`.
+    """
+    frontend = subject.frontend or Frontend(entry.name)
+    settings = resolved_settings(entry, frontend, cpus)
+    seat = Seat(Address("127.0.0.1", PORT), ".", ".", cpus)
+    spoken = named("", subject.interface)
+    values: Values = {**settings, **_shown_programs(entry, programs), **seat.values, **spoken}
+    words = (word.removeprefix("./") for word in arguments(entry.command, settings, values))
+    chosen = replace(frontend, settings={**frontend.settings, "wire": wire})
+    return f"{_written_files(entry, chosen, subject)}{shlex.join(words)}"
+
+
+def _shown_programs(entry: ProcessEntry, found: Mapping[str, str] | None) -> dict[str, str]:
+    return {"build": "build", **{name: name for name in entry.install.programs}, **(found or {})}
+
+
+def _written_files(entry: ProcessEntry, chosen: Subject | Frontend, around: Subject | None = None) -> str:
+    """Return the part of a command that writes the entry's files with `file_for_user`."""
+    preset = entry.variants[chosen.variant].settings if chosen.variant else {}
+    settings = "".join(
+        f" --set {shlex.quote(f'{entry.name}.{key}={as_template_text(value)}')}"
+        for key, value in {**preset, **chosen.settings}.items()
+    )
+    subject = around or chosen
+    address = subject.app.targets.get(subject.interface, "") if isinstance(subject, Subject) else ""
+    # The file contains a port too; behind a frontend the server has another one.
+    behind = isinstance(chosen, Subject) and chosen.frontend is not None
+    more = settings + (f" --set {entry.name}.port={BEHIND_PORT}" if behind else "")
+    more += f" --app {shlex.quote(address)}" if address else ""
+    names = [(name, "") for name in entry.files] + [(name, more) for name in entry.templates]
+    return "".join(
+        f"prony servers {entry.name} --file {name}{options} > {name} && " for name, options in names
+    )
+
+
+def _shown_environment(entry: ServerEntry, subject: Subject, values: Values) -> str:
+    variables = filled(entry.environment, values)
+    # Python searches a script's own folder first: the app's folder must be named.
+    needed = entry.install.kind == "python" and (entry.files or "{bin}" in str(entry.command[0]))
+    path = {"PYTHONPATH": "."} if needed else {}
+    assignments = "".join(f"{name}={shlex.quote(value)} " for name, value in {**path, **variables}.items())
+    return assignments + "".join(f'{name}="${name}" ' for name in subject.app.environment)
+
+
+# --- files ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AskedFile:
+    """A file of a server's that a person wants to have, as Prony starts the server with it.
+
+    ``settings``: by server, as typed; ``app``: a built-in app's name, or the user's own target.
+    """
+
+    server: str
+    name: str
+    settings: Mapping[str, Mapping[str, int | str]]
+    app: str
+
+
+def file_for_user(known: Catalog, asked: AskedFile, cpus: int) -> str:
+    """Return a file of an entry as a person needs it: a script as it stands, a template filled in.
+
+    *Errors*: UsageError for a file that there is not, a setting that does not fit, or an app that is none.
+    """
+    entry = known.entry(asked.server)
+    other = next((name for name in asked.settings if name not in (entry.name, asked.server)), None)
+    if other is not None:
+        raise UsageError(f"`--set {other}...`: the file is one of `{entry.name}`")
+    variant = asked.server.removeprefix(entry.name).removeprefix("-")
+    preset = entry.variants[variant].settings if variant in entry.variants else {}
+    chosen = {**preset, **asked.settings.get(entry.name, {}), **asked.settings.get(asked.server, {})}
+    values = {
+        **_target_values(known, asked.app),
+        **_upstream_values(chosen, is_frontend=isinstance(entry, FrontendEntry)),
+        # The rest are programs, which are found by their names.
+        **{"python": "python", "bin": "bin", "build": "build"},
+        **{name: name for name in entry.install.programs},
+    }
+    return _file(entry, asked.name, chosen, values, cpus)
+
+
+def _file(
+    entry: ProcessEntry, name: str, chosen: Mapping[str, int | str], values: Mapping[str, str], cpus: int
+) -> str:
+    if name in entry.files:
+        return entry.files[name]
+    if name not in entry.templates:
+        known = " or ".join([*entry.files, *entry.templates]) or "no name: it has no files"
+        raise UsageError(f"`--file {name}`: `{entry.name}` has no such file; expected {known}")
+    settings = resolved_settings(entry, Frontend(entry.name, settings=chosen), cpus)
+    seat = Seat(Address("127.0.0.1", PORT), ".", ".", cpus)
+    return rendered(entry, {**settings, **seat.values, **values}, entry.environment)[name]
+
+
+def _target_values(known: Catalog, app: str) -> dict[str, str]:
+    """Return what a template may ask of the app: a built-in one's name, or the user's own target."""
+    built_in = known.apps.get(app)
+    address = next(iter(built_in.targets.values()), "") if built_in else app
+    expected = check_text_value(address)
+    if expected or not (":" in address or address.endswith(".psgi")):
+        raise UsageError(f"`--app {app}`: expected a built-in app, `module:attribute`, or a .psgi file")
+    return named(address, Interface.PSGI if address.endswith(".psgi") else Interface.WSGI)
+
+
+def _upstream_values(chosen: dict[str, int | str], *, is_frontend: bool) -> dict[str, str]:
+    """Return, and take out of ``chosen``, what is no setting: a port, and what the server behind speaks."""
+    port = chosen.pop("port", PORT)
+    if not isinstance(port, int) or not 0 < port < 65536:
+        raise UsageError(f"`--set ...port={port}`: expected a port, 1 to 65535")
+    values = {"port": str(port), "upstream_host": "127.0.0.1", "upstream_port": str(BEHIND_PORT)}
+    if not is_frontend:
+        return values
+    wire = str(chosen.pop("wire", Wire.HTTP))
+    if wire not in tuple(Wire):
+        raise UsageError(f"`--set ...wire={wire}`: expected one of {', '.join(Wire)}")
+    return {**values, "wire": wire}

@@ -1,0 +1,68 @@
+"""What ``prony run`` looks at before anything is built or started: files, folders, CPUs."""
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.cli.measure import placement_of
+from prony.cli.run_options import AppOptions
+from prony.errors import UsageError
+
+if TYPE_CHECKING:
+    from prony.model import Plan
+    from prony.runas import RunAs
+
+__all__ = ["archive_to_write", "check_files", "check_threads"]
+
+
+def check_threads(plan: "Plan", threads: int) -> None:
+    """Refuse more threads than CPUs where they were asked for; a study's own may be what it is about.
+
+    *Errors*: UsageError with the most that there may be.
+    """
+    cpus = len(placement_of(plan).generator_cpus)
+    if threads > cpus:
+        raise UsageError(
+            f"`--engine-threads {threads}`: the generator has {cpus} CPU{'s' if cpus != 1 else ''} here; "
+            f"expected at most {cpus}"
+        )
+
+
+def check_files(own: AppOptions, user: "RunAs") -> None:
+    """Refuse requirements or an environment that are not there, or that ``user`` cannot read.
+
+    *Errors*: UsageError naming the option.
+    """
+    for option, file in (("--requirements", own.requirements), ("--python", own.python)):
+        if file is not None and not file.exists():
+            raise UsageError(f"`{option} {file}`: there is no such file")
+    if own.python is not None:
+        _check_readable(own.python, user)
+
+
+def _check_readable(python: Path, user: "RunAs") -> None:
+    from prony.catalog.install.access import first_unreadable
+
+    blocked = first_unreadable(python, user)
+    if blocked is not None:
+        raise UsageError(
+            f"`--python {python}`: the user `{user.name}`, which servers run as, cannot read it "
+            f"(`{blocked}` is closed to it)",
+            hint="choose another user with --run-as, or an environment in a folder that this user can read",
+        )
+
+
+def archive_to_write(plan: "Plan", out: Path | None) -> Path:
+    """Return the file to write; one that cannot be is refused now, not when servers have been installed.
+
+    *Errors*: UsageError for a file that exists, or a folder that cannot be written to.
+    """
+    file = out or Path(f"{plan.name}-{time.strftime('%Y%m%d-%H%M%S')}.prony")
+    if file.exists():
+        raise UsageError(
+            f"`{file}` exists already", hint="name another file with `--out`, or move that one away"
+        )
+    if not (file.parent.is_dir() and os.access(file.parent, os.W_OK | os.X_OK)):
+        raise UsageError(f"`{file}`: `{file.parent}` is not a folder that can be written to")
+    return file

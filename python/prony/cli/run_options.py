@@ -1,0 +1,216 @@
+"""The options of ``prony run``, by what they are about. What they mean is for others.
+
+Null stands for an option that was not typed. The sandbox's are in `prony.cli.sandbox_options`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import typer
+
+from prony.cli.options import MAX_SEED, MAX_THREADS
+from prony.cli.sandbox_options import SandboxOptions
+from prony.model import Arrivals, Interface
+
+__all__ = [
+    "AppOptions",
+    "LoadOptions",
+    "OutputOptions",
+    "RunOptions",
+    "SureOptions",
+    "WhatOptions",
+]
+
+# Years of measuring, even of the shortest trials.
+MAX_BLOCKS = 100_000
+DEFAULT_SERVERS = "gunicorn,waitress,uwsgi"
+
+
+@dataclass(frozen=True, slots=True)
+class WhatOptions:
+    """Which subjects of which study."""
+
+    PANEL: ClassVar[str] = "What to measure"
+
+    profile: Annotated[
+        str | None,
+        typer.Option(help="How thoroughly: quick (the default), full, original, or a profile of the file."),
+    ] = None
+    only: Annotated[
+        str | None, typer.Option(help="Only subjects whose name matches this pattern, e.g. '*flask*'.")
+    ] = None
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of a server, server.key=value; may be repeated."),
+    ] = None
+    catalog: Annotated[
+        list[Path] | None,
+        typer.Option(help="More catalogue entries: a file or a folder; may be repeated."),
+    ] = None
+    resume: Annotated[Path | None, typer.Option(help="Continue the interrupted study in this archive.")] = (
+        None
+    )
+    trust_plan: Annotated[
+        bool,
+        typer.Option("--trust-plan", help="With --resume: agree to all that the archive would run or open."),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class AppOptions:
+    """An app of the user's own, and what it runs on."""
+
+    PANEL: ClassVar[str] = "Your own app"
+
+    app: Annotated[
+        str | None,
+        typer.Option(help="Your app: module:attribute, a .psgi file, or the name of a built-in app."),
+    ] = None
+    servers: Annotated[str, typer.Option(help="The servers to compare.")] = DEFAULT_SERVERS
+    commands: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--command",
+            help="A program that listens on {port} (also in the variable PORT), [NAME=]PROGRAM ...; "
+            "may be repeated.",
+        ),
+    ] = None
+    interface: Annotated[
+        Interface | None,
+        typer.Option(help="How servers call the app (wsgi, or asgi when the servers speak only that)."),
+    ] = None
+    directory: Annotated[Path, typer.Option("--dir", help="The folder to import the app from.")] = Path()
+    requirements: Annotated[
+        Path | None, typer.Option(help="The app's requirements.txt or pyproject.toml, to be installed.")
+    ] = None
+    python: Annotated[
+        Path | None, typer.Option(help="Use this virtual environment as it is, and install nothing.")
+    ] = None
+    env: Annotated[
+        list[str] | None,
+        typer.Option(help="A variable for the app, K=V, or K to pass yours on; may be repeated."),
+    ] = None
+    env_file: Annotated[
+        Path | None, typer.Option(help="A file of variables for the app, one K=V per line.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """The load on an app of the user's own, and the engine's threads; a study's file has its loads."""
+
+    PANEL: ClassVar[str] = "Load"
+
+    connections: Annotated[
+        str | None,
+        typer.Option(
+            "-c",
+            "--connections",
+            help="Closed loop with this many connections (10); a list, e.g. 10,100, measures each.",
+        ),
+    ] = None
+    rate: Annotated[str | None, typer.Option(help="Open loop: requests per second.")] = None
+    arrivals: Annotated[Arrivals, typer.Option(help="Open loop: evenly spaced, or at random.")] = (
+        Arrivals.CONSTANT
+    )
+    find_rate: Annotated[
+        str | None,
+        typer.Option(
+            help="Find the highest rate at which each subject meets this: 'p99 < 50ms, errors < 0.1%'."
+        ),
+    ] = None
+    duration: Annotated[str | None, typer.Option(help="Length of each trial's window (10s).")] = None
+    warmup: Annotated[str | None, typer.Option(help="The same load before each window (3s).")] = None
+    timeout: Annotated[str, typer.Option(help="How long a request may take.")] = "10s"
+    path: Annotated[str, typer.Option(help="The path to request.")] = "/"
+    method: Annotated[str, typer.Option("-m", "--method", help="The method of the requests.")] = "GET"
+    header: Annotated[
+        list[str] | None,
+        typer.Option("-H", "--header", help="A header of the requests, `Name: value`; may be repeated."),
+    ] = None
+    body: Annotated[
+        str | None, typer.Option(help="The body of the requests; @FILE reads it from a file.")
+    ] = None
+    expect_status: Annotated[
+        int | None, typer.Option(min=100, max=999, help="Only this status is a success (200 to 399).")
+    ] = None
+    expect_body: Annotated[
+        str | None, typer.Option(help="Only this body is a success; @FILE reads it from a file.")
+    ] = None
+    engine_threads: Annotated[
+        int, typer.Option(min=1, max=MAX_THREADS, help="Worker threads of the load engine.")
+    ] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SureOptions:
+    """How often each subject is measured, and what is checked besides."""
+
+    PANEL: ClassVar[str] = "How sure"
+
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, max=MAX_BLOCKS, help="How often to measure every subject, once per block."),
+    ] = None
+    precision: Annotated[
+        str | None,
+        typer.Option(help="Repeat until intervals are this narrow, e.g. 2%, or verdicts are reached."),
+    ] = None
+    max_repeats: Annotated[
+        int | None, typer.Option(help="With --precision: at most 10, 15 or 20 blocks (20).")
+    ] = None
+    budget: Annotated[
+        str | None, typer.Option(help="With --precision: stop before this much time has passed, e.g. 30m.")
+    ] = None
+    cross_check: Annotated[
+        str | None, typer.Option(help="Measure each cell with these generators too, e.g. wrk,ab.")
+    ] = None
+    no_calibration: Annotated[
+        bool, typer.Option("--no-calibration", help="Do not measure the reference server in each block.")
+    ] = False
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Measure even if figures may not be valid, or the machine has changed; the archive says so.",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """What is written where."""
+
+    PANEL: ClassVar[str] = "Output"
+
+    out: Annotated[
+        Path | None, typer.Option(help="The archive to write (NAME-DATE.prony in this folder).")
+    ] = None
+    json_to: Annotated[
+        str | None,
+        typer.Option("--json", help="Write the report as JSON to this file, or to standard output for -."),
+    ] = None
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit with 3 if a subject is unavailable or a trial does not count."),
+    ] = False
+    show_only: Annotated[
+        bool, typer.Option("--dry-run", help="Print cells, commands and duration, and start nothing.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """All that was asked for. ``typed``: the options that were typed, by parameter, as they are spelt."""
+
+    typed: Mapping[str, str]
+    study: str | None
+    what: WhatOptions
+    own: AppOptions
+    load: LoadOptions
+    sure: SureOptions
+    sandbox: SandboxOptions
+    output: OutputOptions

@@ -1,0 +1,106 @@
+"""Variables on the command line, and what an archive may keep of secrets there."""
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from prony.errors import UsageError
+
+__all__ = ["typed_line", "variables"]
+
+
+def variables(pairs: Sequence[str], file: Path | None) -> dict[str, str]:
+    """Return the app's variables: those of ``--env-file``, then those of ``--env``, which win.
+
+    *Errors*: UsageError for what is no variable, or one that is not set here.
+    """
+    found: dict[str, str] = {}
+    for where, text in _lines(file):
+        name, value = _variable(where, text.removeprefix("export ").lstrip())
+        found[name] = _unquoted(value)
+    for text in pairs:
+        name, value = _variable(f"`--env {text.partition('=')[0]}`", text)
+        found[name] = value
+    return found
+
+
+def _variable(where: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    name = name.strip()
+    if not name:
+        raise UsageError(f"{where}: the name before `=` is missing; expected `NAME=value`")
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UsageError(f"{where}: expected a variable's name, or `NAME=value`")
+    if not equals and name not in os.environ:
+        raise UsageError(f"{where}: no such variable is set here; expected `{name}=value`")
+    return name, value if equals else os.environ[name]
+
+
+def _unquoted(value: str) -> str:
+    """Return a value of a file as a shell would read it: without the quotes around it."""
+    value = value.strip()
+    is_quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if is_quoted else value
+
+
+def _lines(file: Path | None) -> list[tuple[str, str]]:
+    """Return the lines that say something, each with its place."""
+    if file is None:
+        return []
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise UsageError(f"`--env-file {file}`: cannot read it: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"`--env-file {file}`: is not UTF-8 text") from None
+    numbered = ((f"{file}:{number}", line.strip()) for number, line in enumerate(lines, 1))
+    return [(where, line) for where, line in numbered if line and not line.startswith("#")]
+
+
+def typed_line() -> str:
+    """Return the command line as it was typed, but for secrets: an archive keeps it."""
+    return shlex.join(["prony", *_without_values(sys.argv[1:])])
+
+
+def _without_values(arguments: Sequence[str]) -> list[str]:
+    """Return a command line with the values of ``--env`` and of headers that may be secret left out.
+
+    >>> _without_values(["run", "--env", "TOKEN=x", "--env=A=b", "-c", "10"])
+    ['run', '--env', 'TOKEN=...', '--env=A=...', '-c', '10']
+    >>> _without_values(["-H", "Authorization: Bearer x", "--header=X-Api-Key: y", "-HAccept: z"])
+    ['-H', 'Authorization: ...', '--header=X-Api-Key: ...', '-HAccept: z']
+    """
+    shown: list[str] = []
+    for argument in arguments:
+        option = shown[-1] if shown and shown[-1] in ("--env", "-H", "--header") else ""
+        prefix = (
+            ""
+            if option
+            else next((mark for mark in _ATTACHED if argument.startswith(mark) and argument != mark), None)
+        )
+        if prefix is None:
+            shown.append(argument)
+        else:
+            is_variable = (option or prefix).startswith("--env")
+            mask = _masked_variable if is_variable else _masked_header
+            shown.append(prefix + mask(argument.removeprefix(prefix)))
+    return shown
+
+
+# How an option is written together with its value.
+_ATTACHED = ("--env=", "--header=", "-H")
+
+
+def _masked_variable(text: str) -> str:
+    name, equals, _ = text.partition("=")
+    return f"{name}=..." if equals else text
+
+
+def _masked_header(text: str) -> str:
+    from prony.archive.secrets import is_secret
+
+    name, colon, _ = text.partition(":")
+    return f"{name}: ..." if colon and is_secret(name.strip()) else text

@@ -1,0 +1,212 @@
+"""What was learnt beside figures, of machines, runs, subjects and trials: what is read of it has a type here.
+
+An archive keeps these objects free: keys that nobody here reads are kept in ``free`` as they are. Null: not
+known. Must not know who finds them out.
+
+>>> fingerprint = Fingerprint({"kernel": {"release": "6.1"}})
+>>> fingerprint.fact("kernel", "release"), fingerprint.fact("cpu", "model")
+('6.1', Unknown(reason='not in the fingerprint'))
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from prony.model.observation import ListenerUsage
+from prony.model.shapes import INLINE, OPTIONAL, REST
+
+__all__ = [
+    "DeclaredFacts",
+    "Fingerprint",
+    "FoundRate",
+    "FrontendFacts",
+    "RateStep",
+    "RunFacts",
+    "SearchPart",
+    "Stopped",
+    "SubjectFacts",
+    "TrialEvent",
+    "TrialFacts",
+    "TrialStep",
+    "Unknown",
+]
+
+
+# --- of a machine -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A fact that is not available, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a machine is: sections of facts, each a value or the reason why there is none.
+
+    docs/reference/fingerprint.md lists them. ``forced``: what was found unfit, or had changed, and was
+    measured all the same, in words.
+    """
+
+    free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
+    forced: tuple[str, ...] = ()
+
+    def fact(self, *path: str) -> object:
+        """Return the fact at ``path``, or an Unknown."""
+        found: object = self.free
+        for name in path:
+            if not isinstance(found, Mapping) or name not in found:
+                return Unknown("not in the fingerprint")
+            found = found[name]
+        if isinstance(found, Mapping) and set(found) == {"missing"}:
+            return Unknown(str(found["missing"]))
+        return found
+
+
+# --- of a search for rates --------------------------------------------------------------------------------
+
+
+class SearchPart(StrEnum):
+    """Whether a rate was tried to find one, or to confirm what was found."""
+
+    SEARCH = "search"
+    CONFIRMATION = "confirmation"
+
+
+@dataclass(frozen=True, slots=True)
+class RateStep:
+    """One rate, in requests per second, and whether it met the objective; null: it is not known.
+
+    ``reason``: why not, or why it is not known. ``limited``: what of the generator may have been the cause.
+    """
+
+    rate_per_s: float
+    met: bool | None
+    reason: str = ""
+    limited: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialStep:
+    """The step of a search that a trial was."""
+
+    part: SearchPart
+    step: RateStep = field(metadata=INLINE)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRate:
+    """What was found for one subject: ``rate_per_s`` null when no rate met the objective.
+
+    ``met`` of ``of`` fresh trials at that rate, fixed before them, met it. ``stopped``: what ended the
+    search.
+    """
+
+    subject: str
+    rate_per_s: float | None
+    met: int
+    of: int
+    stopped: str
+    steps: tuple[RateStep, ...]
+
+
+# --- of a run ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Why there are no more blocks. ``rule``: a Decision, or ``budget``; ``words`` say it to a person."""
+
+    rule: str
+    blocks: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What a run decided. ``stopped``: where it looked at its figures. ``found_rates``: where it searched.
+
+    ``left_out``: by a cell's id, why its generator is not here or cannot make its load.
+    """
+
+    stopped: Stopped | None = field(default=None, metadata=OPTIONAL)
+    found_rates: tuple[FoundRate, ...] = field(default=(), metadata=OPTIONAL)
+    left_out: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
+
+
+# --- of a subject -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFacts:
+    """What the catalogue declares of a server or a frontend under the chosen settings.
+
+    ``backlog``: the listen queue that it asks for. ``keep_alive``: whether it keeps connections open, for
+    ``keep_alive_idle_s``. ``slots``: how many requests it works on at once, in all its ``processes``.
+    """
+
+    backlog: int | None = field(default=None, metadata=OPTIONAL)
+    keep_alive: bool | None = field(default=None, metadata=OPTIONAL)
+    keep_alive_idle_s: int | None = field(default=None, metadata=OPTIONAL)
+    processes: int | None = field(default=None, metadata=OPTIONAL)
+    slots: int | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontendFacts:
+    """What stands in front of a server; ``settings`` are all of them, defaults included."""
+
+    name: str
+    version: str | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectFacts:
+    """What else is known of a subject. ``declared``: of what the load meets, the frontend where there is one;
+    ``behind_it`` is then the server. ``services``: their versions. ``remarks``: what the catalogue says, by
+    entry. ``entry``: all that the catalogue and the app say of it, by which a study that goes on is compared.
+    """
+
+    declared: DeclaredFacts = field(default=DeclaredFacts(), metadata=INLINE)
+    frontend: FrontendFacts | None = field(default=None, metadata=OPTIONAL)
+    behind_it: DeclaredFacts | None = field(default=None, metadata=OPTIONAL)
+    services: Mapping[str, str | None] = field(default_factory=dict, metadata=OPTIONAL)
+    remarks: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    entry: Mapping[str, object] | None = field(default=None, metadata=OPTIONAL)
+    free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
+
+    @property
+    def of_server(self) -> DeclaredFacts:
+        """What is declared of the server itself, behind a frontend or not."""
+        return self.behind_it or self.declared
+
+
+# --- of a trial -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFacts:
+    """What was learnt of a trial's sandbox and surroundings.
+
+    ``strays``: how many of its processes might run on other CPUs than the server's when the window closed.
+    ``listeners``: each listening socket in its fullest state of the window. ``find_rate``: in a search, what
+    it says of its rate.
+    """
+
+    strays: int | None = field(default=None, metadata=OPTIONAL)
+    listeners: tuple[ListenerUsage, ...] = field(default=(), metadata=OPTIONAL)
+    find_rate: TrialStep | None = field(default=None, metadata=OPTIONAL)
+    free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEvent:
+    """What the generator reported while it ran; ``monotonic_ns``: when, where it says so."""
+
+    event: str
+    monotonic_ns: int | None = field(default=None, metadata=OPTIONAL)
+    free: Mapping[str, object] = field(default_factory=dict, metadata=REST)

@@ -1,0 +1,393 @@
+"""What came of a load: a Recording, as every generator's border gives it and every archive holds it.
+
+docs/reference/engine-wire.md says what each field means. Null: this generator does not measure it. Times are
+nanoseconds; ``*_unix_ns`` are wall-clock stamps, other stamps CLOCK_MONOTONIC. Must not know which generator
+it was.
+
+>>> decode_recording({"loop": "closed"})
+Traceback (most recent call last):
+prony.model.shapes.ShapeError: recording.format: expected a whole number of at least 0, found nothing
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from prony.model.address import Wire
+from prony.model.limit import Limit
+from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
+from prony.model.workload import Pacing, Workload
+
+__all__ = [
+    "Account",
+    "Answered",
+    "Completed",
+    "Connections",
+    "Distribution",
+    "Distributions",
+    "ErrorSample",
+    "GeneratorCost",
+    "GeneratorName",
+    "GeneratorProcesses",
+    "LittlesLaw",
+    "LoopKind",
+    "Population",
+    "Queue",
+    "Recording",
+    "ReportedLatency",
+    "Second",
+    "Specification",
+    "SpokenWire",
+    "Target",
+    "Traffic",
+    "Window",
+    "WorkerThread",
+    "decode_recording",
+]
+
+
+class LoopKind(StrEnum):
+    """What decided when the next request went out: the last reply, or a schedule."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+
+
+class Population(StrEnum):
+    """Of which requests a tool's own latencies are: valid replies, replies with any status, or all."""
+
+    OK = "ok"
+    ANSWERED = "answered"
+    ALL = "all"
+
+
+# --- what was asked for -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenWire:
+    """What was spoken; ``modifier1``: the plugin of uWSGI that was asked."""
+
+    kind: Wire
+    modifier1: int | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the load went. ``socket``: ``tcp``, or ``unix``, and then ``host`` is a path and ``port`` 0."""
+
+    host: str
+    port: int
+    socket: str = "tcp"
+    wire: SpokenWire = SpokenWire(Wire.HTTP)
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """What the generator was asked for. ``cpus`` null: its threads were not pinned."""
+
+    target: Target | None
+    workload: Workload | None
+    threads: int | None
+    cpus: tuple[int, ...] | None
+    pacing: Pacing | None
+
+
+# --- what became of the requests --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where every request of the window ended: ``scheduled`` is the sum of all others.
+
+    ``bad_status``: replies with another status, by its code. ``others``: all classes but these; null: the
+    generator does not report it separately. The engine names the classes (`prony.analysis.account`).
+    """
+
+    scheduled: int
+    ok: int
+    bad_status: Mapping[str, int]
+    others: Mapping[str, int | None] = field(default_factory=dict, metadata=REST)
+
+    def count(self, name: str) -> int:
+        """Return how many requests ended in a class; `bad_status` is summed over its codes.
+
+        >>> Account(4, 1, {"500": 2, "503": 1}).count("bad_status")
+        3
+        """
+        match name:
+            case "ok":
+                return self.ok
+            case "bad_status":
+                return sum(self.bad_status.values())
+            case _:
+                return self.others.get(name) or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """Requests that ended within the window, whenever they were begun."""
+
+    ok: int
+    failed: int
+
+    @property
+    def all(self) -> int:
+        """Valid replies and all that failed."""
+        return self.ok + self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """When it was: opened, closed, and drained of what was in flight. ``interrupted``: broken off."""
+
+    open_ns: int | None
+    close_ns: int | None
+    drained_ns: int | None
+    open_unix_ns: int | None
+    interrupted: bool
+
+    @property
+    def length_ns(self) -> int | None:
+        """From the opening to the close; null when it never opened or has no length."""
+        return _between(self.open_ns, self.close_ns)
+
+    @property
+    def drained_length_ns(self) -> int | None:
+        """From the opening to the end of the drain, where there was one; null as ``length_ns``."""
+        return _between(self.open_ns, self.drained_ns or self.close_ns)
+
+
+def _between(start_ns: int | None, end_ns: int | None) -> int | None:
+    if start_ns is None or end_ns is None or end_ns <= start_ns:
+        return None
+    return end_ns - start_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """How evenly the replies were spread: ``min`` and ``max`` replies of one connection."""
+
+    connections: int
+    without_reply: int
+    min: int
+    max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """What happened to connections; ``retried``: requests that were sent again on a new one."""
+
+    opened: int | None
+    reconnects: int | None
+    connect_failures: int | None
+    retried: int | None
+    answered: Answered | None
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes handed to the kernel and taken from it; ``body_received`` without what is around the bodies."""
+
+    sent: int | None
+    received: int | None
+    body_received: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Requests that were due while no connection was idle, and how many of them at once."""
+
+    waited: int | None
+    max_length: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSample:
+    """One failure in full: its class of the account, and what the system said."""
+
+    kind: str = field(metadata=at("class"))
+    detail: str
+    at_ns: int
+
+
+# --- times ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Times of requests: how many, their extremes and sum, exact, and ``histogram``, the rest.
+
+    That is an HdrHistogram V2, deflated, of 3 significant digits. Of no times all but ``count`` are null.
+    """
+
+    count: int
+    min_ns: int | None
+    max_ns: int | None
+    sum_ns: int | None
+    histogram: bytes | None
+
+    def __post_init__(self) -> None:
+        if self.count and None in (self.min_ns, self.max_ns, self.sum_ns, self.histogram):
+            name = next(name for name in _OF_TIMES if getattr(self, name) is None)
+            raise ShapeError("a value, as there are times", None, name)
+
+
+_OF_TIMES = ("min_ns", "max_ns", "sum_ns", "histogram")
+
+
+@dataclass(frozen=True, slots=True)
+class Distributions:
+    """Times of valid replies (``ok``), ages of unanswered requests (``censored``), and of the generator.
+
+    ``response`` runs from when a request was due, ``service`` from when it was sent. ``send_lag``: how late
+    the generator sent it.
+    """
+
+    ok_response: Distribution | None = None
+    ok_service: Distribution | None = None
+    censored_response: Distribution | None = None
+    censored_service: Distribution | None = None
+    send_lag: Distribution | None = None
+    connect: Distribution | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """One second of the window or the drain, from 0: requests due in it, and what ended in it.
+
+    ``latency``: response times of its valid replies, service times in a closed loop.
+    """
+
+    second: int
+    scheduled: int
+    ok: int
+    failed: int
+    body_bytes: int
+    latency: Distribution | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedLatency:
+    """What a tool says of its latencies where it keeps no distribution; percentiles by name (``99.9``)."""
+
+    population: Population
+    count: int
+    min_ns: int | None = field(metadata=at("min"))
+    mean_ns: float | None = field(metadata=at("mean"))
+    max_ns: int | None = field(metadata=at("max"))
+    percentiles: Mapping[str, float | None]
+
+
+# --- the generator ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorName:
+    """Which generator it was. ``caveats``: what it counts or times wrongly; ``missing``: why parts of the
+    Recording are not there, by their names; ``command``: what was started of an external one.
+    """
+
+    name: str
+    version: str | None
+    driver: str | None
+    threads: int | None
+    pacing: Pacing | None
+    command: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
+    caveats: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    missing: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerThread:
+    """CPU of one worker in window and drain; ``turns``: how often it got its CPU, after ``run_queue_ns``."""
+
+    cpu: int | None
+    user_ns: int
+    system_ns: int
+    spin_ns: int
+    run_queue_ns: int | None
+    turns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorProcesses:
+    """What the generator's processes used over the window, sampled: 100 % is one core.
+
+    ``memory_ratio`` is of the machine's memory.
+    """
+
+    samples: int | None
+    cpu_percent: float | None
+    rss_mean_bytes: float | None
+    rss_peak_bytes: int | None
+    pss_end_bytes: int | None
+    memory_ratio: float | None
+    processes_max: int | None
+    threads_max: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorCost:
+    """What the load cost the generator. ``limit``: why it, and not the server, may have set the figures;
+    ``limited``: the same in words, which is all that older Recordings have.
+    """
+
+    limit: Limit | None
+    limited: str | None
+    cpu_work_ns: int | None
+    cpu_spin_ns: int | None
+    run_queue_ns: int | None
+    cpu_ns_per_request: float | None
+    spin_share: float | None
+    threads: tuple[WorkerThread, ...] = ()
+    processes: GeneratorProcesses | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class LittlesLaw:
+    """L = lambda W from two sides; ``residual``: integral / sum - 1."""
+
+    in_flight_integral_ns: int | None
+    sojourn_sum_ns: int | None
+    residual: float | None
+
+
+# --- all of it --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """All that a generator measured in one run."""
+
+    format: int
+    engine: GeneratorName
+    spec: Specification | None
+    loop: LoopKind
+    window: Window
+    account: Account
+    completed: Completed
+    connections: Connections
+    bytes: Traffic
+    queue: Queue
+    distributions: Distributions
+    series: tuple[Second, ...]
+    generator: GeneratorCost
+    little: LittlesLaw
+    error_samples: tuple[ErrorSample, ...]
+    reported_latency: ReportedLatency | None = field(
+        default=None, metadata={**at("reported_latency_ns"), **OPTIONAL}
+    )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests were due by a schedule."""
+        return self.loop is LoopKind.OPEN
+
+
+def decode_recording(value: object) -> Recording:
+    """Return the Recording that JSON holds.
+
+    *Errors*: ShapeError, which names the place.
+    """
+    return decode(Recording, value, "recording")

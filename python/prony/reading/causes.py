@@ -1,0 +1,62 @@
+"""Why trials do not count, those with the same cause together.
+
+Must not know words: a fault with a figure is a kind and the range of its figure.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from prony.analysis.summary import TrialFigures
+from prony.analysis.validity import in_words
+from prony.model import Fault, FaultKind, Invalid, Outcome
+
+__all__ = ["Cause", "by_cause", "figure_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What became of trials with the same cause: ``outcome`` of the first.
+
+    ``fault``: the kind of fault where it has a figure, which lies from ``low`` to ``high``: a share (0 to 1)
+    or, of a machine that slept, nanoseconds; all three null else.
+    """
+
+    outcome: Outcome
+    fault: FaultKind | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the trials have different figures, so that the outcome's own words are of one alone."""
+        return self.low != self.high
+
+
+def by_cause(trials: Iterable[TrialFigures]) -> tuple[tuple[Cause, tuple[TrialFigures, ...]], ...]:
+    """Return the trials by cause, in the order of the first of each."""
+    together: dict[object, list[TrialFigures]] = {}
+    for trial in trials:
+        fault = _fault(trial)
+        together.setdefault(trial.outcome if fault is None else fault.kind, []).append(trial)
+    return tuple((_cause(found), tuple(found)) for found in together.values())
+
+
+def _fault(trial: TrialFigures) -> Fault | None:
+    """Return the fault of a trial that is not valid for it alone; null where its figure is none."""
+    fault = trial.fault
+    if fault is None or figure_of(fault) is None:
+        return None
+    return fault if trial.outcome == Invalid(in_words(fault)) else None
+
+
+def figure_of(fault: Fault) -> float | None:
+    """Return the figure of a fault; null where its kind has none."""
+    return fault.share if fault.slept_ns is None else fault.slept_ns
+
+
+def _cause(trials: Sequence[TrialFigures]) -> Cause:
+    outcome, fault = trials[0].outcome, _fault(trials[0])
+    if fault is None:
+        return Cause(outcome)
+    found = [figure for trial in trials if trial.fault and (figure := figure_of(trial.fault)) is not None]
+    return Cause(outcome, fault.kind, min(found), max(found))

@@ -1,0 +1,99 @@
+"""How much there is to do in a study, and about how long it takes: for people, before it begins.
+
+>>> rough_length(45.0), rough_length(5400.0)
+('45 s', '90 min')
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prony.units import seconds
+
+if TYPE_CHECKING:
+    from prony.model import Cell, Plan
+
+__all__ = ["Extent", "extent_of", "number_of", "rough_length"]
+
+# How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
+# first trial is over.
+TRIAL_OVERHEAD_S = 2.5
+# Nobody can know in advance how long a fixed number of requests takes: the pace of a page with a database.
+COUNTED_PER_S = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Trials and seconds, at least and at most. ``bound_s``: a budget of time, null without."""
+
+    trials: tuple[int, int]
+    seconds: tuple[float, float]
+    bound_s: float | None = None
+
+    @property
+    def each_s(self) -> float:
+        """The mean length of a trial."""
+        return self.seconds[1] / max(1, self.trials[1])
+
+    def __str__(self) -> str:
+        """Return it in words, such as ``24 trials, about 3 min``."""
+        if self.trials[0] == self.trials[1]:
+            return f"{number_of(self.trials[0], 'trial')}, about {rough_length(self.seconds[1])}"
+        bound = f", within about {rough_length(self.bound_s)}" if self.bound_s is not None else ""
+        return (
+            f"{self.trials[0]} to {self.trials[1]} trials, "
+            f"about {rough_length(self.seconds[0])} to {rough_length(self.seconds[1])}{bound}"
+        )
+
+
+def extent_of(plan: "Plan", cross_checks: "Sequence[Cell]" = ()) -> Extent:
+    """Return how much a plan is, with calibration and cross-checks, but without repeats of invalid trials and
+    without what no generator here can measure.
+    """
+    from prony.study.generators import foreseen
+
+    if plan.design.find_rate:
+        return _search_extent(plan)
+    cells = [*plan.cells, *cross_checks]
+    absent = foreseen(cells)
+    block = [cell for cell in cells if cell.id not in absent] + _calibrations(plan, len(cells))
+    precision = plan.design.precision
+    least = precision.looks[0] if precision else plan.blocks
+    length_s = sum(map(_length_s, block))
+    return Extent(
+        (least * len(block), plan.blocks * len(block)),
+        (least * length_s, plan.blocks * length_s),
+        seconds(precision.budget_ns) if precision and precision.budget_ns is not None else None,
+    )
+
+
+def _search_extent(plan: "Plan") -> Extent:
+    from prony.study.rates import TYPICAL_STEPS
+
+    calibrations = _calibrations(plan, len(plan.cells))
+    trials = len(plan.cells) * (TYPICAL_STEPS + plan.blocks) + plan.blocks * len(calibrations)
+    length_s = sum(map(_length_s, plan.cells)) * (TYPICAL_STEPS + plan.blocks)
+    length_s += plan.blocks * sum(map(_length_s, calibrations))
+    return Extent((trials, trials), (length_s, length_s))
+
+
+def _calibrations(plan: "Plan", cells: int) -> "list[Cell]":
+    return [] if plan.calibration is None else [plan.calibration] * (3 if cells > 1 else 2)
+
+
+def _length_s(cell: "Cell") -> float:
+    from prony.model import DurationStop
+
+    stop = cell.workload.stop
+    window_s = seconds(stop.duration_ns) if isinstance(stop, DurationStop) else stop.requests / COUNTED_PER_S
+    return seconds(cell.workload.warmup_ns) + window_s + TRIAL_OVERHEAD_S
+
+
+def number_of(number: int, what: str) -> str:
+    """Return a number of things, such as ``1 trial`` or ``3 trials``."""
+    return f"{number} {what}{'s' if number != 1 else ''}"
+
+
+def rough_length(seconds: float) -> str:
+    """Return a length of time, roughly."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

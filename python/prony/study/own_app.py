@@ -1,0 +1,152 @@
+"""A user's own app on several servers, as a plan. Must not know how it was typed."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.errors import UsageError
+from prony.model import App, Arrivals, Check, Contract, Interface, Plan, Request
+
+if TYPE_CHECKING:
+    from prony.catalog.schema.loader import Catalog
+    from prony.plan import PlanOptions
+    from prony.study_document import StudyDocument
+
+__all__ = ["OwnApp", "plan_of_app"]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnApp:
+    """A user's own app and its load.
+
+    ``text``: what the user wrote; it is kept verbatim, as a study's file is. ``app`` null: only ``commands``,
+    programs that answer by themselves. ``request`` null: what the app's contract asks first, which only a
+    built-in app has, else ``GET /``.
+    """
+
+    text: str
+    app: str | None
+    commands: tuple[str, ...]
+    interface: Interface | None
+    folder: Path
+    servers: tuple[str, ...]
+    connections: tuple[int, ...] | None
+    rate: float | None
+    arrivals: Arrivals
+    duration_ns: int
+    warmup_ns: int
+    timeout_ns: int
+    repeats: int
+    request: Request | None
+    expect_status: int | None
+    expect_body: bytes | None
+    environment: dict[str, str]
+
+
+def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tuple[Plan, Catalog]":
+    """Return the plan of one app on several servers, and the catalogue that has them all.
+
+    *Errors*: UsageError when app or servers are not there, or do not fit.
+    """
+    from prony.catalog.schema.command import named_commands
+    from prony.catalog.schema.loader import with_app, with_server
+    from prony.plan import calibrated, make_plan
+    from prony.study_document import CalibrationDocument
+
+    commands = named_commands(wish.commands, wish.folder)
+    app = _app(wish, known)
+    view = with_app(known, app)
+    for entry in commands:
+        view = with_server(view, entry)
+    own = tuple(entry.name for entry in commands)
+    document = _document(wish, app.name, own)
+    asked = replace(options, request=wish.request, profile=None, calibrate=None)
+    plan = make_plan(document, wish.text, view, asked)
+    # Of the catalogue as it came: the user's app may have the name of the reference server's.
+    return calibrated(plan, known, CalibrationDocument() if options.calibrate else None), view
+
+
+def _interface(wish: OwnApp, known: "Catalog") -> Interface:
+    """Return how the app is called: as was said, else by what the servers speak."""
+    if wish.interface is not None:
+        return wish.interface
+    if str(wish.app).endswith(".psgi"):
+        return Interface.PSGI
+    spoken = {server: known.interfaces(server.partition("@")[0]) for server in wish.servers}
+    other = [server for server, speaks in spoken.items() if Interface.WSGI not in speaks]
+    if other and all(Interface.ASGI in speaks for speaks in spoken.values()):
+        return Interface.ASGI
+    if other:
+        speaks = ", ".join(spoken[other[0]])
+        raise UsageError(
+            f"`{other[0]}` speaks {speaks}, but the app `{wish.app}` was taken as WSGI",
+            hint=f"if it is not: --interface {spoken[other[0]][0]}; or leave `{other[0]}` out of --servers",
+        )
+    return Interface.WSGI
+
+
+def _app(wish: OwnApp, known: "Catalog") -> App:
+    from prony.catalog.schema.apps import user_app
+    from prony.catalog.schema.command import command_app
+
+    if wish.app is not None and wish.app in known.apps:
+        return _built_in(wish, known.apps[wish.app])
+    expected = wish.expect_status is not None or wish.expect_body is not None
+    request = wish.request or Request()
+    contract = Contract((Check(request, wish.expect_status, wish.expect_body),) if expected else ())
+    if wish.app is None:
+        return command_app(wish.folder, contract, wish.environment)
+    if ":" not in wish.app and not wish.app.endswith(".psgi"):
+        near = get_close_matches(wish.app, known.apps, n=3, cutoff=0.5)
+        names = f"did you mean {' or '.join(f'`{name}`' for name in near)}? " if near else ""
+        raise UsageError(
+            f"`{wish.app}` does not name an application; expected `module:attribute`, such as `hello:app`, "
+            "a .psgi file, or a built-in app",
+            hint=f"{names}built-in apps: {', '.join(known.apps)}",
+        )
+    interface = _interface(wish, known)
+    app = user_app(wish.app, wish.folder, interface, contract=contract, environment=wish.environment)
+    return replace(app, targets={**app.targets, Interface.NONE: ""}) if wish.commands else app
+
+
+def _built_in(wish: OwnApp, app: App) -> App:
+    if wish.expect_status is not None or wish.expect_body is not None or wish.environment:
+        raise UsageError(
+            f"`{wish.app}` is a built-in app, whose contract says what it must answer",
+            hint="leave out --expect-status, --expect-body and --env; or name your own app, module:attribute",
+        )
+    return replace(app, targets={**app.targets, Interface.NONE: ""}) if wish.commands else app
+
+
+def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDocument":
+    from prony.study_document import ProfileDocument, StudyDocument, SubjectDocument, WorkloadDocument
+
+    subjects = []
+    if wish.app is not None:
+        subjects.append(SubjectDocument(server=wish.servers, app=(app_name,), interface=wish.interface))
+    if commands:
+        subjects.append(SubjectDocument(server=tuple(commands), app=(app_name,)))
+    servers = [*(wish.servers if wish.app is not None else ()), *commands]
+    what = wish.app or "one address"
+
+    open_loop = wish.rate is not None
+    load = WorkloadDocument(
+        loop="open" if open_loop else "closed",
+        rate=(wish.rate,) if wish.rate is not None else None,
+        connections=wish.connections or (None if open_loop else (10,)),
+        arrivals=wish.arrivals,
+    )
+    profile = ProfileDocument(
+        blocks=wish.repeats, duration=wish.duration_ns, warmup=wish.warmup_ns, timeout=wish.timeout_ns
+    )
+    return StudyDocument(
+        name=re.sub(r"[^a-z0-9]+", "-", app_name.lower()).strip("-") or "app",
+        title=f"{what} on {len(servers)} server{'s' if len(servers) != 1 else ''}",
+        question=f"Which server runs {wish.app} best?" if wish.app else "Which command serves best?",
+        subjects=tuple(subjects),
+        workloads=(load,),
+        profiles={"custom": profile},
+    )

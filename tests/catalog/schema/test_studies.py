@@ -1,0 +1,280 @@
+"""The five built-in studies: a plan in every profile, and the published figures as they were published."""
+
+from collections import Counter
+from fnmatch import fnmatchcase
+from types import SimpleNamespace
+
+import pytest
+
+from prony.analysis.claim_cells import claimed, rivals
+from prony.analysis.trial_metrics import has_roles
+from prony.catalog.schema.loader import load_catalog
+from prony.catalog.schema.studies import built_in_studies, read_study
+from prony.engine import ENGINES
+from prony.metrics import METRICS
+from prony.model import ClaimKind, CountStop, DurationStop, SandboxChoice
+from prony.plan import PlanOptions, make_plan
+from prony.study.extent import extent_of
+from prony.study_document import GENERATORS
+
+SECOND = 1_000_000_000
+STUDIES = ("django-fastcgi", "embedded-servers", "load-scripts", "psgi-servers", "wsgi-servers")
+PROFILES = ("quick", "full", "original")
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    return load_catalog()
+
+
+@pytest.fixture(scope="module")
+def plan_of(catalog):
+    def plan(name, profile="quick", **options):
+        source = read_study(name)
+        wanted = PlanOptions(profile=profile, **options)
+        return make_plan(source.document, source.text, catalog, wanted, source.originals)
+
+    return plan
+
+
+def test_there_are_five():
+    assert tuple(built_in_studies()) == STUDIES
+
+
+@pytest.mark.parametrize("name", STUDIES)
+class TestEachStudy:
+    def test_it_is_named_after_its_file_and_tells_where_it_comes_from(self, name):
+        document = read_study(name).document
+        assert document.name == name
+        assert document.source
+        assert document.notes
+        assert document.question.endswith("?")
+        assert document.calibration
+
+    @pytest.mark.parametrize("profile", PROFILES)
+    def test_every_profile_is_a_plan(self, name, profile, plan_of):
+        plan = plan_of(name, profile)
+        assert plan.cells
+        assert plan.claims
+        assert plan.originals
+        assert plan.calibration.id not in {cell.id for cell in plan.cells}
+
+    def test_every_profile_has_the_same_subjects(self, name, plan_of):
+        names = [{subject.name for subject in plan_of(name, profile).subjects()} for profile in PROFILES]
+        assert names[0] == names[1] == names[2]
+
+    def test_the_quick_one_allows_verdicts_in_about_ten_minutes(self, name, plan_of):
+        plan = plan_of(name)
+        assert plan.blocks == 5
+        assert extent_of(plan).seconds[1] <= 15 * 60
+
+    def test_the_full_one_has_ten_blocks(self, name, plan_of):
+        assert plan_of(name, "full").blocks == 10
+
+    @pytest.mark.parametrize("profile", PROFILES)
+    def test_every_claim_has_cells_to_be_tested_on(self, name, profile, plan_of):
+        plan = plan_of(name, profile)
+        for claim in plan.claims:
+            assert claim.metric in METRICS
+            assert any(
+                fnmatchcase(cell.subject.name, claim.subject)
+                and fnmatchcase(cell.engine.name, claim.engine)
+                and cell.is_under(claim.load)
+                for cell in plan.cells
+            ), claim.name
+
+    @pytest.mark.parametrize("profile", PROFILES)
+    def test_every_claim_that_compares_has_something_to_be_held_against(self, name, profile, plan_of):
+        plan = plan_of(name, profile)
+        cells = [SimpleNamespace(cell=cell) for cell in plan.cells]
+        for claim in plan.claims:
+            if claim.kind in (ClaimKind.HIGHEST, ClaimKind.LOWEST, ClaimKind.RATIO):
+                own = claimed(claim, cells)
+                assert any(rivals(claim, cell, cells) for cell in own), claim.name
+
+    def test_some_published_figure_stands_beside_every_profile(self, name, plan_of):
+        for profile in PROFILES:
+            plan = plan_of(name, profile)
+            assert any(
+                cell.subject.name == one.subject and cell.is_under(one.load)
+                for cell in plan.cells
+                for one in plan.originals
+            )
+
+    def test_every_role_of_a_claim_is_one_of_its_subjects(self, name, plan_of, catalog):
+        plan = plan_of(name)
+        for claim in plan.claims:
+            entries = [
+                catalog.server(subject.server)
+                for subject in plan.subjects()
+                if fnmatchcase(subject.name, claim.subject)
+            ]
+            assert not claim.role or all(claim.role in {role.role for role in one.roles} for one in entries)
+
+
+def test_every_generator_that_there_is_may_be_named():
+    assert set(ENGINES) <= set(GENERATORS)
+
+
+# --- the configurations that were published ---------------------------------------------------------------
+
+
+def loads(plan, subject):
+    return [cell.load["connections"] for cell in plan.cells if cell.subject.name == subject]
+
+
+def test_wsgi_servers_are_measured_as_published(plan_of):
+    plan = plan_of("wsgi-servers", "original")
+    published = [*range(100, 1001, 100), *range(2000, 10001, 1000)]
+    assert loads(plan, "bjoern-as-found+hello") == published
+    assert {cell.workload.stop for cell in plan.cells} == {DurationStop(30 * SECOND)}
+    assert {cell.workload.timeout_ns for cell in plan.cells} == {2 * SECOND}
+    assert (plan.blocks, plan.design.trimmed_mean) == (4, True)
+    assert {(cell.sandbox.cpu_quota, cell.sandbox.memory_bytes) for cell in plan.cells} == {(2.0, 512 << 20)}
+    assert plan.calibration.sandbox.memory_bytes is None
+
+
+def test_a_limit_of_the_command_line_wins_over_the_studys(plan_of):
+    plan = plan_of("wsgi-servers", sandbox=SandboxChoice(cpu_quota=0.5))
+    assert plan.cells[0].sandbox.cpu_quota == 0.5
+    assert plan.cells[0].sandbox.memory_bytes == 512 << 20
+
+
+def test_embedded_servers_are_measured_as_published(plan_of):
+    plan = plan_of("embedded-servers", "original")
+    assert plan.blocks == 1
+    assert {(cell.load["rate"], cell.workload.stop) for cell in plan.cells} == {
+        (550.0, DurationStop(180 * SECOND))
+    }
+
+
+def test_psgi_servers_ask_for_keep_alive_and_stand_alone_or_behind_nginx(plan_of):
+    plan = plan_of("psgi-servers", "original")
+    alone = [cell for cell in plan.cells if cell.subject.frontend is None]
+    behind = [cell for cell in plan.cells if cell.subject.frontend is not None]
+    assert (len(alone), len(behind)) == (8, 2 * 8)
+    assert {cell.workload.request.headers for cell in behind} == {()}
+    assert {(cell.load["connections"], cell.workload.stop) for cell in alone} == {(10, DurationStop(SECOND))}
+    assert {cell.workload.request.headers for cell in alone} == {(("Connection", "keep-alive"),)}
+    assert all(cell.workload.expect_body == b"Hello, world!\n" for cell in plan.cells)
+    assert max(cell.load["connections"] for cell in behind) > 1024
+    assert {cell.subject.server for cell in behind} == {"starman", "uwsgi-psgi"}
+
+
+def test_load_scripts_are_measured_as_published(plan_of):
+    plan = plan_of("load-scripts", "original")
+    found = {}
+    for cell in plan.cells:
+        size = (cell.engine.threads, cell.load["connections"] / cell.engine.threads)
+        found.setdefault(cell.engine.name, []).append(size)
+    assert found["python-processes"] == [(1, 20), (1, 50), (1, 80), (1, 100)]
+    assert found["python-threads"] == [(1, 20), (1, 80), (1, 200)]
+    assert found["python-asyncio"] == [(1, 20), (1, 80), (1, 150)]
+    assert sorted(found["python-asyncio-processes"]) == [(4, 80), (4, 100), (4, 120), (6, 80), (8, 80)]
+    assert set(found) == set(GENERATORS)
+
+
+def test_django_is_measured_as_published(plan_of):
+    plan = plan_of("django-fastcgi", "original")
+    stops = {(cell.load["connections"], cell.workload.stop) for cell in plan.cells}
+    assert stops >= {(20, CountStop(1000)), (500, CountStop(10_000)), (50, CountStop(1000))}
+    assert not any(cell.workload.request.keep_alive for cell in plan.cells)
+    threads = [cell for cell in plan.cells if cell.load["connections"] in (50, 100)]
+    assert {cell.subject.name for cell in threads} == {"flup-threaded@nginx-many-clients+django-postgres"}
+
+
+# --- the figures that were published ----------------------------------------------------------------------
+
+
+def figure(name, subject, metric, engine="*", **load):
+    (found,) = (
+        one.value
+        for one in read_study(name).originals
+        if (one.subject, one.metric, one.engine) == (subject, metric, engine)
+        and all(one.load.get(key) == value for key, value in load.items())
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("server", "few", "some", "many"),
+    [
+        ("bjoern-as-found", 61_476, 96_561, 82_332),
+        ("cheroot-as-found", 4_090, 4_089, 4_004),
+        ("gunicorn-as-found", 1_045, 1_403, 807),
+        ("meinheld", 1_129, 2_521, 2_733),
+        ("mod-wsgi-express-as-found", 1_254, 1_767, 1_748),
+        ("uwsgi-as-found", 3.5, 36.5, 336),
+    ],
+)
+def test_the_rates_of_wsgi_servers_are_the_published_ones(server, few, some, many):
+    for connections, published in ((100, few), (1000, some), (10_000, many)):
+        found = figure("wsgi-servers", f"{server}+hello", "ok_per_s", connections=connections)
+        assert found == pytest.approx(published, rel=0.01, abs=0.5)
+
+
+def test_all_figures_of_wsgi_servers_are_there_and_the_spoilt_ones_are_marked():
+    originals = read_study("wsgi-servers").originals
+    assert set(Counter(one.metric for one in originals).values()) == {6 * 19}
+    assert len({one.metric for one in originals}) == 5
+    spoilt = [one for one in originals if "a round that lost every connection is in the mean" in one.note]
+    assert len(spoilt) == 15
+
+
+def test_times_sizes_and_errors_of_wsgi_servers_are_in_the_metrics_units():
+    assert figure("wsgi-servers", "cheroot-as-found+hello", "service_ok_mean", connections=100) == 2_440_000
+    assert figure("wsgi-servers", "bjoern-as-found+hello", "pss_end", connections=10_000) == 9_054_500
+    errors = figure("wsgi-servers", "meinheld+hello", "error_per_s", connections=10_000)
+    assert errors * 30 == pytest.approx(10_593, abs=0.01)
+
+
+def test_the_figures_of_embedded_servers_are_the_published_ones():
+    lost = {"success_ratio": 0.8142, "response_all_p99": 16_476_117_657, "response_all_max": 44_156_881_794}
+    for metric, value in lost.items():
+        assert figure("embedded-servers", "wsgiref+falcon-hello", metric) == value
+    assert figure("embedded-servers", "twisted+flask-hello", "response_all_p95") == 10_066_975_748
+    assert len(read_study("embedded-servers").originals) == 8 * 6
+
+
+def test_the_figures_of_psgi_servers_are_the_published_ones():
+    assert figure("psgi-servers", "starman-as-found+hello", "ok_per_s") == 6849.16
+    assert figure("psgi-servers", "poe+hello", "ok_per_s") == 503.59
+
+
+def test_the_memory_of_psgi_servers_is_that_of_a_master_and_of_each_of_five_workers():
+    memory = {}
+    for one in read_study("psgi-servers").originals:
+        if one.metric == "rss_per_process":
+            memory[one.subject.partition("-")[0], one.role] = one.value
+    assert memory["starman", "worker"] == 8916 * 1024
+    in_all = [memory[name, "master"] + 5 * memory[name, "worker"] for name in ("starman", "uwsgi")]
+    assert [round(bytes_ / 2**20, 1) for bytes_ in in_all] == [52.7, 17.9]
+
+
+def test_every_published_figure_of_processes_is_of_a_role_where_others_run_beside_them():
+    for name in ("psgi-servers", "django-fastcgi"):
+        of_processes = [one for one in read_study(name).originals if has_roles(one.metric)]
+        assert of_processes
+        assert all(one.role in ("master", "worker") for one in of_processes)
+
+
+def test_the_figures_of_load_scripts_are_the_published_ones():
+    reference = "reference-30ms+hello"
+    assert figure("load-scripts", reference, "ok_per_s", "python-threads", connections=200) == 368
+    crossed = {"engine": "python-asyncio-processes", "connections": 480}
+    assert figure("load-scripts", reference, "ok_per_s", threads=6, **crossed) == 2402
+    assert figure("load-scripts", reference, "ok_per_s", threads=4, **crossed) == 2409
+    assert len(read_study("load-scripts").originals) == 15
+
+
+def test_the_figures_of_django_fastcgi_are_the_published_ones():
+    found = {}
+    for one in read_study("django-fastcgi").originals:
+        found.setdefault((one.subject.partition("+")[0], one.metric, one.load["connections"]), []).append(
+            one.value
+        )
+    times = "duration_ns_per_request"
+    assert found["nginx-wsgi-as-found", times, 20] == [14_200_000, 14_300_000]
+    assert found["flup-prefork@nginx-many-clients", times, 500] == [15_500_000, 17_000_000]
+    assert found["flup-prefork@nginx-many-clients", "processes_max", 500] == [40, 50]
+    assert ("flup-threaded@nginx-many-clients", times, 500) not in found

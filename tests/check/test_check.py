@@ -1,0 +1,104 @@
+"""What a check makes of a trial: passed, or at which stage it failed and why."""
+
+import pytest
+
+from prony.catalog.schema.loader import load_catalog
+from prony.check import ServerCheck, names_to_check, verdict_of
+from prony.errors import UsageError
+from prony.listing.servers import check_json, checks_document
+from prony.model import Failed, Interface, Invalid, LogTail, Ok, Trial, TrialRole
+from prony.sandbox import StopReport
+from recordings import recording_of
+
+FOUND = ServerCheck("wsgiref", Interface.WSGI, "1.0")
+STOPPED = StopReport("ended", 0.1)
+
+
+def trial(outcome=Ok(), log="", **account):  # noqa: B008
+    told = {"scheduled": sum(account.values()), "bad_status": {}, **account}
+    recording = recording_of(account=told) if account else None
+    return Trial(0, 0, 0, 0, TrialRole.SUBJECT, outcome, 0, 0, recording=recording, log=LogTail(log))
+
+
+def test_right_answers_to_all_requests_pass():
+    found = verdict_of(FOUND, trial(ok=1000), 250_000_000, STOPPED)
+    assert found.passed
+    assert (found.ok, found.failed, found.ready_s, found.stopped) == (1000, 0, 0.25, STOPPED)
+
+
+def test_a_rare_named_failure_passes_and_is_kept():
+    found = verdict_of(FOUND, trial(ok=9999, reset=1), 1, STOPPED)
+    assert found.passed
+    assert found.failures == {"reset": 1}
+
+
+def test_a_request_left_on_each_connection_passes_even_where_few_were_answered():
+    assert verdict_of(FOUND, trial(ok=100, timed_out=3), 1, STOPPED).passed
+
+
+@pytest.mark.parametrize(
+    ("account", "told"),
+    [
+        ({"ok": 900, "reset": 100}, "100 of 1000 requests failed"),
+        ({"ok": 99_999, "failed_validation": 1}, "1 of 100000 replies were wrong"),
+        ({"ok": 99_999, "client_other": 1}, "1 requests failed for an unknown reason"),
+        ({"ok": 0, "reset": 3}, "no request was answered"),
+    ],
+)
+def test_what_failed_under_load_is_told(account, told):
+    found = verdict_of(FOUND, trial(log="last words", **account), 1, STOPPED)
+    assert (found.stage, found.reason, found.log) == ("load", told, "last words")
+
+
+def test_a_request_that_no_class_counts_is_a_failure_without_a_name():
+    done = trial(ok=5, scheduled=6)
+    assert "for an unknown reason" in verdict_of(FOUND, done, 1, STOPPED).reason
+
+
+@pytest.mark.parametrize(
+    ("outcome", "stage", "reason"),
+    [
+        (Failed("start", "exited with status 7"), "start", "exited with status 7"),
+        (Invalid("no port"), "load", "not measured: no port"),
+    ],
+)
+def test_the_trials_own_fault_comes_first(outcome, stage, reason):
+    found = verdict_of(FOUND, trial(outcome), None, None)
+    assert (found.stage, found.reason, found.ready_s) == (stage, reason, None)
+
+
+def test_processes_that_are_still_there_are_a_failure():
+    assert verdict_of(FOUND, trial(ok=10), 1, STOPPED, ["worker (7)"]).stage == "stop"
+
+
+def test_only_the_last_lines_of_a_log_are_kept():
+    log = "\n".join(str(line) for line in range(100))
+    assert verdict_of(FOUND, trial(Failed("start", "x"), log), None, None).log.splitlines()[0] == "80"
+
+
+def test_without_names_all_built_in_servers_and_variants_are_checked():
+    names = names_to_check(load_catalog(), ())
+    assert {"wsgiref", "gunicorn", "gunicorn-gthread", "gunicorn-embedded"} <= set(names)
+    assert len(names) == len(set(names))
+
+
+def test_an_entrys_name_means_its_variants_and_a_variants_name_itself():
+    catalog = load_catalog()
+    assert names_to_check(catalog, ["uvicorn"]) == ("uvicorn", "uvicorn-quiet")
+    assert names_to_check(catalog, ["uvicorn-quiet", "wsgiref"]) == ("uvicorn-quiet", "wsgiref")
+    with pytest.raises(UsageError, match="there is no server `nothing`"):
+        names_to_check(catalog, ["nothing"])
+
+
+def test_the_document_has_a_row_for_each_and_reason_and_log_for_what_failed():
+    failed = verdict_of(FOUND, trial(Failed("start", "exited with status 7"), "last words"), None, None)
+    text = repr(checks_document([verdict_of(FOUND, trial(ok=10), 1, STOPPED), failed]))
+    assert "1 of 2 passed." in text
+    assert "failed at start: exited with status 7" in text
+    assert "last words" in text
+
+
+def test_a_check_is_also_data():
+    data = check_json(verdict_of(FOUND, trial(ok=10), 500_000_000, STOPPED))
+    assert (data["passed"], data["ready_s"], data["reason"]) == (True, 0.5, None)
+    assert data["stopped"] == {"how": "ended", "seconds": 0.1, "killed": 0}

@@ -1,0 +1,70 @@
+"""Options are declared once, in groups, and read flat: names, defaults and headings are the groups'."""
+
+import inspect
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import pytest
+import typer
+
+from prony.cli.flat import flattened
+
+
+@dataclass(frozen=True)
+class Pace:
+    PANEL: ClassVar[str] = "Load"
+
+    rate: Annotated[float, typer.Option(help="Requests per second.")] = 1.0
+    connections: Annotated[int, typer.Option(help="Connections.")] = 10
+
+
+@dataclass(frozen=True)
+class Output:
+    PANEL: ClassVar[str] = "Output"
+
+    out: Annotated[str | None, typer.Option(help="A file.")] = None
+
+
+@dataclass(frozen=True)
+class Bare:
+    PANEL: ClassVar[str] = "Bare"
+
+    rate: float = 1.0
+
+
+def command(name: str, pace: Pace, output: Output) -> int:
+    return (name, pace, output)
+
+
+def test_a_command_has_the_fields_of_its_groups_as_parameters():
+    parameters = inspect.signature(flattened(command)).parameters
+    assert list(parameters) == ["name", "rate", "connections", "out"]
+    assert parameters["connections"].default == 10
+
+
+def test_each_group_is_built_of_its_own_values():
+    called = flattened(command)(name="x", rate=2.0, connections=3, out="y")
+    assert called == ("x", Pace(2.0, 3), Output("y"))
+
+
+def test_options_stand_under_the_heading_of_their_group():
+    annotation = inspect.signature(flattened(command)).parameters["out"].annotation
+    assert annotation.__metadata__[0].rich_help_panel == "Output"
+    # The group itself may serve another command.
+    assert Output.__annotations__["out"].__metadata__[0].rich_help_panel is None
+
+
+def test_a_field_without_an_option_is_refused():
+    def bare(group: Bare) -> int:
+        return 0
+
+    with pytest.raises(TypeError, match=r"typer\.Option"):
+        flattened(bare)
+
+
+def test_two_groups_with_one_name_are_refused():
+    def twice(one: Pace, other: Pace) -> int:
+        return 0
+
+    with pytest.raises(ValueError, match="duplicate parameter name"):
+        flattened(twice)
