@@ -146,6 +146,11 @@ def test_a_role_has_its_own_figures():
         sample(10, process(1, 1, role="master"), process(2, 9)),
     )
     assert process_metrics(samples, "master")["cpu_percent"] == 10
+    assert [process_metrics(samples, role)["processes_max"] for role in ("master", "worker", None)] == [
+        1,
+        1,
+        2,
+    ]
     assert process_metrics(samples)["cpu_percent"] == 100
 
 
