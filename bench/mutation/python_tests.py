@@ -22,7 +22,12 @@ import tempfile
 import time
 from pathlib import Path
 
-SUITES = ("tests/analysis", "tests/reading", "tests/report", "tests/diagnosis", "tests/golden")
+SUITES = (
+    *("tests/analysis", "tests/reading", "tests/report", "tests/diagnosis", "tests/golden"),
+    # Of the others those that enter the packages in this process, and are quick.
+    *(f"tests/cli/test_{name}.py" for name in ("compare", "selftest", "selftest_planted")),
+    "tests/test_recording.py",
+)
 PACKAGES = ("python/prony/analysis/", "python/prony/reading/")
 SPARE_S, FACTOR, BYTES = 20, 4, 6 << 30  # a mutant may loop or allocate for ever
 PYTEST = ("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=1", "--tb=line")
