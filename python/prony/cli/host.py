@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from prony.cli.talk import show
+
 __all__ = ["EPILOG", "host"]
 
 EPILOG = """\
@@ -43,7 +45,7 @@ def host(
             "preflight": [asdict(check) for check in checks],
             "calibration": to_json(calibration) if calibration else None,
         }
-        typer.echo(json.dumps(data, indent=2))
+        show(json.dumps(data, indent=2))
         return
     from prony.faces.terminal import TerminalReporter
     from prony.listing.host import host_document
