@@ -81,6 +81,17 @@ def test_a_target_without_a_standard_library_is_refused(tmp_path, capsys):
     assert "rustup target add aarch64-unknown-linux-gnu" in capsys.readouterr().err
 
 
+def test_the_build_finds_rust_and_takes_pips_settings(monkeypatch):
+    monkeypatch.delenv("UV_INSECURE_HOST", raising=False)
+    monkeypatch.setenv("PIP_TRUSTED_HOST", "packages.example")
+    environment = wheels.rust_environment()
+    assert environment["UV_INSECURE_HOST"] == "packages.example"
+    rust = subprocess.run(
+        ["cargo", "--version"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert rust.stdout.startswith("cargo 1.")
+
+
 # --- a wheel in an empty environment ----------------------------------------------------------------------
 
 
