@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -20,6 +21,7 @@ wheels = load("build-wheel")
 ROOT = SCRIPTS.parent
 RUST = {"cargo", "rustc", "rustup", "rustdoc"}
 PLATFORM = "manylinux2014_x86_64.manylinux_2_17_x86_64"
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: it names the files")
 
 
 def package(name, kind="lib"):
@@ -50,6 +52,7 @@ def test_the_licences_are_of_what_is_linked_and_not_of_what_builds_or_tests():
     assert wheels.linked_packages(metadata) == {"prony-python", "engine", "libc"}
 
 
+@needs_git
 def test_the_documentation_is_in_the_wheels_record(tmp_path):
     wheel = tmp_path / "prony-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -63,6 +66,7 @@ def test_the_documentation_is_in_the_wheels_record(tmp_path):
     assert list(tmp_path.iterdir()) == [wheel]
 
 
+@needs_git
 def test_a_wheel_that_lacks_a_file_is_noticed(tmp_path):
     wheel = tmp_path / "prony-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
