@@ -14,6 +14,7 @@ import pytest
 from commands import cache, folder  # noqa: F401 - fixtures
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
+from prony.errors import ExitCode
 from prony.model import Invalid, Ok, TrialRole
 from scripts.loading import SCRIPTS, load
 
@@ -134,12 +135,12 @@ def installed(folder, wheel, without_rust, cache):  # noqa: F811
     install = [uv, "pip", "install", "--quiet", "--python", place / "bin" / "python", wheel]
     subprocess.run(install, env=own, check=True)
 
-    def prony(*arguments):
+    def prony(*arguments, statuses=(0,)):
         command = [place / "bin" / "prony", *arguments]
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        assert done.returncode in statuses, f"{done.stdout}\n{done.stderr}"
         return done.stdout
 
     return prony
@@ -173,12 +174,14 @@ def test_the_wheel_alone_lists_the_servers(installed):
 
 @pytest.mark.slow
 def test_the_wheel_alone_runs_the_first_study(installed, folder):  # noqa: F811
-    installed("run", "embedded-servers", "--repeats", "1")
+    # What the machine spoilt is no fault of the wheel: then no trial counts, which is a status of its own.
+    told = installed("run", "embedded-servers", "--repeats", "1", statuses=(0, ExitCode.COULD_NOT_MEASURE))
+    assert "\nAnswer\n" in told
     (file,) = folder.glob("*.prony")
     with open_archive(file) as archive:
         wanted = {cell.id for cell in archive.plan().cells}
         trials = [one.trial for one in archive.trials() if one.trial.role is TrialRole.SUBJECT]
-    # What the machine spoilt is no fault of the wheel: the server was started and loaded even so.
+    # Each server was started and loaded even so.
     assert {trial.cell_id for trial in trials if isinstance(trial.outcome, Ok | Invalid)} == wanted
 
 
