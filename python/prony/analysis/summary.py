@@ -40,7 +40,7 @@ __all__ = [
     "CellSummary",
     "Estimate",
     "TrialFigures",
-    "estimate",
+    "estimate_mean",
     "figures",
     "flat_account",
     "latest_attempts",
@@ -206,7 +206,7 @@ def latest_attempts(trials: Iterable[TrialFigures]) -> tuple[TrialFigures, ...]:
     return tuple(latest.values())
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate_mean(values: Sequence[float]) -> Estimate:
     """Return mean, interval, median and range of one value per trial.
 
     *Definition*: mean +- t(0.975, n - 1) s / sqrt(n).
@@ -233,7 +233,7 @@ def _over_trials(values: Sequence[Value], name: str, none: str = "no trial count
     if not known or (reasons and "_all_" in name):
         where = "" if len(reasons) == len(values) else f" (in {len(reasons)} of {len(values)} trials)"
         return Missing(f"{reasons[0]}{where}")
-    return estimate(known)
+    return estimate_mean(known)
 
 
 def _lost(ok: int, total: int) -> str | None:

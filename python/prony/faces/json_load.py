@@ -2,7 +2,7 @@
 
 from prony.analysis.distribution import read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, summarise
-from prony.analysis.rates import rates, window_s
+from prony.analysis.rates import rates_of, window_s
 from prony.model import Json
 from prony.model.recording import Distribution, Recording
 from prony.model.shapes import encode
@@ -66,7 +66,7 @@ def _latency(recording: Recording) -> Json:
 
 def load_result(recording: Recording) -> Json:
     """Return everything that one run measured, as JSON with stable keys; a missing value is null."""
-    found, spec = rates(recording), recording.spec
+    found, spec = rates_of(recording), recording.spec
     return {
         "version": VERSION,
         "loop": encode(recording.loop),

@@ -20,7 +20,7 @@ from prony.model import Claim, Failed, Invalid, Json, Outcome, Plan, SubjectReco
 from prony.model.shapes import encode
 from prony.reading.causes import Cause
 from prony.reading.checks import Calibrations, CrossCheck
-from prony.reading.failures import FailureTest, Repeated, failed_alike, failed_requests
+from prony.reading.failures import FailureTest, Repeated, failed_alike, failed_by_class
 from prony.reading.findings import Found
 from prony.reading.groups import Group
 from prony.reading.originals import Beside
@@ -85,7 +85,7 @@ def _cell(cell: CellSummary) -> Json:
         "success_ratio": cell.success_ratio,
         "censored_from": cell.censored_from,
         "account": dict(cell.account),
-        "failed_requests": [asdict(one) for one in failed_requests(cell)],
+        "failed_requests": [asdict(one) for one in failed_by_class(cell)],
         "metrics": _estimates(cell.metrics),
         "roles": {role: _estimates(metrics) for role, metrics in cell.roles.items()},
         "by_block": {

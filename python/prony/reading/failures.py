@@ -18,7 +18,7 @@ __all__ = [
     "FailureTest",
     "Repeated",
     "failed_alike",
-    "failed_requests",
+    "failed_by_class",
     "failure_tests",
     "repeated",
 ]
@@ -132,7 +132,7 @@ class FailedRequests:
     share: float
 
 
-def failed_requests(cell: CellSummary) -> tuple[FailedRequests, ...]:
+def failed_by_class(cell: CellSummary) -> tuple[FailedRequests, ...]:
     """Return the requests of a cell that failed, by class, most first; what is beyond the most frequent ones
     together.
     """

@@ -7,7 +7,7 @@ from math import exp, log
 
 from prony.analysis.distribution import Times, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
-from prony.analysis.rates import rates, window_s
+from prony.analysis.rates import rates_of, window_s
 from prony.analysis.summary import flat_account
 from prony.archive.limits import decode_limit
 from prony.metrics import PERCENTILES
@@ -83,7 +83,7 @@ def _head(recording: Recording) -> Section:
         meaning = "throughput may be higher, and latency lower, than shown."
         text = f"The generator may have been the limit ({limit_words(limit, '')}): {meaning}"
         blocks.append(Paragraph(text, Tone.WARNING))
-    found = rates(recording)
+    found = rates_of(recording)
     ok, attempted, success = (found[name] for name in ("ok_per_s", "attempted_per_s", "success_ratio"))
     if ok is None or attempted is None or success is None or length_s is None:
         due = recording.account.scheduled

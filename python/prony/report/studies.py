@@ -150,7 +150,7 @@ def claim_words(claim: Claim) -> str:
     parts = [
         f"{claim.kind} {claim.metric}{f' of the role {claim.role}' if claim.role else ''}",
         *bounds,
-        f"at {load_words(claim.load)}" if claim.load else "",
+        f"at {stated_load_words(claim.load)}" if claim.load else "",
         *(
             f"needs {cpus} CPUs for the {what}"
             for what, cpus in (
@@ -167,10 +167,10 @@ def _bound(claim: Claim, value: float) -> str:
     return f"{value:g} times" if claim.kind == "ratio" else format_metric(claim.metric, value)
 
 
-def load_words(load: Mapping[str, float]) -> str:
+def stated_load_words(load: Mapping[str, float]) -> str:
     """Return a load in words; a generator has one thread unless it says otherwise.
 
-    >>> load_words({"connections": 100.0, "threads": 4.0})
+    >>> stated_load_words({"connections": 100.0, "threads": 4.0})
     '100 connections, 4 threads'
     """
     told = {name: value for name, value in load.items() if (name, value) != ("threads", 1)}
@@ -195,15 +195,18 @@ def _who(one: Original) -> str:
 
 
 def _told(one: Original) -> str:
-    return ", ".join(part for part in (_who(one), load_words(one.load)) if part)
+    return ", ".join(part for part in (_who(one), stated_load_words(one.load)) if part)
 
 
 def _figure_table(figures: Sequence[Original]) -> Table:
     """Return figures by who and load; the shorter of both are the columns."""
-    who, loads = dict.fromkeys(map(_who, figures)), dict.fromkeys(load_words(one.load) for one in figures)
+    who, loads = (
+        dict.fromkeys(map(_who, figures)),
+        dict.fromkeys(stated_load_words(one.load) for one in figures),
+    )
     found: dict[tuple[str, str], list[str]] = {}
     for one in figures:
-        key = (_who(one), load_words(one.load))
+        key = (_who(one), stated_load_words(one.load))
         found.setdefault(key, []).append(format_metric(one.metric, one.value))
     if len(loads) <= _MOST_COLUMNS:
         columns = (Column("subject", text=True), *(Column(load) for load in loads))

@@ -10,7 +10,7 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, PERCENTILES, Better
 from prony.model import CountStop, OpenLoop
-from prony.reading.failures import FailedRequests, failed_requests
+from prony.reading.failures import FailedRequests, failed_by_class
 from prony.report.document import Column, Entry, Footnotes, Table, Tone
 from prony.report.forms import count, estimate, in_scale, of_percent, percent
 from prony.report.text import Figure, Name, Quote, Text, pointer, text
@@ -221,7 +221,7 @@ def failures_table(cells: Sequence[Labelled]) -> Table | None:
 
 
 def _kinds(label: Text, one: Place) -> Iterable[tuple[Entry, ...]]:
-    for k, found in enumerate(failed_requests(one.cell)):
+    for k, found in enumerate(failed_by_class(one.cell)):
         at = one.at + pointer("failed_requests", k)
         first = (Entry(text("{}", Name(one.cell.name))), Entry(label)) if not k else (Entry(""), Entry(""))
         requests = text("{}", Figure(found.requests, count, at + pointer("requests")))
