@@ -2,6 +2,7 @@
 
 import pytest
 
+from prony.analysis.account import RequestClass
 from prony.catalog.schema.loader import load_catalog
 from prony.check import ServerCheck, names_to_check, verdict_of
 from prony.errors import UsageError
@@ -29,7 +30,7 @@ def test_right_answers_to_all_requests_pass():
 def test_a_rare_named_failure_passes_and_is_kept():
     found = verdict_of(FOUND, trial(ok=9999, reset=1), 1, STOPPED)
     assert found.passed
-    assert found.failures == {"reset": 1}
+    assert found.failures == {RequestClass("reset"): 1}
 
 
 def test_a_request_left_on_each_connection_passes_even_where_few_were_answered():

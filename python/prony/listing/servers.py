@@ -32,7 +32,7 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.words import class_words
+from prony.report.words import ending_words
 from prony.runas import resolve_user
 from prony.units import format_count
 
@@ -318,12 +318,15 @@ def _checked(item: ServerCheck) -> str:
 
 
 def _failure_words(item: ServerCheck) -> str:
-    return "; ".join(f"{format_count(count)} {class_words(name)}" for name, count in item.failures.items())
+    return "; ".join(
+        f"{format_count(count)} {ending_words(ending)}" for ending, count in item.failures.items()
+    )
 
 
 def check_json(item: ServerCheck) -> Json:
     """Return the result of a check, as data."""
     stop = item.stopped
+    failures = {ending.key: count for ending, count in item.failures.items()}
     return {
         "server": item.server,
         "interface": item.interface,
@@ -331,7 +334,7 @@ def check_json(item: ServerCheck) -> Json:
         "version": item.version,
         "interpreter": item.interpreter,
         "ready_s": item.ready_s,
-        "requests": {"ok": item.ok, "failed": item.failed, "failures": dict(item.failures)},
+        "requests": {"ok": item.ok, "failed": item.failed, "failures": failures},
         "stopped": stop and {"how": stop.how, "seconds": stop.seconds, "killed": stop.leftovers},
         "passed": item.passed,
         "stage": item.stage,
