@@ -1,11 +1,20 @@
 """Documents that are no study's report, each with the JSON that its command prints with --json."""
 
+import contextlib
+import io
+import json
 from functools import partial
 
+import pytest
+
+from cli import test_compare, test_selftest, test_selftest_planted
 from golden import build
+from prony.cli import main as entry
 from prony.faces.json_load import load_result
+from prony.faces.terminal import TerminalReporter
 from prony.model.shapes import encode
 from prony.reading.load import read_load
+from prony.report.document import Document, Section
 from prony.report.load import load_document
 from recordings import with_parts
 
@@ -54,4 +63,77 @@ LOADS = {
     "nothing sent": partial(load, build.OpenLoop(10), []),
 }
 
-REPORTS = {f"load: {name}": lambda _path, made=made: made() for name, made in LOADS.items()}
+
+# --- commands ---------------------------------------------------------------------------------------------
+
+
+def command(*arguments):
+    """Return the documents that a command shows, as one, and what it prints with --json."""
+    shown = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TerminalReporter, "write", lambda _, document: shown.append(document))
+        run(patch, *arguments)
+        printed = run(patch, *arguments, "--json")
+    titled = (Section(one.title, ()) for one in shown)
+    sections = (section for one in shown for section in one.sections)
+    return Document("", (*titled, *sections)), json.loads(printed)
+
+
+def run(patch, *arguments):
+    patch.setattr("sys.argv", ["prony", *map(str, arguments)])
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+        entry.main()
+    return out.getvalue()
+
+
+# --- prony compare ----------------------------------------------------------------------------------------
+
+LIMITS = ("--fail-if", "rps < -5%", "--fail-if", "p99 > 10%")
+
+
+def subjects(path, **kwargs):
+    rates = {"a+hello": 2000, "b+hello": kwargs.pop("after", 3000)}
+    file = test_compare.archive(path, rates, loads=(10, 100), **kwargs)
+    return command("compare", file, "a+hello", "b+hello", *LIMITS)
+
+
+def archives(path):
+    before = test_compare.archive(path, {"a+hello": 2000})
+    after = test_compare.archive(path.with_name("b.prony"), {"a+hello": 2003}, 4, duration_s=3)
+    return command("compare", before, after, "--force", *LIMITS)
+
+
+COMPARED = {
+    "two subjects": subjects,
+    "too alike": partial(subjects, after=2001),
+    "some trials failed": partial(subjects, failing=("b+hello", 2)),
+    "two archives": archives,
+}
+
+
+# --- prony selftest ---------------------------------------------------------------------------------------
+
+
+def alike(path, blocks=20, **kwargs):
+    return command("selftest", "aa", test_selftest.archive(path, test_selftest.twins(), blocks, **kwargs))
+
+
+def planted(path, **kwargs):
+    return command("selftest", "planted", test_selftest_planted.archive(path, **kwargs))
+
+
+SELF_TESTS = {
+    "two labels": alike,
+    "two labels, few blocks": partial(alike, blocks=4),
+    "two labels that differ": partial(alike, blocks=295, effect=1.2),
+    "planted": partial(planted, blocks=20),
+    "planted, few blocks": partial(planted, blocks=4),
+    "planted, and not there": partial(planted, truth=lambda work: 1000),
+}
+
+REPORTS = {
+    **{f"load: {name}": lambda _path, made=made: made() for name, made in LOADS.items()},
+    **{f"compare: {name}": made for name, made in COMPARED.items()},
+    **{f"selftest: {name}": made for name, made in SELF_TESTS.items()},
+}
