@@ -132,8 +132,16 @@ SELF_TESTS = {
     "planted, and not there": partial(planted, truth=lambda work: 1000),
 }
 
+# --- prony studies ----------------------------------------------------------------------------------------
+
+LISTED = {"all": (), "those with figures": ("wsgi-servers", "load-scripts")}
+
 REPORTS = {
     **{f"load: {name}": lambda _path, made=made: made() for name, made in LOADS.items()},
     **{f"compare: {name}": made for name, made in COMPARED.items()},
     **{f"selftest: {name}": made for name, made in SELF_TESTS.items()},
+    **{
+        f"studies: {name}": lambda _path, names=names: command("studies", *names)
+        for name, names in LISTED.items()
+    },
 }

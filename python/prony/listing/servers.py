@@ -19,7 +19,7 @@ from prony.catalog.schema.entry import (
 from prony.catalog.schema.expression import calculate, names_in
 from prony.catalog.schema.settings import all_settings, holds
 from prony.check import ServerCheck
-from prony.model import Json
+from prony.model import AvailabilityKind, Json
 from prony.report.document import (
     Block,
     Column,
@@ -32,7 +32,7 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.words import ending_words
+from prony.report.words import availability_words, ending_words
 from prony.runas import resolve_user
 from prony.units import format_count
 
@@ -82,14 +82,33 @@ def _kind(entry: ProcessEntry) -> str:
     return "service"
 
 
+_TONES = {
+    AvailabilityKind.READY: Tone.GOOD,
+    AvailabilityKind.INSTALLABLE: Tone.PLAIN,
+    AvailabilityKind.LACKING: Tone.WARNING,
+}
+
+
 def _rows(entry: ProcessEntry, versions: Mapping[str, str]) -> Iterator[tuple[Entry, ...]]:
     here = status(entry)
-    tone = Tone.WARNING if here.startswith("needs") else Tone.GOOD if here == "ready" else Tone.PLAIN
+    tone = _TONES[here.kind]
     spoken = _kind(entry)
     version = versions.get(entry.name) or _pinned(entry)
-    yield Entry(entry.name), Entry(spoken), Entry(version), Entry(here, tone), Entry(entry.title)
+    yield (
+        Entry(entry.name),
+        Entry(spoken),
+        Entry(version),
+        Entry(availability_words(here), tone),
+        Entry(entry.title),
+    )
     for name, variant in entry.variants.items():
-        yield Entry(f"{entry.name}-{name}"), Entry(spoken), Entry(""), Entry(here, tone), Entry(variant.title)
+        yield (
+            Entry(f"{entry.name}-{name}"),
+            Entry(spoken),
+            Entry(""),
+            Entry(availability_words(here), tone),
+            Entry(variant.title),
+        )
 
 
 def server_document(entry: ProcessEntry, *, here: bool = True) -> Document:
@@ -106,7 +125,7 @@ def server_document(entry: ProcessEntry, *, here: bool = True) -> Document:
     lines = (
         ("", ", ".join(facts)),
         *((("", f"needs system packages: {'; '.join(needs)}"),) if needs else ()),
-        ("", f"{_spoken(entry)}{f'; here: {status(entry)}' if here else ''}"),
+        ("", f"{_spoken(entry)}{f'; here: {availability_words(status(entry))}' if here else ''}"),
         *((("", entry.remark),) if entry.remark else ()),
     )
     sections = [Section("", (Notes(lines),))]
@@ -249,7 +268,7 @@ def server_json(entry: ProcessEntry) -> Json:
     """Return everything that the catalogue declares about one server, as data, with its status here."""
     found: Json = entry.model_dump(mode="json", by_alias=True, exclude={"files", "templates"})
     version = installed_versions([entry], resolve_user()).get(entry.name) or _pinned(entry)
-    return {**found, "version": version, "status": status(entry)}
+    return {**found, "version": version, "status": availability_words(status(entry))}
 
 
 # --- checks -----------------------------------------------------------------------------------------------

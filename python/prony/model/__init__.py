@@ -9,6 +9,7 @@ archive or engine.
 """
 
 from prony.model.address import Address, AddressKind, Wire
+from prony.model.availability import INSTALLABLE, READY, Availability, AvailabilityKind
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
 from prony.model.facts import (
@@ -44,13 +45,17 @@ from prony.model.workload import (
 )
 
 __all__ = [
+    "INSTALLABLE",
     "MAX_CONNECTIONS",
     "MAX_RATE_PER_S",
+    "READY",
     "Account",
     "Address",
     "AddressKind",
     "App",
     "Arrivals",
+    "Availability",
+    "AvailabilityKind",
     "Cell",
     "Check",
     "Claim",

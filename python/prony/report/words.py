@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from prony.analysis.account import RequestClass
-from prony.model import ClosedLoop, CountStop, DurationStop, Fingerprint, OpenLoop, Workload
+from prony.model import Availability, ClosedLoop, CountStop, DurationStop, Fingerprint, OpenLoop, Workload
 from prony.reading.groups import Group
 from prony.report.forms import as_typed, byte_size, count, load_number
 from prony.report.text import EMPTY, Figure, Name, Part, Text, counted, joined, pointer, text
 from prony.units import seconds
 
 __all__ = [
+    "availability_words",
     "ending_words",
     "group_words",
     "heading",
@@ -52,6 +53,15 @@ def ending_words(ending: RequestClass) -> str:
     if ending.status is not None:
         return f"answered with status {ending.status}"
     return _CLASSES.get(ending.name, ending.name)
+
+
+def availability_words(found: Availability) -> str:
+    """Return in words whether something can be measured here.
+
+    >>> availability_words(Availability.lacking("wrk"))
+    'needs: wrk'
+    """
+    return found.kind.value if found.is_here else f"needs: {', '.join(found.lacks)}"
 
 
 # --- loads ------------------------------------------------------------------------------------------------

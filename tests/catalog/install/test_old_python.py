@@ -15,7 +15,7 @@ from prony.catalog.install.status import status
 from prony.catalog.install.system import Debian, advise, wanted_python
 from prony.catalog.schema.loader import load_catalog, load_server
 from prony.listing.servers import advice_document
-from prony.model import Interface, Subject
+from prony.model import Availability, Interface, Subject
 from prony.runas import RunAs, resolve_user
 
 VALID = Path(__file__).parents[1] / "schema" / "hostile" / "valid.toml"
@@ -46,7 +46,7 @@ def me(tmp_path):
 
 
 def test_a_server_whose_python_is_not_there_says_what_it_needs(entry, me):
-    assert status(entry, me) == "needs: CPython 3.99"
+    assert status(entry, me) == Availability.lacking("CPython 3.99")
 
 
 def test_it_is_not_built_and_says_why(entry, me):
