@@ -26,7 +26,15 @@ from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, S
 from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.recording import Account, Recording
 from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
-from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
+from prony.model.sandbox import (
+    LimitHolding,
+    LimitState,
+    Network,
+    Placement,
+    SandboxChoice,
+    SandboxFacts,
+    SandboxKind,
+)
 from prony.model.subject import App, Frontend, Interface, Subject
 from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
 from prony.model.workload import (
@@ -76,7 +84,9 @@ __all__ = [
     "Json",
     "Launch",
     "Limit",
+    "LimitHolding",
     "LimitKind",
+    "LimitState",
     "ListenerUsage",
     "LogTail",
     "Loop",
