@@ -9,13 +9,24 @@ import pytest
 
 from cli import test_compare, test_selftest, test_selftest_planted
 from golden import build
+from listing import test_calibration_report
+from prony.analysis.account import RequestClass
+from prony.calibration import to_json
+from prony.check import ServerCheck
 from prony.cli import main as entry
+from prony.errors import FailureStage
 from prony.faces.json_load import load_result
 from prony.faces.terminal import TerminalReporter
+from prony.host.checks import HostCheck
+from prony.listing.calibration import calibration_document
+from prony.listing.host import host_document, host_json
+from prony.listing.servers import check_json, checks_document
+from prony.model import Interface
 from prony.model.shapes import encode
 from prony.reading.load import read_load
 from prony.report.document import Document, Section
 from prony.report.load import load_document
+from prony.sandbox import StopReport
 from recordings import with_parts
 
 __all__ = ["REPORTS"]
@@ -136,7 +147,67 @@ SELF_TESTS = {
 
 LISTED = {"all": (), "those with figures": ("wsgi-servers", "load-scripts")}
 
+# --- the machine ------------------------------------------------------------------------------------------
+
+CALIBRATION = test_calibration_report.CALIBRATION
+CHECKS = (
+    HostCheck("free ports", "ok", "28,232 free", "at least 10,000"),
+    HostCheck("somaxconn", "warn", "128", "4096 or more", "sysctl -w net.core.somaxconn=4096"),
+)
+
+
+def calibrated(_path):
+    return calibration_document(CALIBRATION), to_json(CALIBRATION)
+
+
+def machine(_path, calibration=CALIBRATION):
+    known = (build.FINGERPRINT, CHECKS, calibration)
+    return host_document(*known), host_json(*known)
+
+
+MACHINE = {
+    "calibrate": calibrated,
+    "host": machine,
+    "host, not calibrated": partial(machine, calibration=None),
+}
+
+# --- the catalogue ----------------------------------------------------------------------------------------
+
+SHOWN = ("gunicorn", "nginx", "meinheld", "wsgiref", "uwsgi", "postgresql", "hypercorn", "starman")
+RESET, STATUS = RequestClass("reset"), RequestClass("bad_status", "503")
+STOPPED = StopReport("killed", 5.012, 2)
+CHECKED = (
+    ServerCheck("a", Interface.WSGI, ready_s=0.431, ok=12_345, failures={RESET: 1}, stopped=STOPPED),
+    ServerCheck(
+        "b", Interface.ASGI, stage=FailureStage.START, reason="exited with status 3", log="one\nat 2\n"
+    ),
+    ServerCheck(
+        "c",
+        Interface.WSGI,
+        version="2.1",
+        ok=10,
+        failures={STATUS: 1234},
+        stage=FailureStage.LOAD,
+        reason="9 of 10",
+    ),
+)
+
+
+def checked(_path, checks=CHECKED):
+    return checks_document(checks), [check_json(one) for one in checks]
+
+
+CATALOGUE = {
+    "servers": lambda _path: command("servers"),
+    "servers by name": lambda _path: command("servers", *SHOWN),
+    "servers, checked": checked,
+    "servers that pass": partial(checked, checks=CHECKED[:1]),
+    "doctor": lambda _path: command("doctor"),
+}
+
 REPORTS = {
+    **CATALOGUE,
+    **MACHINE,
     **{f"load: {name}": lambda _path, made=made: made() for name, made in LOADS.items()},
     **{f"compare: {name}": made for name, made in COMPARED.items()},
     **{f"selftest: {name}": made for name, made in SELF_TESTS.items()},

@@ -2,6 +2,7 @@
 outside of one.
 """
 
+import ast
 import json
 import re
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pytest
 
 import documents
 from golden import build, generators, studies
+from modules import modules, tree
 from prony.analysis.noise_floor import Floor
 from prony.analysis.validity import in_words
 from prony.archive import open_archive
@@ -144,8 +146,8 @@ def parts(document):
 
 def resolved(pointer, value):
     """Return what a JSON pointer names. *Source*: RFC 6901, section 4."""
-    assert pointer.startswith("/")
-    for step in pointer[1:].split("/"):
+    assert pointer[:1] in ("", "/")
+    for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         value = value[int(name)] if isinstance(value, list) else value[name]
     return value
@@ -257,3 +259,39 @@ def test_a_failed_subject_names_its_reason_where_all_its_trials_say_the_same(tmp
         document = study_report(read_archive(archive))
     quotes = {part.words: part.pointer for part in parts(document) if isinstance(part, Quote)}
     assert quotes["exited with status 3"] == "/groups/0/cells/0/failed_alike/0/reason"
+
+
+# --- every document ---------------------------------------------------------------------------------------
+
+# Each function of the product that makes a Document, with what of `REPORTS` shows it.
+MAKERS = {
+    "study_report": "study_two",
+    "load_document": "load: a closed loop",
+    "compare_document": "compare: two subjects",
+    "selftest_document": "selftest: two labels",
+    "planted_document": "selftest: planted",
+    "studies_document": "studies: all",
+    "study_page": "studies: those with figures",
+    "calibration_document": "calibrate",
+    "host_document": "host",
+    "servers_document": "servers",
+    "server_document": "servers by name",
+    "checks_document": "servers, checked",
+    "advice_document": "doctor",
+}
+# A page for others is made of a study's report, and has its numbers (see above). No other has no JSON.
+WITHOUT_JSON = {"redacted"}
+
+
+def makers():
+    """Yield the public functions of the product that return a Document."""
+    for module in modules():
+        for node in tree(module).body:
+            match node:
+                case ast.FunctionDef(name=name, returns=ast.Name("Document")) if not name.startswith("_"):
+                    yield name
+
+
+def test_every_document_is_held_against_its_json_but_those_that_have_none():
+    assert set(makers()) == MAKERS.keys() | WITHOUT_JSON
+    assert set(MAKERS.values()) <= REPORTS.keys()
