@@ -16,6 +16,7 @@ from prony.catalog.install.system import Debian, advise, wanted_python
 from prony.catalog.schema.loader import load_catalog, load_server
 from prony.listing.servers import advice_document
 from prony.model import Availability, Interface, Subject
+from prony.report.document import Paragraph
 from prony.runas import RunAs, resolve_user
 
 VALID = Path(__file__).parents[1] / "schema" / "hostile" / "valid.toml"
@@ -72,7 +73,8 @@ def test_advice_names_it_without_inventing_a_package(entry, tmp_path):
     advice = advise([entry], Debian(tmp_path), has_python=lambda _entry: False)
     assert (advice.missing, advice.pythons, advice.command) == (("CPython 3.99",), ("CPython 3.99",), None)
     assert (advice.servers[0].needs, advice.servers[0].missing) == (("CPython 3.99",), ("CPython 3.99",))
-    text = repr(advice_document(advice))
+    (section,) = advice_document(advice).sections
+    text = " ".join(str(one.text) for one in section.blocks if isinstance(one, Paragraph))
     assert "CPython 3.99 is not on this machine: there is no python3.99 on the PATH" in text
     assert "`uv python install 3.99`" in text
     assert "Nothing is missing." not in text
