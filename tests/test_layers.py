@@ -27,8 +27,7 @@ LAYERS = (
 # Rooms within a package, ranked likewise.
 ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
-    *("units", "glossary", "escapes", "errors", "version", "metrics"),
-    *("model", "runas", "specification", "archive"),
+    *("units", "glossary", "escapes", "errors", "metrics", "model"),
     *("schedule", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "reading", "report", "listing"),
 )
