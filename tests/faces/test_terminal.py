@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from prony.escapes import plain
 from prony.faces import FORMATS
-from prony.faces.terminal import TerminalReporter, plain
+from prony.faces.terminal import TerminalReporter
 from prony.report.document import (
     Bars,
     Column,

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from golden import build, generators, studies
 from prony.archive import open_archive
-from prony.faces.terminal import TerminalReporter, plain
+from prony.escapes import plain
+from prony.faces.terminal import TerminalReporter
 from prony.reading.load import read_load
 from prony.reading.study import read_archive
 from prony.report.document import Command, Document, Judgements, Notes, Paragraph, Section, Table

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.talk import show
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _told(
     compared = versus(found, is_paired, _terms(reading, is_paired=is_paired), primary)
     results = [result for limit in limits for result in held(limit, compared)]
     if as_json:
-        typer.echo(json.dumps(compare_json(sides, compared, results), indent=2))
+        show(json.dumps(compare_json(sides, compared, results), indent=2))
     else:
         TerminalReporter().write(compare_document(sides, compared, results))
     return _status(results)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from prony.cli.talk import show
+
 __all__ = ["EPILOG", "host"]
 
 EPILOG = """\
@@ -36,7 +38,7 @@ def host(
     facts, checks = fingerprint(seen=seen), preflight(Demand(connections), seen)
     calibration = kept(resolve_user().cache, machine_key(facts))
     if as_json:
-        typer.echo(json.dumps(host_json(facts, checks, calibration), indent=2))
+        show(json.dumps(host_json(facts, checks, calibration), indent=2))
         return
     from prony.faces.terminal import TerminalReporter
 

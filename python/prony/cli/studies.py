@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.talk import show
 from prony.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def studies(
     known = load_catalog()
     views = [_view(name, known) for name in names or built_in_studies()]
     if as_json:
-        typer.echo(json.dumps([study_json(view) for view in views], indent=2))
+        show(json.dumps([study_json(view) for view in views], indent=2))
         return ExitCode.DONE
     pages = (study_page(view, pointer(k)) for k, view in enumerate(views))
     for document in pages if names else [studies_document(views)]:

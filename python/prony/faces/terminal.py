@@ -3,8 +3,7 @@
 All text is stripped of control characters and never parsed as markup: what a server wrote into its log must
 not steer the reader's terminal.
 
-*Source*: NO_COLOR, no-color.org. Control characters: ECMA-48, sections 5.2 and 5.3; bidirectional controls:
-UAX #9.
+*Source*: NO_COLOR, no-color.org.
 """
 
 import re
@@ -13,6 +12,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from prony.escapes import plain
 from prony.report.document import (
     Bars,
     Block,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-__all__ = ["TerminalReporter", "plain"]
+__all__ = ["TerminalReporter"]
 
 _STYLES = {
     Tone.PLAIN: "",
@@ -44,21 +44,10 @@ _STYLES = {
     Tone.BAD: "red",
 }
 _GAP = 2
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
 _MARKED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]*$")
 _BAR_WIDTH = 40
 # Beyond this, lines of prose are hard to follow.
 _PROSE_WIDTH = 110
-
-
-def plain(text: str) -> str:
-    """Return ``text`` without control sequences and control characters; line ends stay, tabs become spaces.
-
-    >>> plain("\\x1b[31mred\\x1b[0m \\x9b1A\\ttext")
-    'red 1A    text'
-    """
-    return _CONTROLS.sub("", _SEQUENCES.sub("", text)).replace("\t", "    ")
 
 
 class TerminalReporter:
