@@ -13,7 +13,8 @@ from modules import ROOT, imports, modules, offered, own_imports, tree
 # From below to above, one rank each: a module imports from its own package and from those before it, also
 # where it imports late.
 LAYERS = (
-    *("units", "glossary", "errors", "version", "metrics", "model", "runas", "specification", "archive"),
+    *("units", "glossary", "escapes", "errors", "version", "metrics"),
+    *("model", "runas", "specification", "archive"),
     # Pure: values in, values out.
     *("schedule", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "reading", "report"),
@@ -26,7 +27,7 @@ LAYERS = (
 # Rooms within a package, ranked likewise.
 ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
-    *("units", "glossary", "errors", "metrics", "model"),
+    *("units", "glossary", "escapes", "errors", "metrics", "model"),
     *("schedule", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "reading", "report", "listing"),
 )

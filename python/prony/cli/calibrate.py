@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.options import MAX_SEED
+from prony.cli.talk import say, show
 from prony.errors import ExitCode
 from prony.units import seconds
 
@@ -57,12 +58,12 @@ def calibrate(
     if not isinstance(found, int):
         path = keep(found, user.cache)
         if as_json:
-            typer.echo(json.dumps(to_json(found), indent=2))
+            show(json.dumps(to_json(found), indent=2))
         else:
             TerminalReporter().write(calibration_document(found))
-            typer.echo(f"\nkept in {path}; `prony host` shows it", err=True)
+            say(f"\nkept in {path}; `prony host` shows it")
         return ExitCode.DONE
-    typer.echo("interrupted: nothing is kept", err=True)
+    say("interrupted: nothing is kept")
     return found
 
 

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.talk import show
+
 if TYPE_CHECKING:
     from prony.runas import RunAs
 
@@ -38,13 +40,13 @@ def clean(
             if remains.kept
             else f"{remains.processes_ended} processes ended, folder removed"
         )
-        typer.echo(f"run {remains.run}: {kept}")
+        show(f"run {remains.run}: {kept}")
     for told in clear_groups():
-        typer.echo(told)
+        show(told)
     if everything:
         _free(user)
     else:
-        typer.echo("nothing else to clean; --all removes environments")
+        show("nothing else to clean; --all removes environments")
 
 
 def _free(user: "RunAs") -> None:
@@ -59,7 +61,7 @@ def _free(user: "RunAs") -> None:
 
     with claim_machine():
         if images := remove_images():
-            typer.echo(f"removed {images} image{'s' if images > 1 else ''} of containers")
+            show(f"removed {images} image{'s' if images > 1 else ''} of containers")
         items = [item for item in cache_items(user.cache) if item.kind != "run"]
         freed = sum(item.size_bytes for item in items if remove(item))
-    typer.echo(f"freed {format_bytes(freed)}")
+    show(f"freed {format_bytes(freed)}")

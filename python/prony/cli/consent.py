@@ -15,9 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
+from prony.cli.talk import say
 from prony.errors import UsageError
+from prony.escapes import escaped
 from prony.model import Interface
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model import App, Cell, Plan, SandboxChoice, Subject
 
-__all__ = ["Again", "Asked", "agree", "commands_of", "escaped", "is_of_catalogue", "typed_again"]
+__all__ = ["Again", "Asked", "agree", "commands_of", "is_of_catalogue", "typed_again"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +68,7 @@ def agree(asked: Asked, again: Again, known: "Catalog", *, trusted: bool) -> Non
             hint="say these again (--app with --dir, --command, --run-as, --net host, --sandbox container); "
             "or, if you know and trust them all, add --trust-plan",
         )
-    typer.echo(f"trusted, of `{asked.file}`:\n{shown}", err=True)
-
-
-def escaped(text: str) -> str:
-    r"""Return a text in which nothing moves a terminal's cursor, hides or reverses letters.
-
-    >>> escaped("a\r\nb\u202e")
-    'a\\r\\nb\\u202e'
-    """
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape", "backslashreplace").decode()
-        for letter in text
-    )
+    say(f"trusted, of `{asked.file}`:\n{shown}")
 
 
 # --- what is left -----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.talk import show
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def doctor(
         partial(has_python, user=user),
     )
     if as_json:
-        typer.echo(json.dumps(advice_json(advice), indent=2))
+        show(json.dumps(advice_json(advice), indent=2))
     else:
         TerminalReporter().write(advice_document(advice))
     return ExitCode.COULD_NOT_MEASURE if advice.missing else ExitCode.DONE

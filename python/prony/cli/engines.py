@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.talk import show
 from prony.errors import EngineError
 
 if TYPE_CHECKING:
@@ -37,15 +38,15 @@ def engines(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")]
     """List the load generators that a study can use, and how to get those that are not here."""
     rows = tuple(_rows())
     if as_json:
-        typer.echo(json.dumps({"engines": [asdict(row) for row in rows]}, indent=2))
+        show(json.dumps({"engines": [asdict(row) for row in rows]}, indent=2))
         return
     for row in rows:
-        typer.echo(f"{row.name:26}{row.status:18}{row.title}")
+        show(f"{row.name:26}{row.status:18}{row.title}")
     missing = [row for row in rows if not row.here]
     if missing:
-        typer.echo("\nTo get the others:")
+        show("\nTo get the others:")
     for row in missing:
-        typer.echo(f"  {row.name:24}{row.get}")
+        show(f"  {row.name:24}{row.get}")
 
 
 def _rows() -> Iterator[_Row]:

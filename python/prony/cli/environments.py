@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from prony.cli.talk import show
+
 __all__ = ["EPILOG", "env"]
 
 EPILOG = """\
@@ -31,9 +33,9 @@ def env(
     items = cache_items(user.cache)
     if as_json:
         rows = [{"kind": item.kind, "name": item.path.name, "bytes": item.size_bytes} for item in items]
-        typer.echo(json.dumps({"cache": str(user.cache), "items": rows}, indent=2))
+        show(json.dumps({"cache": str(user.cache), "items": rows}, indent=2))
         return
-    typer.echo(f"{user.cache}  (servers run as {user.name})")
+    show(f"{user.cache}  (servers run as {user.name})")
     for item in items:
-        typer.echo(f"  {format_bytes(item.size_bytes):>10}  {item.kind:12} {item.path.name}")
-    typer.echo(f"  {format_bytes(sum(item.size_bytes for item in items)):>10}  in all")
+        show(f"  {format_bytes(item.size_bytes):>10}  {item.kind:12} {item.path.name}")
+    show(f"  {format_bytes(sum(item.size_bytes for item in items)):>10}  in all")

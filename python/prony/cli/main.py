@@ -27,6 +27,8 @@ from prony.cli import (
 )
 from prony.cli.exits import epilog
 from prony.cli.help import PanelCommand
+from prony.cli.output import guard, to_nowhere
+from prony.cli.talk import say, show
 from prony.errors import ExitCode, PronyError, UsageError
 
 __all__ = ["app", "main"]
@@ -75,20 +77,22 @@ def root(
     if version:
         from prony._engine import __version__
 
-        typer.echo(f"prony {__version__}")
+        show(f"prony {__version__}")
     elif context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
+        say(context.get_help())
         raise typer.Exit(ExitCode.USAGE)
 
 
 def main() -> NoReturn:
     """Run the command line and exit with its status."""
+    guard()
     sys.exit(_status(sys.argv[1:]))
 
 
 def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for each kind of end
     try:
         result = app(args=arguments, prog_name="prony", standalone_mode=False)
+        sys.stdout.flush()
         return int(result) if isinstance(result, int) else ExitCode.DONE
     except PronyError as error:
         return _told(error)
@@ -102,8 +106,8 @@ def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for eac
         return ExitCode.INTERRUPTED
     except (BrokenPipeError, SystemExit):
         # The reader of our output has gone (`prony ... | head`), which Typer makes an exit with status 1:
-        # end quietly, and keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # end quietly.
+        to_nowhere()
         return ExitCode.DONE
     except Exception as error:
         return _fault(error)
@@ -141,9 +145,9 @@ def _refused_value(error: typer.TyperException) -> str | None:
 
 
 def _told(error: PronyError) -> int:
-    typer.echo(f"error: {error.message}", err=True)
+    say(f"error: {error.message}")
     if error.hint:
-        typer.echo(f"\nhint: {error.hint}", err=True)
+        say(f"\nhint: {error.hint}")
     return error.exit_code
 
 
@@ -152,6 +156,6 @@ def _fault(error: Exception) -> int:
 
     if os.environ.get("PRONY_TRACE"):
         traceback.print_exc()
-    typer.echo(f"error: a fault in Prony itself: {type(error).__name__}: {error}", err=True)
-    typer.echo("\nhint: set PRONY_TRACE=1 and start it again to see where", err=True)
+    say(f"error: a fault in Prony itself: {type(error).__name__}: {error}")
+    say("\nhint: set PRONY_TRACE=1 and start it again to see where")
     return ExitCode.INTERNAL

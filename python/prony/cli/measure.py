@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from prony.cli.consent import typed_again
+from prony.cli.talk import say, show
 from prony.errors import ExitCode, SubjectError
 from prony.units import seconds
 
@@ -68,11 +67,11 @@ def run_and_report(task: "Study", ending: Ending) -> int:
             _discard_without_trials(task)
             raise
     if status and _discard_without_trials(task):
-        typer.echo("interrupted before the first trial ended: nothing measured, no archive written", err=True)
+        say("interrupted before the first trial ended: nothing measured, no archive written")
         return status
     ended = end(task.out, ending, status)
     if status:
-        typer.echo(f"interrupted; `{_go_on(task)}` goes on", err=True)
+        say(f"interrupted; `{_go_on(task)}` goes on")
     return ended
 
 
@@ -95,7 +94,7 @@ def _report(out: Path, json_to: str | None) -> None:
 
     if json_to != "-":
         show_report(out)
-        typer.echo(f"\nArchive: {out}   (prony report {shlex.quote(str(out))})")
+        show(f"\nArchive: {out}   (prony report {shlex.quote(str(out))})")
     # Last: the archive has been named if the file cannot be written after all.
     if json_to is not None:
         write_output(json.dumps(report_data(out), indent=2), json_to)
@@ -173,7 +172,7 @@ def dry_run(task: "Study") -> None:
 
     plan = task.plan
     placement = placement_of(plan)
-    typer.echo(
+    show(
         f"{plan.title}\n"
         f"{number_of(len(plan.cells), 'cell')} x {_blocks(plan)}, seed {plan.seed}, profile {plan.profile}\n"
     )
@@ -181,16 +180,16 @@ def dry_run(task: "Study") -> None:
         command = command_line(task.catalog, cell.subject, len(placement.server_cpus))
         request = cell.workload.request
         load = "open loop at the rates of the search" if plan.design.find_rate else cell.describe_load()
-        typer.echo(f"{cell.subject.name}: {load}, {request.method} {request.path}")
-        typer.echo(textwrap.indent(command, "    "))
-    typer.echo("")
+        show(f"{cell.subject.name}: {load}, {request.method} {request.path}")
+        show(textwrap.indent(command, "    "))
+    show("")
     for line in _protocol(task):
-        typer.echo(line)
+        show(line)
     server, generator = _cpus(placement.server_cpus), _cpus(placement.generator_cpus)
-    typer.echo(f"server on {server}, generator on {generator}, sandbox {plan.cells[0].sandbox.kind}")
+    show(f"server on {server}, generator on {generator}, sandbox {plan.cells[0].sandbox.kind}")
     for reason in task.sandbox.reasons:
-        typer.echo(reason)
-    typer.echo(f"{extent_of(plan, task.cross_checks)}, into {task.out}")
+        show(reason)
+    show(f"{extent_of(plan, task.cross_checks)}, into {task.out}")
 
 
 def _blocks(plan: "Plan") -> str:

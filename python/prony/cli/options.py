@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-import typer
-
+from prony.cli.talk import show
 from prony.errors import UsageError
 from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Request
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
@@ -166,7 +165,7 @@ def _why_not_writable(path: Path) -> int:
 def write_output(text: str, where: str) -> None:
     """Write ``text`` to standard output for ``-``, else to a new or replaced file, whole or not at all."""
     if where == "-":
-        typer.echo(text)
+        show(text)
         return
     path = Path(where)
     unfinished = path.with_name(f".{path.name}.unfinished")

@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from prony.catalog.install.prepare import EnvironmentProgress
+from prony.escapes import escaped, escaped_lines
 from prony.model import Account, Cell, DurationStop, Failed, Invalid, Json, Ok, Trial, Workload
 from prony.study import StudyListener
 from prony.units import format_count, format_duration
@@ -59,7 +60,7 @@ class _LiveLine:
 
     def show(self, line: str) -> None:
         if self._live:
-            self._live.update(Text(line, no_wrap=True, overflow="ellipsis"))
+            self._live.update(Text(escaped(line), no_wrap=True, overflow="ellipsis"))
 
 
 class LoadProgress:
@@ -129,7 +130,7 @@ class StudyProgress(StudyListener):
 
     def notice(self, text: str) -> None:
         """Print a line that stays."""
-        self._console.print(Text(text), soft_wrap=True)
+        self._console.print(Text(escaped_lines(text)), soft_wrap=True)
 
     def environment(self, progress: EnvironmentProgress) -> None:
         """Show how an environment's build goes."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from prony.cli.options import MAX_THREADS, duration_of, optional, wait_of
+from prony.cli.talk import say, show
 from prony.errors import UsageError
 from prony.model import Json
 from prony.units import parse_bytes
@@ -85,9 +86,9 @@ def _serve(config: str) -> None:
     except EngineError as error:
         raise UsageError(f"the reference server did not start: {error}") from None
     with server:
-        typer.echo(f"listening on http://127.0.0.1:{server.port}", err=True)
+        say(f"listening on http://127.0.0.1:{server.port}")
         ended.wait()
-        typer.echo(json.dumps(json.loads(server.counts()), indent=2))
+        show(json.dumps(json.loads(server.counts()), indent=2))
 
 
 def _framing(text: str) -> str:

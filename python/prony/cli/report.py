@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.floors import floors_of
+from prony.cli.talk import show
 from prony.model import Json
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def report(
     if csv_to is not None or markdown_to is not None:
         return
     if as_json:
-        typer.echo(json.dumps(report_data(file), indent=2))
+        show(json.dumps(report_data(file), indent=2))
     else:
         show_report(file)
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.consent import Again, Asked, agree, commands_of, escaped, is_of_catalogue
+from prony.cli.consent import Again, Asked, agree, commands_of, is_of_catalogue
 from prony.errors import UsageError
+from prony.escapes import escaped
 from prony.model import Contract, Interface
 
 if TYPE_CHECKING:

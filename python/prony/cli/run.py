@@ -14,6 +14,7 @@ from prony.cli.resume import ALLOWED, Resumption, is_complete, resumed_study
 from prony.cli.run_checks import archive_to_write, check_files, check_threads
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
+from prony.cli.talk import say
 from prony.cli.variables import variables
 from prony.errors import ExitCode
 
@@ -116,7 +117,7 @@ def _resumption(options: RunOptions, known: "Catalog") -> Resumption:
 def _go_on(wish: Resumption, ending: Ending, show_only: bool) -> int:
     """Go on with a study; one that ran to its end is only reported."""
     if is_complete(wish.file):
-        typer.echo(f"`{wish.file}` is complete: there is nothing left to run", err=True)
+        say(f"`{wish.file}` is complete: there is nothing left to run")
         return end(wish.file, ending)
     return _do(resumed_study(wish), ending, show_only)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.options import MAX_SEED, duration_of
+from prony.cli.talk import say, show
 from prony.errors import ExitCode, UsageError
 from prony.units import SECOND_NS
 
@@ -157,10 +158,7 @@ def _run(task: "Study") -> int:
         try:
             run_study(task, progress)
         except KeyboardInterrupt as interrupt:
-            typer.echo(
-                f"interrupted; `prony {task.plan.name.replace('-', ' ')} {task.out}` reads what was finished",
-                err=True,
-            )
+            say(f"interrupted; `prony {task.plan.name.replace('-', ' ')} {task.out}` reads what was finished")
             return ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
     return ExitCode.DONE
 
@@ -192,9 +190,9 @@ def _told_alike(file: Path, reading: "Reading", run_as: str | None, *, as_json: 
     if tests and all(map(is_real, found)):
         kept = str(keep_floors(resolve_user(run_as), reading.fingerprint, [one.as_floor for one in tests]))
     if as_json:
-        typer.echo(json.dumps(selftest_json(tests, kept), indent=2))
+        show(json.dumps(selftest_json(str(file), tests, kept), indent=2))
     else:
-        TerminalReporter().write(selftest_document(f"Self-test: {file}", tests, kept))
+        TerminalReporter().write(selftest_document(str(file), tests, kept))
     if not tests:
         return ExitCode.COULD_NOT_MEASURE
     return ExitCode.VERDICT_NEGATIVE if any(one.shown is False for one in tests) else ExitCode.DONE
@@ -214,9 +212,9 @@ def _told_planted(file: Path, reading: "Reading", *, as_json: bool) -> int:
     if not found:
         raise UsageError(f"`{file}` has no planted effects", hint="prony selftest planted")
     if as_json:
-        typer.echo(json.dumps(planted_json(found), indent=2))
+        show(json.dumps(planted_json(str(file), found), indent=2))
     else:
-        TerminalReporter().write(planted_document(f"Planted effects: {file}", found))
+        TerminalReporter().write(planted_document(str(file), found))
     if all(one.comparison.verdict is Verdict.TOO_FEW for one in found):
         return ExitCode.COULD_NOT_MEASURE
     return ExitCode.VERDICT_NEGATIVE if any(one.is_right is False for one in found) else ExitCode.DONE

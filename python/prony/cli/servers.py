@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.talk import show
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def servers(
     from prony.catalog.schema.loader import load_catalog
     from prony.faces.terminal import TerminalReporter
     from prony.listing.servers import server_document, server_json, servers_document
+    from prony.report.text import pointer
 
     known = load_catalog(tuple(catalog or ()))
     if new is not None:
@@ -95,13 +97,13 @@ def servers(
         return _check(known, wanted, as_json=as_json)
     entries = [_entry(known, name) for name in names] if names else list(known.entries())
     if file is not None:
-        typer.echo(_file_of(known, names or (), file, settings or (), app), nl=False)
+        show(_file_of(known, names or (), file, settings or (), app), end="")
     elif as_json:
-        typer.echo(json.dumps([server_json(entry) for entry in entries], indent=2))
+        show(json.dumps([server_json(entry) for entry in entries], indent=2))
     else:
         servers = list(known.servers.values())
         documents = (
-            [server_document(entry) for entry in entries]
+            [server_document(entry, pointer(k)) for k, entry in enumerate(entries)]
             if names
             else [servers_document(servers, [entry for entry in entries if entry not in servers])]
         )
@@ -121,7 +123,7 @@ def _update(known: "Catalog", names: Sequence[str]) -> int:
                 hint="prony clean --all frees the cache; what is needed is then resolved anew",
             )
     for entry in entries:
-        typer.echo(f"{entry.name}: {'changed' if relock(entry) else 'as it was'}")
+        show(f"{entry.name}: {'changed' if relock(entry) else 'as it was'}")
     return ExitCode.DONE
 
 
@@ -129,7 +131,7 @@ def _new(known: "Catalog", name: str) -> int:
     from prony.catalog.schema.skeleton import write_skeleton
 
     file = write_skeleton(name, known)
-    typer.echo(f"{file}   (edit it, then: prony servers --check {name})")
+    show(f"{file}   (edit it, then: prony servers --check {name})")
     return ExitCode.DONE
 
 
@@ -174,7 +176,7 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
         except KeyboardInterrupt as interrupt:
             status = ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
     if as_json:
-        typer.echo(json.dumps([check_json(item) for item in found], indent=2))
+        show(json.dumps([check_json(item) for item in found], indent=2))
     elif found:
         TerminalReporter().write(checks_document(found))
     passed = all(item.passed for item in found)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from prony.archive import Archive
 from prony.errors import UsageError
+from prony.escapes import plain
 from prony.faces.sheets import Sheet, sheets
-from prony.faces.terminal import plain
 from prony.reading.study import Reading
 
 __all__ = ["write_csv", "write_sheets", "written"]

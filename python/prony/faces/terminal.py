@@ -3,8 +3,7 @@
 All text is stripped of control characters and never parsed as markup: what a server wrote into its log must
 not steer the reader's terminal.
 
-*Source*: NO_COLOR, no-color.org. Control characters: ECMA-48, sections 5.2 and 5.3; bidirectional controls:
-UAX #9.
+*Source*: NO_COLOR, no-color.org.
 """
 
 import re
@@ -13,6 +12,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from prony.escapes import plain
 from prony.report.document import (
     Bars,
     Block,
@@ -27,13 +27,13 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.text import Words
+from prony.report.text import Figure, Words
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-__all__ = ["TerminalReporter", "plain"]
+__all__ = ["TerminalReporter"]
 
 _STYLES = {
     Tone.PLAIN: "",
@@ -44,21 +44,10 @@ _STYLES = {
     Tone.BAD: "red",
 }
 _GAP = 2
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
 _MARKED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]*$")
 _BAR_WIDTH = 40
 # Beyond this, lines of prose are hard to follow.
 _PROSE_WIDTH = 110
-
-
-def plain(text: str) -> str:
-    """Return ``text`` without control sequences and control characters; line ends stay, tabs become spaces.
-
-    >>> plain("\\x1b[31mred\\x1b[0m \\x9b1A\\ttext")
-    'red 1A    text'
-    """
-    return _CONTROLS.sub("", _SEQUENCES.sub("", text)).replace("\t", "    ")
 
 
 class TerminalReporter:
@@ -122,20 +111,19 @@ def _text(words: Words, tone: Tone) -> "Text":
     return Text(plain(str(words)), style=_STYLES[tone])
 
 
-def _bars(rows: Sequence[tuple[str, int, str]]) -> Iterator["Text"]:
+def _bars(rows: Sequence[tuple[Words, Figure]]) -> Iterator["Text"]:
     from rich.cells import cell_len
 
-    most = max((count for _, count, _ in rows), default=0)
-    label_width = max((cell_len(label) for label, _, _ in rows), default=0)
-    count_width = max((len(f"{count:,}") for _, count, _ in rows), default=0)
-    for label, count, note in rows:
+    most = max((count.value for _, count in rows), default=0)
+    label_width = max((cell_len(str(label)) for label, _ in rows), default=0)
+    count_width = max((len(str(count)) for _, count in rows), default=0)
+    for label, count in rows:
         # Eighths of a cell: a class of few requests must still be seen.
-        eighths = round(8 * _BAR_WIDTH * count / most) if most else 0
-        eighths = max(eighths, 1) if count else 0
+        eighths = round(8 * _BAR_WIDTH * count.value / most) if most else 0
+        eighths = max(eighths, 1) if count.value else 0
         bar = "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
-        line = _text(f"{label:>{label_width}} {count:>{count_width},} ", Tone.PLAIN)
-        line.append_text(_text(bar, Tone.GOOD))
-        yield line.append_text(_text(f"  {note}" if note else "", Tone.QUIET))
+        line = _text(f"{label!s:>{label_width}} {count!s:>{count_width}} ", Tone.PLAIN)
+        yield line.append_text(_text(bar, Tone.GOOD))
 
 
 # --- tables -----------------------------------------------------------------------------------------------

@@ -10,32 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.catalog.install.access import first_unreadable
+from prony.catalog.install.build_variables import passes_to_tools, passes_to_uv
 from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.pip_settings import configuration_files, uv_settings
 from prony.errors import HostError
 from prony.runas import SUBJECT_PATH, RunAs, find_uv, own_folder
 
 __all__ = ["Uv", "cause", "last_words", "open_uv", "tool_environment"]
-
-# The variables of root's environment that another user's uv may see: others may hold secrets, and packages
-# run code when they are built.
-_PASSED = (
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "PATH",
-    "CC",
-    "CXX",
-    "CFLAGS",
-    "CXXFLAGS",
-    "CPPFLAGS",
-    "LDFLAGS",
-    "HTTP_TIMEOUT",
-)
-_PASSED_STARTS = ("LC_", "UV_", "SSL_")
-# The same for tools of other languages: the settings by which they find their packages.
-_TOOLS_PASSED_STARTS = ("CARGO_", "GO", "NPM_CONFIG_", "npm_config_")
-_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 # Variables that would make uv use another interpreter or project.
 _DROPPED = (
@@ -89,13 +70,7 @@ def tool_environment(user: RunAs) -> dict[str, str]:
     *Errors*: HostError when the cache cannot be written.
     """
     home = own_folder(user.cache / "home", user)
-    passed = {
-        name: value
-        for name, value in os.environ.items()
-        if _may_pass(name) or name.startswith(_TOOLS_PASSED_STARTS)
-    }
-    for name in ("UV_CACHE_DIR", "CARGO_HOME", "GOPATH", "GOCACHE", "GOMODCACHE"):
-        passed.pop(name, None)
+    passed = {name: value for name, value in os.environ.items() if passes_to_tools(name)}
     if "SSL_CERT_FILE" in passed:
         passed["SSL_CERT_FILE"] = _readable(Path(passed["SSL_CERT_FILE"]), user)
     return {
@@ -136,18 +111,12 @@ def _environment(user: RunAs, home: Path, cache: Path) -> dict[str, str]:
     settings = own | uv_settings(own, configuration_files(own, Path.home()))
     environment = {name: value for name, value in settings.items() if name not in _DROPPED}
     if user.drop:
-        environment = {name: value for name, value in environment.items() if _may_pass(name)}
+        environment = {name: value for name, value in environment.items() if passes_to_uv(name)}
         environment |= {"HOME": str(home), "UV_CACHE_DIR": str(cache)}
         if "SSL_CERT_FILE" in environment:
             environment["SSL_CERT_FILE"] = _readable(Path(environment["SSL_CERT_FILE"]), user)
     environment.setdefault("UV_CACHE_DIR", str(cache))
     return environment | {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
-
-
-def _may_pass(name: str) -> bool:
-    return (
-        name in _PASSED or name.startswith(_PASSED_STARTS) or name.lower() in _PROXIES or name == "ALL_PROXY"
-    )
 
 
 def _program(user: RunAs, children: Children) -> str:

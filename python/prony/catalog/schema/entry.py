@@ -27,6 +27,7 @@ __all__ = [
     "BoolSetting",
     "Build",
     "BuildStep",
+    "Caveat",
     "CheckEntry",
     "ChoiceSetting",
     "ConcurrencyFact",
