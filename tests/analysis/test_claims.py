@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from golden import build
+from prony.analysis.account import Tally
 from prony.analysis.claim_cells import rivals
 from prony.analysis.claims import ClaimVerdict, evaluate
 from prony.analysis.compare import Terms
@@ -322,7 +323,7 @@ def test_without_a_trial_that_says_something_a_failure_cannot_be_told():
 
 def test_a_trial_of_which_no_request_is_known_is_not_said_to_fail():
     one = cell("a", around(1))
-    unknown = replace(one, counted=tuple(replace(trial, account={}) for trial in one.counted))
+    unknown = replace(one, counted=tuple(replace(trial, account=Tally()) for trial in one.counted))
     assert verdict(claim(ClaimKind.FAILS, metric="error_ratio"), unknown) is NOT
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from cells import cell_of
 from golden import build
-from prony.analysis.found_rates import found_rate, judge, least_rate
+from prony.analysis.found_rates import found_rate, judge_rate, least_rate
 from prony.analysis.objective import parse_objective
 from prony.model import Failed, Invalid, OpenLoop
 from prony.model.facts import FoundRate, RateStep
@@ -14,7 +14,7 @@ MEASURED = build.trial(CELL, 0, 0, [1_000_000] * 2000)
 
 
 def judged(trial, objective="p99 < 2ms"):
-    return judge(trial, parse_objective(objective), 1000.0)
+    return judge_rate(trial, parse_objective(objective), 1000.0)
 
 
 # --- a trial ----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from cells import cell_of, measured
 from prony.analysis.compare import Terms, Verdict, compare
 from prony.analysis.failure_rates import Failures
 from prony.analysis.missing import Missing
-from prony.analysis.versus import Match, differences, matches, versus
+from prony.analysis.versus import Match, differing_parts, matches, versus
 from prony.model import ClosedLoop, EngineChoice, OpenLoop, SandboxChoice
 
 SIX = [1000.0, 1003.0, 997.0, 1002.0, 998.0, 1001.0]
@@ -60,7 +60,7 @@ def test_of_two_archives_those_of_one_subject_match():
 )
 def test_what_differs_beside_the_subjects_is_named(other, told):
     match = Match(measured(cell_of("a+hello")), measured(cell_of("b+hello", **other)))
-    assert differences(match) == told
+    assert differing_parts(match) == told
 
 
 # --- what is said of them ---------------------------------------------------------------------------------

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from cells import cell_of, measured
+from prony.analysis.account import Tally, ending_named
 from prony.analysis.failure_rates import Failures, compare_failures
-from prony.reading.failures import FailedRequests, failed_requests, failure_tests
+from prony.reading.failures import failed_by_class, failure_tests
 
 TEN = [1000.0] * 10
 
@@ -33,26 +34,21 @@ def test_where_none_fails_or_none_ran_nothing_is_tested():
 @pytest.mark.parametrize(
     ("account", "told"),
     [
-        ({}, ()),
-        ({"reset": 5}, (FailedRequests(("reset",), 5, 0.05),)),
+        ({}, []),
+        ({"bad_status 503": 5}, [(("bad_status 503",), 5)]),
         (
             {"eof": 1, "reset": 5, "dns": 5, "tls": 2, "short_body": 3},
-            (
-                FailedRequests(("dns",), 5, 0.05),
-                FailedRequests(("reset",), 5, 0.05),
-                FailedRequests(("short_body",), 3, 0.03),
-                FailedRequests(("tls", "eof"), 3, 0.03),
-            ),
+            [(("dns",), 5), (("reset",), 5), (("short_body",), 3), (("tls", "eof"), 3)],
         ),
         (
             {"eof": 1, "reset": 5, "tls": 2, "short_body": 3},
-            tuple(
-                FailedRequests((name,), count, count / 100)
-                for name, count in (("reset", 5), ("short_body", 3), ("tls", 2), ("eof", 1))
-            ),
+            [(("reset",), 5), (("short_body",), 3), (("tls",), 2), (("eof",), 1)],
         ),
     ],
 )
 def test_failed_requests_are_told_by_class_the_most_first_and_the_rarest_together(account, told):
-    counted = replace(cell("a"), account={"scheduled": 100, "ok": 90, **account})
-    assert failed_requests(counted) == told
+    failed = {ending_named(key): count for key, count in account.items()}
+    counted = replace(cell("a"), account=Tally(100, 90, failed))
+    found = failed_by_class(counted)
+    assert [(one.requests, one.share) for one in found] == [(count, count / 100) for _, count in told]
+    assert [tuple(ending.key for ending in one.endings) for one in found] == [keys for keys, _ in told]
