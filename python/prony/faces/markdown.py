@@ -1,7 +1,7 @@
 """A document as Markdown, for pages and issues.
 
-Text may come from servers and logs: control characters are dropped, and what Markdown or HTML would read as
-markup is escaped. Must not know what a document says.
+Text may come from servers and logs: control characters are dropped, and characters that Markdown or HTML
+would read as markup are escaped. Must not know what a document says.
 
 >>> from prony.report.document import Section
 >>> print(markdown(Document("A *title*", (Section("", (Paragraph("1 < 2"),)),))), end="")
@@ -81,7 +81,7 @@ def _judgement(item: Judgement) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    # Markdown has one line of headings: a group's name stands before each of its columns'.
+    # Markdown has one line of headings: each column has its group's name before its own.
     titles = (
         _text(f"{column.group}: {column.title}" if column.group else column.title) for column in table.columns
     )
@@ -108,7 +108,7 @@ def _text(words: Words) -> str:
 
 
 def _code(text: str) -> str:
-    """Return the lines as they stand, fenced by more backticks than they hold."""
+    """Return the lines unchanged, fenced by more backticks than they contain."""
     lines = ["".join(letter if letter.isprintable() else " " for letter in line) for line in text.split("\n")]
     longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -1,7 +1,7 @@
-"""Documents on a terminal: as wide as it is, readable without colour.
+"""Documents on a terminal: as wide as the terminal, readable without colour.
 
-All text is stripped of control characters and never parsed as markup: what a server wrote into its log must
-not steer the reader's terminal.
+Control characters are removed from all text, and it is never parsed as markup: a server's log must not
+control the reader's terminal.
 
 *Source*: NO_COLOR, no-color.org. Control characters: ECMA-48, sections 5.2 and 5.3; bidirectional controls:
 UAX #9.
@@ -48,7 +48,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 _SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
 _MARKED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]*$")
 _BAR_WIDTH = 40
-# Beyond this, lines of prose are hard to follow.
+# Longer lines of prose are hard to read.
 _PROSE_WIDTH = 110
 
 
@@ -129,7 +129,7 @@ def _bars(rows: Sequence[tuple[str, int, str]]) -> Iterator["Text"]:
     label_width = max((cell_len(label) for label, _, _ in rows), default=0)
     count_width = max((len(f"{count:,}") for _, count, _ in rows), default=0)
     for label, count, note in rows:
-        # Eighths of a cell: a class of few requests must still be seen.
+        # Eighths of a cell: a class of few requests must still be visible.
         eighths = round(8 * _BAR_WIDTH * count / most) if most else 0
         eighths = max(eighths, 1) if count else 0
         bar = "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
@@ -152,8 +152,8 @@ def _widths(table: Table) -> list[int]:
 
 
 def _parts(table: Table, widths: Sequence[int], limit: int) -> list[list[int]]:
-    """Return the columns of each part of a table that is wider than ``limit``: those that name the rows are
-    repeated.
+    """Return the columns of each part of a table that is wider than ``limit``; each part repeats those that
+    name the rows.
 
     Columns of one group stay together if they fit.
     """
@@ -177,9 +177,10 @@ def _parts(table: Table, widths: Sequence[int], limit: int) -> list[list[int]]:
 
 
 def _naming(table: Table, widths: Sequence[int], limit: int) -> int:
-    """Return how many columns name the rows: the words before the first figure, if figures fit beside them.
+    """Return how many columns name the rows: those of words before the first figure, if figures fit beside
+    them.
 
-    A table of words alone is named by its first column.
+    In a table of words alone, the first column names the rows.
     """
     figures = [index for index, column in enumerate(table.columns) if not column.text]
     lead = max(1, figures[0]) if figures else 1
@@ -197,7 +198,7 @@ def _needed(table: Table, chosen: Sequence[int], widths: Sequence[int]) -> int:
 
 
 def _headed(columns: Sequence[Column], widths: Sequence[int]) -> list[int]:
-    """Return ``widths`` where columns are widened that are narrower than the heading of their group."""
+    """Return ``widths``, wider for columns that are narrower than the heading of their group."""
     headed = list(widths)
     for start, stop in _groups(columns):
         span = sum(_with_gaps(widths[start:stop])) - _GAP
@@ -208,7 +209,7 @@ def _headed(columns: Sequence[Column], widths: Sequence[int]) -> list[int]:
 
 
 def _groups(columns: Sequence[Column]) -> Iterator[tuple[int, int]]:
-    """Yield where each group of neighbours begins, and where it has ended."""
+    """Yield the start and the end of each group of neighbours."""
     start = 0
     for heading, members in groupby(columns, key=lambda column: str(column.group)):
         stop = start + len(list(members))
