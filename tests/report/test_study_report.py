@@ -432,7 +432,7 @@ def test_more_blocks_than_anybody_runs_are_not_asked_for(tmp_path):
     ]
     text = text_of(study(tmp_path / "a.prony", *trials), 200)
     assert "not separated from it: too close or too noisy (" in text
-    assert "blocks would tell" not in text
+    assert "blocks could separate" not in text
 
 
 def test_seconds_are_not_shown_in_nanoseconds_when_no_reply_was_valid(tmp_path):

@@ -1,4 +1,4 @@
-"""``prony calibrate``: what Prony itself costs on this machine, and which limits hold here."""
+"""``prony calibrate``: the cost of Prony itself on this machine, and the limits that hold here."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -18,14 +18,14 @@ __all__ = ["EPILOG", "calibrate"]
 EPILOG = """\
 Examples:
 
-  prony calibrate            what monitors and sandbox cost here (two minutes); then shown by `prony host`
+  prony calibrate            the cost of monitors and sandbox here (two minutes); `prony host` shows it later
 
   prony calibrate --quick    fewer and shorter windows, wider intervals
 
   prony calibrate --json     the same as data
 """
 
-# Start, contract and stop of the server; only for the estimate before the first trial is over.
+# Start, contract and stop of the server; only for the estimate before the first trial ends.
 TRIAL_OVERHEAD_S = 1.0
 
 
@@ -40,9 +40,9 @@ def calibrate(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Measure what Prony's monitors and sandbox cost on this machine, and try which limits hold.
+    """Measure the cost of Prony's monitors and sandbox on this machine, and test which limits hold.
 
-    The result is kept in the cache until the machine changes, and shown by `prony host`.
+    The cache keeps the result until the machine changes; `prony host` shows it.
     """
     from prony.calibration import QUICK, USUAL, Commission, keep, to_json
     from prony.faces.terminal import TerminalReporter
@@ -62,12 +62,12 @@ def calibrate(
             TerminalReporter().write(calibration_document(found))
             typer.echo(f"\nkept in {path}; `prony host` shows it", err=True)
         return ExitCode.DONE
-    typer.echo("interrupted: nothing is kept", err=True)
+    typer.echo("interrupted: no result is kept", err=True)
     return found
 
 
 def _measured(order: "Commission", effort: "Effort") -> "Calibration | int":
-    """Return what was found, or the exit status of an interruption."""
+    """Return the result, or the exit status of an interruption."""
     from prony.calibration import run_calibration as run
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress

@@ -1,6 +1,6 @@
 """The help of a command, with its options under the headings of their panels.
 
-In plain text, which reads alike on any terminal, in a pipe and in the docs. Must not know any option.
+In plain text, which looks the same on any terminal, in a pipe and in the docs. Must not know any option.
 """
 
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ class PanelCommand(TyperCommand):
     """A command that groups its options in its help."""
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
-        """Write arguments, then each panel in the order of its first option, then what is in none."""
+        """Write arguments, then each panel in the order of its first option, then the other options."""
         panels: dict[str, list[tuple[str, str]]] = {_ARGUMENTS: []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)

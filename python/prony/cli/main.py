@@ -1,6 +1,6 @@
-"""The entry point: the list of commands, and what happens to their errors.
+"""The entry point: the list of commands, and the handling of their errors.
 
-The only place that catches everything. Standard output is data, standard error is talk.
+The only place that catches every exception. Standard output is for data, standard error for messages.
 """
 
 import os
@@ -71,7 +71,7 @@ def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
-    """Take the options that belong to no command."""
+    """Handle the options that belong to no command."""
     if version:
         from prony._engine import __version__
 
@@ -91,18 +91,18 @@ def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for eac
         result = app(args=arguments, prog_name="prony", standalone_mode=False)
         return int(result) if isinstance(result, int) else ExitCode.DONE
     except PronyError as error:
-        return _told(error)
+        return _reported(error)
     except typer.Exit as exit_:
         return exit_.exit_code
     except typer.Abort:
         return ExitCode.INTERRUPTED
     except typer.TyperException as error:
-        return _told(_misuse(error))
+        return _reported(_misuse(error))
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except (BrokenPipeError, SystemExit):
-        # The reader of our output has gone (`prony ... | head`), which Typer makes an exit with status 1:
-        # end quietly, and keep Python from complaining at exit.
+        # The reader of the output has gone (`prony ... | head`), and Typer would exit with status 1:
+        # end quietly, and prevent Python's complaint at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
     except Exception as error:
@@ -110,7 +110,7 @@ def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for eac
 
 
 def _misuse(error: typer.TyperException) -> UsageError:
-    """Return what Typer refuses, in the form of Prony's own refusals."""
+    """Return Typer's refusal in the form of Prony's own."""
     context = getattr(error, "ctx", None)
     hint = f"{context.command_path} --help" if context else "prony --help"
     refused = _refused_value(error)
@@ -119,7 +119,7 @@ def _misuse(error: typer.TyperException) -> UsageError:
 
 
 def _refused_value(error: typer.TyperException) -> str | None:
-    """Return option, value and what was expected, where a value is what was refused."""
+    """Return option, value and expectation when Typer refused a value; else null."""
     from pydantic import ValidationError
 
     cause = error.__cause__
@@ -140,7 +140,7 @@ def _refused_value(error: typer.TyperException) -> str | None:
     return f"`{options} {problem['input']}`: {expected}"
 
 
-def _told(error: PronyError) -> int:
+def _reported(error: PronyError) -> int:
     typer.echo(f"error: {error.message}", err=True)
     if error.hint:
         typer.echo(f"\nhint: {error.hint}", err=True)
@@ -153,5 +153,5 @@ def _fault(error: Exception) -> int:
     if os.environ.get("PRONY_TRACE"):
         traceback.print_exc()
     typer.echo(f"error: a fault in Prony itself: {type(error).__name__}: {error}", err=True)
-    typer.echo("\nhint: set PRONY_TRACE=1 and start it again to see where", err=True)
+    typer.echo("\nhint: set PRONY_TRACE=1 and repeat the command to see where", err=True)
     return ExitCode.INTERNAL

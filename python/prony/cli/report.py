@@ -1,4 +1,4 @@
-"""``prony report``: an archive's answers."""
+"""``prony report``: the report of an archive."""
 
 import json
 import socket
@@ -22,9 +22,9 @@ Examples:
 
   prony report embedded-servers.prony --json    the same as data (docs/reference/report-json.md)
 
-  prony report embedded-servers.prony --markdown report.md    the same for a page or an issue
+  prony report embedded-servers.prony --markdown report.md    the same as a page or for an issue
 
-  prony report embedded-servers.prony --csv figures    all tables, a file each (docs/reference/report-csv.md)
+  prony report embedded-servers.prony --csv figures    each table as a file (docs/reference/report-csv.md)
 """
 
 
@@ -42,7 +42,7 @@ def report(
         typer.Option("--csv", help="Write every table as a CSV file into a new folder.", metavar="DIR"),
     ] = None,
 ) -> None:
-    """Report what an archive holds; executes nothing from it."""
+    """Report the figures and the answer of an archive, without executing anything from it."""
     if csv_to is not None:
         _write_csv(file, csv_to)
     if markdown_to is not None:
@@ -90,7 +90,7 @@ def show_report(file: Path) -> None:
 
 
 def _reading(file: Path) -> "Reading":
-    """Return what an archive says, with the noise floors that are kept for its machine."""
+    """Return the Reading of an archive, with the stored noise floors of its machine."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive
 
