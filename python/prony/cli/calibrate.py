@@ -59,7 +59,7 @@ def calibrate(
         if as_json:
             typer.echo(json.dumps(to_json(found), indent=2))
         else:
-            TerminalReporter().write(calibration_document(found))
+            TerminalReporter().write_report(calibration_document(found))
             typer.echo(f"\nkept in {path}; `prony host` shows it", err=True)
         return ExitCode.DONE
     typer.echo("interrupted: no result is kept", err=True)

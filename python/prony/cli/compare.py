@@ -150,7 +150,7 @@ def _printed(
     if as_json:
         typer.echo(json.dumps(compare_json(sides, compared, results), indent=2))
     else:
-        TerminalReporter().write(compare_document(sides, compared, results))
+        TerminalReporter().write_report(compare_document(sides, compared, results))
     return _status(results)
 
 

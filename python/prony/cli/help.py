@@ -1,4 +1,4 @@
-"""The help of a command, with its options under the headings of their panels.
+"""The help of a command, with its options under the headings of their panels, and the terms that it uses.
 
 In plain text, which looks the same on any terminal, in a pipe and in the docs. Must not know any option.
 """
@@ -6,6 +6,8 @@ In plain text, which looks the same on any terminal, in a pipe and in the docs. 
 from typing import TYPE_CHECKING
 
 from typer.core import TyperCommand
+
+from prony.glossary import PLACE, terms_in
 
 if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter
@@ -31,6 +33,14 @@ class PanelCommand(TyperCommand):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+    def format_epilog(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        """Write the examples, then the terms of the glossary that the help uses."""
+        super().format_epilog(ctx, formatter)
+        terms = terms_in(formatter.getvalue().partition("\n")[2])
+        if terms:
+            formatter.write_paragraph()
+            formatter.write_text(f"Terms ({PLACE}): {', '.join(terms)}")
 
 
 def _panel(parameter: "Parameter") -> str:

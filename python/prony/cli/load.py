@@ -188,7 +188,7 @@ def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: st
         from prony.faces.terminal import TerminalReporter
         from prony.report.load import load_document
 
-        TerminalReporter().write(load_document(recording))
+        TerminalReporter().write_report(load_document(recording))
     # Last: the figures are on the screen even if the file cannot be written.
     if json_to is not None:
         write_output(json.dumps(load_result(recording), indent=2), json_to)

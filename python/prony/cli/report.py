@@ -42,7 +42,7 @@ def report(
         typer.Option("--csv", help="Write every table as a CSV file into a new folder.", metavar="DIR"),
     ] = None,
 ) -> None:
-    """Report the figures and the answer of an archive, without executing anything from it."""
+    """Report the figures, the verdicts and the answer of an archive, without executing anything from it."""
     if csv_to is not None:
         _write_csv(file, csv_to)
     if markdown_to is not None:
@@ -57,12 +57,12 @@ def report(
 
 def _write_markdown(file: Path, out: str) -> None:
     from prony.cli.options import write_output
-    from prony.faces.markdown import markdown
+    from prony.faces.markdown import markdown_page
     from prony.report.redaction import redacted
     from prony.report.study import study_report
 
     page = redacted(study_report(_reading(file)), socket.gethostname())
-    write_output(markdown(page).rstrip("\n"), out)
+    write_output(markdown_page(page).rstrip("\n"), out)
 
 
 def _write_csv(file: Path, folder: Path) -> None:
@@ -86,7 +86,7 @@ def show_report(file: Path) -> None:
     from prony.faces.terminal import TerminalReporter
     from prony.report.study import study_report
 
-    TerminalReporter().write(study_report(_reading(file)))
+    TerminalReporter().write_report(study_report(_reading(file)))
 
 
 def _reading(file: Path) -> "Reading":

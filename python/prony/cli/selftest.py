@@ -192,7 +192,7 @@ def _aa_status(file: Path, reading: "Reading", run_as: str | None, *, as_json: b
     if as_json:
         typer.echo(json.dumps(selftest_json(tests, kept), indent=2))
     else:
-        TerminalReporter().write(selftest_document(f"Self-test: {file}", tests, kept))
+        TerminalReporter().write_report(selftest_document(f"Self-test: {file}", tests, kept))
     if not tests:
         return ExitCode.COULD_NOT_MEASURE
     return ExitCode.VERDICT_NEGATIVE if any(one.shown is False for one in tests) else ExitCode.DONE
@@ -214,7 +214,7 @@ def _planted_status(file: Path, reading: "Reading", *, as_json: bool) -> int:
     if as_json:
         typer.echo(json.dumps(planted_json(found), indent=2))
     else:
-        TerminalReporter().write(planted_document(f"Planted effects: {file}", found))
+        TerminalReporter().write_report(planted_document(f"Planted effects: {file}", found))
     if all(one.comparison.verdict is Verdict.TOO_FEW for one in found):
         return ExitCode.COULD_NOT_MEASURE
     return ExitCode.VERDICT_NEGATIVE if any(one.is_right is False for one in found) else ExitCode.DONE

@@ -13,6 +13,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from prony.faces.terms import terms_of
+from prony.glossary import PLACE
 from prony.report.document import (
     Bars,
     Block,
@@ -78,6 +80,13 @@ class TerminalReporter:
                 self._line(_text(section.heading, Tone.STRONG))
             for block in section.blocks:
                 self._block(block)
+
+    def write_report(self, document: Document) -> None:
+        """Write ``document`` and, in a last line, where the terms that it uses are explained."""
+        self.write(document)
+        if terms_of(document):
+            self._line(_text("", Tone.PLAIN))
+            self._line(_text(f"Terms are explained in {PLACE}.", Tone.QUIET))
 
     def _line(self, text: "Text") -> None:
         self._console.print(text, soft_wrap=True)
