@@ -1,7 +1,7 @@
-"""What a Recording says of its generator's limit, as a value: the border where a sentence is read.
+"""The limit of a Recording's generator as a value: the only place that reads it from a sentence.
 
-Recordings of engines before 0.2 have a sentence alone (`limited`); later ones have the kind and its number
-beside it (`limit`). Nothing else takes the sentence apart.
+Recordings of engines before 0.2 have only a sentence (`limited`); later ones also have the kind and its
+number (`limit`). No other module parses the sentence.
 
 >>> words = "a worker thread was busy 95 % of the time"
 >>> decode_limit(GeneratorCost(None, words, None, None, None, None, None))
