@@ -225,9 +225,10 @@ def test_the_events_are_those_that_the_engine_tells(recording):
 def test_the_json_of_a_load_has_the_documented_keys(recording):
     from prony.faces.json_load import load_result
     from prony.model.recording import decode_recording
+    from prony.reading.load import read_load
 
     page = REFERENCE / "load-json.md"
-    result = load_result(decode_recording(recording))
+    result = load_result(read_load(decode_recording(recording)))
     top = first_cells(page) & set(result)
     assert set(result) - top == set()
     summary = result["latency"]["ok"]["response_ns"]

@@ -14,10 +14,6 @@ SHARED = {
     "parse": "each external tool's output, as `Tool` wants it",
     "compare": "two cells; the command is called as what it does",
 }
-# Doubles in rooms that are being rebuilt; each goes with its room.
-PENDING = {
-    *("Limit", "deciding", "differences", "estimate", "failed_requests", "judge", "load_words", "rates"),
-}
 
 
 @cache
@@ -36,11 +32,11 @@ def doubles():
 
 
 def test_no_two_things_have_one_name():
-    assert {name: where for name, where in doubles().items() if name not in SHARED.keys() | PENDING} == {}
+    assert {name: where for name, where in doubles().items() if name not in SHARED} == {}
 
 
 def test_every_name_that_is_shared_on_purpose_is_shared():
-    assert (SHARED.keys() | PENDING) - doubles().keys() == set()
+    assert SHARED.keys() - doubles().keys() == set()
 
 
 def is_passive(statement):

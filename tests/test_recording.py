@@ -17,6 +17,7 @@ from golden.generators import checked_study, generators_study
 from golden.studies import count_study, grid_study
 from prony.analysis.account import (
     ClassKind,
+    RequestClass,
     answered,
     classes,
     counts_by_class,
@@ -31,8 +32,9 @@ from prony.faces.json_load import load_result
 from prony.model import Limit, LimitKind
 from prony.model.recording import Account, Distribution, Recording, decode_recording
 from prony.model.shapes import ShapeError, encode
+from prony.reading.load import read_load
 from prony.report.load import load_document
-from prony.report.words import class_words
+from prony.report.words import ending_words
 from recordings import IDLE, recording_of, with_parts
 
 STUDIES = (*(build.study_two, build.closed_study, count_study, grid_study, generators_study, checked_study),)
@@ -201,8 +203,8 @@ def test_what_passes_the_border_can_be_read_to_the_end(changes):
         assert str(error).startswith("recording.")
         return
     figures(replace(TRIAL, recording=recording))
-    load_document(recording)
-    json.dumps(load_result(recording), allow_nan=False)
+    load_document(read_load(recording))
+    json.dumps(load_result(read_load(recording)), allow_nan=False)
 
 
 TRIAL = build.trial(build.Cell(1, build.subject("a+b"), LOAD), 0, 0, [1_000_000] * 200)
@@ -222,7 +224,7 @@ def test_an_archive_says_which_trials_recording_it_cannot_read_and_where(tmp_pat
 def test_a_histogram_that_cannot_be_decoded_is_an_error_of_the_archive():
     spoilt = with_parts(recording_of(), distributions={"ok_service": {**TIMES, "histogram": "AAAA"}})
     with pytest.raises(ArchiveError, match="a histogram in the archive cannot be read"):
-        load_result(spoilt)
+        load_result(read_load(spoilt))
 
 
 TIMES = {"count": 1, "min_ns": 1, "max_ns": 1, "sum_ns": 1}
@@ -232,8 +234,7 @@ TIMES = {"count": 1, "min_ns": 1, "max_ns": 1, "sum_ns": 1}
 
 
 def test_each_class_has_words():
-    coded = {"bad_status": "bad_status 503"}
-    unsaid = [name for name in classes() if class_words(coded.get(name, name)) == coded.get(name, name)]
+    unsaid = [name for name in classes() if ending_words(RequestClass(name)) == name]
     assert unsaid == []
 
 

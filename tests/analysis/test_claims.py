@@ -8,7 +8,7 @@ from golden import build
 from prony.analysis.claim_cells import rivals
 from prony.analysis.claims import ClaimVerdict, evaluate
 from prony.analysis.compare import Terms
-from prony.analysis.summary import estimate, figures, summarise_cell
+from prony.analysis.summary import estimate_mean, figures, summarise_cell
 from prony.model import (
     Cell,
     Claim,
@@ -328,12 +328,12 @@ def test_a_roles_cpu_cannot_be_told_where_no_sample_shows_whose_some_of_it_was()
     asked = claim(ClaimKind.SINGLE_CORE, metric="cpu_percent", role="master")
     one = cell("a", around(99), metric="cpu_percent", role="master")
     assert verdict(asked, one) is HOLDS
-    short_lived = replace(one, metrics={**one.metrics, "cpu_unsampled_percent": estimate([40.0, 42.0])})
+    short_lived = replace(one, metrics={**one.metrics, "cpu_unsampled_percent": estimate_mean([40.0, 42.0])})
     found = evaluate(asked, [short_lived])
     assert (found.verdict, "41 % of a core" in found.reason) == (OPEN, True)
     # That of all processes is known all the same.
     whole = cell("a", around(150), metric="cpu_percent")
-    counted = replace(whole, metrics={**whole.metrics, "cpu_unsampled_percent": estimate([40.0, 42.0])})
+    counted = replace(whole, metrics={**whole.metrics, "cpu_unsampled_percent": estimate_mean([40.0, 42.0])})
     assert verdict(replace(asked, role=""), counted) is NOT
 
 

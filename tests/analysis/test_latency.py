@@ -16,6 +16,7 @@ from prony.faces.json_load import load_result
 from prony.metrics import PERCENTILES
 from prony.model.recording import Distribution
 from prony.model.shapes import decode
+from prony.reading.load import read_load
 
 TIMES = st.integers(1, 3_600_000_000_000)
 
@@ -107,7 +108,7 @@ def recording(account, closed=False):
 
 
 def latency_of(recording):
-    return load_result(recording)["latency"]
+    return load_result(read_load(recording))["latency"]
 
 
 def test_service_time_leaves_out_what_was_never_sent():

@@ -11,7 +11,7 @@ from golden import build
 from prony.analysis.answer import answer, criterion, geometric_mean
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.missing import Missing
-from prony.analysis.summary import Estimate, estimate, figures, summarise_cell
+from prony.analysis.summary import Estimate, estimate_mean, figures, summarise_cell
 from prony.analysis.trial_metrics import trial_metrics
 from prony.metrics import METRICS
 from prony.model import Cell, ClosedLoop, DurationStop, Failed, Invalid, OpenLoop, Workload
@@ -39,15 +39,15 @@ def values(ms, count=2000):
 def test_the_interval_is_students(numbers):
     # The oracle warns where numbers differ by no more than rounding.
     assume(max(numbers) - min(numbers) > 1e-9 * max(numbers))
-    found, oracle = estimate(numbers), stats.ttest_1samp(numbers, 0).confidence_interval(0.95)
+    found, oracle = estimate_mean(numbers), stats.ttest_1samp(numbers, 0).confidence_interval(0.95)
     assert found.low == pytest.approx(oracle.low, rel=1e-6, abs=1e-3)
     assert found.high == pytest.approx(oracle.high, rel=1e-6, abs=1e-3)
     assert found.min <= found.median <= found.max
 
 
 def test_one_trial_has_no_interval():
-    assert estimate([3.0]) == Estimate(1, 3.0, None, None, 3.0, 3.0, 3.0)
-    assert estimate([3.0]).half_width is None
+    assert estimate_mean([3.0]) == Estimate(1, 3.0, None, None, 3.0, 3.0, 3.0)
+    assert estimate_mean([3.0]).half_width is None
 
 
 def test_every_metric_has_a_value_or_a_reason():

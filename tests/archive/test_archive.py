@@ -179,6 +179,18 @@ def test_a_run_is_interrupted_until_it_finishes_and_a_resumed_study_has_two(path
         assert [record.run_id for record in archive.trials()] == [2]
 
 
+def test_an_archive_is_never_seen_without_a_run(path, monkeypatch):
+    # It is killed as soon as its plan is on the disk.
+    def killed(_database):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("prony.archive.writer._durable", killed)
+    with pytest.raises(KeyboardInterrupt):
+        create(path, plan_of(WORKLOAD), Fingerprint({"kernel": "6"}))
+    with open_archive(path) as archive:
+        assert [run.fingerprint for run in archive.runs()] == [Fingerprint({"kernel": "6"})]
+
+
 def test_what_is_learnt_of_the_machine_at_the_end_joins_what_was_known_and_is_of_its_own_run(path):
     create(path, plan_of(WORKLOAD), Fingerprint({"kernel_log": None, "cpu": 2})).close()
     with resume(path, Fingerprint({"kernel_log": None, "cpu": 4})) as writer:

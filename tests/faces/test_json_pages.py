@@ -9,6 +9,7 @@ from golden import build, generators, studies
 from prony.archive import open_archive
 from prony.faces.json_load import load_result
 from prony.faces.json_report import reading_json
+from prony.reading.load import read_load
 from prony.reading.study import read_archive
 
 PAGES = Path(__file__).parents[2] / "docs/reference"
@@ -20,7 +21,7 @@ def named(page):
 
 def test_the_page_on_load_names_every_key():
     workload = build.Workload(build.OpenLoop(10), build.DurationStop(build.SECOND))
-    found = load_result(build.recording(workload, [1_000_000] * 100))
+    found = load_result(read_load(build.recording(workload, [1_000_000] * 100)))
     summary = found["latency"]["ok"]["response_ns"]
     keys = {
         *found,

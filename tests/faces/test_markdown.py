@@ -21,6 +21,7 @@ from prony.report.document import (
     Table,
     Tone,
 )
+from prony.report.text import Figure
 
 
 def page(*blocks, heading=""):
@@ -47,7 +48,7 @@ def test_notes_commands_and_bars():
     assert "- ¹ fewer than 10\n- plain\n" in page(Notes((("¹", "fewer than 10"), ("", "plain"))))
     assert "```text\nprony run `x` | cat\n```" in page(Command("prony run `x` | cat"))
     assert "````text\na ``` b\n````" in page(Command("a ``` b"))
-    assert "1 ms ####" in page(Bars((("1 ms", 10, ""), ("2 ms", 5, "half"))))
+    assert "1 ms ####" in page(Bars((("1 ms", Figure(10, str, "")), ("2 ms", Figure(5, str, "")))))
 
 
 def test_lines_of_a_log_are_a_block_of_code():

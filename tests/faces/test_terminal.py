@@ -23,6 +23,8 @@ from prony.report.document import (
     Table,
     Tone,
 )
+from prony.report.text import Figure
+from prony.units import format_count
 
 
 def shown(document, width=80, **kwargs):
@@ -50,7 +52,7 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\x08\r\u202e[bold red]x[/bold red] :smi
         Notes((("  |", HOSTILE),)),
         Command(HOSTILE),
         Judgements((Judgement(HOSTILE, Tone.BAD, HOSTILE, HOSTILE),)),
-        Bars(((HOSTILE, 1, HOSTILE),)),
+        Bars(((HOSTILE, Figure(1, format_count, "")),)),
         Table((Column(HOSTILE),), ((Entry(HOSTILE),),)),
     ],
 )
@@ -132,7 +134,8 @@ def test_prose_is_wrapped_at_words():
 
 
 def test_a_rare_class_has_a_bar_and_an_empty_one_has_none():
-    out = shown(document(Bars((("1 ms", 100_000, ""), ("2 ms", 1, ""), ("3 ms", 0, "")))))
+    classes = (("1 ms", 100_000), ("2 ms", 1), ("3 ms", 0))
+    out = shown(document(Bars(tuple((label, Figure(count, format_count, "")) for label, count in classes))))
     many, rare, none = out.splitlines()[-3:]
     assert many.count("█") == 40
     assert rare.endswith("▏")

@@ -57,7 +57,7 @@ def test_a_cost_is_a_row_with_its_interval_and_verdict(text):
 def test_a_cost_that_was_not_measured_is_a_dash_and_never_nothing(text):
     row = next(line for line in text.splitlines() if "p99" in line)
     assert row.count("\u2014") == 2
-    assert change_words(TAIL) == "p99 not measured"
+    assert str(change_words(TAIL, "")) == "p99 not measured"
 
 
 def test_each_reason_is_told_once(text):
@@ -86,7 +86,7 @@ def test_the_machines_report_has_the_costs_in_short():
     told = " ".join(shown(host_document(Fingerprint(), (), CALIBRATION)).split())
     assert "the monitors: replies/s -0.4 % [-1.1 %, +0.3 %], not shown" in told
     assert "sampling 50 at 2 Hz, of a core: 0.21 %" in told
-    assert len(summary(CALIBRATION)) == 2
+    assert len(summary(CALIBRATION, "")) == 2
 
 
 def test_a_machine_without_a_calibration_is_told_how_to_get_one():

@@ -9,7 +9,7 @@ def facts(name):
     """Return the table of facts as (fact, value) pairs."""
     sections = {section.heading: section for section in server_document(load_catalog().server(name)).sections}
     (table,) = [block for block in sections["Facts"].blocks if isinstance(block, Table)]
-    return {row[0].text: row[1].text for row in table.rows}
+    return {str(row[0].text): str(row[1].text) for row in table.rows}
 
 
 def test_facts_are_shown_under_the_defaults_with_the_settings_they_come_from():

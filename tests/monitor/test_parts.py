@@ -1,5 +1,6 @@
 """Daemons that left their parents: whose they are, by what they keep."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -52,7 +53,9 @@ def start() -> Iterator[Start]:
 
     yield started
     for pid in daemons:
-        os.kill(pid, signal.SIGKILL)
+        # It has ended with its control group, and the first process may have reaped it already.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     for main in mains:
         main.kill()
         main.communicate()

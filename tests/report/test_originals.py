@@ -6,7 +6,7 @@ import pytest
 
 from golden import build
 from prony.analysis.missing import Missing
-from prony.analysis.summary import estimate
+from prony.analysis.summary import estimate_mean
 from prony.archive import open_archive
 from prony.model import Original
 from prony.reading.originals import beside
@@ -56,5 +56,5 @@ def test_a_role_that_nothing_here_has_leaves_no_figure_of_something_else(reading
 
 def test_figures_of_all_processes_are_of_all(reading):
     (found,) = published(reading, Original(NAME, "rss_peak", 1e6)).originals
-    cell = replace(found.cell, metrics={**found.cell.metrics, "rss_peak": estimate([5e6, 5e6])})
+    cell = replace(found.cell, metrics={**found.cell.metrics, "rss_peak": estimate_mean([5e6, 5e6])})
     assert beside((cell,), (found.original,))[0].measured.mean == 5e6

@@ -2,13 +2,17 @@
 outside of one.
 """
 
+import ast
 import json
 import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+import documents
 from golden import build, generators, studies
+from modules import modules, tree
 from prony.analysis.noise_floor import Floor
 from prony.analysis.validity import in_words
 from prony.archive import open_archive
@@ -19,7 +23,7 @@ from prony.reading.study import read_archive
 from prony.report.document import Bars, Command, Judgements, Notes, Paragraph, Table
 from prony.report.redaction import redacted
 from prony.report.study import study_report
-from prony.report.text import Figure, Name, Quote, Text
+from prony.report.text import Figure, Name, Quote, Text, text
 
 STUDIES = {
     "study_two": build.study_two,
@@ -80,13 +84,37 @@ def search(path):
     return path
 
 
-@pytest.fixture(scope="module", params=[*STUDIES, "disturbed", "search"])
-def report(request, tmp_path_factory):
-    """A document and the JSON of the same Reading, as another program would read it."""
-    made = {**STUDIES, "disturbed": disturbed, "search": search}[request.param]
-    with open_archive(made(tmp_path_factory.mktemp("pointers") / "a.prony")) as archive:
+EVERY_STUDY = {**STUDIES, "disturbed": disturbed, "search": search}
+
+
+def reported(made, path):
+    with open_archive(made(path)) as archive:
         reading = read_archive(archive, FLOORS)
-    return study_report(reading), json.loads(json.dumps(reading_json(reading), allow_nan=False))
+    return study_report(reading), reading_json(reading)
+
+
+def as_read(report):
+    """Return a document and its JSON as another program would read it."""
+    document, data = report
+    return document, json.loads(json.dumps(data, allow_nan=False))
+
+
+@pytest.fixture(scope="module", params=EVERY_STUDY)
+def study(request, tmp_path_factory):
+    """The document of a study and the JSON of the same Reading."""
+    return as_read(reported(EVERY_STUDY[request.param], tmp_path_factory.mktemp("pointers") / "a.prony"))
+
+
+REPORTS = {**{name: partial(reported, made) for name, made in EVERY_STUDY.items()}, **documents.REPORTS}
+
+
+@pytest.fixture(scope="module", params=REPORTS)
+def report(request, tmp_path_factory):
+    """A document and what its command prints with --json."""
+    folder = tmp_path_factory.mktemp("pointers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRONY_CACHE", str(folder / "cache"))
+        return as_read(REPORTS[request.param](folder / "a.prony"))
 
 
 def texts(document):
@@ -105,7 +133,9 @@ def texts(document):
                 case Table(columns, rows):
                     yield from (each for one in columns for each in (one.title, one.group))
                     yield from (entry.text for row in rows for entry in row)
-                case Command() | Bars():
+                case Bars(rows):
+                    yield from (each for label, count in rows for each in (label, text("{}", count)))
+                case Command():
                     pass
 
 
@@ -116,8 +146,8 @@ def parts(document):
 
 def resolved(pointer, value):
     """Return what a JSON pointer names. *Source*: RFC 6901, section 4."""
-    assert pointer.startswith("/")
-    for step in pointer[1:].split("/"):
+    assert pointer[:1] in ("", "/")
+    for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         value = value[int(name)] if isinstance(value, list) else value[name]
     return value
@@ -126,7 +156,6 @@ def resolved(pointer, value):
 def test_each_number_is_the_value_at_its_pointer_written_the_same_way(report):
     document, data = report
     figures = [part for part in parts(document) if isinstance(part, Figure)]
-    assert figures
     for figure in figures:
         value = resolved(figure.pointer, data)
         number = len(value) if isinstance(value, (list, dict)) else value
@@ -138,10 +167,14 @@ def test_each_number_is_the_value_at_its_pointer_written_the_same_way(report):
 def test_each_quoted_sentence_is_the_one_at_its_pointer(report):
     document, data = report
     quotes = [part for part in parts(document) if isinstance(part, Quote)]
-    assert quotes
     assert [(one.pointer, one.words) for one in quotes] == [
         (one.pointer, resolved(one.pointer, data)) for one in quotes
     ]
+
+
+def test_a_study_has_numbers_and_quotes(study):
+    document, _ = study
+    assert {Figure, Quote} <= {type(part) for part in parts(document)}
 
 
 def test_no_digit_stands_outside_a_figure_a_name_or_a_quote(report):
@@ -165,7 +198,17 @@ def texts_of(data):
 
 
 # Numbers of the method, the same in every report; `1, 3 or 7 s`: when a client repeats a lost SYN.
-CONSTANTS = {"95 %", "100 %", "5", "10", "1, 3 or 7 s", "net.ipv4.tcp_max_syn_backlog"}
+CONSTANTS = {
+    "5 %",
+    "95 %",
+    "95 of 100",
+    "59",
+    "100 %",
+    "5",
+    "10",
+    "1, 3 or 7 s",
+    "net.ipv4.tcp_max_syn_backlog",
+}
 
 
 def is_named(name, known):
@@ -181,8 +224,8 @@ def test_a_name_with_a_digit_is_in_the_json_or_a_named_constant(report):
     assert {one for one in numbered if not is_named(one, known)} == set()
 
 
-def test_the_numbers_of_a_page_for_others_keep_their_pointers(report):
-    document, _ = report
+def test_the_numbers_of_a_page_for_others_keep_their_pointers(study):
+    document, _ = study
     own = sorted(part.pointer for part in parts(document) if isinstance(part, Figure))
     page = redacted(document, "bench-7")
     kept = sorted(part.pointer for part in parts(page) if isinstance(part, Figure))
@@ -216,3 +259,39 @@ def test_a_failed_subject_names_its_reason_where_all_its_trials_say_the_same(tmp
         document = study_report(read_archive(archive))
     quotes = {part.words: part.pointer for part in parts(document) if isinstance(part, Quote)}
     assert quotes["exited with status 3"] == "/groups/0/cells/0/failed_alike/0/reason"
+
+
+# --- every document ---------------------------------------------------------------------------------------
+
+# Each function of the product that makes a Document, with what of `REPORTS` shows it.
+MAKERS = {
+    "study_report": "study_two",
+    "load_document": "load: a closed loop",
+    "compare_document": "compare: two subjects",
+    "selftest_document": "selftest: two labels",
+    "planted_document": "selftest: planted",
+    "studies_document": "studies: all",
+    "study_page": "studies: those with figures",
+    "calibration_document": "calibrate",
+    "host_document": "host",
+    "servers_document": "servers",
+    "server_document": "servers by name",
+    "checks_document": "servers, checked",
+    "advice_document": "doctor",
+}
+# A page for others is made of a study's report, and has its numbers (see above). No other has no JSON.
+WITHOUT_JSON = {"redacted"}
+
+
+def makers():
+    """Yield the public functions of the product that return a Document."""
+    for module in modules():
+        for node in tree(module).body:
+            match node:
+                case ast.FunctionDef(name=name, returns=ast.Name("Document")) if not name.startswith("_"):
+                    yield name
+
+
+def test_every_document_is_held_against_its_json_but_those_that_have_none():
+    assert set(makers()) == MAKERS.keys() | WITHOUT_JSON
+    assert set(MAKERS.values()) <= REPORTS.keys()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from golden import build
-from prony.analysis.summary import estimate
+from prony.analysis.summary import estimate_mean
 from prony.archive import open_archive
 from prony.reading.study import read_archive
 from prony.report.sections.processes import processes
@@ -22,7 +22,7 @@ def rows_of(reading, *unsampled):
     """Return the rows of the first subject where its trials leave so much of its CPU without a sample."""
     (group,) = reading.groups
     first, *others = group.cells
-    changed = replace(first, metrics={**first.metrics, "cpu_unsampled_percent": estimate(unsampled)})
+    changed = replace(first, metrics={**first.metrics, "cpu_unsampled_percent": estimate_mean(unsampled)})
     (section,) = processes(replace(reading, groups=(replace(group, cells=(changed, *others)),)))
     rows = [[str(entry.text) for entry in row] for row in section.blocks[0].rows]
     other = next(k for k, row in enumerate(rows) if row[0] == others[0].name)

@@ -5,6 +5,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from golden import build
 from prony.archive import open_archive
 from prony.archive.codec import dump, encode_sandbox
@@ -30,9 +32,17 @@ def test_the_reason_why_no_stronger_sandbox_was_taken_is_told(tmp_path: Path) ->
     assert "Sandbox `process`: no control groups here: not root." in text
 
 
-def test_limits_are_told_with_how_far_they_hold(tmp_path: Path) -> None:
+TEXTS = {"cpus": "enforced: seen", "memory": "enforced: a hog was killed", "pids": "absent: why"}
+VALUES = {
+    "cpus": {"holding": "enforced", "reason": "seen"},
+    "memory": {"holding": "enforced", "reason": "a hog was killed"},
+    "pids": {"holding": "absent", "reason": "why"},
+}
+
+
+@pytest.mark.parametrize("limits", [TEXTS, VALUES], ids=["an older archive", "values"])
+def test_limits_are_shown_with_how_far_they_hold(tmp_path: Path, limits: object) -> None:
     choice = SandboxChoice("cgroup", memory_bytes=2**29, pids=9)
-    limits = {"cpus": "enforced: seen", "memory": "enforced: a hog was killed", "pids": "absent: why"}
     text = told(tmp_path, choice, kind="cgroup", limits=limits)
     assert (
         "A control group limited the server to its CPUs (enforced), 512 MiB of memory (enforced), "

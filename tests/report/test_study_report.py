@@ -22,6 +22,7 @@ from prony.listing.host import host_document
 from prony.model import Fingerprint, LogTail, RunFacts
 from prony.model.facts import FoundRate, RateStep
 from prony.model.shapes import encode
+from prony.reading.load import read_load
 from prony.reading.study import read_archive
 from prony.report.load import load_document
 from prony.report.study import study_report
@@ -154,8 +155,8 @@ def first_recording(opened, cell_id):
 def test_the_report_of_a_load_run(archive, update_golden):
     name, opened = archive
     recording = first_recording(opened, 4 if name == "study_two" else 1)
-    check(f"{name}.load.txt", shown(load_document(recording), 100), update_golden)
-    result = {**load_result(recording), "series": load_result(recording)["series"][:1]}
+    check(f"{name}.load.txt", shown(load_document(read_load(recording)), 100), update_golden)
+    result = {**load_result(read_load(recording)), "series": load_result(read_load(recording))["series"][:1]}
     check(f"{name}.load.json", json.dumps(rounded(result), indent=1, allow_nan=False) + "\n", update_golden)
 
 
@@ -208,13 +209,13 @@ def build_plan():
 
 def test_a_run_in_which_nothing_was_sent_is_said_so():
     workload = build.Workload(build.OpenLoop(10), build.DurationStop(build.SECOND))
-    text = shown(load_document(build.recording(workload, [])), 80)
+    text = shown(load_document(read_load(build.recording(workload, []))), 80)
     assert "Nothing was sent." in text
 
 
 def load_text(workload, *arguments, **changes):
     recording = build.recording(workload, *arguments)
-    return shown(load_document(with_parts(recording, **changes)), 120)
+    return shown(load_document(read_load(with_parts(recording, **changes))), 120)
 
 
 CLOSED = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
@@ -250,7 +251,7 @@ def test_refused_connections_are_not_said_to_be_nothing_sent():
 
 def test_a_run_in_which_nothing_was_answered_has_no_latency():
     workload = build.Workload(build.OpenLoop(10), build.DurationStop(build.SECOND))
-    text = shown(load_document(build.recording(workload, [], errors={"connect_refused": 50})), 120)
+    text = shown(load_document(read_load(build.recording(workload, [], errors={"connect_refused": 50}))), 120)
     assert "0.00 /s answered as expected in a window of" in text
     assert "50.0 /s sent or due, 0 % of them answered so" in text
     assert "connection refused" in text
@@ -266,8 +267,8 @@ def test_an_external_generator_may_leave_most_out():
         completed=encode(full.completed),
         distributions={"ok_service": full.distributions.ok_service},
     )
-    assert "500 /s answered" in shown(load_document(bare), 100)
-    assert load_result(bare)["generator"]["cpu_ns_per_request"] is None
+    assert "500 /s answered" in shown(load_document(read_load(bare)), 100)
+    assert load_result(read_load(bare))["generator"]["cpu_ns_per_request"] is None
 
 
 @pytest.mark.parametrize(

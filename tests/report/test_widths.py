@@ -10,6 +10,7 @@ from rich.console import Console
 from golden import build, generators, studies
 from prony.archive import open_archive
 from prony.faces.terminal import TerminalReporter, plain
+from prony.reading.load import read_load
 from prony.reading.study import read_archive
 from prony.report.document import Command, Document, Judgements, Notes, Paragraph, Section, Table
 from prony.report.load import load_document
@@ -36,7 +37,7 @@ def documents(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("widths") / f"{request.param}.prony"
     with open_archive(ARCHIVES[request.param](path)) as archive:
         recording = next(r.trial.recording for r in archive.trials() if r.trial.recording)
-        return study_report(read_archive(archive)), load_document(recording)
+        return study_report(read_archive(archive)), load_document(read_load(recording))
 
 
 def lines(document, width):

@@ -188,7 +188,7 @@ def test_the_facts_say_what_a_container_keeps_apart(container: Sandbox, engine: 
     facts = container.facts
     assert (facts.kind, facts.network, facts.pid_namespace) == ("container", Network.ISOLATED, True)
     assert facts.cpus == f"by a container of {engine.name}"
-    assert facts.limits["cpus"].startswith("enforced: ")
+    assert facts.limits["cpus"].holding == "enforced"
     assert facts.missing == {}
 
 

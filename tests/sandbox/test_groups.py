@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from prony.errors import HostError
-from prony.model import SandboxChoice, SandboxKind
-from prony.sandbox.cgroup.base import LimitName, LimitState, NoCgroups
+from prony.model import LimitHolding, LimitState, SandboxChoice, SandboxKind
+from prony.sandbox.cgroup.base import LimitName, NoCgroups
 from prony.sandbox.cgroup.tree import open_cgroups
 from prony.sandbox.groups import open_groups, require, states_by_affinity
 
@@ -40,7 +40,7 @@ def test_a_required_limit_that_was_found_not_to_hold_ends_the_run(monkeypatch: p
 
 
 def test_a_limit_that_holds_may_be_required() -> None:
-    require({"memory": LimitState("enforced", "a hog was killed")}, {"memory"})
+    require({"memory": LimitState(LimitHolding.ENFORCED, "a hog was killed")}, {"memory"})
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -13,6 +14,7 @@ import pytest
 from commands import cache, folder  # noqa: F401 - fixtures
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
+from prony.errors import ExitCode
 from prony.model import Invalid, Ok, TrialRole
 from scripts.loading import SCRIPTS, load
 
@@ -20,6 +22,7 @@ wheels = load("build-wheel")
 ROOT = SCRIPTS.parent
 RUST = {"cargo", "rustc", "rustup", "rustdoc"}
 PLATFORM = "manylinux2014_x86_64.manylinux_2_17_x86_64"
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: it names the files")
 
 
 def package(name, kind="lib"):
@@ -50,6 +53,7 @@ def test_the_licences_are_of_what_is_linked_and_not_of_what_builds_or_tests():
     assert wheels.linked_packages(metadata) == {"prony-python", "engine", "libc"}
 
 
+@needs_git
 def test_the_documentation_is_in_the_wheels_record(tmp_path):
     wheel = tmp_path / "prony-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -63,6 +67,7 @@ def test_the_documentation_is_in_the_wheels_record(tmp_path):
     assert list(tmp_path.iterdir()) == [wheel]
 
 
+@needs_git
 def test_a_wheel_that_lacks_a_file_is_noticed(tmp_path):
     wheel = tmp_path / "prony-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -79,6 +84,17 @@ def test_a_target_without_a_standard_library_is_refused(tmp_path, capsys):
         wheels.check_target("aarch64-unknown-linux-gnu", {"PATH": f"{tmp_path}:{os.environ['PATH']}"})
     assert ended.value.code == 3
     assert "rustup target add aarch64-unknown-linux-gnu" in capsys.readouterr().err
+
+
+def test_the_build_finds_rust_and_takes_pips_settings(monkeypatch):
+    monkeypatch.delenv("UV_INSECURE_HOST", raising=False)
+    monkeypatch.setenv("PIP_TRUSTED_HOST", "packages.example")
+    environment = wheels.rust_environment()
+    assert environment["UV_INSECURE_HOST"] == "packages.example"
+    rust = subprocess.run(
+        ["cargo", "--version"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert rust.stdout.startswith("cargo 1.")
 
 
 # --- a wheel in an empty environment ----------------------------------------------------------------------
@@ -119,12 +135,12 @@ def installed(folder, wheel, without_rust, cache):  # noqa: F811
     install = [uv, "pip", "install", "--quiet", "--python", place / "bin" / "python", wheel]
     subprocess.run(install, env=own, check=True)
 
-    def prony(*arguments):
+    def prony(*arguments, statuses=(0,)):
         command = [place / "bin" / "prony", *arguments]
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        assert done.returncode in statuses, f"{done.stdout}\n{done.stderr}"
         return done.stdout
 
     return prony
@@ -158,12 +174,14 @@ def test_the_wheel_alone_lists_the_servers(installed):
 
 @pytest.mark.slow
 def test_the_wheel_alone_runs_the_first_study(installed, folder):  # noqa: F811
-    installed("run", "embedded-servers", "--repeats", "1")
+    # What the machine spoilt is no fault of the wheel: then no trial counts, which is a status of its own.
+    told = installed("run", "embedded-servers", "--repeats", "1", statuses=(0, ExitCode.COULD_NOT_MEASURE))
+    assert "\nAnswer\n" in told
     (file,) = folder.glob("*.prony")
     with open_archive(file) as archive:
         wanted = {cell.id for cell in archive.plan().cells}
         trials = [one.trial for one in archive.trials() if one.trial.role is TrialRole.SUBJECT]
-    # What the machine spoilt is no fault of the wheel: the server was started and loaded even so.
+    # Each server was started and loaded even so.
     assert {trial.cell_id for trial in trials if isinstance(trial.outcome, Ok | Invalid)} == wanted
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,16 @@ def test_a_machine_that_fails_is_removed(monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_command_that_fails_does_not_keep_the_others_from_being_tried(monkeypatch, tmp_path):
+    tried = []
+    monkeypatch.setattr(fresh.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(fresh, "bootstrap", lambda suite, machine: machine.mkdir())
+    monkeypatch.setattr(fresh, "clone", lambda machine: None)
+    monkeypatch.setattr(fresh, "enter", lambda machine, command: tried.append(command) or 3)
+    assert not fresh.passes("trixie", ["one", "two"])
+    assert tried == ["one", "two"]
+
+
 def test_a_second_interrupt_waits_until_the_folder_is_gone(monkeypatch, tmp_path):
     def removing(place):
         os.kill(os.getpid(), signal.SIGINT)
@@ -108,7 +119,13 @@ def test_a_second_interrupt_waits_until_the_folder_is_gone(monkeypatch, tmp_path
     monkeypatch.setattr(fresh, "bootstrap", lambda suite, machine: machine.mkdir())
     monkeypatch.setattr(fresh, "clone", lambda machine: None)
     monkeypatch.setattr(fresh.shutil, "rmtree", removing)
+    # The kernel gives a signal that one thread has blocked to another.
+    ended = threading.Event()
+    other = threading.Thread(target=ended.wait)
+    other.start()
     with pytest.raises(KeyboardInterrupt):
         fresh.passes("trixie", [])
+    ended.set()
+    other.join()
     signal.signal(signal.SIGINT, kept)
     assert list(tmp_path.iterdir()) == []

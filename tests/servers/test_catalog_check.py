@@ -162,7 +162,7 @@ def test_a_skeleton_passes_as_it_is_written(prony):  # noqa: F811
     assert prony("servers", "--new", "mine").status == 0
     done = prony("servers", "--check", "mine", timeout_s=120)
     assert done.status == 0, done.out
-    assert "2 of 2 passed" in done.out
+    assert "All passed: 2." in done.out
     assert nothing_is_left(prony)
 
 
@@ -185,7 +185,7 @@ def test_a_broken_entry_fails_with_its_reason_and_its_last_words(prony, folder):
     assert "failed at start" in done.out
     assert "exited with status 7" in done.out
     assert "there is no flux capacitor" in done.out
-    assert "1 of 2 passed" in done.out
+    assert "Of 2 checked, these failed: " in done.out
     assert nothing_is_left(prony)
 
 

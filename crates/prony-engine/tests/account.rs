@@ -141,7 +141,10 @@ fn t03_what_is_in_flight_at_the_end_is_censored_at_its_age() {
     assert!(responses.min_ns().unwrap() >= 110 * MS);
     // It gave up 400 ms after the first, at the soonest, and was drained after that.
     let aged = responses.max_ns().unwrap();
-    assert!(aged >= 400 * MS && aged <= window.drained_ns - window.open_ns, "{aged}");
+    assert!(
+        aged >= 400 * MS && aged <= window.drained_ns - window.open_ns,
+        "{aged}"
+    );
     let closed = Load::closed(server.port(), 3).duration_ms(200).grace_ms(50).run();
     assert_eq!(
         (closed.account.scheduled, closed.account.in_flight_at_end),

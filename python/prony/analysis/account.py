@@ -4,14 +4,31 @@
 (<ClassKind.UNANSWERED: 'unanswered'>, <ClassKind.BROKEN: 'broken'>)
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
 
 from prony.model.recording import Account
 
-__all__ = ["ClassKind", "answered", "classes", "counts_by_class", "failed", "kind_of", "sent_and_failed"]
+__all__ = [
+    "ClassKind",
+    "RequestClass",
+    "Tally",
+    "answered",
+    "classes",
+    "counts_by_class",
+    "ending_named",
+    "failed",
+    "kind_of",
+    "sent_and_failed",
+    "tally",
+    "together",
+]
+
+_BAD_STATUS = "bad_status"
 
 
 class ClassKind(StrEnum):
@@ -70,3 +87,80 @@ def failed(account: Account) -> int:
 def sent_and_failed(account: Account) -> int:
     """Return how many requests reached the server and failed."""
     return sum(count for name, count in counts_by_class(account).items() if kind_of(name) in _SENT_AND_FAILED)
+
+
+# --- of several trials ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RequestClass:
+    """How requests ended: a class of the account; of replies with another status, with that ``status`` as its
+    generator names it.
+    """
+
+    name: str
+    status: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Its name in JSON and in studies' claims.
+
+        >>> RequestClass("bad_status", "503").key, RequestClass("reset").key
+        ('bad_status 503', 'reset')
+        """
+        return self.name if self.status is None else f"{self.name} {self.status}"
+
+    def includes(self, other: "RequestClass") -> bool:
+        """Return whether ``other`` is this, or a status of this.
+
+        >>> RequestClass("bad_status").includes(RequestClass("bad_status", "503"))
+        True
+        """
+        return self.name == other.name and self.status in (None, other.status)
+
+
+def ending_named(key: str) -> RequestClass:
+    """Return what a claim names by its key.
+
+    >>> ending_named("bad_status 503"), ending_named("reset")
+    (RequestClass(name='bad_status', status='503'), RequestClass(name='reset', status=None))
+    """
+    name, _, status = key.partition(" ")
+    return RequestClass(name, status) if name == _BAD_STATUS and status else RequestClass(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Requests of one or of several trials: ``scheduled`` is the sum of ``ok`` and of ``failed``, in which no
+    count is 0.
+    """
+
+    scheduled: int = 0
+    ok: int = 0
+    failed: Mapping[RequestClass, int] = field(default_factory=dict)
+
+    @property
+    def by_key(self) -> dict[str, int]:
+        """The counts by key; empty where nothing was scheduled."""
+        own = {ending.key: count for ending, count in self.failed.items()}
+        return {"scheduled": self.scheduled, "ok": self.ok, **own} if self.scheduled else {}
+
+
+def tally(account: Account) -> Tally:
+    """Return the requests of an account by how they ended."""
+    apart = ("ok", _BAD_STATUS)
+    counts = {
+        RequestClass(name): count for name, count in counts_by_class(account).items() if name not in apart
+    }
+    counts |= {RequestClass(_BAD_STATUS, code): count for code, count in account.bad_status.items()}
+    return Tally(account.scheduled, account.ok, {one: count for one, count in counts.items() if count})
+
+
+def together(tallies: Iterable[Tally]) -> Tally:
+    """Return the sum of tallies."""
+    scheduled = ok = 0
+    failed: Counter[RequestClass] = Counter()
+    for one in tallies:
+        scheduled, ok = scheduled + one.scheduled, ok + one.ok
+        failed.update(one.failed)
+    return Tally(scheduled, ok, dict(failed))

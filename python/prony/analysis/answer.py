@@ -10,7 +10,7 @@ from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Better
 from prony.model import OpenLoop
 
-__all__ = ["Answer", "answer", "criterion", "deciding", "geometric_mean", "lead", "log_ratios"]
+__all__ = ["Answer", "answer", "criterion", "deciding_metrics", "geometric_mean", "lead", "log_ratios"]
 
 _TAIL_FIRST = ("response_ok_p99", "response_ok_p95", "response_ok_p50")
 
@@ -56,10 +56,12 @@ def criterion(cells: Sequence[CellSummary]) -> str | None:
     """
     if not cells:
         return None
-    return next((name for name in deciding(cells[0]) if all(_has(cell, name) for cell in cells)), None)
+    return next(
+        (name for name in deciding_metrics(cells[0]) if all(_has(cell, name) for cell in cells)), None
+    )
 
 
-def deciding(cell: CellSummary) -> tuple[str, ...]:
+def deciding_metrics(cell: CellSummary) -> tuple[str, ...]:
     """Return the metrics that decide under a cell's load, the first choice first."""
     return _TAIL_FIRST if isinstance(cell.cell.workload.loop, OpenLoop) else ("ok_per_s",)
 

@@ -13,14 +13,14 @@ from prony.analysis.objective import ALIASES
 from prony.analysis.versus import METRICS_COMPARED, Match, Versus
 from prony.units import parse_percent
 
-__all__ = ["Limit", "LimitResult", "held", "parse_limit"]
+__all__ = ["ChangeLimit", "LimitResult", "held", "parse_limit"]
 
 _LIMIT = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*(<|>)\s*([+-]?)\s*(\S.*?)\s*")
 _EXAMPLE = "such as `rps < -5%` or `p99 > +10%`"
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class ChangeLimit:
     """A forbidden change of one of ``metrics`` (the first that exists). ``bound``: relative."""
 
     text: str
@@ -37,7 +37,7 @@ class Limit:
         return True if beyond else False if within else None
 
 
-def parse_limit(text: str) -> Limit:
+def parse_limit(text: str) -> ChangeLimit:
     """Return the limit that ``text`` writes: a metric, `<` or `>`, and a change in per cent with its sign.
 
     *Errors*: ValueError, naming the text and what was expected.
@@ -50,7 +50,7 @@ def parse_limit(text: str) -> Limit:
     if not metrics:
         raise ValueError(f"`{name}` is not a compared metric; expected one {_EXAMPLE}")
     bound = parse_percent(percent)
-    return Limit(text.strip(), metrics, operator == "<", -bound if sign == "-" else bound)
+    return ChangeLimit(text.strip(), metrics, operator == "<", -bound if sign == "-" else bound)
 
 
 def _comparable(name: str) -> tuple[str, ...]:
@@ -63,9 +63,9 @@ def _comparable(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LimitResult:
-    """A limit under one load. ``shown``: as `Limit.shown`, null too where nothing is known."""
+    """A limit under one load. ``shown``: as `ChangeLimit.shown`, null too where nothing is known."""
 
-    limit: Limit
+    limit: ChangeLimit
     match: Match
     metric: str
     shown: bool | None
@@ -75,7 +75,7 @@ class LimitResult:
 _WORDS = {True: "shown to be beyond it", False: "shown to be within it", None: "not shown either way"}
 
 
-def held(limit: Limit, found: Versus) -> tuple[LimitResult, ...]:
+def held(limit: ChangeLimit, found: Versus) -> tuple[LimitResult, ...]:
     """Return the result of a limit for each load, from the comparisons.
 
     Below 5 blocks nothing is shown either way.
@@ -83,7 +83,7 @@ def held(limit: Limit, found: Versus) -> tuple[LimitResult, ...]:
     return tuple(_held(limit, match, found) for match in found.matches)
 
 
-def _held(limit: Limit, match: Match, found: Versus) -> LimitResult:
+def _held(limit: ChangeLimit, match: Match, found: Versus) -> LimitResult:
     rows = [row for row in found.rows if row.match is match and row.metric in limit.metrics]
     row = min(rows, key=lambda row: limit.metrics.index(row.metric), default=None)
     if row is None or row.comparison is None:

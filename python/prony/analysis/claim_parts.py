@@ -12,7 +12,7 @@ from math import exp
 
 from prony.analysis.compare import Terms
 from prony.analysis.effects import paired, student_t
-from prony.analysis.summary import estimate
+from prony.analysis.summary import estimate_mean
 
 __all__ = ["Bounds", "ClaimResult", "ClaimVerdict", "Part", "judged", "of_effect", "of_values"]
 
@@ -131,7 +131,7 @@ def of_values(values: Sequence[float], name: str) -> Part:
     if len(values) < 2:
         return Part(name, len(values), values[0] if values else None)
     # Student's interval needs no trimming here: it is for values as published, not for a comparison.
-    found = estimate(values)
+    found = estimate_mean(values)
     error = (found.half_width or 0.0) / student_t(0.975, len(values) - 1)
 
     def interval(level: float) -> tuple[float, float]:

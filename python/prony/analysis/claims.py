@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import fsum, log
 from types import MappingProxyType
 
+from prony.analysis.account import ending_named
 from prony.analysis.claim_cells import by_block, claimed, rivals, unsampled, where
 from prony.analysis.claim_needs import unmet
 from prony.analysis.claim_parts import (
@@ -214,14 +215,10 @@ def _failures(claim: Claim, cell: CellSummary) -> Failures:
 def _failed_so(kind: str | None, trial: TrialFigures) -> bool:
     if isinstance(trial.outcome, Failed):
         return kind is None or kind == trial.outcome.stage
-    scheduled = trial.account.get("scheduled", 0)
-    others = ("scheduled", "ok")
-    lost = sum(
-        count
-        for name, count in trial.account.items()
-        if name not in others and (kind is None or name == kind or name.startswith(f"{kind} "))
-    )
-    return lost > QUALIFIED_ERROR_RATIO * scheduled
+    asked = ending_named(kind) if kind else None
+    found = trial.account.failed.items()
+    lost = sum(count for ending, count in found if asked is None or asked.includes(ending))
+    return lost > QUALIFIED_ERROR_RATIO * trial.account.scheduled
 
 
 def _share(claim: Claim, cell: CellSummary) -> Part:

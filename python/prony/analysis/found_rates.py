@@ -18,13 +18,13 @@ from prony.metrics import PERCENTILES, format_metric
 from prony.model import Failed, Invalid, Ok, Trial
 from prony.model.facts import FoundRate, RateStep
 
-__all__ = ["found_rate", "judge", "least_rate"]
+__all__ = ["found_rate", "judge_rate", "least_rate"]
 
 _FEWEST_ABOVE = 10
 """A percentile is a figure only when this many requests lie above it."""
 
 
-def judge(trial: Trial, objective: Objective, rate_per_s: float) -> RateStep:
+def judge_rate(trial: Trial, objective: Objective, rate_per_s: float) -> RateStep:
     """Return whether a trial at this rate met the objective.
 
     A subject that fails does not meet it; a trial that is not valid leaves it unknown. A missing figure

@@ -27,12 +27,16 @@ __all__ = [
     "APP",
     "METRICS_PLANTED",
     "Planted",
+    "PlantedVerdicts",
     "Power",
+    "Wrong",
     "expected_effect",
     "is_right",
     "planted",
+    "verdicts_of",
     "work_path",
     "work_us",
+    "wrong_by_blocks",
 ]
 
 APP = "page-cpu"
@@ -101,6 +105,46 @@ class Planted:
     def is_right(self) -> bool | None:
         """Whether the verdict is right; null where it says nothing."""
         return None if self.expected is None else is_right(self.comparison, self.expected, self.margin)
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedVerdicts:
+    """Over all plants: how many verdicts are ``right``, and how many ``intervals`` are ``covered``: hold the
+    expected effect.
+    """
+
+    right: int
+    covered: int
+    intervals: int
+
+
+def verdicts_of(found: Sequence[Planted]) -> PlantedVerdicts:
+    """Return how many verdicts on plants are right, and how many intervals hold the expected effect."""
+    covers = [one.covers for one in found if one.covers is not None]
+    return PlantedVerdicts(sum(one.is_right is True for one in found), sum(covers), len(covers))
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """How many of ``studies`` of so many ``blocks`` said what is not so."""
+
+    blocks: int
+    wrong: int
+    studies: int
+
+
+def wrong_by_blocks(found: Sequence[Planted]) -> Mapping[str, tuple[Wrong, ...]]:
+    """Return the wrong studies by metric, over all plants, for each number of blocks that has a study."""
+    return {
+        metric: tuple(_wrong([one for one in found if one.metric == metric]))
+        for metric in dict.fromkeys(one.metric for one in found)
+    }
+
+
+def _wrong(found: Sequence[Planted]) -> Iterator[Wrong]:
+    for blocks in BLOCKS:
+        if powers := [power for one in found for power in one.powers if power.blocks == blocks]:
+            yield Wrong(blocks, sum(one.wrong for one in powers), sum(one.studies for one in powers))
 
 
 def work_path(work_us: int) -> str:

@@ -4,7 +4,7 @@ from prony.metrics import METRICS, Unit
 from prony.model.recording import Recording
 from prony.units import SECOND_NS, seconds
 
-__all__ = ["QUALIFIED_ERROR_RATIO", "is_speed", "rates", "window_s"]
+__all__ = ["QUALIFIED_ERROR_RATIO", "is_speed", "rates_of", "window_s"]
 
 QUALIFIED_ERROR_RATIO = 0.001
 """The largest error ratio with which a speed figure may be compared: beyond it, speed describes only the
@@ -25,7 +25,7 @@ def window_s(recording: Recording) -> float | None:
     return None if length_ns is None else seconds(length_ns)
 
 
-def rates(recording: Recording) -> dict[str, float | None]:
+def rates_of(recording: Recording) -> dict[str, float | None]:
     """Return the rate metrics by name; null where the window or the requests are missing.
 
     *Definition*: ``ok_per_s`` and ``error_per_s``: requests that ended within the window, whenever they were

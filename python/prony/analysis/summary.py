@@ -4,13 +4,12 @@ One trial gives one number per metric, and trials are the replicates: a percenti
 and these per-trial values are summarised. Percentiles of windows or threads are never averaged.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, sqrt
 from statistics import median
 
-from prony.analysis.account import counts_by_class
+from prony.analysis.account import Tally, tally, together
 from prony.analysis.effects import student_t
 from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
@@ -40,9 +39,8 @@ __all__ = [
     "CellSummary",
     "Estimate",
     "TrialFigures",
-    "estimate",
+    "estimate_mean",
     "figures",
-    "flat_account",
     "latest_attempts",
     "summarise_cell",
 ]
@@ -69,7 +67,7 @@ class TrialFigures:
     fault: Fault | None
     metrics: Mapping[str, Value]
     roles: Mapping[str, Mapping[str, Value]]
-    account: Mapping[str, int]
+    account: Tally
     censored_from: float | None
     limited: Limit | None
     starved: str | None
@@ -107,8 +105,8 @@ Estimated = Estimate | Missing
 
 @dataclass(frozen=True, slots=True)
 class CellSummary:
-    """A cell: ``ok`` of ``total`` trials count, ``others`` are those that do not. ``account``: requests by
-    class, summed.
+    """A cell: ``ok`` of ``total`` trials count, ``others`` are those that do not. ``account``: requests
+    by how they ended, summed.
 
     ``name``: how it differs from those that it is compared with: its subject, or its generator.
     ``censored_from``: the least percentile, over the trials, from which latencies of all requests are lower
@@ -123,7 +121,7 @@ class CellSummary:
     total: int
     metrics: Mapping[str, Estimated]
     roles: Mapping[str, Mapping[str, Estimated]]
-    account: Mapping[str, int]
+    account: Tally
     error_ratio: float | None
     censored_from: float | None
     unqualified: str | None
@@ -136,19 +134,6 @@ class CellSummary:
     def success_ratio(self) -> float | None:
         """The share of all requests that were answered as expected; null where nothing was sent."""
         return None if self.error_ratio is None else 1 - self.error_ratio
-
-
-def flat_account(recording: Recording | None) -> dict[str, int]:
-    """Return the account by class, `bad_status` by code, without the classes that are 0 (but `scheduled`
-    and `ok`).
-    """
-    if recording is None:
-        return {}
-    account = recording.account
-    counts = {"scheduled": account.scheduled, **counts_by_class(account)}
-    del counts["bad_status"]
-    counts |= {f"bad_status {code}": count for code, count in account.bad_status.items()}
-    return {name: count for name, count in counts.items() if count or name in ("scheduled", "ok")}
 
 
 def _censored_from(recording: Recording | None) -> float | None:
@@ -168,7 +153,6 @@ def _starved(recording: Recording | None) -> str | None:
 
 def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
-    account = flat_account(trial.recording)
     recording = trial.recording
     listeners = trial.facts.listeners
     return TrialFigures(
@@ -182,7 +166,7 @@ def figures(trial: Trial) -> TrialFigures:
         fault=trial.fault,
         metrics=trial_metrics(trial),
         roles=role_metrics(trial),
-        account=account,
+        account=tally(recording.account) if recording else Tally(),
         censored_from=_censored_from(trial.recording),
         limited=decode_limit(recording.generator) if recording else None,
         starved=_starved(trial.recording),
@@ -206,7 +190,7 @@ def latest_attempts(trials: Iterable[TrialFigures]) -> tuple[TrialFigures, ...]:
     return tuple(latest.values())
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate_mean(values: Sequence[float]) -> Estimate:
     """Return mean, interval, median and range of one value per trial.
 
     *Definition*: mean +- t(0.975, n - 1) s / sqrt(n).
@@ -233,7 +217,7 @@ def _over_trials(values: Sequence[Value], name: str, none: str = "no trial count
     if not known or (reasons and "_all_" in name):
         where = "" if len(reasons) == len(values) else f" (in {len(reasons)} of {len(values)} trials)"
         return Missing(f"{reasons[0]}{where}")
-    return estimate(known)
+    return estimate_mean(known)
 
 
 def _lost(ok: int, total: int) -> str | None:
@@ -265,11 +249,9 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
     """
     own = [trial for trial in latest_attempts(trials) if trial.cell_id == cell.id]
     counted = [trial for trial in own if isinstance(trial.outcome, Ok)]
-    account: Counter[str] = Counter()
-    for trial in counted:
-        account.update(trial.account)
-    scheduled = account["scheduled"]
-    error_ratio = (scheduled - account["ok"]) / scheduled if scheduled else None
+    account = together(trial.account for trial in counted)
+    scheduled = account.scheduled
+    error_ratio = (scheduled - account.ok) / scheduled if scheduled else None
     lost = _lost(len(counted), len(own)) if counted else None
     roles = sorted({role for trial in counted for role in trial.roles})
     return CellSummary(
@@ -282,7 +264,7 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
             for name in METRICS
         },
         roles={role: _role([trial.roles.get(role, {}) for trial in counted]) for role in roles},
-        account=dict(account),
+        account=account,
         error_ratio=error_ratio,
         censored_from=min((t.censored_from for t in counted if t.censored_from is not None), default=None),
         unqualified=_unqualified(counted, len(own), error_ratio),

@@ -8,7 +8,7 @@ from prony.analysis.environment_faults import environment_metrics, subject_cpu_n
 from prony.analysis.generator import generator_metrics, missing_reason, reported_service
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.missing import Missing, Value
-from prony.analysis.rates import rates, window_s
+from prony.analysis.rates import rates_of, window_s
 from prony.analysis.resources import cpu_share, machine_metrics, process_metrics, roles, window_samples
 from prony.analysis.threads import thread_metrics
 from prony.metrics import METRICS, PERCENTILES
@@ -81,7 +81,7 @@ def _cpu_per_request(recording: Recording, cores: float | Missing) -> Value:
 
 def _load_metrics(recording: Recording) -> dict[str, Value]:
     no_window = Missing("the window never opened, or nothing was sent in it")
-    found: dict[str, Value] = {name: no_window if v is None else v for name, v in rates(recording).items()}
+    found: dict[str, Value] = {name: no_window if v is None else v for name, v in rates_of(recording).items()}
     if recording.is_open:
         found["duration_ns_per_request"] = _OPEN
     for (population, kind), summary in latency_summaries(recording).items():

@@ -17,7 +17,7 @@ from prony.errors import FailureStage
 from prony.model import Failed, Fault, FaultKind, Invalid, Ok, Outcome, Recording, Trial
 from prony.units import MILLISECOND_NS, seconds
 
-__all__ = ["Circumstances", "in_words", "judge"]
+__all__ = ["FAULT_WORDS", "Circumstances", "in_words", "judge"]
 
 # Little's law: the engine's integral of requests in flight against its own stamps. They measure the same
 # thing, so a larger difference means that one of them is wrong; no smaller one makes a trial invalid.
@@ -25,19 +25,22 @@ MAX_LITTLE_RESIDUAL = 0.10
 # ... but both are integers of a clock: with next to nothing in flight the ratio says nothing.
 MIN_LITTLE_INTEGRAL_NS = 50 * MILLISECOND_NS
 
-_WORDS: Mapping[FaultKind, str] = MappingProxyType(
+FAULT_WORDS: Mapping[FaultKind, str] = MappingProxyType(
     {
-        FaultKind.SLEPT: "the machine slept for {slept_s:.1f} s within the window",
-        FaultKind.STOLEN_TIME: "the hypervisor gave {share:.0%} of the CPUs' time to others",
-        FaultKind.OTHER_LOAD: "other programs used {share:.0%} of the CPUs of server and generator",
-        FaultKind.SANDBOX: "{text}",
-        FaultKind.GENERATOR: "the generator: {text}",
+        FaultKind.SLEPT: "the machine slept for {} within the window",
+        FaultKind.STOLEN_TIME: "the hypervisor gave {} of the CPUs' time to others",
+        FaultKind.OTHER_LOAD: "other programs used {} of the CPUs of server and generator",
+        FaultKind.SANDBOX: "{}",
+        FaultKind.GENERATOR: "the generator: {}",
         FaultKind.NO_RECORDING: "the generator returned no recording",
         FaultKind.INTERRUPTED: "interrupted",
-        FaultKind.LITTLES_LAW: "Little's law is off by {share:+.0%}: the generator's own figures disagree",
-        FaultKind.PRONY: "a fault in Prony: {text}",
+        FaultKind.LITTLES_LAW: "Little's law is off by {}: the generator's own figures disagree",
+        FaultKind.PRONY: "a fault in Prony: {}",
     }
 )
+"""A fault of each kind, with a place for its figure or its text: what an archive keeps of one trial, and what
+reports say of several.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,19 @@ def judge(trial: Trial, known: Circumstances) -> Trial:
 
 def in_words(fault: Fault) -> str:
     """Return a fault in words, with its figures."""
-    return _WORDS[fault.kind].format(
-        slept_s=seconds(fault.slept_ns or 0), share=fault.share or 0.0, text=fault.text
-    )
+    return FAULT_WORDS[fault.kind].format(_figure(fault))
+
+
+def _figure(fault: Fault) -> str:
+    match fault.kind:
+        case FaultKind.SLEPT:
+            return f"{seconds(fault.slept_ns or 0):.1f} s"
+        case FaultKind.LITTLES_LAW:
+            return f"{fault.share or 0.0:+.0%}"
+        case FaultKind.STOLEN_TIME | FaultKind.OTHER_LOAD:
+            return f"{fault.share or 0.0:.0%}"
+        case _:
+            return fault.text or ""
 
 
 def _generator_fault(recording: Recording | None) -> Fault | None:

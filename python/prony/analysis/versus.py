@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
 
-from prony.analysis.answer import criterion, deciding, log_ratios
+from prony.analysis.answer import criterion, deciding_metrics, log_ratios
 from prony.analysis.compare import Comparison, Terms, compare_effects
 from prony.analysis.effects import Effect, paired, unpaired
 from prony.analysis.failure_rates import FailureComparison, Failures, compare_failures
@@ -16,7 +16,7 @@ from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary
 from prony.model import Failed
 
-__all__ = ["METRICS_COMPARED", "Match", "Row", "Versus", "differences", "matches", "versus"]
+__all__ = ["METRICS_COMPARED", "Match", "Row", "Versus", "differing_parts", "matches", "versus"]
 
 METRICS_COMPARED = (
     "ok_per_s",
@@ -69,7 +69,7 @@ def matches(first: Iterable[CellSummary], second: Sequence[CellSummary], alike: 
     )
 
 
-def differences(match: Match) -> tuple[str, ...]:
+def differing_parts(match: Match) -> tuple[str, ...]:
     """Return how the two cells differ beside their subjects, in words."""
     first, second = match.first.cell, match.second.cell
     told = {
@@ -113,7 +113,7 @@ def versus(
 
 def _criterion(match: Match) -> str:
     """Return the metric that decides, or would if both had it: the first row then says that they lack it."""
-    return criterion([match.first, match.second]) or deciding(match.first)[0]
+    return criterion([match.first, match.second]) or deciding_metrics(match.first)[0]
 
 
 Key = tuple[int, str]

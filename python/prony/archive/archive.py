@@ -11,6 +11,7 @@ from prony.archive import codec
 from prony.archive.database import expected_columns, reading
 from prony.archive.guard import FORMAT_VERSION, check_database, check_header, check_version
 from prony.archive.leftovers import connect_to_read
+from prony.archive.limits import decode_limit_states
 from prony.archive.migrations import columns_before, migrated
 from prony.archive.rows import read_trial
 from prony.model import (
@@ -168,7 +169,7 @@ def _read_subject(row: tuple[Any, ...]) -> SubjectRecord:
         lock_digest=lock_digest,
         settings=codec.load_object(settings),
         command_line=command_line,
-        sandbox=decode(SandboxFacts, codec.load_object(sandbox), "sandbox"),
+        sandbox=decode(SandboxFacts, decode_limit_states(codec.load_object(sandbox)), "sandbox"),
         facts=decode(SubjectFacts, codec.load_object(facts), "facts"),
         unavailable=reason,
         entry_digest=entry_digest,

@@ -137,7 +137,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     database = open_database(path, "ro")
     try:
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError as error:
+    except sqlite3.DatabaseError as error:
         database.close()
         if error.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
             raise

@@ -1,7 +1,7 @@
-"""The limit of a Recording's generator as a value: the only place that reads it from a sentence.
+"""Limits in archives, as values: the only place that reads them from sentences.
 
-Recordings of engines before 0.2 have only a sentence (`limited`); later ones also have the kind and its
-number (`limit`). No other module parses the sentence.
+For a generator's limit, Recordings of engines before 0.2 have only a sentence (`limited`); later ones also
+have the kind and its number (`limit`). No other module parses the sentence.
 
 >>> words = "a worker thread was busy 95 % of the time"
 >>> decode_limit(GeneratorCost(None, words, None, None, None, None, None))
@@ -9,12 +9,13 @@ Limit(kind=<LimitKind.BUSY: 'busy'>, share=0.95, lag_ns=None, reason='')
 """
 
 import re
+from collections.abc import Mapping
 
 from prony.model import Limit, LimitKind
 from prony.model.recording import GeneratorCost
 from prony.units import MILLISECOND_NS
 
-__all__ = ["decode_limit"]
+__all__ = ["decode_limit", "decode_limit_states"]
 
 _NUMBER = r"(\d+(?:\.\d+)?)"
 _BUSY = re.compile(rf"a worker thread was busy {_NUMBER} % of the time")
@@ -37,3 +38,22 @@ def _of_sentence(sentence: str) -> Limit:
     if late := _LATE.fullmatch(sentence):
         return Limit(LimitKind.LATE, lag_ns=round(float(late[1]) * MILLISECOND_NS))
     return Limit(LimitKind.OTHER, reason=sentence)
+
+
+def decode_limit_states(sandbox: Mapping[str, object]) -> dict[str, object]:
+    """Return the facts of a sandbox with its limits as objects: archives before 0.2 hold a text for each.
+
+    >>> decode_limit_states({"limits": {"memory": "enforced: a hog was killed"}})
+    {'limits': {'memory': {'holding': 'enforced', 'reason': 'a hog was killed'}}}
+    """
+    limits = sandbox.get("limits")
+    if not isinstance(limits, Mapping):
+        return dict(sandbox)
+    return {**sandbox, "limits": {name: _limit_state(one) for name, one in limits.items()}}
+
+
+def _limit_state(found: object) -> object:
+    if not isinstance(found, str):
+        return found
+    holding, _, reason = found.partition(": ")
+    return {"holding": holding, "reason": reason}

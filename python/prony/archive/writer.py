@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -36,27 +36,21 @@ class ArchiveWriter:
     A run that does not call ``finish`` is `interrupted`.
     """
 
-    def __init__(self, path: Path, held: "_Held", fingerprint: Fingerprint) -> None:
+    def __init__(self, path: Path, held: "_Held") -> None:
         self.path = path
         self._held = held
-        self._database = database = held.database
-        with self._transaction():
-            known = codec.dump(encode(fingerprint))
-            cursor = database.execute(
-                "INSERT INTO run VALUES (NULL,?,?,NULL,?,?,'{}')",
-                (prony_version(), time.time_ns(), RunStatus.INTERRUPTED.value, known),
-            )
-        self.run_id = cursor.lastrowid or 0
+        self._database = held.database
+        (self.run_id,) = held.database.execute("SELECT max(run_id) FROM run").fetchone()
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._held.journal.check()
-        try:
-            self._database.execute("BEGIN IMMEDIATE")
-            with self._database:  # commits, or rolls back
-                yield
-        except sqlite3.Error as error:
-            raise ArchiveError(f"`{self.path}` cannot be written: {error}") from error
+    @classmethod
+    def of_another_run(cls, path: Path, held: "_Held", fingerprint: Fingerprint) -> Self:
+        """Begin one more run of an archive."""
+        with _transaction(path, held):
+            _insert_run(held.database, fingerprint)
+        return cls(path, held)
+
+    def _transaction(self) -> AbstractContextManager[None]:
+        return _transaction(self.path, self._held)
 
     def record_subject(self, record: SubjectRecord) -> None:
         """Store a subject as it was resolved; a later record of the same name replaces it."""
@@ -140,6 +134,17 @@ class _Held:
         os.close(self.lock)
 
 
+@contextmanager
+def _transaction(path: Path, held: _Held) -> Iterator[None]:
+    held.journal.check()
+    try:
+        held.database.execute("BEGIN IMMEDIATE")
+        with held.database:  # commits, or rolls back
+            yield
+    except sqlite3.Error as error:
+        raise ArchiveError(f"`{path}` cannot be written: {error}") from error
+
+
 def _locked(path: Path) -> int:
     """Return a descriptor by which this process alone writes to an archive, until it is closed.
 
@@ -195,6 +200,13 @@ def _insert_plan(database: sqlite3.Connection, plan: Plan) -> None:
         _insert_cell(database, plan.calibration, TrialRole.CALIBRATION)
 
 
+def _insert_run(database: sqlite3.Connection, fingerprint: Fingerprint) -> None:
+    database.execute(
+        "INSERT INTO run VALUES (NULL,?,?,NULL,?,?,'{}')",
+        (prony_version(), time.time_ns(), RunStatus.INTERRUPTED.value, codec.dump(encode(fingerprint))),
+    )
+
+
 def _insert_cell(database: sqlite3.Connection, cell: Cell, role: TrialRole) -> None:
     subject = cell.subject
     row = (
@@ -228,8 +240,8 @@ def create(
         raise ArchiveError(f"`{path}` exists already", "name another file, or move this one away") from error
     except OSError as error:
         raise ArchiveError(f"`{path}` cannot be created: {error.strerror}") from error
-    with _holding(path, place, _created(plan, cross_checks)) as held:
-        return ArchiveWriter(path, held, fingerprint)
+    with _holding(path, place, _created(plan, fingerprint, cross_checks)) as held:
+        return ArchiveWriter(path, held)
 
 
 def resume(path: Path, fingerprint: Fingerprint) -> ArchiveWriter:
@@ -246,7 +258,7 @@ def resume(path: Path, fingerprint: Fingerprint) -> ArchiveWriter:
                 f"`{path}` has archive format {version}, to which this Prony does not add",
                 "continue it with the version of Prony that wrote it",
             )
-        return ArchiveWriter(path, held, fingerprint)
+        return ArchiveWriter.of_another_run(path, held, fingerprint)
 
 
 @contextmanager
@@ -267,9 +279,12 @@ def _holding(path: Path, place: Path, begin: Callable[[Path, sqlite3.Connection]
         undone.pop_all()
 
 
-def _created(plan: Plan, cross_checks: Sequence[Cell]) -> Callable[[Path, sqlite3.Connection], None]:
-    """Turn an empty file into an archive.
+def _created(
+    plan: Plan, fingerprint: Fingerprint, cross_checks: Sequence[Cell]
+) -> Callable[[Path, sqlite3.Connection], None]:
+    """Turn an empty file into an archive with its first run.
 
+    All in one transaction: an archive without a run would not name its machine when it is resumed.
     Without a journal: a file is no archive before the first commit in any case.
     """
 
@@ -280,6 +295,7 @@ def _created(plan: Plan, cross_checks: Sequence[Cell]) -> Callable[[Path, sqlite
         _insert_plan(database, plan)
         for cell in cross_checks:
             _insert_cell(database, cell, TrialRole.CROSS_CHECK)
+        _insert_run(database, fingerprint)
         database.execute("COMMIT")
 
     return begin

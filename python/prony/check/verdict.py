@@ -9,7 +9,7 @@ False
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from prony.analysis.summary import flat_account
+from prony.analysis.account import RequestClass, Tally, tally
 from prony.errors import FailureStage
 from prony.model import Failed, Interface, Invalid, Ok, Trial, Wire
 from prony.sandbox import StopReport
@@ -25,7 +25,7 @@ MAX_ERROR_RATIO = 0.001
 # Failures that no load excuses: a reply that is not the app's.
 _WRONG = ("bad_status", "failed_validation", "short_body", "parse")
 # Failures that the generator could not classify.
-_UNNAMED = "client_other"
+_UNNAMED = RequestClass("client_other")
 
 _LOG_LINES = 20
 
@@ -34,7 +34,7 @@ _LOG_LINES = 20
 class ServerCheck:
     """The result for one server, variant, interface and wire, perhaps behind a frontend.
 
-    ``ready_s`` null: it did not become ready. ``failures``: requests by class. ``stage`` null
+    ``ready_s`` null: it did not become ready. ``failures``: requests by how they ended. ``stage`` null
     and ``reason`` empty: it passed; ``log`` has the last lines of the server's or its installation's output.
     """
 
@@ -45,7 +45,7 @@ class ServerCheck:
     interpreter: str | None = None
     ready_s: float | None = None
     ok: int = 0
-    failures: Mapping[str, int] = field(default_factory=dict)
+    failures: Mapping[RequestClass, int] = field(default_factory=dict)
     stopped: StopReport | None = None
     stage: FailureStage | None = None
     reason: str = ""
@@ -73,16 +73,16 @@ def verdict_of(
 
     ``left``: what still ran after it was stopped.
     """
-    account = flat_account(trial.recording)
-    failures = {name: count for name, count in account.items() if name not in ("scheduled", "ok")}
-    unnamed = account.get("scheduled", 0) - account.get("ok", 0) - sum(failures.values())
+    account = tally(trial.recording.account) if trial.recording else Tally()
+    failures = dict(account.failed)
+    unnamed = account.scheduled - account.ok - sum(failures.values())
     if unnamed:
         failures[_UNNAMED] = failures.get(_UNNAMED, 0) + unnamed
-    stage, reason = _fault(trial, account.get("ok", 0), failures, left)
+    stage, reason = _fault(trial, account.ok, failures, left)
     return replace(
         found,
         ready_s=None if ready_ns is None else seconds(ready_ns),
-        ok=account.get("ok", 0),
+        ok=account.ok,
         failures=failures,
         stopped=stopped,
         stage=stage,
@@ -92,7 +92,7 @@ def verdict_of(
 
 
 def _fault(
-    trial: Trial, ok: int, failures: Mapping[str, int], left: Sequence[str]
+    trial: Trial, ok: int, failures: Mapping[RequestClass, int], left: Sequence[str]
 ) -> tuple[FailureStage | None, str]:
     match trial.outcome:
         case Failed(stage, reason):
@@ -109,8 +109,8 @@ def _fault(
     return None, ""
 
 
-def _fault_under_load(ok: int, failures: Mapping[str, int]) -> str:
-    wrong = sum(count for name, count in failures.items() if name.partition(" ")[0] in _WRONG)
+def _fault_under_load(ok: int, failures: Mapping[RequestClass, int]) -> str:
+    wrong = sum(count for ending, count in failures.items() if ending.name in _WRONG)
     failed = sum(failures.values())
     if wrong:
         return f"{wrong} of {ok + failed} replies were wrong"

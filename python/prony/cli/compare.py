@@ -12,7 +12,7 @@ import typer
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from prony.analysis.change import Limit, LimitResult
+    from prony.analysis.change import ChangeLimit, LimitResult
     from prony.analysis.compare import Terms
     from prony.analysis.summary import CellSummary
     from prony.analysis.versus import Match
@@ -58,7 +58,7 @@ def compare(
     )
 
 
-def _limit(text: str) -> "Limit":
+def _limit(text: str) -> "ChangeLimit":
     from prony.analysis.change import parse_limit
 
     try:
@@ -75,7 +75,7 @@ def _read(file: Path) -> "Reading":
         return read_archive(archive)
 
 
-def _subjects(file: Path, names: tuple[str, str], limits: Sequence["Limit"], *, as_json: bool) -> int:
+def _subjects(file: Path, names: tuple[str, str], limits: Sequence["ChangeLimit"], *, as_json: bool) -> int:
     from prony.analysis.versus import matches
     from prony.report.compare import Sides
 
@@ -96,7 +96,9 @@ def _cells(reading: "Reading", name: str, file: Path) -> list["CellSummary"]:
     return [cell for cell in reading.cells if cell.cell.subject.name == meant[0]]
 
 
-def _archives(first: Path, second: Path, limits: Sequence["Limit"], *, force: bool, as_json: bool) -> int:
+def _archives(
+    first: Path, second: Path, limits: Sequence["ChangeLimit"], *, force: bool, as_json: bool
+) -> int:
     from prony.analysis.versus import matches
     from prony.report.compare import Sides
 
@@ -115,12 +117,12 @@ def _archives(first: Path, second: Path, limits: Sequence["Limit"], *, force: bo
 
 def _differences(before: "Reading", after: "Reading", found: Sequence["Match"]) -> tuple[str, ...]:
     from prony.analysis.fingerprints import comparable
-    from prony.analysis.versus import differences
+    from prony.analysis.versus import differing_parts
 
     machines = [
         f"{one.name}: {one.a} and {one.b}" for one in comparable(before.fingerprint, after.fingerprint)
     ]
-    cells = {what: None for match in found for what in differences(match)}
+    cells = {what: None for match in found for what in differing_parts(match)}
     return (*machines, *(f"the {what} of what was measured" for what in cells))
 
 
@@ -128,7 +130,7 @@ def _printed(
     reading: "Reading",
     sides: "Sides",
     found: Sequence["Match"],
-    limits: Sequence["Limit"],
+    limits: Sequence["ChangeLimit"],
     *,
     is_paired: bool,
     as_json: bool,

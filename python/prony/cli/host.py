@@ -26,26 +26,18 @@ def host(
 ) -> None:
     """Show this machine, what it lacks, with the command that fixes it, and what Prony costs here."""
     from prony.analysis.fingerprints import machine_key
-    from prony.calibration import kept, to_json
+    from prony.calibration import kept
     from prony.host import Demand, fingerprint, preflight
     from prony.host.facts.activity import watch_machine
-    from prony.model.shapes import encode
+    from prony.listing.host import host_document, host_json
     from prony.runas import resolve_user
 
     seen = watch_machine()
     facts, checks = fingerprint(seen=seen), preflight(Demand(connections), seen)
     calibration = kept(resolve_user().cache, machine_key(facts))
     if as_json:
-        from dataclasses import asdict
-
-        data = {
-            "fingerprint": encode(facts),
-            "preflight": [asdict(check) for check in checks],
-            "calibration": to_json(calibration) if calibration else None,
-        }
-        typer.echo(json.dumps(data, indent=2))
+        typer.echo(json.dumps(host_json(facts, checks, calibration), indent=2))
         return
     from prony.faces.terminal import TerminalReporter
-    from prony.listing.host import host_document
 
     TerminalReporter().write(host_document(facts, checks, calibration))

@@ -180,18 +180,20 @@ def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: st
     from prony.cli.progress import LoadProgress
     from prony.engine.local import LocalEngine
     from prony.faces.json_load import load_result
+    from prony.reading.load import read_load
     from prony.sandbox.base import EngineSeat
 
     with LoadProgress(workload) as progress:
         recording = LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
+    reading = read_load(recording)
     if json_to != "-":
         from prony.faces.terminal import TerminalReporter
         from prony.report.load import load_document
 
-        TerminalReporter().write_report(load_document(recording))
+        TerminalReporter().write_report(load_document(reading))
     # Last: the figures are on the screen even if the file cannot be written.
     if json_to is not None:
-        write_output(json.dumps(load_result(recording), indent=2), json_to)
+        write_output(json.dumps(load_result(reading), indent=2), json_to)
     return _status(recording)
 
 

@@ -190,9 +190,9 @@ def _aa_status(file: Path, reading: "Reading", run_as: str | None, *, as_json: b
     if tests and all(map(is_real, found)):
         kept = str(keep_floors(resolve_user(run_as), reading.fingerprint, [one.as_floor for one in tests]))
     if as_json:
-        typer.echo(json.dumps(selftest_json(tests, kept), indent=2))
+        typer.echo(json.dumps(selftest_json(str(file), tests, kept), indent=2))
     else:
-        TerminalReporter().write_report(selftest_document(f"Self-test: {file}", tests, kept))
+        TerminalReporter().write_report(selftest_document(str(file), tests, kept))
     if not tests:
         return ExitCode.COULD_NOT_MEASURE
     return ExitCode.VERDICT_NEGATIVE if any(one.shown is False for one in tests) else ExitCode.DONE
@@ -212,9 +212,9 @@ def _planted_status(file: Path, reading: "Reading", *, as_json: bool) -> int:
     if not found:
         raise UsageError(f"`{file}` has no planted effects", hint="prony selftest planted")
     if as_json:
-        typer.echo(json.dumps(planted_json(found), indent=2))
+        typer.echo(json.dumps(planted_json(str(file), found), indent=2))
     else:
-        TerminalReporter().write_report(planted_document(f"Planted effects: {file}", found))
+        TerminalReporter().write_report(planted_document(str(file), found))
     if all(one.comparison.verdict is Verdict.TOO_FEW for one in found):
         return ExitCode.COULD_NOT_MEASURE
     return ExitCode.VERDICT_NEGATIVE if any(one.is_right is False for one in found) else ExitCode.DONE

@@ -83,6 +83,7 @@ def servers(
     from prony.catalog.schema.loader import load_catalog
     from prony.faces.terminal import TerminalReporter
     from prony.listing.servers import server_document, server_json, servers_document
+    from prony.report.text import pointer
 
     known = load_catalog(tuple(catalog or ()))
     if new is not None:
@@ -100,7 +101,7 @@ def servers(
     else:
         servers = list(known.servers.values())
         documents = (
-            [server_document(entry) for entry in entries]
+            [server_document(entry, pointer(k)) for k, entry in enumerate(entries)]
             if names
             else [servers_document(servers, [entry for entry in entries if entry not in servers])]
         )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prony.catalog.schema.loader import Catalog
-    from prony.model import Plan
+    from prony.model import Availability, Plan
     from prony.report.studies import StudyView
 
 __all__ = ["EPILOG", "studies"]
@@ -44,13 +44,15 @@ def studies(
     from prony.faces.json_studies import study_json
     from prony.faces.terminal import TerminalReporter
     from prony.report.studies import studies_document, study_page
+    from prony.report.text import pointer
 
     known = load_catalog()
     views = [_view(name, known) for name in names or built_in_studies()]
     if as_json:
         typer.echo(json.dumps([study_json(view) for view in views], indent=2))
         return ExitCode.DONE
-    for document in map(study_page, views) if names else [studies_document(views)]:
+    pages = (study_page(view, pointer(k)) for k, view in enumerate(views))
+    for document in pages if names else [studies_document(views)]:
         TerminalReporter().write(document)
     return ExitCode.DONE
 
@@ -69,9 +71,10 @@ def _view(name: str, known: "Catalog") -> "StudyView":
     return StudyView(document.name, plans, lengths, _here(tuple(plans.values()), known))
 
 
-def _here(plans: "Sequence[Plan]", known: "Catalog") -> "Mapping[str, str]":
+def _here(plans: "Sequence[Plan]", known: "Catalog") -> "Mapping[str, Availability]":
     """Return whether each subject, and each generator besides Prony's own, can be measured here."""
     from prony.catalog.install.status import status
+    from prony.model import Availability
     from prony.runas import resolve_user
 
     user = resolve_user()
@@ -85,21 +88,17 @@ def _here(plans: "Sequence[Plan]", known: "Catalog") -> "Mapping[str, str]":
         for subject in plan.subjects()
     }
     found = {entry.name: status(entry, user) for parts in entries.values() for entry in parts}
-    here = {name: _together([found[entry.name] for entry in parts]) for name, parts in entries.items()}
+    here = {
+        name: Availability.together(found[entry.name] for entry in parts) for name, parts in entries.items()
+    }
     engines = dict.fromkeys(cell.engine.name for plan in plans for cell in plan.cells)
     return {**here, **{name: _generator(name) for name in engines if name != "prony"}}
 
 
-def _together(states: Sequence[str]) -> str:
-    """Return the state of several parts together: all missing needs, else that of the least ready part."""
-    missing = [state for state in states if state.startswith("needs")]
-    if missing:
-        return f"needs: {', '.join(state.removeprefix('needs: ') for state in missing)}"
-    return "ready" if all(state == "ready" for state in states) else "installable"
+def _generator(name: str) -> "Availability":
+    from prony.model import INSTALLABLE, READY, Availability
 
-
-def _generator(name: str) -> str:
     # The scripts come with Prony, and get an environment of their own.
     if name.startswith("python-"):
-        return "installable"
-    return "ready" if shutil.which(name) else f"needs: {name}"
+        return INSTALLABLE
+    return READY if shutil.which(name) else Availability.lacking(name)

@@ -5,7 +5,9 @@ from dataclasses import asdict
 
 from prony.analysis.change import LimitResult
 from prony.analysis.failure_rates import FailureComparison
+from prony.analysis.summary import CellSummary, Estimate
 from prony.analysis.versus import Match, Row, Versus
+from prony.archive.codec import encode_workload
 from prony.model import Json
 from prony.report.compare import UNPAIRED, Sides
 
@@ -41,18 +43,29 @@ def compare_json(sides: Sides, found: Versus, limits: Sequence[LimitResult]) -> 
 
 
 def _match_json(match: Match, found: Versus, failed: FailureComparison) -> Json:
+    workload = encode_workload(match.first.cell.workload)
     return {
         "first": match.first.cell.subject.name,
         "second": match.second.cell.subject.name,
         "load": dict(match.first.cell.load),
+        "workload": {name: workload[name] for name in ("loop", "stop")},
         "failed_trials": asdict(failed),
         "metrics": {row.metric: _row_json(row) for row in found.rows if row.match is match},
     }
 
 
 def _row_json(row: Row) -> Json:
-    family = "screening" if row.screens else "primary"
+    own = {
+        "family": "screening" if row.screens else "primary",
+        "first": _mean(row.match.first, row.metric),
+        "second": _mean(row.match.second, row.metric),
+    }
     if row.comparison is None:
-        return {"family": family, "comparison": None, "reason": row.reason}
+        return {**own, "comparison": None, "reason": row.reason}
     compared = {**asdict(row.comparison), "verdict": row.comparison.verdict.value}
-    return {"family": family, "comparison": compared, "reason": None}
+    return {**own, "comparison": compared, "reason": None}
+
+
+def _mean(cell: CellSummary, metric: str) -> float | None:
+    value = cell.metrics[metric]
+    return value.mean if isinstance(value, Estimate) else None

@@ -1,11 +1,12 @@
 """The stable JSON of one load run (`prony load --json`). docs/reference/load-json.md lists every key."""
 
-from prony.analysis.distribution import read_distribution
-from prony.analysis.latency import LatencySummary, latency_summaries, summarise
-from prony.analysis.rates import rates, window_s
+from dataclasses import asdict
+
+from prony.analysis.latency import LatencySummary
 from prony.model import Json
-from prony.model.recording import Distribution, Recording
+from prony.model.recording import Recording
 from prony.model.shapes import encode
+from prony.reading.load import LoadReading, Spread, summary_of
 
 __all__ = ["VERSION", "load_result"]
 
@@ -16,7 +17,7 @@ def _series(recording: Recording) -> list[Json]:
     return [
         {
             **{name: getattr(one, name) for name in ("second", "scheduled", "ok", "failed", "body_bytes")},
-            "latency_ns": _single(one.latency),
+            "latency_ns": _summary(summary_of(one.latency)),
         }
         for one in recording.series
     ]
@@ -46,42 +47,49 @@ def _summary(summary: LatencySummary | None) -> Json | None:
     }
 
 
-def _single(found: Distribution | None) -> Json | None:
-    times = read_distribution(found)
-    return None if times is None else _summary(summarise(times))
-
-
-def _latency(recording: Recording) -> Json:
-    """Return all latencies of a Recording: `ok` and `all`, response and service, send lag and connect
-    time.
-    """
-    summaries = latency_summaries(recording)
+def _latency(reading: LoadReading) -> Json:
+    """Return all latencies of a load run: `ok` and `all`, response and service, send lag and connect time."""
+    summaries = reading.latency
     of = {
         population: {f"{kind}_ns": _summary(summaries[population, kind]) for kind in ("response", "service")}
         for population in ("ok", "all")
     }
-    times = recording.distributions
-    return {**of, "send_lag_ns": _single(times.send_lag), "connect_ns": _single(times.connect)}
+    return {**of, "send_lag_ns": _summary(reading.send_lag), "connect_ns": _summary(reading.connect)}
 
 
-def load_result(recording: Recording) -> Json:
+def _requests(reading: LoadReading) -> list[Json]:
+    return [
+        {"class": one.ending.key, "requests": one.requests, "share": one.share} for one in reading.requests
+    ]
+
+
+def _spread(found: Spread | None) -> Json | None:
+    if found is None:
+        return None
+    return {"of": f"{found.kind}_ns", "classes": [asdict(one) for one in found.classes]}
+
+
+def load_result(reading: LoadReading) -> Json:
     """Return everything that one run measured, as JSON with stable keys; a missing value is null."""
-    found, spec = rates(recording), recording.spec
+    recording, rates = reading.recording, reading.rates
+    spec = recording.spec
     return {
         "version": VERSION,
         "loop": encode(recording.loop),
         "workload": encode(spec and spec.workload),
         "target": encode(spec and spec.target),
-        "window": {**encode(recording.window), "duration_s": window_s(recording)},
+        "window": {**encode(recording.window), "duration_s": reading.window_s},
         "account": encode(recording.account),
-        "rate": {name: found[name] for name in ("ok_per_s", "attempted_per_s", "error_per_s")},
-        "ratio": {"success": found["success_ratio"], "error": found["error_ratio"]},
-        "latency": _latency(recording),
+        "requests": _requests(reading),
+        "rate": {name: rates[name] for name in ("ok_per_s", "attempted_per_s", "error_per_s")},
+        "ratio": {"success": rates["success_ratio"], "error": rates["error_ratio"]},
+        "latency": _latency(reading),
+        "spread": _spread(reading.spread),
         "connections": encode(recording.connections),
         "queue": encode(recording.queue),
         "bytes": encode(recording.bytes),
         "little": encode(recording.little),
-        "generator": _generator(recording),
+        "generator": {**_generator(recording), "limit": encode(reading.limit)},
         "errors": encode(recording.error_samples),
         "series": _series(recording),
     }

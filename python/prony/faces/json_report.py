@@ -20,7 +20,7 @@ from prony.model import Claim, Failed, Invalid, Json, Outcome, Plan, SubjectReco
 from prony.model.shapes import encode
 from prony.reading.causes import Cause
 from prony.reading.checks import Calibrations, CrossCheck
-from prony.reading.failures import FailureTest, Repeated, failed_alike, failed_requests
+from prony.reading.failures import FailedRequests, FailureTest, Repeated, failed_alike, failed_by_class
 from prony.reading.findings import Found
 from prony.reading.groups import Group
 from prony.reading.originals import Beside
@@ -84,8 +84,8 @@ def _cell(cell: CellSummary) -> Json:
         "error_ratio": cell.error_ratio,
         "success_ratio": cell.success_ratio,
         "censored_from": cell.censored_from,
-        "account": dict(cell.account),
-        "failed_requests": [asdict(one) for one in failed_requests(cell)],
+        "account": cell.account.by_key,
+        "failed_requests": [_failed_requests(one) for one in failed_by_class(cell)],
         "metrics": _estimates(cell.metrics),
         "roles": {role: _estimates(metrics) for role, metrics in cell.roles.items()},
         "by_block": {
@@ -100,6 +100,11 @@ def _cell(cell: CellSummary) -> Json:
         "uncounted": [_trial(trial) for trial in cell.others],
         "failed_alike": [{"blocks": list(one.blocks), **_cause(one.cause)} for one in failed_alike(cell)],
     }
+
+
+def _failed_requests(found: FailedRequests) -> Json:
+    keys = [one.key for one in found.endings]
+    return {"classes": keys, "requests": found.requests, "share": found.share}
 
 
 def _cause(cause: Cause) -> Json:

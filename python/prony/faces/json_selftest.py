@@ -1,9 +1,10 @@
 """Self-tests as JSON with stable keys (`prony selftest --json`)."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from prony.analysis.noise_floor import SelfTest
-from prony.analysis.planted import Planted
+from prony.analysis.planted import Planted, verdicts_of, wrong_by_blocks
 from prony.model import Json
 
 __all__ = ["VERSION", "planted_json", "selftest_json"]
@@ -11,10 +12,11 @@ __all__ = ["VERSION", "planted_json", "selftest_json"]
 VERSION = 1
 
 
-def selftest_json(tests: Sequence[SelfTest], kept: str | None) -> Json:
+def selftest_json(archive: str, tests: Sequence[SelfTest], kept: str | None) -> Json:
     """Return the same as JSON."""
     return {
         "version": VERSION,
+        "archive": archive,
         "kept": kept,
         "tests": [
             {
@@ -34,9 +36,15 @@ def selftest_json(tests: Sequence[SelfTest], kept: str | None) -> Json:
     }
 
 
-def planted_json(found: Sequence[Planted]) -> Json:
+def planted_json(archive: str, found: Sequence[Planted]) -> Json:
     """Return the same as JSON."""
-    return {"version": VERSION, "plants": [_plant(one) for one in found]}
+    return {
+        "version": VERSION,
+        "archive": archive,
+        "plants": [_plant(one) for one in found],
+        "verdicts": asdict(verdicts_of(found)),
+        "studies": {name: [asdict(one) for one in wrong] for name, wrong in wrong_by_blocks(found).items()},
+    }
 
 
 def _plant(one: Planted) -> Json:

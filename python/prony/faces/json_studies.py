@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from prony.model import Json
 from prony.report.studies import StudyView
+from prony.report.words import availability_words
 
 __all__ = ["study_json"]
 
@@ -11,19 +12,23 @@ __all__ = ["study_json"]
 def study_json(view: StudyView) -> Json:
     """Return a study as data."""
     plan = view.plan
+    here = {name: availability_words(one) for name, one in view.here.items()}
     return {
         "name": view.name,
         "title": plan.title,
         "question": plan.question,
         "source": plan.source,
         "notes": list(plan.notes),
-        "subjects": [{"name": name, "here": view.here.get(name)} for name in view.subjects],
-        "generators": {name: here for name, here in view.here.items() if name not in view.subjects},
+        "subjects": [{"name": name, "here": here.get(name)} for name in view.subjects],
+        "generators": {name: words for name, words in here.items() if name not in view.subjects},
+        "compared": view.compared,
+        "available": view.available,
         "profiles": {
             name: {
                 "blocks": one.blocks,
                 "cells": len(one.cells),
                 "length": view.lengths[name],
+                "runs": [asdict(load) for load in view.loads(name)],
                 "loads": list(dict.fromkeys(cell.workload.describe() for cell in one.cells)),
             }
             for name, one in view.plans.items()

@@ -90,10 +90,10 @@ def _block(block: Block) -> str:
         case Command(text):
             return _code(text)
         case Bars(rows):
-            most = max((count for _, count, _ in rows), default=0) or 1
+            most = max((count.value for _, count in rows), default=0) or 1
             bars = (
-                f"{label:>12} {'#' * round(_LONGEST_BAR * count / most):<{_LONGEST_BAR}} {count} {note}"
-                for label, count, note in rows
+                f"{label!s:>12} {'#' * round(_LONGEST_BAR * count.value / most):<{_LONGEST_BAR}} {count}"
+                for label, count in rows
             )
             return _code("\n".join(line.rstrip() for line in bars))
         case Judgements(items):

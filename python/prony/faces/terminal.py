@@ -29,7 +29,7 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.text import Words
+from prony.report.text import Figure, Words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -131,20 +131,19 @@ def _text(words: Words, tone: Tone) -> "Text":
     return Text(plain(str(words)), style=_STYLES[tone])
 
 
-def _bars(rows: Sequence[tuple[str, int, str]]) -> Iterator["Text"]:
+def _bars(rows: Sequence[tuple[Words, Figure]]) -> Iterator["Text"]:
     from rich.cells import cell_len
 
-    most = max((count for _, count, _ in rows), default=0)
-    label_width = max((cell_len(label) for label, _, _ in rows), default=0)
-    count_width = max((len(f"{count:,}") for _, count, _ in rows), default=0)
-    for label, count, note in rows:
+    most = max((count.value for _, count in rows), default=0)
+    label_width = max((cell_len(str(label)) for label, _ in rows), default=0)
+    count_width = max((len(str(count)) for _, count in rows), default=0)
+    for label, count in rows:
         # Eighths of a cell: a class of few requests must still be visible.
-        eighths = round(8 * _BAR_WIDTH * count / most) if most else 0
-        eighths = max(eighths, 1) if count else 0
+        eighths = round(8 * _BAR_WIDTH * count.value / most) if most else 0
+        eighths = max(eighths, 1) if count.value else 0
         bar = "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
-        line = _text(f"{label:>{label_width}} {count:>{count_width},} ", Tone.PLAIN)
-        line.append_text(_text(bar, Tone.GOOD))
-        yield line.append_text(_text(f"  {note}" if note else "", Tone.QUIET))
+        line = _text(f"{label!s:>{label_width}} {count!s:>{count_width}} ", Tone.PLAIN)
+        yield line.append_text(_text(bar, Tone.GOOD))
 
 
 # --- tables -----------------------------------------------------------------------------------------------

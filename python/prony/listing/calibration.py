@@ -15,8 +15,8 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.forms import signed_percent
-from prony.units import format_duration, format_percent
+from prony.report.forms import count, duration, percent, signed_percent
+from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
 
 __all__ = ["calibration_document", "change_words", "summary"]
 
@@ -26,77 +26,94 @@ _SHORT = {"ok_per_s": "replies/s", "service_ok_p99": "p99"}
 
 def calibration_document(calibration: Calibration) -> Document:
     """Return the report: a section for each part, in the order in which they were measured."""
-    head = Section(
-        "",
-        (
-            Paragraph(calibration.machine, Tone.QUIET),
-            Paragraph(
-                f"{_day(calibration)}, {calibration.effort}, Prony {calibration.prony_version}", Tone.QUIET
-            ),
-        ),
-    )
-    return Document("Calibration", (head, *(_section(part) for part in calibration.parts.values())))
+    version = Quote(calibration.prony_version, "/prony_version")
+    made = text("{}, {}, Prony {}", _day(calibration, ""), _effort(calibration, ""), version)
+    machine = text("{}", Quote(calibration.machine, "/machine"))
+    head = Section("", (Paragraph(machine, Tone.QUIET), Paragraph(made, Tone.QUIET)))
+    parts = (_section(part, pointer("parts", name)) for name, part in calibration.parts.items())
+    return Document("Calibration", (head, *parts))
 
 
-def summary(calibration: Calibration) -> tuple[Block, ...]:
-    """Return the calibration in a few lines, for the report of the machine."""
-    lines = [
-        f"{change.name}: {change_words(change)}"
-        for part in calibration.parts.values()
-        for change in part.changes
-        if change.metric == "ok_per_s"
-    ]
-    lines += [
-        f"{figure.name}: {_value(figure, figure.value)}"
-        for part in calibration.parts.values()
-        for figure in part.figures
-        if figure.unit == "ratio"
-    ]
-    said = Notes(tuple(("", line) for line in lines))
-    return (Paragraph(f"Of {_day(calibration)}, {calibration.effort}:", Tone.QUIET), said)
+def summary(calibration: Calibration, at: str) -> tuple[Block, ...]:
+    """Return the calibration in a few lines, for the report of the machine. ``at``: where the JSON has it."""
+    lines = Notes(tuple(("", line) for line in [*_costs(calibration, at), *_shares(calibration, at)]))
+    made = text("Of {}, {}:", _day(calibration, at), _effort(calibration, at))
+    return (Paragraph(made, Tone.QUIET), lines)
 
 
-def change_words(change: Change) -> str:
-    """Return a change with its interval and verdict: ``replies/s -0.4 % [-1.1 %, +0.3 %], not shown``."""
+def _costs(calibration: Calibration, at: str) -> Iterator[Text]:
+    for name, part in calibration.parts.items():
+        for k, change in enumerate(part.changes):
+            if change.metric == "ok_per_s":
+                words = change_words(change, at + pointer("parts", name, "changes", k))
+                yield text("{}: {}", Name(change.name), words)
+
+
+def _shares(calibration: Calibration, at: str) -> Iterator[Text]:
+    for name, part in calibration.parts.items():
+        for k, figure in enumerate(part.figures):
+            if figure.unit == "ratio":
+                value = _value(figure, "value", at + pointer("parts", name, "figures", k))
+                yield text("{}: {}", Name(figure.name), value)
+
+
+def change_words(change: Change, at: str) -> Text:
+    """Return a change with its interval and verdict: ``replies/s -0.4 % [-1.1 %, +0.3 %], not shown``.
+
+    ``at``: where the JSON has the change.
+    """
     short = _SHORT.get(change.metric, change.metric)
     if change.effect is None:
-        return f"{short} not measured"
-    return f"{short} {signed_percent(change.effect)} {_interval(change)}, {change.verdict}"
+        return text("{} not measured", Name(short))
+    return text("{} {} {}, {}", Name(short), _effect(change, at), _interval(change, at), change.verdict)
 
 
-def _day(calibration: Calibration) -> str:
-    return datetime.fromtimestamp(calibration.made_unix_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+def _day(calibration: Calibration, at: str) -> Figure:
+    return Figure(calibration.made_unix_s, _minute, at + pointer("made_unix_s"))
 
 
-def _section(part: PartResult) -> Section:
-    return Section(part.title, tuple(_blocks(part)))
+def _minute(unix_s: float) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _blocks(part: PartResult) -> Iterator[Block]:
+def _effort(calibration: Calibration, at: str) -> Quote:
+    return Quote(calibration.effort, at + pointer("effort"))
+
+
+def _section(part: PartResult, at: str) -> Section:
+    return Section(part.title, tuple(_blocks(part, at)))
+
+
+def _blocks(part: PartResult, at: str) -> Iterator[Block]:
     if part.changes:
-        yield _changes(part.changes)
-        yield Notes((("", _terms(part.changes)),))
+        of = at + pointer("changes")
+        yield _changes(part.changes, of)
+        yield Notes((("", _terms(part.changes, of)),))
     if part.figures:
-        yield _figures(part.figures)
-    remarks = [
-        *_held(part.holdings),
-        *(f"{name}: not measured: {reason}" for name, reason in part.missing.items()),
-        *part.notes,
-    ]
-    if remarks:
+        yield _figures(part.figures, at + pointer("figures"))
+    if remarks := list(_remarks(part, at)):
         yield Notes(tuple(("", remark) for remark in remarks))
 
 
-def _held(holdings: Iterable[Holding]) -> Iterator[str]:
+def _remarks(part: PartResult, at: str) -> Iterator[Text]:
+    yield from _held(part.holdings, at + pointer("holdings"))
+    for name, reason in part.missing.items():
+        yield text("{}: not measured: {}", Name(name), Quote(reason, at + pointer("missing", name)))
+    for k, note in enumerate(part.notes):
+        yield text("{}", Quote(note, at + pointer("notes", k)))
+
+
+def _held(holdings: Iterable[Holding], at: str) -> Iterator[Text]:
     """Yield how far limits hold, with the evidence; limits with the same evidence share a line."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for one in holdings:
-        alike.setdefault((one.holding, one.reason), []).append(one.name)
-    for (holding, reason), names in alike.items():
-        yield f"{', '.join(names)}: {holding}: {reason}"
+    alike: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for k, one in enumerate(holdings):
+        alike.setdefault((one.holding, one.reason), []).append((k, one.name))
+    for (holding, reason), found in alike.items():
+        evidence = Quote(reason, at + pointer(found[0][0], "reason"))
+        yield text("{}: {}: {}", joined(Name(name) for _, name in found), holding, evidence)
 
 
-def _changes(changes: Iterable[Change]) -> Table:
+def _changes(changes: Iterable[Change], at: str) -> Table:
     columns = (
         Column("what", text=True),
         Column("of", text=True),
@@ -104,48 +121,66 @@ def _changes(changes: Iterable[Change]) -> Table:
         Column("interval"),
         Column("verdict", text=True),
     )
-    return Table(columns, tuple(_change_row(change) for change in changes))
+    return Table(columns, tuple(_change_row(one, at + pointer(k)) for k, one in enumerate(changes)))
 
 
-def _change_row(change: Change) -> tuple[Entry, ...]:
+def _change_row(change: Change, at: str) -> tuple[Entry, ...]:
     return (
-        Entry(change.name),
+        Entry(text("{}", Name(change.name))),
         Entry(_SHORT.get(change.metric, change.metric)),
-        Entry(_MISSING if change.effect is None else signed_percent(change.effect)),
-        Entry(_interval(change)),
+        Entry(text("{}", _effect(change, at))),
+        Entry(_interval(change, at)),
         Entry(change.verdict),
     )
 
 
-def _terms(changes: Sequence[Change]) -> str:
-    """Return what the intervals of a table mean."""
-    blocks = sorted({change.blocks for change in changes})
-    said = str(blocks[0]) if len(blocks) == 1 else f"{blocks[0]} to {blocks[-1]}"
+def _effect(change: Change, at: str) -> Part:
     return (
-        f"Each row compares the server with and without one part, in pairs from {said} blocks. The intervals "
-        f"allow for {len(changes)} comparisons at 5 % together (Holm)."
+        _MISSING if change.effect is None else Figure(change.effect, signed_percent, at + pointer("effect"))
     )
 
 
-def _interval(change: Change) -> str:
+def _terms(changes: Sequence[Change], at: str) -> Text:
+    """Return what the intervals of a table mean."""
+    ranked = sorted((one.blocks, at + pointer(k, "blocks")) for k, one in enumerate(changes))
+    least, most = (Figure(blocks, count, place) for blocks, place in (ranked[0], ranked[-1]))
+    blocks = text("{}", least) if least.value == most.value else text("{} to {}", least, most)
+    return text(
+        "Each row compares the server with and without one part, in pairs from {} blocks. The intervals "
+        "allow for {} comparisons at {} together (Holm).",
+        *(blocks, Figure(len(changes), count, at), Name("5 %")),
+    )
+
+
+def _interval(change: Change, at: str) -> Text:
     if change.low is None or change.high is None:
-        return _MISSING
-    return f"[{signed_percent(change.low)}, {signed_percent(change.high)}]"
+        return text(_MISSING)
+    low, high = (
+        Figure(value, signed_percent, at + pointer(name))
+        for name, value in (("low", change.low), ("high", change.high))
+    )
+    return text("[{}, {}]", low, high)
 
 
-def _figures(figures: Iterable[PartFigure]) -> Table:
-    columns = (Column("what", text=True), Column("mean"), Column("95 % interval"), Column("samples"))
-    rows = [
-        (
-            Entry(figure.name),
-            Entry(_value(figure, figure.value)),
-            Entry(f"[{_value(figure, figure.low)}, {_value(figure, figure.high)}]"),
-            Entry(str(figure.count)),
-        )
-        for figure in figures
-    ]
-    return Table(columns, tuple(rows))
+def _figures(figures: Iterable[PartFigure], at: str) -> Table:
+    columns = (
+        *(Column("what", text=True), Column("mean")),
+        *(Column(text("{} interval", Name("95 %"))), Column("samples")),
+    )
+    return Table(columns, tuple(_figure_row(one, at + pointer(k)) for k, one in enumerate(figures)))
 
 
-def _value(figure: PartFigure, value: float) -> str:
-    return format_duration(value) if figure.unit == "duration" else format_percent(value)
+def _figure_row(figure: PartFigure, at: str) -> tuple[Entry, ...]:
+    low, high = _value(figure, "low", at), _value(figure, "high", at)
+    return (
+        Entry(text("{}", Name(figure.name))),
+        Entry(text("{}", _value(figure, "value", at))),
+        Entry(text("[{}, {}]", low, high)),
+        Entry(text("{}", Figure(figure.count, count, at + pointer("count")))),
+    )
+
+
+def _value(figure: PartFigure, name: str, at: str) -> Figure:
+    values = {"value": figure.value, "low": figure.low, "high": figure.high}
+    form = duration if figure.unit == "duration" else percent
+    return Figure(values[name], form, at + pointer(name))

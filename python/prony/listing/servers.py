@@ -1,14 +1,16 @@
 """The catalogue as documents: a table of all servers, the declarations of one, and the results of checks."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from prony.analysis.account import RequestClass
 from prony.catalog.install.status import installed_versions, status
 from prony.catalog.install.system import InstallAdvice, ServerNeeds
 from prony.catalog.schema.entry import (
+    Caveat,
     FrontendEntry,
     HostEntry,
     IntSetting,
-    KeepAliveFact,
     ProcessEntry,
     PythonInstall,
     ServerEntry,
@@ -19,7 +21,7 @@ from prony.catalog.schema.entry import (
 from prony.catalog.schema.expression import calculate, names_in
 from prony.catalog.schema.settings import all_settings, holds
 from prony.check import ServerCheck
-from prony.model import Json
+from prony.model import AvailabilityKind, Json
 from prony.report.document import (
     Block,
     Column,
@@ -32,9 +34,10 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.words import class_words
+from prony.report.forms import as_typed, count
+from prony.report.text import Figure, Name, Part, Quote, Text, Words, joined, pointer, text
+from prony.report.words import availability_words, ending_words
 from prony.runas import resolve_user
-from prony.units import format_count
 
 __all__ = [
     "advice_document",
@@ -50,7 +53,7 @@ __all__ = [
 def servers_document(entries: Sequence[ServerEntry], others: Sequence[ProcessEntry] = ()) -> Document:
     """Return a table of servers: interfaces, version, and whether they can be measured on this machine.
 
-    ``others``: the frontends and services.
+    ``others``: the frontends and services; the JSON is a list of all, in this order.
     """
     versions = installed_versions([*entries, *others], resolve_user())
     columns = (
@@ -60,13 +63,14 @@ def servers_document(entries: Sequence[ServerEntry], others: Sequence[ProcessEnt
         Column("here", text=True),
         Column("what it is", text=True),
     )
-    rows = tuple(row for entry in entries for row in _rows(entry, versions))
+    placed = [(entry, pointer(k)) for k, entry in enumerate((*entries, *others))]
+    rows = tuple(row for entry, at in placed[: len(entries)] for row in _rows(entry, versions, at))
     hint = Paragraph(
         "`prony servers NAME` shows one server's facts and settings, with their sources.", Tone.QUIET
     )
     sections = [Section("", (Table(columns, rows), hint))]
     if others:
-        beside = tuple(row for entry in others for row in _rows(entry, versions))
+        beside = tuple(row for entry, at in placed[len(entries) :] for row in _rows(entry, versions, at))
         columns = (Column("name", text=True), Column("kind", text=True), *columns[2:])
         sections.append(Section("Frontends (server@frontend) and services", (Table(columns, beside),)))
     return Document("Servers", tuple(sections))
@@ -82,43 +86,67 @@ def _kind(entry: ProcessEntry) -> str:
     return "service"
 
 
-def _rows(entry: ProcessEntry, versions: Mapping[str, str]) -> Iterator[tuple[Entry, ...]]:
+_TONES = {
+    AvailabilityKind.READY: Tone.GOOD,
+    AvailabilityKind.INSTALLABLE: Tone.PLAIN,
+    AvailabilityKind.LACKING: Tone.WARNING,
+}
+
+
+def _rows(entry: ProcessEntry, versions: Mapping[str, str], at: str) -> Iterator[tuple[Entry, ...]]:
     here = status(entry)
-    tone = Tone.WARNING if here.startswith("needs") else Tone.GOOD if here == "ready" else Tone.PLAIN
-    spoken = _kind(entry)
-    version = versions.get(entry.name) or _pinned(entry)
-    yield Entry(entry.name), Entry(spoken), Entry(version), Entry(here, tone), Entry(entry.title)
+    state = Entry(text("{}", Name(availability_words(here))), _TONES[here.kind])
+    spoken = Entry(text("{}", Name(_kind(entry))))
+    version = Quote(versions.get(entry.name) or _pinned(entry), at + pointer("version"))
+    title = Entry(text("{}", Quote(entry.title, at + pointer("title"))))
+    yield Entry(text("{}", Name(entry.name))), spoken, Entry(text("{}", version)), state, title
     for name, variant in entry.variants.items():
-        yield Entry(f"{entry.name}-{name}"), Entry(spoken), Entry(""), Entry(here, tone), Entry(variant.title)
+        title = Entry(text("{}", Quote(variant.title, at + pointer("variants", name, "title"))))
+        yield Entry(_variant(entry, name)), spoken, Entry(""), state, title
 
 
-def server_document(entry: ProcessEntry, *, here: bool = True) -> Document:
+def server_document(entry: ProcessEntry, at: str = "", *, here: bool = True) -> Document:
     """Return everything that the catalogue declares about one server, frontend or service.
 
-    ``here`` false: without facts of this machine, and with the source of each setting.
+    ``at``: where the JSON has the entry. ``here`` false: without facts of this machine, and with the source
+    of each setting.
     """
-    needs = [f"{', '.join(names)} ({system})" for system, names in entry.needs if names]
-    installed = installed_versions([entry], resolve_user()) if here else {}
-    facts = [
-        f"version {installed.get(entry.name) or _pinned(entry)}",
-        *(fact for fact in (entry.licence, entry.upstream) if fact),
-    ]
-    lines = (
-        ("", ", ".join(facts)),
-        *((("", f"needs system packages: {'; '.join(needs)}"),) if needs else ()),
-        ("", f"{_spoken(entry)}{f'; here: {status(entry)}' if here else ''}"),
-        *((("", entry.remark),) if entry.remark else ()),
-    )
-    sections = [Section("", (Notes(lines),))]
+    sections = [Section("", (Notes(tuple(("", line) for line in _lines(entry, at, here=here))),))]
     if isinstance(entry, HostEntry):
-        sections += _facts(entry)
+        sections += _facts(entry, at + pointer("facts"))
     if entry.settings:
-        sections.append(Section("Settings", _settings(entry, with_sources=not here)))
+        sections.append(Section("Settings", _settings(entry, at, with_sources=not here)))
     if entry.variants:
-        items = tuple(("", f"{entry.name}-{name}: {item.title}") for name, item in entry.variants.items())
+        items = tuple(("", line) for line in _variants(entry, at))
         sections.append(Section("Variants", (Notes(items),)))
-    told = entry.title.lower().startswith(f"{entry.name}:")
-    return Document(entry.title if told else f"{entry.name}: {entry.title}", tuple(sections))
+    title = Quote(entry.title, at + pointer("title"))
+    named = entry.title.lower().startswith(f"{entry.name}:")
+    words = text("{}", title) if named else text("{}: {}", Name(entry.name), title)
+    return Document(words, tuple(sections))
+
+
+def _lines(entry: ProcessEntry, at: str, *, here: bool) -> Iterator[Text]:
+    installed = installed_versions([entry], resolve_user()) if here else {}
+    version = Quote(installed.get(entry.name) or _pinned(entry), at + pointer("version"))
+    facts = (Name(fact) for fact in (entry.licence, entry.upstream) if fact)
+    yield joined([text("version {}", version), *facts])
+    needs = [text("{} ({})", joined(map(Name, names)), system) for system, names in entry.needs if names]
+    if needs:
+        yield text("needs system packages: {}", joined(needs, "; "))
+    state = text("; here: {}", Name(availability_words(status(entry)))) if here else ""
+    yield text("{}{}", Name(_spoken(entry)), state)
+    if entry.remark:
+        yield text("{}", Quote(entry.remark, at + pointer("remark")))
+
+
+def _variants(entry: ProcessEntry, at: str) -> Iterator[Text]:
+    for name, item in entry.variants.items():
+        title = Quote(item.title, at + pointer("variants", name, "title"))
+        yield text("{}: {}", _variant(entry, name), title)
+
+
+def _variant(entry: ProcessEntry, name: str) -> Text:
+    return text("{}-{}", Name(entry.name), Name(name))
 
 
 def _spoken(entry: ProcessEntry) -> str:
@@ -131,108 +159,160 @@ def _spoken(entry: ProcessEntry) -> str:
     return "runs beside a server"
 
 
-def _facts(entry: HostEntry) -> Iterator[Section]:
+def _facts(entry: HostEntry, at: str) -> Iterator[Section]:
     facts = entry.facts
-    table = Table(
-        (Column("fact", text=True), Column("value", text=True), Column("source", text=True)),
-        (
-            _fact(
-                "listen queue",
-                "the kernel's limit" if facts.backlog.value is None else _valued(entry, facts.backlog.value),
-                facts.backlog.source,
-            ),
-            *(
-                _fact(_when("keep-alive", fact.when), _kept(entry, fact), fact.source)
-                for fact in facts.keep_alive
-            ),
-            _fact("processes", _valued(entry, facts.concurrency.processes), facts.concurrency.source),
-            _fact(
-                "requests at once",
-                "no fixed number"
-                if facts.concurrency.slots is None
-                else _valued(entry, facts.concurrency.slots),
-                facts.concurrency.text,
-            ),
-        ),
+    rows = (
+        _backlog(entry, at + pointer("backlog")),
+        *(_kept(entry, k, at + pointer("keep_alive", k)) for k in range(len(facts.keep_alive))),
+        *_concurrency(entry, at + pointer("concurrency")),
     )
-    yield Section("Facts", (table,))
+    titles = ("fact", "value", "source")
+    yield Section("Facts", (Table(tuple(Column(title, text=True) for title in titles), rows),))
     if facts.caveats:
-        items = tuple(("", f"{item.text} ({item.source})") for item in facts.caveats)
+        items = tuple(("", _caveat(one, at + pointer("caveats", k))) for k, one in enumerate(facts.caveats))
         yield Section("Caveats", (Notes(items),))
 
 
-def _fact(name: str, value: object, source: str) -> tuple[Entry, ...]:
-    return Entry(name), Entry(str(value)), Entry(source, Tone.QUIET)
-
-
-def _valued(entry: HostEntry, value: int | str, unit: str = "", when: SettingCondition | None = None) -> str:
-    """Return a fact under the entry's default settings, and the settings that it depends on: ``2048
-    (backlog)``.
-
-    Only the settings are named if a default is the server's own, depends on the machine, or does not meet
-    ``when``.
-    """
-    if not isinstance(value, str):
-        return f"{value}{unit}"
-    formula = value.replace("{", "").replace("}", "").replace("*", " × ")
-    defaults = {name: setting.default for name, setting in entry.settings.items()}
-    numbers = {name: default for name, default in defaults.items() if isinstance(default, int)}
-    if when is not None and not holds(when, numbers):
-        numbers.pop(when.setting, None)
-    if not names_in(value) <= numbers.keys():
-        return f"{formula}{unit}"
-    return f"{calculate(value, numbers)}{unit} ({formula})"
-
-
-def _when(name: str, condition: SettingCondition | None) -> str:
-    if condition is None:
-        return name
-    if condition.above is not None:
-        return f"{name} if {condition.setting} is above {condition.above}"
-    return f"{name} if {condition.setting}" + (
-        f" is {condition.value}" if condition.value is not None else ""
+def _caveat(caveat: Caveat, at: str) -> Text:
+    return text(
+        "{} ({})", Quote(caveat.text, at + pointer("text")), Quote(caveat.source, at + pointer("source"))
     )
 
 
-def _kept(entry: HostEntry, fact: KeepAliveFact) -> str:
-    if not fact.on:
-        return "off"
-    return "on" if fact.idle_s is None else f"on, idle for {_valued(entry, fact.idle_s, ' s', fact.when)}"
+def _fact(name: Words, value: Words, source: Quote) -> tuple[Entry, ...]:
+    return Entry(name), Entry(value), Entry(text("{}", source), Tone.QUIET)
 
 
-def _settings(entry: ProcessEntry, *, with_sources: bool) -> tuple[Block, ...]:
+def _backlog(entry: HostEntry, at: str) -> tuple[Entry, ...]:
+    fact = entry.facts.backlog
+    value: Words = "the kernel's limit"
+    if fact.value is not None:
+        value = _valued(entry, _Formula(fact.value), at + pointer("value"))
+    return _fact("listen queue", value, Quote(fact.source, at + pointer("source")))
+
+
+def _concurrency(entry: HostEntry, at: str) -> Iterator[tuple[Entry, ...]]:
+    fact = entry.facts.concurrency
+    processes = _valued(entry, _Formula(fact.processes), at + pointer("processes"))
+    yield _fact("processes", processes, Quote(fact.source, at + pointer("source")))
+    slots: Words = "no fixed number"
+    if fact.slots is not None:
+        slots = _valued(entry, _Formula(fact.slots), at + pointer("slots"))
+    yield _fact("requests at once", slots, Quote(fact.text, at + pointer("text")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Formula:
+    """A number, or an expression of settings, under a condition."""
+
+    value: int | str
+    when: SettingCondition | None = None
+
+    def by_default(self, entry: HostEntry) -> int | None:
+        """Return the number under the entry's default settings; null if a default is the server's own,
+        depends on the machine, or does not meet the condition.
+        """
+        if not isinstance(self.value, str):
+            return self.value
+        defaults = {name: setting.default for name, setting in entry.settings.items()}
+        numbers = {name: default for name, default in defaults.items() if isinstance(default, int)}
+        if self.when is not None and not holds(self.when, numbers):
+            numbers.pop(self.when.setting, None)
+        return calculate(self.value, numbers) if names_in(self.value) <= numbers.keys() else None
+
+
+def _valued(entry: HostEntry, formula: _Formula, at: str, unit: str = "") -> Text:
+    """Return a fact under the entry's default settings, and the settings that it depends on: ``2048
+    (backlog)``; only the settings where it has no number. ``at``: where the JSON has the fact.
+    """
+    number = formula.by_default(entry)
+    if not isinstance(formula.value, str):
+        return text(f"{{}}{unit}", Figure(formula.value, as_typed, at))
+    words = Name(formula.value.replace("{", "").replace("}", "").replace("*", " × "))
+    if number is None:
+        return text(f"{{}}{unit}", words)
+    return text(f"{{}}{unit} ({{}})", Figure(number, as_typed, f"{at}_by_default"), words)
+
+
+def _by_default(entry: HostEntry) -> Json:
+    """Return the facts with what is calculated of them beside them, as data."""
+    facts = entry.facts
+    found: Json = facts.model_dump(mode="json", by_alias=True)
+    found["backlog"]["value_by_default"] = _number(entry, facts.backlog.value)
+    for name in ("processes", "slots"):
+        value = getattr(facts.concurrency, name)
+        found["concurrency"][f"{name}_by_default"] = _number(entry, value)
+    for k, one in enumerate(facts.keep_alive):
+        found["keep_alive"][k]["idle_s_by_default"] = _number(entry, one.idle_s, one.when)
+    return found
+
+
+def _number(entry: HostEntry, value: int | str | None, when: SettingCondition | None = None) -> int | None:
+    return None if value is None else _Formula(value, when).by_default(entry)
+
+
+def _when(condition: SettingCondition, at: str) -> Text:
+    setting = Name(condition.setting)
+    if condition.above is not None:
+        return text(
+            "keep-alive if {} is above {}", setting, Figure(condition.above, as_typed, at + pointer("above"))
+        )
+    if condition.value is None:
+        return text("keep-alive if {}", setting)
+    return text("keep-alive if {} is {}", setting, Name(str(condition.value)))
+
+
+def _kept(entry: HostEntry, k: int, at: str) -> tuple[Entry, ...]:
+    fact = entry.facts.keep_alive[k]
+    name: Words = _when(fact.when, at + pointer("when")) if fact.when else "keep-alive"
+    value = text("on" if fact.on else "off")
+    if fact.on and fact.idle_s is not None:
+        idle = _valued(entry, _Formula(fact.idle_s, fact.when), at + pointer("idle_s"), " s")
+        value = text("on, idle for {}", idle)
+    return _fact(name, value, Quote(fact.source, at + pointer("source")))
+
+
+def _settings(entry: ProcessEntry, at: str, *, with_sources: bool) -> tuple[Block, ...]:
     titles = ("setting", "default", "values", "meaning", *(("source",) if with_sources else ()))
     columns = tuple(Column(title, text=True) for title in titles)
     rows = tuple(
-        (
-            *(Entry(name), Entry(_default(setting)), Entry(_range(setting)), Entry(setting.doc)),
-            *((Entry(setting.source, Tone.QUIET),) if with_sources else ()),
-        )
+        _setting(name, setting, at + pointer("settings", name))[: len(titles)]
         for name, setting in all_settings(entry).items()
     )
     first = next(iter(entry.settings))
-    hint = Paragraph(f"Change one with --set {entry.name}.{first}=VALUE.", Tone.QUIET)
-    return Table(columns, rows), hint
+    hint = text("Change one with --set {}=VALUE.", Name(f"{entry.name}.{first}"))
+    return Table(columns, rows), Paragraph(hint, Tone.QUIET)
 
 
-def _default(setting: Setting) -> str:
+def _setting(name: str, setting: Setting, at: str) -> tuple[Entry, ...]:
     return (
-        "the server's"
-        if setting.default is None
-        else str(setting.default).lower()
-        if setting.type == "bool"
-        else str(setting.default)
+        Entry(text("{}", Name(name))),
+        Entry(_default(setting, at + pointer("default"))),
+        Entry(_range(setting, at)),
+        Entry(text("{}", Quote(setting.doc, at + pointer("doc")))),
+        Entry(text("{}", Quote(setting.source, at + pointer("source"))), Tone.QUIET),
     )
 
 
-def _range(setting: Setting) -> str:
+def _default(setting: Setting, at: str) -> Text:
+    match setting.default:
+        case None:
+            return text("the server's")
+        case bool(on):
+            return text(str(on).lower())
+        case int(number):
+            return text("{}", Figure(number, as_typed, at))
+        case words:
+            return text("{}", Quote(words, at))
+
+
+def _range(setting: Setting, at: str) -> Text:
     if isinstance(setting, IntSetting):
-        return f"{setting.min} to {setting.max}"
-    return (
-        ", ".join(setting.choices)
-        if setting.type == "choice"
-        else {"bool": "true, false"}.get(setting.type, "text")
-    )
+        least = Figure(setting.min, as_typed, at + pointer("min"))
+        return text("{} to {}", least, Figure(setting.max, as_typed, at + pointer("max")))
+    if setting.type == "choice":
+        return joined(map(Name, setting.choices))
+    return text({"bool": "true, false"}.get(setting.type, "text"))
 
 
 def _pinned(entry: ProcessEntry) -> str:
@@ -249,7 +329,12 @@ def server_json(entry: ProcessEntry) -> Json:
     """Return everything that the catalogue declares about one server, as data, with its status here."""
     found: Json = entry.model_dump(mode="json", by_alias=True, exclude={"files", "templates"})
     version = installed_versions([entry], resolve_user()).get(entry.name) or _pinned(entry)
-    return {**found, "version": version, "status": status(entry)}
+    found["settings"] = {
+        name: setting.model_dump(mode="json", by_alias=True) for name, setting in all_settings(entry).items()
+    }
+    if isinstance(entry, HostEntry):
+        found["facts"] = _by_default(entry)
+    return {**found, "version": version, "status": availability_words(status(entry))}
 
 
 # --- checks -----------------------------------------------------------------------------------------------
@@ -257,73 +342,98 @@ def server_json(entry: ProcessEntry) -> Json:
 
 def checks_document(checks: Sequence[ServerCheck]) -> Document:
     """Return a table of the checks; for each failure the reason and the last lines of the log."""
-    failed = [item for item in checks if not item.passed]
-    sections = [Section("", (_checks_table(checks),))]
-    odd = [item for item in checks if item.passed and item.failures]
+    placed = [(item, pointer(k)) for k, item in enumerate(checks)]
+    sections = [Section("", (_checks_table(placed),))]
+    odd = [(item, at) for item, at in placed if item.passed and item.failures]
     if odd:
-        items = tuple((_checked(item), _failure_words(item)) for item in odd)
+        items = tuple(("", text("{}: {}", _checked(item), _failure_words(item, at))) for item, at in odd)
         sections.append(Section("Requests that failed", (Notes(items),)))
-    for item in failed:
-        lines = tuple(("", line) for line in item.log.splitlines())
-        reason = Paragraph(f"failed at {item.stage}: {item.reason}", Tone.BAD)
-        words = (Paragraph(_failure_words(item)),) if item.failures else ()
-        log = (Notes(lines),) if lines else (Paragraph("It wrote no output.", Tone.QUIET),)
-        sections.append(Section(_checked(item), (reason, *words, *log)))
-    passed = len(checks) - len(failed)
-    tone = Tone.BAD if failed else Tone.GOOD
-    sections.append(Section("", (Paragraph(f"{passed} of {len(checks)} passed.", tone),)))
+    failed = [(item, at) for item, at in placed if not item.passed]
+    sections += [Section(text("{}", _checked(item)), tuple(_failed(item, at))) for item, at in failed]
+    sections.append(Section("", (_summary(checks),)))
     return Document("Servers, checked", tuple(sections))
 
 
-def _checks_table(checks: Sequence[ServerCheck]) -> Table:
-    columns = (
-        Column("server", text=True),
-        Column("interface", text=True),
-        Column("wire", text=True),
-        Column("ready s"),
-        Column("ok"),
-        Column("failed"),
-        Column("passed", text=True),
-        Column("version", text=True),
-        Column("stopped", text=True),
-    )
-    return Table(columns, tuple(_check_row(item) for item in checks))
+def _summary(checks: Sequence[ServerCheck]) -> Paragraph:
+    total = Figure(len(checks), count, "")
+    failed = [_checked(item) for item in checks if not item.passed]
+    if failed:
+        return Paragraph(text("Of {} checked, these failed: {}.", total, joined(failed)), Tone.BAD)
+    return Paragraph(text("All passed: {}.", total), Tone.GOOD)
 
 
-def _check_row(item: ServerCheck) -> tuple[Entry, ...]:
+def _failed(item: ServerCheck, at: str) -> Iterator[Block]:
+    reason = Quote(item.reason, at + pointer("reason"))
+    yield Paragraph(text("failed at {}: {}", item.stage or "", reason), Tone.BAD)
+    if item.failures:
+        yield Paragraph(_failure_words(item, at))
+    lines = tuple(("", text("{}", Name(line))) for line in item.log.splitlines())
+    yield Notes(lines) if lines else Paragraph("It wrote no output.", Tone.QUIET)
+
+
+_CHECKED = ("server", "interface", "wire", "ready s", "ok", "failed", "passed", "version", "stopped")
+_COUNTS = ("ready s", "ok", "failed")
+
+
+def _checks_table(checks: Sequence[tuple[ServerCheck, str]]) -> Table:
+    columns = tuple(Column(title, text=title not in _COUNTS) for title in _CHECKED)
+    return Table(columns, tuple(_check_row(item, at) for item, at in checks))
+
+
+def _check_row(item: ServerCheck, at: str) -> tuple[Entry, ...]:
     verdict = Entry("yes", Tone.GOOD) if item.passed else Entry(f"no: {item.stage}", Tone.BAD)
-    loaded = item.ok + item.failed > 0
+    ready: Part = "—"
+    if item.ready_s is not None:
+        ready = Figure(item.ready_s, _hundredths, at + pointer("ready_s"))
+    version: Part = Quote(item.version, at + pointer("version")) if item.version else "—"
     return (
-        Entry(item.server),
-        Entry(item.interface),
-        Entry(item.wire),
-        Entry("—" if item.ready_s is None else f"{item.ready_s:.2f}"),
-        Entry(format_count(item.ok) if loaded else "—"),
-        Entry(format_count(item.failed) if loaded else "—"),
+        *(Entry(text("{}", Name(name))) for name in (item.server, item.interface, item.wire)),
+        Entry(text("{}", ready)),
+        Entry(_counted(item, item.ok, at + pointer("requests", "ok"))),
+        Entry(_counted(item, item.failed, at + pointer("requests", "failed"))),
         verdict,
-        Entry(item.version or "—"),
-        Entry(_stopped(item)),
+        Entry(text("{}", version)),
+        Entry(_stopped(item, at + pointer("stopped"))),
     )
 
 
-def _stopped(item: ServerCheck) -> str:
+def _counted(item: ServerCheck, requests: int, at: str) -> Text:
+    return text("{}", Figure(requests, count, at)) if item.ok + item.failed else text("—")
+
+
+def _hundredths(value_s: float) -> str:
+    return f"{value_s:.2f}"
+
+
+def _stopped(item: ServerCheck, at: str) -> Text:
     if item.stopped is None:
-        return "—"
-    more = f", {item.stopped.leftovers} more killed" if item.stopped.leftovers else ""
-    return f"{item.stopped.how}, {item.stopped.seconds:.2f} s{more}"
+        return text("—")
+    took = Figure(item.stopped.seconds, _hundredths, at + pointer("seconds"))
+    words = text("{}, {} s", item.stopped.how, took)
+    if not item.stopped.leftovers:
+        return words
+    return text("{}, {} more killed", words, Figure(item.stopped.leftovers, count, at + pointer("killed")))
 
 
-def _checked(item: ServerCheck) -> str:
-    return f"{item.server} ({item.interface})"
+def _checked(item: ServerCheck) -> Name:
+    return Name(f"{item.server} ({item.interface})")
 
 
-def _failure_words(item: ServerCheck) -> str:
-    return "; ".join(f"{format_count(count)} {class_words(name)}" for name, count in item.failures.items())
+def _failure_words(item: ServerCheck, at: str) -> Text:
+    return joined(
+        (text("{} {}", _failures(item, ending, at), Name(ending_words(ending))) for ending in item.failures),
+        "; ",
+    )
+
+
+def _failures(item: ServerCheck, ending: RequestClass, at: str) -> Figure:
+    return Figure(item.failures[ending], count, at + pointer("requests", "failures", ending.key))
 
 
 def check_json(item: ServerCheck) -> Json:
     """Return the result of a check, as data."""
     stop = item.stopped
+    failures = {ending.key: count for ending, count in item.failures.items()}
     return {
         "server": item.server,
         "interface": item.interface,
@@ -331,7 +441,7 @@ def check_json(item: ServerCheck) -> Json:
         "version": item.version,
         "interpreter": item.interpreter,
         "ready_s": item.ready_s,
-        "requests": {"ok": item.ok, "failed": item.failed, "failures": dict(item.failures)},
+        "requests": {"ok": item.ok, "failed": item.failed, "failures": failures},
         "stopped": stop and {"how": stop.how, "seconds": stop.seconds, "killed": stop.leftovers},
         "passed": item.passed,
         "stage": item.stage,
@@ -352,11 +462,11 @@ def advice_document(advice: InstallAdvice) -> Document:
         blocks.append(Table(columns, tuple(_needs_row(item) for item in needy)))
     unknown = [item.server for item in needy if not item.known]
     if unknown:
-        text = (
-            f"For {', '.join(unknown)} only the names of Debian's packages are known; look for similar "
-            "packages here."
+        words = text(
+            "For {} only the names of Debian's packages are known; look for similar packages here.",
+            joined(map(Name, unknown)),
         )
-        blocks.append(Paragraph(text, Tone.WARNING))
+        blocks.append(Paragraph(words, Tone.WARNING))
     if advice.command:
         blocks += [Paragraph("Install what is missing with:"), Command(advice.command)]
     blocks += [Paragraph(_no_python(name), Tone.WARNING) for name in advice.pythons]
@@ -365,20 +475,23 @@ def advice_document(advice: InstallAdvice) -> Document:
     return Document("System packages that servers need", (Section("", tuple(blocks)),))
 
 
-def _no_python(name: str) -> str:
-    version = name.rpartition(" ")[2]
-    return (
-        f"{name} is not on this machine: there is no python{version} on the PATH, in /usr/local/bin, in "
-        "/usr/bin, or installed by pyenv or uv. The system's packages may not offer it; `uv python install "
-        f"{version}` or `pyenv install {version}` installs it."
+def _no_python(name: str) -> Text:
+    version = Name(name.removeprefix("CPython "))
+    return text(
+        "{} is not on this machine: there is no python{} on the PATH, in /usr/local/bin, in /usr/bin, or "
+        "installed by pyenv or uv. The system's packages may not offer it; `uv python install {}` or `pyenv "
+        "install {}` installs it.",
+        *(Name(name), version, version, version),
     )
 
 
 def _needs_row(item: ServerNeeds) -> tuple[Entry, ...]:
+    server, needs = text("{}", Name(item.server)), joined(map(Name, item.needs))
     if not item.known:
-        return Entry(item.server), Entry(", ".join(item.needs)), Entry("not known", Tone.WARNING)
-    lacking = Entry(", ".join(item.missing), Tone.BAD) if item.missing else Entry("nothing", Tone.GOOD)
-    return Entry(item.server), Entry(", ".join(item.needs)), lacking
+        return Entry(server), Entry(needs), Entry("not known", Tone.WARNING)
+    missing = joined(map(Name, item.missing))
+    lacking = Entry(missing, Tone.BAD) if item.missing else Entry("nothing", Tone.GOOD)
+    return Entry(server), Entry(needs), lacking
 
 
 def advice_json(advice: InstallAdvice) -> Json:
@@ -392,4 +505,5 @@ def advice_json(advice: InstallAdvice) -> Json:
         "missing": advice.missing,
         "command": advice.command,
         "servers": servers,
+        "pythons": advice.pythons,
     }

@@ -9,6 +9,7 @@ archive or engine.
 """
 
 from prony.model.address import Address, AddressKind, Wire
+from prony.model.availability import INSTALLABLE, READY, Availability, AvailabilityKind
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
 from prony.model.facts import (
@@ -25,7 +26,15 @@ from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, S
 from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.recording import Account, Recording
 from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
-from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
+from prony.model.sandbox import (
+    LimitHolding,
+    LimitState,
+    Network,
+    Placement,
+    SandboxChoice,
+    SandboxFacts,
+    SandboxKind,
+)
 from prony.model.subject import App, Frontend, Interface, Subject
 from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
 from prony.model.workload import (
@@ -44,13 +53,17 @@ from prony.model.workload import (
 )
 
 __all__ = [
+    "INSTALLABLE",
     "MAX_CONNECTIONS",
     "MAX_RATE_PER_S",
+    "READY",
     "Account",
     "Address",
     "AddressKind",
     "App",
     "Arrivals",
+    "Availability",
+    "AvailabilityKind",
     "Cell",
     "Check",
     "Claim",
@@ -71,7 +84,9 @@ __all__ = [
     "Json",
     "Launch",
     "Limit",
+    "LimitHolding",
     "LimitKind",
+    "LimitState",
     "ListenerUsage",
     "LogTail",
     "Loop",

@@ -10,7 +10,15 @@ from enum import StrEnum
 
 from prony.model.shapes import OPTIONAL, REST
 
-__all__ = ["Network", "Placement", "SandboxChoice", "SandboxFacts", "SandboxKind"]
+__all__ = [
+    "LimitHolding",
+    "LimitState",
+    "Network",
+    "Placement",
+    "SandboxChoice",
+    "SandboxFacts",
+    "SandboxKind",
+]
 
 
 class SandboxKind(StrEnum):
@@ -26,6 +34,22 @@ class Network(StrEnum):
 
     ISOLATED = "isolated"
     HOST = "host"
+
+
+class LimitHolding(StrEnum):
+    """How far a limit holds: by its effect, only as long as the server leaves it alone, or not at all."""
+
+    ENFORCED = "enforced"
+    AFFINITY = "by affinity only"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitState:
+    """How far a kind of limit holds on this machine, and the evidence, or why it does not hold."""
+
+    holding: LimitHolding
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +77,7 @@ class SandboxFacts:
     """What keeps subjects apart on this machine. ``missing`` names what does not, with its reason.
 
     ``cpus``: how they are held to theirs, in words. ``limits``: how far each limit that is asked for holds
-    here, and what showed it. ``kind``: the sandbox that was taken; ``reasons``: why no stronger one was.
+    here. ``kind``: the sandbox that was taken; ``reasons``: why no stronger one was.
     Null: not known.
     """
 
@@ -61,7 +85,7 @@ class SandboxFacts:
     pid_namespace: bool | None = field(default=None, metadata=OPTIONAL)
     user: str | None = field(default=None, metadata=OPTIONAL)
     cpus: str | None = field(default=None, metadata=OPTIONAL)
-    limits: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    limits: Mapping[str, LimitState] = field(default_factory=dict, metadata=OPTIONAL)
     missing: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
     kind: SandboxKind | None = field(default=None, metadata=OPTIONAL)
     reasons: tuple[str, ...] = field(default=(), metadata=OPTIONAL)

@@ -6,6 +6,7 @@ Must not know groups or words.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from prony.analysis.account import RequestClass
 from prony.analysis.failure_rates import Failures, compare_failures
 from prony.analysis.multiplicity import holm
 from prony.analysis.summary import CellSummary, TrialFigures
@@ -18,7 +19,7 @@ __all__ = [
     "FailureTest",
     "Repeated",
     "failed_alike",
-    "failed_requests",
+    "failed_by_class",
     "failure_tests",
     "repeated",
 ]
@@ -123,27 +124,26 @@ def repeated(trials: Sequence[TrialFigures]) -> Repeated | None:
 
 @dataclass(frozen=True, slots=True)
 class FailedRequests:
-    """Requests of a cell that failed so: ``share`` of all that were due. ``classes``: of the account; several
-    are the rarest together.
+    """Requests of a cell that failed so: ``share`` of all that were due. ``endings``: how; several are the
+    rarest together.
     """
 
-    classes: tuple[str, ...]
+    endings: tuple[RequestClass, ...]
     requests: int
     share: float
 
 
-def failed_requests(cell: CellSummary) -> tuple[FailedRequests, ...]:
+def failed_by_class(cell: CellSummary) -> tuple[FailedRequests, ...]:
     """Return the requests of a cell that failed, by class, most first; what is beyond the most frequent ones
     together.
     """
-    scheduled = cell.account.get("scheduled", 0)
-    found = [(count, name) for name, count in cell.account.items() if name not in ("scheduled", "ok")]
-    kinds = sorted(found, key=lambda kind: (-kind[0], kind[1]))
+    scheduled = cell.account.scheduled
+    kinds = sorted(cell.account.failed.items(), key=lambda kind: (-kind[1], kind[0].key))
     few = kinds if len(kinds) <= _MOST_KINDS + 1 else kinds[:_MOST_KINDS]
-    parts: Iterable[Sequence[tuple[int, str]]] = [*([kind] for kind in few), kinds[len(few) :]]
+    parts: Iterable[Sequence[tuple[RequestClass, int]]] = [*([kind] for kind in few), kinds[len(few) :]]
     return tuple(_together(part, scheduled) for part in parts if part)
 
 
-def _together(kinds: Sequence[tuple[int, str]], scheduled: int) -> FailedRequests:
-    count = sum(count for count, _ in kinds)
-    return FailedRequests(tuple(name for _, name in kinds), count, count / scheduled)
+def _together(kinds: Sequence[tuple[RequestClass, int]], scheduled: int) -> FailedRequests:
+    count = sum(count for _, count in kinds)
+    return FailedRequests(tuple(ending for ending, _ in kinds), count, count / scheduled)

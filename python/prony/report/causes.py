@@ -1,8 +1,6 @@
 """Why trials do not count, in words."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
+from prony.analysis.validity import FAULT_WORDS
 from prony.model import Failed, FaultKind, Invalid
 from prony.reading.causes import Cause
 from prony.report.forms import whole_percent
@@ -10,16 +8,6 @@ from prony.report.text import Figure, Name, Quote, Text, pointer, text
 from prony.units import format_duration
 
 __all__ = ["cause_words", "outcome_words"]
-
-# For kinds that have a figure: the range over several trials takes the place of `{}`.
-_RANGES: Mapping[FaultKind, str] = MappingProxyType(
-    {
-        FaultKind.SLEPT: "the machine slept for {} within the window",
-        FaultKind.STOLEN_TIME: "the hypervisor gave {} of the CPUs' time to others",
-        FaultKind.OTHER_LOAD: "other programs used {} of the CPUs of server and generator",
-        FaultKind.LITTLES_LAW: "Little's law is off by {}: the generator's own figures disagree",
-    }
-)
 
 
 def outcome_words(found: Cause, at: str) -> Text:
@@ -40,4 +28,4 @@ def cause_words(found: Cause, at: str) -> Text:
         return text("{}", Quote(reason, at + pointer("reason")))
     form = format_duration if found.fault is FaultKind.SLEPT else whole_percent
     low, high = Figure(found.low, form, at + pointer("low")), Figure(found.high, form, at + pointer("high"))
-    return text(_RANGES[found.fault], text("{} to {}", low, high))
+    return text(FAULT_WORDS[found.fault], text("{} to {}", low, high))

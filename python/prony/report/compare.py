@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 from prony.analysis.change import LimitResult
 from prony.analysis.compare import Comparison, Verdict
-from prony.analysis.failure_rates import FailureComparison
+from prony.analysis.failure_rates import FailureComparison, Failures
 from prony.analysis.summary import CellSummary, Estimate
 from prony.analysis.versus import Match, Row, Versus
-from prony.metrics import METRICS, Better, format_metric
+from prony.metrics import METRICS, Better
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
-from prony.report.forms import signed_percent
+from prony.report.forms import confidence, count, in_metric, p_value, signed_percent
+from prony.report.text import Figure, Name, Part, Quote, Text, pointer, text
+from prony.report.words import workload_words
 
 __all__ = ["UNPAIRED", "Sides", "compare_document"]
 
@@ -32,66 +34,83 @@ def compare_document(sides: Sides, found: Versus, limits: Sequence[LimitResult])
     sections += [_load(match, found, k) for k, match in enumerate(found.matches)]
     sections.append(Section("Notes", (Notes(tuple(("", note) for note in _notes(found))),)))
     if limits:
-        sections.append(Section("Limits", tuple(_limit(one) for one in limits)))
-    return Document(f"{sides.second} against {sides.first}", tuple(sections))
+        shown = tuple(_limit(one, found, pointer("limits", k)) for k, one in enumerate(limits))
+        sections.append(Section("Limits", shown))
+    return Document(text("{} against {}", Name(sides.second), Name(sides.first)), tuple(sections))
 
 
 def _head(sides: Sides, found: Versus) -> Iterator[Block]:
     if found.paired:
         yield Paragraph("Paired by block: both ran in the same blocks, one after the other.", Tone.QUIET)
     else:
-        text = f"From two archives, {UNPAIRED}; a difference may be that of two days."
-        yield Paragraph(text[0].upper() + text[1:], Tone.WARNING)
-    for difference in sides.forced:
-        yield Paragraph(f"Compared by force although they differ: {difference}.", Tone.WARNING)
+        drift = f"From two archives, {UNPAIRED}; a difference may be that of two days."
+        yield Paragraph(drift, Tone.WARNING)
+    for k, difference in enumerate(sides.forced):
+        words = text("Compared by force although they differ: {}.", Quote(difference, pointer("forced", k)))
+        yield Paragraph(words, Tone.WARNING)
 
 
 _COLUMNS = ("metric", "effect", "interval", "verdict", "first", "second")
-_SCREENING = "Screening: not what the comparison was made for; of what it finds, about 5 % are false."
+_SCREENING = text(
+    "Screening: not what the comparison was made for; of what it finds, about {} are false.", Name("5 %")
+)
 
 
 def _load(match: Match, found: Versus, place: int) -> Section:
+    at = pointer("loads", place)
     rows = [row for row in found.rows if row.match is match]
     primary, screened = ([row for row in rows if row.screens is screens] for screens in (False, True))
-    blocks: list[Block] = [_table(primary)] if primary else [Paragraph("Nothing to compare that both have.")]
+    blocks: list[Block] = (
+        [_table(primary, at)] if primary else [Paragraph("Nothing to compare that both have.")]
+    )
     if screened:
-        blocks += [Paragraph(_SCREENING, Tone.QUIET), _table(screened)]
-    blocks.append(_failures(found.failures[place]))
+        blocks += [Paragraph(_SCREENING, Tone.QUIET), _table(screened, at)]
+    blocks.append(_failures(found.failures[place], at + pointer("failed_trials")))
+    return Section(_heading(match, at), tuple(blocks))
+
+
+def _heading(match: Match, at: str) -> Text:
     first, second = match.first.cell, match.second.cell
-    names = {first.subject.name, second.subject.name}
-    load = first.workload.describe()
-    # A subject's name is written as it is typed.
-    heading = f"{first.subject.name}, {load}" if len(names) == 1 else load[0].upper() + load[1:]
-    return Section(heading, tuple(blocks))
+    load = workload_words(first.workload, at + pointer("workload"))
+    same = first.subject.name == second.subject.name
+    return text("{}: {}", Name(first.subject.name), load) if same else load
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[Row], at: str) -> Table:
     columns = tuple(Column(title, text=title in ("metric", "verdict")) for title in _COLUMNS)
-    return Table(columns, tuple(_row(row) for row in rows))
+    return Table(columns, tuple(_row(row, at + pointer("metrics", row.metric)) for row in rows))
 
 
-def _row(row: Row) -> tuple[Entry, ...]:
-    values = [_value(cell, row.metric) for cell in (row.match.first, row.match.second)]
+def _row(row: Row, at: str) -> tuple[Entry, ...]:
+    sides = (("first", row.match.first), ("second", row.match.second))
+    values = [_value(cell, row.metric, at + pointer(side)) for side, cell in sides]
     title = Entry(METRICS[row.metric].title)
-    found = row.comparison
+    found, of = row.comparison, at + pointer("comparison")
     if found is None or found.effect is None or found.low is None or found.high is None:
         dash = Entry("—", Tone.QUIET)
-        return title, dash, dash, Entry(row.reason or "not compared", Tone.QUIET), *values
-    interval = f"{signed_percent(found.low)} to {signed_percent(found.high)}"
-    effect, verdict = Entry(signed_percent(found.effect)), _verdict(row.metric, found)
-    return title, effect, Entry(interval), verdict, *values
+        why: Part = Quote(row.reason, at + pointer("reason")) if row.reason else "not compared"
+        return title, dash, dash, Entry(text("{}", why), Tone.QUIET), *values
+    low, high = (
+        Figure(value, signed_percent, of + pointer(name))
+        for name, value in (("low", found.low), ("high", found.high))
+    )
+    effect = text("{}", Figure(found.effect, signed_percent, of + pointer("effect")))
+    return title, Entry(effect), Entry(text("{} to {}", low, high)), _verdict(row.metric, found, of), *values
 
 
-def _value(cell: CellSummary, metric: str) -> Entry:
+def _value(cell: CellSummary, metric: str, at: str) -> Entry:
     value = cell.metrics[metric]
-    return Entry(format_metric(metric, value.mean) if isinstance(value, Estimate) else "—")
+    return Entry(
+        text("{}", Figure(value.mean, in_metric(metric), at)) if isinstance(value, Estimate) else "—"
+    )
 
 
-def _verdict(metric: str, found: Comparison) -> Entry:
-    text = f"{found.verdict}"
+def _verdict(metric: str, found: Comparison, at: str) -> Entry:
+    words = text("{}", found.verdict.value)
     if found.verdict is Verdict.NOT_SHOWN and found.blocks_needed:
-        text += f", would need about {found.blocks_needed} blocks"
-    return Entry(text, _tone(metric, found.verdict))
+        needed = Figure(found.blocks_needed, count, at + pointer("blocks_needed"))
+        words = text("{}, would need about {} blocks", words, needed)
+    return Entry(words, _tone(metric, found.verdict))
 
 
 def _tone(metric: str, verdict: Verdict) -> Tone:
@@ -101,27 +120,51 @@ def _tone(metric: str, verdict: Verdict) -> Tone:
     return Tone.GOOD if verdict is better else Tone.BAD
 
 
-def _failures(found: FailureComparison) -> Paragraph:
-    counts = [f"{one.failed} of {one.total}" for one in (found.first, found.second)]
-    differ = "they differ" if found.differs else "no difference shown"
-    text = f"Trials that failed: {counts[0]}, and {counts[1]}"
+def _failures(found: FailureComparison, at: str) -> Paragraph:
+    first, second = (
+        _of(one, at + pointer(side)) for side, one in (("first", found.first), ("second", found.second))
+    )
+    words = text("Trials that failed: {}, and {}", first, second)
     if not found.first.failed and not found.second.failed:
-        return Paragraph(f"{text}.", Tone.QUIET)
-    return Paragraph(f"{text}: {differ} (Fisher's exact test, p = {found.p_value:.2g}).", Tone.WARNING)
+        return Paragraph(text("{}.", words), Tone.QUIET)
+    differ = "they differ" if found.differs else "no difference shown"
+    chance = Figure(found.p_value, p_value, at + pointer("p_value"))
+    return Paragraph(text("{}: {} (Fisher's exact test, p = {}).", words, differ, chance), Tone.WARNING)
 
 
-def _notes(found: Versus) -> Iterator[str]:
-    methods = dict.fromkeys(row.comparison.method for row in found.rows if row.comparison)
+def _of(found: Failures, at: str) -> Text:
+    failed = Figure(found.failed, count, at + pointer("failed"))
+    return text("{} of {}", failed, Figure(found.total, count, at + pointer("total")))
+
+
+def _notes(found: Versus) -> Iterator[Text]:
+    compared = [(_place(found, row), row.comparison) for row in found.rows if row.comparison]
+    methods = dict.fromkeys(one.method for _, one in compared)
     if methods:
-        yield f"Effect: the second over the first, less 1; {', '.join(methods)}."
-    levels = sorted({1 - row.comparison.level for row in found.rows if row.comparison})
+        yield text("Effect: the second over the first, less one; {}.", Name(", ".join(methods)))
+    levels = sorted((one.level, at) for at, one in compared)
     if levels:
-        several = f" to {100 * levels[-1]:.3g} %" if levels[-1] > levels[0] else ""
-        yield f"Intervals are at the level of each verdict: {100 * levels[0]:.3g} %{several}."
-    yield "What is not a screening is one family over all loads, its levels by Holm's procedure."
+        yield text("Intervals are at the level of each verdict: {}.", _levels(levels[0], levels[-1]))
+    yield text("What is not a screening is one family over all loads, its levels by Holm's procedure.")
 
 
-def _limit(one: LimitResult) -> Paragraph:
+def _levels(lowest: tuple[float, str], highest: tuple[float, str]) -> Text:
+    most, least = (Figure(level, confidence, at + pointer("level")) for level, at in (lowest, highest))
+    return text("{}", least) if lowest[0] == highest[0] else text("{} to {}", least, most)
+
+
+def _place(found: Versus, row: Row) -> str:
+    """Return where the JSON has the comparison of a row."""
+    return pointer("loads", _number(found, row.match), "metrics", row.metric, "comparison")
+
+
+def _number(found: Versus, match: Match) -> int:
+    return [id(one) for one in found.matches].index(id(match))
+
+
+def _limit(one: LimitResult, found: Versus, at: str) -> Paragraph:
     tone = {True: Tone.BAD, False: Tone.GOOD, None: Tone.WARNING}[one.shown]
-    where = f"{one.match.second.cell.subject.name}, {one.match.second.cell.workload.describe()}"
-    return Paragraph(f"{one.limit.text}: {one.reason} ({where})", tone)
+    at_load = pointer("loads", _number(found, one.match), "workload")
+    load, subject = workload_words(one.match.first.cell.workload, at_load), one.match.second.cell.subject
+    limit, reason = Quote(one.limit.text, at + pointer("limit")), Quote(one.reason, at + pointer("reason"))
+    return Paragraph(text("{}: {} ({}: {})", limit, reason, Name(subject.name), load), tone)

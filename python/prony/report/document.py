@@ -7,7 +7,7 @@ escape it.
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.report.text import Part, Text, Words, text
+from prony.report.text import Figure, Part, Text, Words, text
 
 __all__ = [
     "Bars",
@@ -89,9 +89,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """A histogram: (label, count, note) for each class, in order."""
+    """A histogram: label and count of each class, in order."""
 
-    rows: tuple[tuple[str, int, str], ...]
+    rows: tuple[tuple[Words, Figure], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,22 +191,27 @@ def advice_words(finding: Finding, at: str) -> Text:
 def limit_words(limit: Limit, at: str) -> Text:
     """Return which part of a generator was the limit. ``at``: where the report's JSON has its numbers."""
     names = {"reason": limit.reason}
-    return joined(_parts(_LIMITS[limit.kind].full, limit.numbers, names, at), by="")
+    return joined(_parts(_LIMITS[limit.kind].full, limit.numbers, names, (at, at)), by="")
 
 
 def _filled(template: str, finding: Finding, at: str) -> Text:
-    return joined(_parts(template, finding.numbers, finding.names, at), by="")
+    places = (at + pointer("numbers"), at + pointer("names"))
+    return joined(_parts(template, finding.numbers, finding.names, places), by="")
 
 
-def _parts(template: str, numbers: Mapping[str, float], names: Mapping[str, str], at: str) -> Iterator[Part]:
+def _parts(
+    template: str, numbers: Mapping[str, float], names: Mapping[str, str], at: tuple[str, str]
+) -> Iterator[Part]:
+    """Yield the parts of a template. ``at``: where the JSON has the numbers, and the names."""
+    of_numbers, of_names = at
     for literal, field, spec, _ in Formatter().parse(template):
         yield literal
         if field is None:
             continue
         if field in numbers:
-            yield _number(Figure(numbers[field], format_count, at + pointer("numbers", field)), spec or "")
+            yield _number(Figure(numbers[field], format_count, of_numbers + pointer(field)), spec or "")
         elif field in names:
-            name = Quote(names[field], at + pointer("names", field))
+            name = Quote(names[field], of_names + pointer(field))
             yield text("{} {}", spec, name) if spec else name
         elif field in _CONSTANTS:
             yield Name(_CONSTANTS[field])

@@ -3,16 +3,14 @@ generator.
 """
 
 from collections.abc import Iterator
-from math import exp, log
+from dataclasses import dataclass
 
-from prony.analysis.distribution import Times, read_distribution
-from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
-from prony.analysis.rates import rates, window_s
-from prony.analysis.summary import flat_account
-from prony.archive.limits import decode_limit
+from prony.analysis.account import RequestClass
+from prony.analysis.latency import LatencySummary, nothing_measured
 from prony.metrics import PERCENTILES
 from prony.model import ClosedLoop, OpenLoop
-from prony.model.recording import Connections, GeneratorName, Recording, Traffic
+from prony.model.recording import Connections, GeneratorName, Traffic
+from prony.reading.load import EndedSo, LatencyClass, LoadReading
 from prony.report.document import (
     Bars,
     Block,
@@ -27,237 +25,304 @@ from prony.report.document import (
     Tone,
 )
 from prony.report.findings import limit_words
-from prony.report.words import class_words
-from prony.units import (
-    Scale,
-    duration_scale,
-    format_bytes,
-    format_count,
-    format_duration,
-    format_in,
-    format_percent,
-    format_rate,
-    nanoseconds,
-)
+from prony.report.forms import as_typed, byte_size, count, duration, in_scale, percent
+from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
+from prony.report.words import ending_words
+from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
 
 __all__ = ["load_document"]
 
 _SHOWN = ("p50", "p90", "p95", "p99", "p999", "p9999")
-_MOST_BARS = 12
 _MOST_SAMPLES = 3
 
 
-def _title(recording: Recording) -> str:
-    spec = recording.spec
+def load_document(reading: LoadReading) -> Document:
+    """Return the report of one load run."""
+    sections = [_head(reading), _account(reading), _latency(reading)]
+    if (histogram := _histogram(reading)) is not None:
+        sections.append(histogram)
+    sections.append(Section("Generator", (Notes(tuple(("", line) for line in _trust(reading))),)))
+    return Document(_title(reading), tuple(sections))
+
+
+def _title(reading: LoadReading) -> Text:
+    spec = reading.recording.spec
     if spec is None or spec.target is None or not spec.target.port:
-        return "Load"
+        return text("Load")
     host, port = spec.target.host, spec.target.port
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    name = Name(f"[{host}]" if ":" in host else host)
+    address = text("{}:{}", name, Figure(port, as_typed, "/target/port"))
     request = spec.workload and spec.workload.request
-    return f"Load on {address}: {request.method} {request.path}" if request else f"Load on {address}"
+    if not request:
+        return text("Load on {}", address)
+    return text("Load on {}: {}", address, Name(f"{request.method} {request.path}"))
 
 
-def _loop_words(recording: Recording) -> str:
-    match recording.spec and recording.spec.workload and recording.spec.workload.loop:
+_OPEN = "requests are due whatever the server does; latency counts from when each was due."
+_CLOSED = (
+    "each connection waits for its reply, so the server sets the load. Latencies are those at saturation; "
+    "for what users of a given load see, use --rate."
+)
+
+
+def _loop_words(reading: LoadReading) -> Text:
+    if reading.recording.is_open:
+        return text(f"Open loop{{}}: {_OPEN}", _asked(reading))
+    return text(f"Closed loop{{}}: {_CLOSED}", _asked(reading))
+
+
+def _asked(reading: LoadReading) -> Text:
+    """Return the load that was asked for; empty where the generator does not say it."""
+    spec = reading.recording.spec
+    match spec and spec.workload and spec.workload.loop:
         case OpenLoop(rate_per_s, arrivals):
-            asked = f", {rate_per_s:g}/s {arrivals}"
+            return text(
+                ", {}/s {}", Figure(rate_per_s, _general, "/workload/loop/rate_per_s"), arrivals.value
+            )
         case ClosedLoop(connections):
-            asked = f", {connections} connection{'s' if connections != 1 else ''}"
+            number = Figure(connections, as_typed, "/workload/loop/connections")
+            return text(", {}", counted(number, "connection"))
         case _:
-            asked = ""
-    if recording.is_open:
-        how = "requests are due whatever the server does; latency counts from when each was due."
-        return f"Open loop{asked}: {how}"
-    return (
-        f"Closed loop{asked}: each connection waits for its reply, so the server sets the load. Latencies "
-        "are those at saturation; for what users of a given load see, use --rate."
-    )
+            return EMPTY
 
 
-def _head(recording: Recording) -> Section:
-    length_s = window_s(recording)
-    blocks: list[Block] = [Paragraph(_loop_words(recording), Tone.QUIET)]
-    if recording.window.interrupted:
+def _general(value: float) -> str:
+    return f"{value:g}"
+
+
+def _seconds(value_s: float) -> str:
+    return format_duration(nanoseconds(value_s))
+
+
+def _head(reading: LoadReading) -> Section:
+    blocks: list[Block] = [Paragraph(_loop_words(reading), Tone.QUIET)]
+    if reading.recording.window.interrupted:
         blocks.append(Paragraph("Interrupted: the figures are of the time before.", Tone.WARNING))
-    if (limit := decode_limit(recording.generator)) is not None:
+    if reading.limit is not None:
         meaning = "throughput may be higher, and latency lower, than shown."
-        text = f"The generator may have been the limit ({limit_words(limit, '')}): {meaning}"
-        blocks.append(Paragraph(text, Tone.WARNING))
-    found = rates(recording)
-    ok, attempted, success = (found[name] for name in ("ok_per_s", "attempted_per_s", "success_ratio"))
-    if ok is None or attempted is None or success is None or length_s is None:
-        due = recording.account.scheduled
-        right = f"{format_count(recording.account.ok)} of {format_count(due)} answered as expected"
-        text = f"{right}; the window has no length, so there are no rates." if due else "Nothing was sent."
-        return Section("", (*blocks, Paragraph(text, Tone.BAD)))
-    shares = f"{format_rate(ok)} answered as expected in a window of {format_duration(nanoseconds(length_s))}"
-    text = f"{shares}; {format_rate(attempted)} sent or due, {format_percent(success)} of them answered so"
-    return Section("", (*blocks, Paragraph(text, Tone.GOOD if success == 1 else Tone.WARNING)))
+        limit = limit_words(reading.limit, "/generator/limit")
+        words = text(f"The generator may have been the limit ({{}}): {meaning}", limit)
+        blocks.append(Paragraph(words, Tone.WARNING))
+    return Section("", (*blocks, _speed(reading)))
+
+
+def _speed(reading: LoadReading) -> Paragraph:
+    names = ("ok_per_s", "attempted_per_s", "success_ratio")
+    ok, attempted, success = (reading.rates[name] for name in names)
+    if ok is None or attempted is None or success is None or reading.window_s is None:
+        return Paragraph(_no_speed(reading), Tone.BAD)
+    words = text(
+        "{} answered as expected in a window of {}; {} sent or due, {} of them answered so",
+        Figure(ok, format_rate, "/rate/ok_per_s"),
+        Figure(reading.window_s, _seconds, "/window/duration_s"),
+        Figure(attempted, format_rate, "/rate/attempted_per_s"),
+        Figure(success, percent, "/ratio/success"),
+    )
+    return Paragraph(words, Tone.GOOD if success == 1 else Tone.WARNING)
+
+
+def _no_speed(reading: LoadReading) -> Text:
+    account = reading.recording.account
+    if not account.scheduled:
+        return text("Nothing was sent.")
+    return text(
+        "{} of {} answered as expected; the window has no length, so there are no rates.",
+        Figure(account.ok, count, "/account/ok"),
+        Figure(account.scheduled, count, "/account/scheduled"),
+    )
 
 
 # --- requests by kind -------------------------------------------------------------------------------------
 
 
-def _account(recording: Recording) -> Section:
-    account = flat_account(recording)
-    scheduled = account.pop("scheduled", 0)
-    kinds = sorted(account.items(), key=lambda kind: (kind[0] != "ok", -kind[1], kind[0]))
-    rows = tuple(
-        (
-            Entry(class_words(name), Tone.PLAIN if name == "ok" else Tone.BAD),
-            Entry(format_count(count)),
-            Entry(format_percent(count / scheduled) if scheduled else "—"),
-        )
-        for name, count in kinds
-    )
+def _account(reading: LoadReading) -> Section:
+    rows = tuple(_kind(one, pointer("requests", k)) for k, one in enumerate(reading.requests))
     blocks: list[Block] = [Table((Column("kind", text=True), Column("requests"), Column("share")), rows)]
-    samples = recording.error_samples
-    texts = dict.fromkeys(f"{class_words(sample.kind)}: {sample.detail}" for sample in samples)
-    if texts:
-        blocks.append(Notes(tuple(("  |", text) for text in list(texts)[:_MOST_SAMPLES])))
+    samples = {
+        str(words): words
+        for k, sample in enumerate(reading.recording.error_samples)
+        for words in [_sample(sample.kind, Quote(sample.detail, pointer("errors", k, "detail")))]
+    }
+    if samples:
+        blocks.append(Notes(tuple(("  |", words) for words in list(samples.values())[:_MOST_SAMPLES])))
     return Section("Requests", tuple(blocks))
+
+
+def _sample(kind: str, detail: Quote) -> Text:
+    return text("{}: {}", Name(ending_words(RequestClass(kind))), detail)
+
+
+def _kind(one: EndedSo, at: str) -> tuple[Entry, ...]:
+    share: Part = "—" if one.share is None else Figure(one.share, percent, at + pointer("share"))
+    return (
+        Entry(text("{}", Name(ending_words(one.ending))), Tone.PLAIN if one.ending == _OK else Tone.BAD),
+        Entry(text("{}", Figure(one.requests, count, at + pointer("requests")))),
+        Entry(text("{}", share)),
+    )
+
+
+_OK = RequestClass("ok")
 
 
 # --- latency ----------------------------------------------------------------------------------------------
 
 
-def _missing(summary: LatencySummary, percentile: float) -> str:
-    if summary.infinite_from is not None and percentile > summary.infinite_from:
-        return f"requests failed above p{summary.infinite_from:.4g}, which counts as infinite"
-    return "fewer than 10 requests lie above it"
+def _missing(summary: LatencySummary, percentile: float, at: str) -> Text:
+    first = summary.infinite_from
+    if first is not None and percentile > first:
+        figure = Figure(first, _four_digits, at + pointer("infinite_from"))
+        return text("requests failed above p{}, which counts as infinite", figure)
+    return text("fewer than {} requests lie above it", Name("10"))
 
 
-def _value(
-    summary: LatencySummary, value: float | None, percentile: float, scale: Scale, notes: Footnotes
-) -> Entry:
-    if value is None:
-        return Entry(f"—{notes.mark(_missing(summary, percentile))}", Tone.QUIET)
-    bound = summary.censored_from is not None and percentile > summary.censored_from
-    return Entry(f"≥ {format_in(value, scale)}" if bound else format_in(value, scale))
+def _four_digits(value: float) -> str:
+    return f"{value:.4g}"
 
 
-def _row(
-    label: str, population: str, summary: LatencySummary, scale: Scale, notes: Footnotes
-) -> tuple[Entry, ...]:
-    if summary.min_ns is None:
-        dash = Entry(f"—{notes.mark(nothing_measured(summary, population))}", Tone.QUIET)
-        return Entry(label), Entry(format_count(summary.count)), *[dash] * (len(_SHOWN) + 3)
-    values = {PERCENTILES[name]: summary.percentiles[PERCENTILES[name]] for name in _SHOWN}
-    return (
-        Entry(label),
-        Entry(format_count(summary.count)),
-        Entry(format_in(summary.min_ns, scale)),
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of the table of latencies, and where the JSON has its summary."""
+
+    summary: LatencySummary
+    population: str
+    at: str
+    scale: Scale
+    notes: Footnotes
+
+    def entry(self, value: float | None, percentile: float, *place: str) -> Entry:
+        """Return a value, a lower bound of it, or a dash with its reason."""
+        if value is None:
+            return self.dash(_missing(self.summary, percentile, self.at))
+        bound = self.summary.censored_from is not None and percentile > self.summary.censored_from
+        figure = Figure(value, in_scale(self.scale), self.at + pointer(*place))
+        return Entry(text("≥ {}" if bound else "{}", figure))
+
+    def dash(self, reason: Words) -> Entry:
+        """Return a dash with its reason."""
+        return Entry(self.notes.marked("—", reason), Tone.QUIET)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield count, minimum, mean, percentiles and maximum."""
+        found = self.summary
+        yield Entry(text("{}", Figure(found.count, count, self.at + pointer("count"))))
+        if found.min_ns is None:
+            yield from [self.dash(nothing_measured(found, self.population))] * (len(_SHOWN) + 3)
+            return
+        yield Entry(text("{}", Figure(found.min_ns, in_scale(self.scale), self.at + pointer("min"))))
         # A mean holds the largest values too: it is a lower bound, or infinite, as soon as any is.
-        _value(summary, summary.mean_ns, 100, scale, notes),
-        *(_value(summary, value, float(name), scale, notes) for name, value in values.items()),
-        _value(summary, summary.max_ns, 100, scale, notes),
-    )
+        yield self.entry(found.mean_ns, 100, "mean")
+        for name in (PERCENTILES[shown] for shown in _SHOWN):
+            yield self.entry(found.percentiles[name], float(name), "percentiles", name)
+        yield self.entry(found.max_ns, 100, "max")
 
 
-def _latency(recording: Recording) -> Section:
+def _latency(reading: LoadReading) -> Section:
     notes = Footnotes()
-    found = {key: summary for key, summary in latency_summaries(recording).items() if summary is not None}
+    found = {key: summary for key, summary in reading.latency.items() if summary is not None}
     scale = duration_scale(
         v for s in found.values() for v in (s.mean_ns, s.percentiles["50"]) if v is not None
     )
-    failing = recording.account.scheduled > recording.account.ok
+    failing = reading.recording.account.scheduled > reading.recording.account.ok
     words = {"ok": "valid replies", "all": "all requests"}
     rows = tuple(
-        _row(f"{kind} time, {words[population]}", population, found[population, kind], scale, notes)
+        (Entry(f"{kind} time, {words[population]}"), *line.entries())
         for kind in ("response", "service")
         for population in (("ok", "all") if failing else ("ok",))
-        if (population, kind) in found
+        if (summary := found.get((population, kind))) is not None
+        for line in [_Line(summary, population, pointer("latency", population, f"{kind}_ns"), scale, notes)]
     )
     titles = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max")
     columns = (Column(scale.unit, text=True), Column("n"), *(Column(title) for title in titles))
     return Section("Latency", (Table(columns, rows), notes.notes()))
 
 
-def _edges(low: int, high: int) -> list[int]:
-    """Return at most 13 bounds from below ``low`` to above ``high``, evenly spaced by ratio: latencies span
-    decades.
-    """
-    low, high = max(low, 1), max(high, 2)
-    steps = _MOST_BARS if high > 1.2 * low else 1
-    ratio = log((high + 1) / low) / steps
-    return [round(low * exp(ratio * step)) for step in range(steps)] + [high + 1]
-
-
-def _bars(distribution: Times) -> Iterator[tuple[str, int, str]]:
-    if distribution.histogram is None or distribution.min_ns is None or distribution.max_ns is None:
-        return
-    edges = _edges(distribution.min_ns, distribution.max_ns)
-    scale = duration_scale([edges[len(edges) // 2]])
-    below = 0
-    for index, edge in enumerate(edges[1:]):
-        last = index == len(edges) - 2
-        upto = distribution.count if last else distribution.histogram.count_below(edge)
-        label = f"{format_in(edges[index], scale)} to {format_in(edge, scale)} {scale.unit}"
-        yield label, upto - below, ""
-        below = upto
-
-
-def _histogram(recording: Recording) -> Section | None:
-    times = recording.distributions
-    kind = "response" if recording.is_open else "service"
-    distribution = read_distribution(times.ok_response if recording.is_open else times.ok_service)
-    if distribution is None or not distribution.count:
+def _histogram(reading: LoadReading) -> Section | None:
+    spread = reading.spread
+    if spread is None:
         return None
-    words = f"{kind.capitalize()} time of valid replies: requests by class"
-    return Section(words, (Bars(tuple(_bars(distribution))),))
+    middle = spread.classes[len(spread.classes) // 2]
+    scale = duration_scale([middle.low_ns])
+    rows = tuple(_bar(one, pointer("spread", "classes", k), scale) for k, one in enumerate(spread.classes))
+    heading = f"{spread.kind.capitalize()} time of valid replies: requests by class"
+    return Section(heading, (Bars(rows),))
+
+
+def _bar(one: LatencyClass, at: str, scale: Scale) -> tuple[Text, Figure]:
+    low = Figure(one.low_ns, in_scale(scale), at + pointer("low_ns"))
+    high = Figure(one.high_ns, in_scale(scale), at + pointer("high_ns"))
+    return text(f"{{}} to {{}} {scale.unit}", low, high), Figure(
+        one.requests, count, at + pointer("requests")
+    )
 
 
 # --- trust ------------------------------------------------------------------------------------------------
 
 
-def _trust(recording: Recording) -> Iterator[str]:
+def _trust(reading: LoadReading) -> Iterator[Text]:
+    recording = reading.recording
     generator, residual = recording.generator, recording.little.residual
     yield _generator_words(recording.engine)
     if generator.cpu_ns_per_request is not None:
-        spin = generator.spin_share
-        waited = "" if spin is None else f", spinning {format_percent(spin)} of its time"
-        yield f"{format_duration(generator.cpu_ns_per_request)} of the generator's CPU per request{waited}"
-    lag = read_distribution(recording.distributions.send_lag)
-    if lag is not None and lag.count and (late := summarise(lag).percentiles["99"]) is not None:
-        yield f"send lag p99 {format_duration(late)}, at most {format_duration(lag.max_ns or 0)}"
+        yield _cost_words(generator.cpu_ns_per_request, generator.spin_share)
+    lag = reading.send_lag
+    if lag is not None and lag.max_ns is not None and (late := lag.percentiles["99"]) is not None:
+        yield text(
+            "send lag p99 {}, at most {}",
+            Figure(late, duration, "/latency/send_lag_ns/percentiles/99"),
+            Figure(lag.max_ns, duration, "/latency/send_lag_ns/max"),
+        )
     if residual is not None:
         # Both sides come from the same stamps: what they prove is that no request was lost or counted twice.
         same = "the sum of all times in flight and the integral of requests in flight"
-        yield f"bookkeeping: {same} differ by {100 * residual:+.2f} %"
+        yield text(f"bookkeeping: {same} differ by {{}}", Figure(residual, _residual, "/little/residual"))
     yield from _connection_words(recording.connections)
     yield from _traffic_words(recording.bytes)
 
 
-def _generator_words(engine: GeneratorName) -> str:
-    plural = "s" if engine.threads != 1 else ""
-    parts = (
-        " ".join(part for part in (engine.name, engine.version) if part),
-        engine.driver,
-        f"{engine.threads} thread{plural}" if engine.threads is not None else None,
+def _residual(ratio: float) -> str:
+    return f"{100 * ratio:+.2f} %"
+
+
+def _cost_words(cpu_ns: float, spin_share: float | None) -> Text:
+    cost = Figure(cpu_ns, duration, "/generator/cpu_ns_per_request")
+    words = text("{} of the generator's CPU per request", cost)
+    if spin_share is None:
+        return words
+    return text("{}, spinning {} of its time", words, Figure(spin_share, percent, "/generator/spin_share"))
+
+
+def _generator_words(engine: GeneratorName) -> Text:
+    name = " ".join(part for part in (engine.name, engine.version) if part)
+    threads = engine.threads
+    parts: list[Part | None] = [
+        Name(name),
+        Name(engine.driver) if engine.driver else None,
+        counted(Figure(threads, as_typed, "/generator/threads"), "thread") if threads is not None else None,
         # A closed loop has no times to keep.
         f"{engine.pacing} pacing" if engine.pacing else None,
-    )
-    return ", ".join(part for part in parts if part)
+    ]
+    return joined(part for part in parts if part)
 
 
-def _connection_words(found: Connections) -> Iterator[str]:
+def _connection_words(found: Connections) -> Iterator[Text]:
     if found.opened is None:
         return
-    again = f", {format_count(found.retried)} requests sent again" if found.retried else ""
-    reconnects = format_count(found.reconnects or 0)
-    yield f"{format_count(found.opened)} connections opened, {reconnects} of them reconnects{again}"
+    words = text("{} connections opened", Figure(found.opened, count, "/connections/opened"))
+    if found.reconnects is not None:
+        reconnects = Figure(found.reconnects, count, "/connections/reconnects")
+        words = text("{}, {} of them reconnects", words, reconnects)
+    if found.retried:
+        words = text(
+            "{}, {} requests sent again", words, Figure(found.retried, count, "/connections/retried")
+        )
+    yield words
 
 
-def _traffic_words(found: Traffic) -> Iterator[str]:
-    if found.received is not None:
-        body = format_bytes(found.body_received or 0)
-        yield f"{format_bytes(found.received)} received, {body} of them bodies"
-
-
-def load_document(recording: Recording) -> Document:
-    """Return the report of one load run."""
-    sections = [_head(recording), _account(recording), _latency(recording)]
-    if (histogram := _histogram(recording)) is not None:
-        sections.append(histogram)
-    sections.append(Section("Generator", (Notes(tuple(("", line) for line in _trust(recording))),)))
-    return Document(_title(recording), tuple(sections))
+def _traffic_words(found: Traffic) -> Iterator[Text]:
+    if found.received is None:
+        return
+    words = text("{} received", Figure(found.received, byte_size, "/bytes/received"))
+    if found.body_received is not None:
+        bodies = Figure(found.body_received, byte_size, "/bytes/body_received")
+        words = text("{}, {} of them bodies", words, bodies)
+    yield words

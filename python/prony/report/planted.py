@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from prony.analysis.compare import Verdict
-from prony.analysis.noise_floor import BLOCKS
-from prony.analysis.planted import Planted, Power
+from prony.analysis.planted import Planted, Power, Wrong, verdicts_of, wrong_by_blocks
 from prony.metrics import METRICS
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
-from prony.report.forms import signed_percent
-from prony.units import format_percent
+from prony.report.forms import as_typed, count, percent, signed_percent
+from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
+from prony.report.words import heading
 
 __all__ = ["planted_document"]
 
@@ -18,84 +18,112 @@ _NOTES = (
     "Planted: microseconds of the CPU that each request takes more than those of the base, by design.",
     "Expected: what that makes of the base's own measured CPU time, and time, per request.",
     "Bias: the effect less the expected one; covered: the interval holds the expected one.",
-    "Found: verdicts that rightly say higher or lower, with the one-sided 95 % bound of their share.",
+    text(
+        "Found: verdicts that rightly say higher or lower, with the one-sided {} bound of their share.",
+        Name("95 %"),
+    ),
     "A plant whose effect is within the margin is not to be found.",
 )
 
-
-def planted_document(title: str, found: Sequence[Planted]) -> Document:
-    """Return what became of planted effects: how large they appear, and how often they are found."""
-    sections = [Section("", (_verdict(found),))]
-    for metric in dict.fromkeys(one.metric for one in found):
-        own = [one for one in found if one.metric == metric]
-        heading = METRICS[metric].title
-        sections.append(Section(heading[0].upper() + heading[1:], tuple(_metric(own))))
-    return Document(title, (*sections, Section("Notes", (Notes(tuple(("", note) for note in _NOTES)),))))
+_Placed = tuple[Planted, str]
+"""A plant, and where the JSON has it."""
 
 
-def _metric(found: Sequence[Planted]) -> Iterator[Block]:
+def planted_document(archive: str, found: Sequence[Planted]) -> Document:
+    """Return what became of planted effects: how large they appear, and how often they are found.
+
+    ``archive``: what was read, in words.
+    """
+    placed = [(one, pointer("plants", k)) for k, one in enumerate(found)]
+    sections = [Section("", (_verdict(placed),))]
+    for metric, wrong in wrong_by_blocks(found).items():
+        own = [(one, at) for one, at in placed if one.metric == metric]
+        blocks = tuple(_metric(own, wrong, pointer("studies", metric)))
+        sections.append(Section(heading(METRICS[metric].title), blocks))
+    notes = Section("Notes", (Notes(tuple(("", note) for note in _NOTES)),))
+    return Document(text("Planted effects: {}", Name(archive)), (*sections, notes))
+
+
+def _metric(found: Sequence[_Placed], wrong: Sequence[Wrong], at: str) -> Iterator[Block]:
     columns = tuple(Column(name, text=name in ("verdict", "right")) for name in _COLUMNS)
-    yield Table(columns, tuple(_row(one) for one in found))
-    studies = tuple(_power(found, blocks) for blocks in BLOCKS if _of(found, blocks))
-    if studies:
+    yield Table(columns, tuple(_row(one, place) for one, place in found))
+    if wrong:
         plants = (
-            Column(_size(one), "found in studies, and the least that their share may be") for one in found
+            Column(_size(one, place), "found in studies, and the least that their share may be")
+            for one, place in found
         )
-        yield Table((Column("blocks"), *plants, Column("wrong")), studies)
+        rows = tuple(_power(found, one, at + pointer(k)) for k, one in enumerate(wrong))
+        yield Table((Column("blocks"), *plants, Column("wrong")), rows)
 
 
-def _row(one: Planted) -> tuple[Entry, ...]:
+def _row(one: Planted, at: str) -> tuple[Entry, ...]:
     found = one.comparison
-    interval = "—"
+    interval = text("—")
     if found.low is not None and found.high is not None:
-        interval = f"{signed_percent(found.low)} to {signed_percent(found.high)}"
+        low, high = _percent(found.low, at + pointer("low")), _percent(found.high, at + pointer("high"))
+        interval = text("{} to {}", low, high)
     tone = {True: Tone.GOOD, False: Tone.BAD, None: Tone.QUIET}[one.is_right]
+    verdict: Part = Quote(one.reason, at + pointer("reason")) if one.reason else found.verdict.value
     return (
-        Entry(_size(one)),
-        *(Entry(_percent(value)) for value in (one.expected, found.effect)),
+        Entry(_size(one, at)),
+        Entry(text("{}", _percent(one.expected, at + pointer("expected")))),
+        Entry(text("{}", _percent(found.effect, at + pointer("effect")))),
         Entry(interval),
-        Entry(_percent(one.bias)),
+        Entry(text("{}", _percent(one.bias, at + pointer("bias")))),
         Entry(_WORDS[one.covers]),
-        Entry(one.reason or f"{found.verdict}", tone),
+        Entry(text("{}", verdict), tone),
         Entry(_WORDS[one.is_right], tone),
     )
 
 
-def _percent(value: float | None) -> str:
-    return "—" if value is None else signed_percent(value)
+def _percent(value: float | None, at: str) -> Part:
+    return "—" if value is None else Figure(value, signed_percent, at)
 
 
-def _of(found: Sequence[Planted], blocks: int) -> list[Power]:
-    return [power for one in found for power in one.powers if power.blocks == blocks]
-
-
-def _power(found: Sequence[Planted], blocks: int) -> tuple[Entry, ...]:
+def _power(found: Sequence[_Placed], wrong: Wrong, at: str) -> tuple[Entry, ...]:
     """Return the power curve over the plants for studies of so many blocks."""
-    shown = [next((power for power in one.powers if power.blocks == blocks), None) for one in found]
-    every = _of(found, blocks)
-    wrong = f"{sum(one.wrong for one in every)} of {sum(one.studies for one in every)}"
-    return (Entry(f"{blocks}"), *(Entry(_share(one)) for one in shown), Entry(wrong))
+    shown = (Entry(_share(one, place, wrong.blocks)) for one, place in found)
+    failed = Figure(wrong.wrong, count, at + pointer("wrong"))
+    total = text("{} of {}", failed, Figure(wrong.studies, count, at + pointer("studies")))
+    blocks = text("{}", Figure(wrong.blocks, count, at + pointer("blocks")))
+    return Entry(blocks), *shown, Entry(total)
 
 
-def _share(power: Power | None) -> str:
-    return f"{power.found} of {power.studies}, {format_percent(power.least)}" if power else "—"
+def _share(one: Planted, at: str, blocks: int) -> Text:
+    k = next((k for k, power in enumerate(one.powers) if power.blocks == blocks), None)
+    return text("—") if k is None else _found(one.powers[k], at + pointer("power", k))
 
 
-def _size(one: Planted) -> str:
-    return f"{one.extra_us} us"
-
-
-def _verdict(found: Sequence[Planted]) -> Paragraph:
-    wrong = [one for one in found if one.is_right is False]
-    if wrong:
-        names = ", ".join(f"{METRICS[one.metric].title} with {_size(one)}" for one in wrong)
-        return Paragraph(f"Wrong verdicts: {names}.", Tone.BAD)
-    if all(one.comparison.verdict is Verdict.TOO_FEW for one in found):
-        return Paragraph("Nothing to tell: fewer than 5 blocks in which both count.", Tone.WARNING)
-    covered = [one.covers for one in found if one.covers is not None]
-    said = [one for one in found if one.is_right]
-    text = (
-        f"No verdict is wrong: {len(said)} of {len(found)} say what is so; {sum(covered)} of {len(covered)} "
-        "intervals hold the expected effect."
+def _found(power: Power, at: str) -> Text:
+    return text(
+        "{} of {}, {}",
+        Figure(power.found, count, at + pointer("found")),
+        Figure(power.studies, count, at + pointer("studies")),
+        Figure(power.least, percent, at + pointer("least")),
     )
-    return Paragraph(text, Tone.GOOD if said else Tone.QUIET)
+
+
+def _size(one: Planted, at: str) -> Text:
+    return text("{} us", Figure(one.extra_us, as_typed, at + pointer("extra_us")))
+
+
+def _verdict(found: Sequence[_Placed]) -> Paragraph:
+    wrong = [
+        text("{} with {}", METRICS[one.metric].title, _size(one, at))
+        for one, at in found
+        if one.is_right is False
+    ]
+    if wrong:
+        return Paragraph(text("Wrong verdicts: {}.", joined(wrong)), Tone.BAD)
+    if all(one.comparison.verdict is Verdict.TOO_FEW for one, _ in found):
+        few = text("No verdict: fewer than {} blocks in which both count.", Name("5"))
+        return Paragraph(few, Tone.WARNING)
+    verdicts = verdicts_of([one for one, _ in found])
+    words = text(
+        "No verdict is wrong: {} of {} say what is so; {} of {} intervals hold the expected effect.",
+        Figure(verdicts.right, count, "/verdicts/right"),
+        Figure(len(found), count, "/plants"),
+        Figure(verdicts.covered, count, "/verdicts/covered"),
+        Figure(verdicts.intervals, count, "/verdicts/intervals"),
+    )
+    return Paragraph(words, Tone.GOOD if verdicts.right else Tone.QUIET)

@@ -3,11 +3,12 @@
 Must not know how studies are read or run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from prony.metrics import METRICS, format_metric
-from prony.model import Claim, Original, Plan
+from prony.metrics import METRICS
+from prony.model import Availability, Claim, Original, Plan
 from prony.report.document import (
     Block,
     Column,
@@ -19,8 +20,11 @@ from prony.report.document import (
     Table,
     Tone,
 )
+from prony.report.forms import as_typed, count, in_metric, load_number
+from prony.report.text import Figure, Name, Part, Quote, Text, counted, joined, pointer, text
+from prony.report.words import availability_words
 
-__all__ = ["StudyView", "studies_document", "study_page"]
+__all__ = ["ProfileLoad", "StudyView", "studies_document", "study_page"]
 
 # More loads than this become rows of a table of figures, fewer its columns.
 _MOST_COLUMNS = 4
@@ -29,16 +33,26 @@ _MOST_NOTES = 60
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileLoad:
+    """A load of a profile, in words, its generator, and how many subjects it is put on."""
+
+    load: str
+    generator: str
+    threads: int
+    subjects: int
+
+
+@dataclass(frozen=True, slots=True)
 class StudyView:
     """A study on this machine: its plan in each profile, and how long each takes, in words.
 
-    ``here``: of each subject and each generator whether it can be measured, as `catalog.status` tells it.
+    ``here``: of each subject and each generator whether it can be measured.
     """
 
     name: str
     plans: Mapping[str, Plan]
     lengths: Mapping[str, str]
-    here: Mapping[str, str] = field(default_factory=dict)
+    here: Mapping[str, Availability] = field(default_factory=dict)
 
     @property
     def plan(self) -> Plan:
@@ -57,16 +71,32 @@ class StudyView:
         return self.subjects if len(self.subjects) > 1 else tuple(dict.fromkeys(engines))
 
     @property
-    def missing(self) -> Mapping[str, str]:
-        """What cannot be measured here, with the reason."""
-        return {name: reason for name, reason in self.here.items() if reason.startswith("needs")}
+    def missing(self) -> Mapping[str, Availability]:
+        """What cannot be measured here."""
+        return {name: one for name, one in self.here.items() if not one.is_here}
+
+    @property
+    def available(self) -> tuple[str, ...]:
+        """What is compared and can be measured here."""
+        return tuple(name for name in self.compared if name not in self.missing)
+
+    def loads(self, profile: str) -> tuple[ProfileLoad, ...]:
+        """Return the loads of a profile, each once."""
+        counts: dict[tuple[str, str, int], int] = {}
+        for cell in self.plans[profile].cells:
+            key = (cell.workload.describe(), cell.engine.name, cell.engine.threads)
+            counts[key] = counts.get(key, 0) + 1
+        return tuple(ProfileLoad(*key, subjects) for key, subjects in counts.items())
 
 
 # --- all of them ------------------------------------------------------------------------------------------
 
 
 def studies_document(views: Sequence[StudyView]) -> Document:
-    """Return a table of the studies with the time that each profile takes here, and what each repeats."""
+    """Return a table of the studies with the time that each profile takes here, and what each repeats.
+
+    The JSON of the same views is a list.
+    """
     profiles = tuple(dict.fromkeys(name for view in views for name in view.plans))
     columns = (
         Column("study", text=True),
@@ -74,145 +104,191 @@ def studies_document(views: Sequence[StudyView]) -> Document:
         Column("here"),
         *(Column(name, text=True) for name in profiles),
     )
-    table = Table(columns, tuple(_row(view, profiles) for view in views))
+    placed = [(view, pointer(k)) for k, view in enumerate(views)]
+    table = Table(columns, tuple(_row(view, at, profiles) for view, at in placed))
     hint = Paragraph("prony studies NAME shows one in full; prony run NAME measures it.", Tone.QUIET)
-    return Document("Studies", (Section("", (table, hint)), *(_summary(view) for view in views)))
+    return Document("Studies", (Section("", (table, hint)), *(_summary(view, at) for view, at in placed)))
 
 
-def _row(view: StudyView, profiles: Sequence[str]) -> tuple[Entry, ...]:
-    there = sum(name not in view.missing for name in view.compared)
-    tone = Tone.GOOD if there == len(view.compared) else Tone.WARNING
-    lengths = (Entry(view.lengths.get(name, "—")) for name in profiles)
-    return Entry(view.name), Entry(str(len(view.compared))), Entry(str(there), tone), *lengths
+def _row(view: StudyView, at: str, profiles: Sequence[str]) -> tuple[Entry, ...]:
+    tone = Tone.GOOD if view.available == view.compared else Tone.WARNING
+    return (
+        Entry(text("{}", Name(view.name))),
+        Entry(text("{}", Figure(len(view.compared), count, at + pointer("compared")))),
+        Entry(text("{}", Figure(len(view.available), count, at + pointer("available"))), tone),
+        *(Entry(_length(view, name, at)) for name in profiles),
+    )
 
 
-def _summary(view: StudyView) -> Section:
-    blocks: list[Block] = [Paragraph(text) for text in (view.plan.source,) if text]
+def _length(view: StudyView, profile: str, at: str) -> Text:
+    if profile not in view.lengths:
+        return text("—")
+    return text("{}", Quote(view.lengths[profile], at + pointer("profiles", profile, "length")))
+
+
+def _summary(view: StudyView, at: str) -> Section:
+    source = Quote(view.plan.source, at + pointer("source"))
+    blocks: list[Block] = [Paragraph(text("{}", source))] if view.plan.source else []
     if view.missing:
-        blocks.append(Notes(tuple(("", f"{name} {reason}") for name, reason in view.missing.items())))
-    return Section(f"{view.name}: {view.plan.title}", tuple(blocks))
+        lines = [text("{} {}", Name(name), _here_words(one)) for name, one in view.missing.items()]
+        blocks.append(_lines(lines))
+    return Section(_title(view, at), tuple(blocks))
+
+
+def _title(view: StudyView, at: str) -> Text:
+    return text("{}: {}", Name(view.name), Quote(view.plan.title, at + pointer("title")))
+
+
+def _here_words(here: Availability) -> Name:
+    return Name(availability_words(here))
 
 
 # --- one of them ------------------------------------------------------------------------------------------
 
 
-def study_page(view: StudyView) -> Document:
-    """Return all that a study holds: subjects, loads by profile, claims, published figures."""
+def study_page(view: StudyView, at: str) -> Document:
+    """Return all that a study holds: subjects, loads by profile, claims, published figures. ``at``: where the
+    JSON of the studies has it.
+    """
     plan = view.plan
-    head = [Paragraph(plan.question), Paragraph(plan.source, Tone.QUIET)]
+    head = (
+        (Quote(plan.question, at + pointer("question")), Tone.PLAIN),
+        (Quote(plan.source, at + pointer("source")), Tone.QUIET),
+    )
+    notes = [text("{}", Quote(note, at + pointer("notes", k))) for k, note in enumerate(plan.notes)]
     sections = [
-        Section("", tuple(block for block in head if block.text)),
-        *((Section("Otherwise than there", (_lines(plan.notes),)),) if plan.notes else ()),
+        Section("", tuple(Paragraph(text("{}", words), tone) for words, tone in head if words.words)),
+        *((Section("Otherwise than there", (_lines(notes),)),) if plan.notes else ()),
         Section("Subjects", (_here(view),)),
-        *(_profile(view, name) for name in view.plans),
+        *(_profile(view, name, at + pointer("profiles", name)) for name in view.plans),
     ]
     if plan.claims:
-        claims = [f"{claim.name}: {claim.text} ({claim_words(claim)})" for claim in plan.claims]
+        claims = [_claim(claim, at + pointer("claims", k)) for k, claim in enumerate(plan.claims)]
         sections.append(Section("Claims", (_lines(claims),)))
-    sections += _figures(plan.originals)
-    return Document(f"{view.name}: {plan.title}", tuple(sections))
+    sections += _figures([(one, at + pointer("originals", k)) for k, one in enumerate(plan.originals)])
+    return Document(_title(view, at), tuple(sections))
 
 
-def _lines(texts: Sequence[str]) -> Notes:
-    return Notes(tuple(("", text) for text in texts))
+def _lines(texts: Sequence[Text]) -> Notes:
+    return Notes(tuple(("", one) for one in texts))
 
 
 def _here(view: StudyView) -> Table:
-    names = dict.fromkeys((*view.subjects, *view.here))
-    rows = tuple(
-        (Entry(name), Entry(here, Tone.WARNING if here.startswith("needs") else Tone.PLAIN))
-        for name in names
-        if (here := view.here.get(name, "not known"))
-    )
+    rows = tuple(_here_row(name, view.here.get(name)) for name in dict.fromkeys((*view.subjects, *view.here)))
     return Table((Column("subject", text=True), Column("here", text=True)), rows)
 
 
-def _profile(view: StudyView, name: str) -> Section:
-    plan = view.plans[name]
-    counts: dict[tuple[str, str], int] = {}
-    for cell in plan.cells:
-        engine = cell.engine.name + (f", {cell.engine.threads} threads" if cell.engine.threads > 1 else "")
-        key = (cell.workload.describe(), engine)
-        counts[key] = counts.get(key, 0) + 1
+def _here_row(name: str, here: Availability | None) -> tuple[Entry, ...]:
+    title = Entry(text("{}", Name(name)))
+    if here is None:
+        return title, Entry("not known")
+    return title, Entry(text("{}", _here_words(here)), Tone.PLAIN if here.is_here else Tone.WARNING)
+
+
+def _profile(view: StudyView, name: str, at: str) -> Section:
     columns = (Column("load", text=True), Column("generator", text=True), Column("subjects"))
-    rows = tuple((Entry(load), Entry(engine), Entry(str(count))) for (load, engine), count in counts.items())
-    blocks = f"{plan.blocks} block{'s' if plan.blocks != 1 else ''}"
-    return Section(f"Profile {name}: {blocks}, {view.lengths[name]}", (Table(columns, rows),))
+    rows = tuple(_load_row(one, at + pointer("runs", k)) for k, one in enumerate(view.loads(name)))
+    blocks = counted(Figure(view.plans[name].blocks, count, at + pointer("blocks")), "block")
+    length = Quote(view.lengths[name], at + pointer("length"))
+    return Section(text("Profile {}: {}, {}", Name(name), blocks, length), (Table(columns, rows),))
 
 
-def claim_words(claim: Claim) -> str:
-    """Return what a claim is held against, in words: its kind, metric, bounds and needs."""
-    bounds = [
-        f"{word} {_bound(claim, value)}"
-        for word, value in (("at least", claim.low), ("at most", claim.high))
-        if value is not None
-    ]
-    parts = [
-        f"{claim.kind} {claim.metric}{f' of the role {claim.role}' if claim.role else ''}",
-        *bounds,
-        f"at {load_words(claim.load)}" if claim.load else "",
-        *(
-            f"needs {cpus} CPUs for the {what}"
-            for what, cpus in (
-                ("server", claim.needs.server_cpus),
-                ("generator", claim.needs.generator_cpus),
-            )
-            if cpus > 1
-        ),
-    ]
-    return ", ".join(part for part in parts if part)
-
-
-def _bound(claim: Claim, value: float) -> str:
-    return f"{value:g} times" if claim.kind == "ratio" else format_metric(claim.metric, value)
-
-
-def load_words(load: Mapping[str, float]) -> str:
-    """Return a load in words; a generator has one thread unless it says otherwise.
-
-    >>> load_words({"connections": 100.0, "threads": 4.0})
-    '100 connections, 4 threads'
-    """
-    told = {name: value for name, value in load.items() if (name, value) != ("threads", 1)}
-    return ", ".join(
-        f"{value:,g}/s" if name == "rate" else f"{value:,.0f} {name}" for name, value in told.items()
+def _load_row(one: ProfileLoad, at: str) -> tuple[Entry, ...]:
+    generator = text("{}", Name(one.generator))
+    if one.threads > 1:
+        generator = text("{}, {} threads", generator, Figure(one.threads, count, at + pointer("threads")))
+    load = text("{}", Quote(one.load, at + pointer("load")))
+    return (
+        Entry(load),
+        Entry(generator),
+        Entry(text("{}", Figure(one.subjects, count, at + pointer("subjects")))),
     )
 
 
-def _figures(originals: Sequence[Original]) -> Iterator[Section]:
-    for metric, role in dict.fromkeys((one.metric, one.role) for one in originals):
-        own = [one for one in originals if (one.metric, one.role) == (metric, role)]
+def _claim(claim: Claim, at: str) -> Text:
+    name, words = Quote(claim.name, at + pointer("name")), Quote(claim.text, at + pointer("text"))
+    return text("{}: {} ({})", name, words, joined(_terms(claim, at)))
+
+
+def _terms(claim: Claim, at: str) -> Iterator[Part]:
+    """Yield what a claim is held against: its kind, metric, bounds and needs."""
+    of = text(" of the role {}", Name(claim.role)) if claim.role else ""
+    yield text("{} {}{}", claim.kind.value, Name(claim.metric), of)
+    form: Callable[[float], str] = _times if claim.kind == "ratio" else in_metric(claim.metric)
+    for word, name, value in (("at least", "low", claim.low), ("at most", "high", claim.high)):
+        if value is not None:
+            yield text(f"{word} {{}}", Figure(value, form, at + pointer(name)))
+    if claim.load:
+        yield text("at {}", _load(claim.load, at))
+    needs = (("server", claim.needs.server_cpus), ("generator", claim.needs.generator_cpus))
+    for what, cpus in needs:
+        if cpus > 1:
+            need = Figure(cpus, as_typed, at + pointer("needs", f"{what}_cpus"))
+            yield text(f"needs {{}} CPUs for the {what}", need)
+
+
+def _times(value: float) -> str:
+    return f"{value:g} times"
+
+
+def _load(load: Mapping[str, float], at: str) -> Text:
+    """Return a load in words; a generator has one thread unless it says otherwise. ``at``: what has it.
+
+    >>> str(_load({"connections": 100.0, "threads": 4.0}, ""))
+    '100 connections, 4 threads'
+    """
+    stated = {name: value for name, value in load.items() if (name, value) != ("threads", 1)}
+    return joined(_load_part(name, value, at + pointer("load", name)) for name, value in stated.items())
+
+
+def _load_part(name: str, value: float, at: str) -> Text:
+    if name == "rate":
+        return text("{}/s", Figure(value, load_number, at))
+    return text(f"{{}} {name}", Figure(value, count, at))
+
+
+_Placed = tuple[Original, str]
+"""A published figure, and where the JSON has it."""
+
+
+def _figures(originals: Sequence[_Placed]) -> Iterator[Section]:
+    for metric, role in dict.fromkeys((one.metric, one.role) for one, _ in originals):
+        own = [(one, at) for one, at in originals if (one.metric, one.role) == (metric, role)]
         blocks: list[Block] = [_figure_table(own)]
-        notes = tuple(dict.fromkeys(f"{_told(one)}: {one.note}" for one in own if one.note))
+        notes = {str(note): note for one, at in own if one.note for note in [_note(one, at)]}
         if notes and len(originals) <= _MOST_NOTES:
-            blocks.append(_lines(notes))
-        title = f"Published: {METRICS[metric].title}{f', role {role}' if role else ''}"
-        yield Section(title, tuple(blocks))
+            blocks.append(_lines(list(notes.values())))
+        of = text(", role {}", Name(role)) if role else ""
+        yield Section(text("Published: {}{}", METRICS[metric].title, of), tuple(blocks))
 
 
 def _who(one: Original) -> str:
     return one.subject if one.engine == "*" else one.engine
 
 
-def _told(one: Original) -> str:
-    return ", ".join(part for part in (_who(one), load_words(one.load)) if part)
+def _note(one: Original, at: str) -> Text:
+    parts: list[Part] = [Name(_who(one)), _load(one.load, at)]
+    return text("{}: {}", joined(part for part in parts if part), Quote(one.note, at + pointer("note")))
 
 
-def _figure_table(figures: Sequence[Original]) -> Table:
+def _figure_table(figures: Sequence[_Placed]) -> Table:
     """Return figures by who and load; the shorter of both are the columns."""
-    who, loads = dict.fromkeys(map(_who, figures)), dict.fromkeys(load_words(one.load) for one in figures)
-    found: dict[tuple[str, str], list[str]] = {}
-    for one in figures:
-        key = (_who(one), load_words(one.load))
-        found.setdefault(key, []).append(format_metric(one.metric, one.value))
+    who = dict.fromkeys(_who(one) for one, _ in figures)
+    loads = {str(words): words for one, at in figures for words in [_load(one.load, at)]}
+    found: dict[tuple[str, str], list[Part]] = {}
+    for one, at in figures:
+        figure = Figure(one.value, in_metric(one.metric), at + pointer("value"))
+        found.setdefault((_who(one), str(_load(one.load, at))), []).append(figure)
+    shown = partial(_joined, found)
     if len(loads) <= _MOST_COLUMNS:
-        columns = (Column("subject", text=True), *(Column(load) for load in loads))
-        rows = [[name, *(_joined(found.get((name, load))) for load in loads)] for name in who]
+        columns = (Column("subject", text=True), *(Column(words) for words in loads.values()))
+        rows = [[text("{}", Name(name)), *(shown(name, load) for load in loads)] for name in who]
     else:
-        columns = (Column("load", text=True), *(Column(name.partition("+")[0]) for name in who))
-        rows = [[load, *(_joined(found.get((name, load))) for name in who)] for load in loads]
+        subjects = (Column(text("{}", Name(name.partition("+")[0]))) for name in who)
+        columns = (Column("load", text=True), *subjects)
+        rows = [[words, *(shown(name, load) for name in who)] for load, words in loads.items()]
     return Table(columns, tuple(tuple(map(Entry, row)) for row in rows))
 
 
-def _joined(values: Sequence[str] | None) -> str:
-    return " to ".join(values) if values else "—"
+def _joined(found: Mapping[tuple[str, str], Sequence[Part]], who: str, load: str) -> Text:
+    return joined(found.get((who, load), ("—",)), " to ")

@@ -10,11 +10,11 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, PERCENTILES, Better
 from prony.model import CountStop, OpenLoop
-from prony.reading.failures import FailedRequests, failed_requests
+from prony.reading.failures import FailedRequests, failed_by_class
 from prony.report.document import Column, Entry, Footnotes, Table, Tone
 from prony.report.forms import count, estimate, in_scale, of_percent, percent
 from prony.report.text import Figure, Name, Quote, Text, pointer, text
-from prony.report.words import class_words
+from prony.report.words import ending_words
 from prony.units import Scale, bytes_scale, duration_scale
 
 __all__ = [
@@ -220,7 +220,7 @@ def failures_table(cells: Sequence[Labelled]) -> Table | None:
 
 
 def _kinds(label: Text, one: Place) -> Iterable[tuple[Entry, ...]]:
-    for k, found in enumerate(failed_requests(one.cell)):
+    for k, found in enumerate(failed_by_class(one.cell)):
         at = one.at + pointer("failed_requests", k)
         first = (Entry(text("{}", Name(one.cell.name))), Entry(label)) if not k else (Entry(""), Entry(""))
         requests = text("{}", Figure(found.requests, count, at + pointer("requests")))
@@ -229,9 +229,9 @@ def _kinds(label: Text, one: Place) -> Iterable[tuple[Entry, ...]]:
 
 
 def _kind_words(found: FailedRequests, at: str) -> Text:
-    if len(found.classes) == 1:
-        return text("{}", Name(class_words(found.classes[0])))
-    return text("{} other kinds", Figure(len(found.classes), count, at + pointer("classes")))
+    if len(found.endings) == 1:
+        return text("{}", Name(ending_words(found.endings[0])))
+    return text("{} other kinds", Figure(len(found.endings), count, at + pointer("classes")))
 
 
 def _bound(one: Place, suffix: str, entry: Entry) -> Entry:

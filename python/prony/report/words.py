@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from prony.model import ClosedLoop, CountStop, DurationStop, Fingerprint, OpenLoop, Workload
+from prony.analysis.account import RequestClass
+from prony.model import Availability, ClosedLoop, CountStop, DurationStop, Fingerprint, OpenLoop, Workload
 from prony.reading.groups import Group
 from prony.report.forms import as_typed, byte_size, count, load_number
 from prony.report.text import EMPTY, Figure, Name, Part, Text, counted, joined, pointer, text
 from prony.units import seconds
 
 __all__ = [
-    "class_words",
+    "availability_words",
+    "ending_words",
     "group_words",
     "heading",
     "load_words",
@@ -40,16 +42,26 @@ _CLASSES: Mapping[str, str] = MappingProxyType(
         "client_no_descriptor": "generator: no file descriptor left",
         "client_no_buffer": "generator: no memory for sockets",
         "client_other": "generator: other error",
+        "bad_status": "answered with another status",
         "unspecified": "failed: the generator does not say how",
     }
 )
 
 
-def class_words(name: str) -> str:
-    """Return a class of the account in words."""
-    if name.startswith("bad_status "):
-        return f"answered with status {name.removeprefix('bad_status ')}"
-    return _CLASSES.get(name, name)
+def ending_words(ending: RequestClass) -> str:
+    """Return in words how requests ended."""
+    if ending.status is not None:
+        return f"answered with status {ending.status}"
+    return _CLASSES.get(ending.name, ending.name)
+
+
+def availability_words(found: Availability) -> str:
+    """Return in words whether something can be measured here.
+
+    >>> availability_words(Availability.lacking("wrk"))
+    'needs: wrk'
+    """
+    return found.kind.value if found.is_here else f"needs: {', '.join(found.lacks)}"
 
 
 # --- loads ------------------------------------------------------------------------------------------------

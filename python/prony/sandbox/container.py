@@ -50,7 +50,7 @@ class ContainerSandbox:
             pid_namespace=True,
             user=self._user.name,
             cpus=f"by a container of {usable_engine().engine.name}",
-            limits={name: f"{state.holding}: {state.reason}" for name, state in states.items()},
+            limits=dict(states.items()),
             missing={} if isolated else {"network namespace": "the user chose the host's network"},
             kind=SandboxKind.CONTAINER,
         )

@@ -13,14 +13,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from prony.errors import HostError
-from prony.model import Launch, Placement, SandboxChoice, SandboxKind
+from prony.model import Launch, LimitHolding, LimitState, Placement, SandboxChoice, SandboxKind
 from prony.sandbox.cgroup.base import (
     CgroupTree,
     ControlGroup,
     Counters,
     LimitName,
     Limits,
-    LimitState,
     NoCgroups,
 )
 from prony.sandbox.cgroup.probe import probe_limits, states_without
@@ -51,7 +50,7 @@ class Groups:
                 own = process.name == launch.name
                 refused = group.set_limits(_limits(placement, choice if own else None))
                 for limit, reason in refused.items():
-                    if self.states[limit].holding == "enforced":
+                    if self.states[limit].holding is LimitHolding.ENFORCED:
                         raise HostError(f"the limit `{limit}` cannot be set for the {process.name}: {reason}")
         except BaseException:
             made.remove()
@@ -125,14 +124,14 @@ def limits_asked(choice: SandboxChoice) -> tuple[LimitName, ...]:
 def states_by_affinity(choice: SandboxChoice) -> Mapping[LimitName, LimitState]:
     """Return how far the limits of ``choice`` hold without control groups: only whole CPUs, by affinity.
 
-    >>> states_by_affinity(SandboxChoice(cpu_quota=2.0, pids=9))["cpu_quota"].holding
+    >>> states_by_affinity(SandboxChoice(cpu_quota=2.0, pids=9))["cpu_quota"].holding.value
     'by affinity only'
     """
     reason = "the sandbox `process` has no control groups"
     states = states_without(reason)
     asked = {limit: states[limit] for limit in limits_asked(choice)}
     if choice.cpu_quota is not None and choice.cpu_quota.is_integer():
-        asked["cpu_quota"] = LimitState("by affinity only", reason)
+        asked["cpu_quota"] = LimitState(LimitHolding.AFFINITY, reason)
     return asked
 
 
@@ -142,7 +141,7 @@ def require(states: Mapping[LimitName, LimitState], required: Collection[LimitNa
     *Errors*: HostError.
     """
     for limit in required:
-        if states[limit].holding != "enforced":
+        if states[limit].holding is not LimitHolding.ENFORCED:
             raise HostError(f"the limit `{limit}` does not hold here: {states[limit].reason}")
 
 

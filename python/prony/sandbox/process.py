@@ -11,7 +11,6 @@ import os
 import secrets
 import socket
 import subprocess
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -22,7 +21,6 @@ from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.base import RunningSubject
 from prony.sandbox.carry_over import carried_over, read_sockets
-from prony.sandbox.cgroup.base import LimitName, LimitState
 from prony.sandbox.groups import Groups, TrialGroups, states_by_affinity
 from prony.sandbox.identity import identify
 from prony.sandbox.linux import may_enter_networks
@@ -64,12 +62,13 @@ class ProcessSandbox:
             missing["pid namespace"] = str(possible["pids"])
         if os.geteuid() != 0 and os.getpriority(os.PRIO_PROCESS, 0) > 0:
             missing["priority"] = "Prony was started with `nice`, and only root can undo that"
+        states = self._groups.states if self._groups else states_by_affinity(self._choice)
         return SandboxFacts(
             network=Network.HOST if "network namespace" in missing else Network.ISOLATED,
             pid_namespace="pid namespace" not in missing,
             user=self._user.name,
             cpus="by affinity" if self._groups is None else "by control group",
-            limits=_limit_words(self._groups.states if self._groups else states_by_affinity(self._choice)),
+            limits=dict(states.items()),
             missing=missing,
             kind=self._choice.kind,
         )
@@ -126,10 +125,6 @@ class ProcessSandbox:
     def folder_for(self, name: str) -> Path:
         """Return the folder of the subject's process of this name; the server's is the trial's folder."""
         return self.folder if name == "server" else self.folder / name
-
-
-def _limit_words(states: Mapping[LimitName, LimitState]) -> dict[str, str]:
-    return {name: f"{state.holding}: {state.reason}" for name, state in states.items()}
 
 
 def _is_free(port: int) -> bool:

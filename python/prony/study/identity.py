@@ -14,7 +14,7 @@ from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.model import Json, Subject
 
-__all__ = ["differences", "digest", "identity"]
+__all__ = ["changed_values", "digest", "identity"]
 
 
 _ABSENT = object()
@@ -45,15 +45,15 @@ def digest(said: Json) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def differences(old: object, new: object, at: str = "") -> Iterator[str]:
+def changed_values(old: object, new: object, at: str = "") -> Iterator[str]:
     """Yield the differences between two JSON values in words, each with its place.
 
-    >>> list(differences({"a": {"b": 1}, "c": [2]}, {"a": {"b": 3}, "c": [2], "d": None}))
+    >>> list(changed_values({"a": {"b": 1}, "c": [2]}, {"a": {"b": 3}, "c": [2], "d": None}))
     ['a.b was 1, is 3', 'd was absent, is null']
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted(old.keys() | new.keys()):
-            yield from differences(
+            yield from changed_values(
                 old.get(name, _ABSENT), new.get(name, _ABSENT), f"{at}.{name}" if at else name
             )
     elif old != new:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from prony.analysis.find_rate import search
-from prony.analysis.found_rates import found_rate, judge, least_rate
+from prony.analysis.found_rates import found_rate, judge_rate, least_rate
 from prony.analysis.objective import Objective, parse_objective
 from prony.errors import ArchiveError
 from prony.model import Cell, DurationStop, OpenLoop, Plan, Trial, TrialRole, Workload
@@ -137,7 +137,7 @@ def _judged(objective: Objective, cells: Sequence[Cell], trial: Trial) -> Trial:
     cell = next((one for one in cells if one.id == trial.cell_id), None)
     if cell is None or not isinstance(cell.workload.loop, OpenLoop):
         return trial
-    step = judge(trial, objective, cell.workload.loop.rate_per_s)
+    step = judge_rate(trial, objective, cell.workload.loop.rate_per_s)
     part = SearchPart.SEARCH if trial.block == 0 else SearchPart.CONFIRMATION
     return replace(trial, facts=replace(trial.facts, find_rate=TrialStep(part, step)))
 

@@ -15,7 +15,7 @@ from prony.errors import HostError
 from prony.model import Cell, Fingerprint, SubjectRecord, TrialRole
 from prony.model.shapes import encode
 from prony.schedule import Key
-from prony.study.identity import differences
+from prony.study.identity import changed_values
 from prony.study.ledger import ArchivedTrial, entry_of
 
 __all__ = ["Earlier", "changes", "read_earlier", "refuse"]
@@ -104,7 +104,7 @@ def _entries(old: SubjectRecord, new: SubjectRecord) -> list[str]:
     before, now = old.facts.entry, new.facts.entry
     if before is None or now is None:
         return []
-    return [f"of its entries or its app, {one}" for one in differences(before, now)]
+    return [f"of its entries or its app, {one}" for one in changed_values(before, now)]
 
 
 def _settings(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:

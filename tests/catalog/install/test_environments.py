@@ -12,6 +12,7 @@ from prony.catalog.install.environment import Environment, EnvironmentRequest, U
 from prony.catalog.install.prepare import prepare
 from prony.catalog.install.status import status
 from prony.catalog.schema.loader import load_catalog
+from prony.model import INSTALLABLE, READY
 from prony.runas import resolve_user
 
 pytestmark = pytest.mark.servers
@@ -49,7 +50,7 @@ def prepared(user, *requests):
 
 def test_environments_are_built_once_and_then_taken_from_the_cache(catalog, user):
     requests = [EnvironmentRequest(name, catalog.server(name)) for name in ("wsgiref", "waitress")]
-    assert status(catalog.server("waitress"), user) == "installable"
+    assert status(catalog.server("waitress"), user) == INSTALLABLE
     built, first = prepared(user, *requests)
     again, second = prepared(user, *requests)
     assert first.of("waitress") == ["queued", "building", "ready"]
@@ -59,7 +60,7 @@ def test_environments_are_built_once_and_then_taken_from_the_cache(catalog, user
     assert built["waitress"].packages["waitress"] == "3.0.2"
     assert built["waitress"].interpreter.startswith("CPython 3.")
     assert (built["waitress"].bin / "waitress-serve").is_file()
-    assert status(catalog.server("waitress"), user) == "ready"
+    assert status(catalog.server("waitress"), user) == READY
 
 
 def test_a_build_that_was_cut_off_is_not_taken_for_whole(catalog, user):

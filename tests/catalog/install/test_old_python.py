@@ -15,7 +15,8 @@ from prony.catalog.install.status import status
 from prony.catalog.install.system import Debian, advise, wanted_python
 from prony.catalog.schema.loader import load_catalog, load_server
 from prony.listing.servers import advice_document
-from prony.model import Interface, Subject
+from prony.model import Availability, Interface, Subject
+from prony.report.document import Paragraph
 from prony.runas import RunAs, resolve_user
 
 VALID = Path(__file__).parents[1] / "schema" / "hostile" / "valid.toml"
@@ -46,7 +47,7 @@ def me(tmp_path):
 
 
 def test_a_server_whose_python_is_not_there_says_what_it_needs(entry, me):
-    assert status(entry, me) == "needs: CPython 3.99"
+    assert status(entry, me) == Availability.lacking("CPython 3.99")
 
 
 def test_it_is_not_built_and_says_why(entry, me):
@@ -72,7 +73,8 @@ def test_advice_names_it_without_inventing_a_package(entry, tmp_path):
     advice = advise([entry], Debian(tmp_path), has_python=lambda _entry: False)
     assert (advice.missing, advice.pythons, advice.command) == (("CPython 3.99",), ("CPython 3.99",), None)
     assert (advice.servers[0].needs, advice.servers[0].missing) == (("CPython 3.99",), ("CPython 3.99",))
-    text = repr(advice_document(advice))
+    (section,) = advice_document(advice).sections
+    text = " ".join(str(one.text) for one in section.blocks if isinstance(one, Paragraph))
     assert "CPython 3.99 is not on this machine: there is no python3.99 on the PATH" in text
     assert "`uv python install 3.99`" in text
     assert "Nothing is missing." not in text

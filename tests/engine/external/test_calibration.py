@@ -6,7 +6,7 @@ import os
 import pytest
 
 from prony._engine import ReferenceServer
-from prony.analysis.rates import rates
+from prony.analysis.rates import rates_of
 from prony.engine import open_engine
 from prony.engine.external import TOOLS
 from prony.engine.external.engine import find_tool
@@ -48,14 +48,14 @@ def test_it_counts_the_good_replies_as_the_server_does(tool, seat):
     # What is on its way at the end, and one request before the load.
     assert good - 3 * CONNECTIONS <= recording.account.ok <= good
     assert events == ["started", "window_open", "window_close"]
-    assert 0.2 < rates(recording)["error_ratio"] < 0.3
+    assert 0.2 < rates_of(recording)["error_ratio"] < 0.3
 
 
 @pytest.mark.parametrize("tool", sorted(set(TOOLS) - {"weighttp"}))
 def test_its_latencies_and_its_rate_fit_the_servers_delay(tool, seat):
     recording, server, _ = run(tool, seat)
     most = CONNECTIONS * 1000 / DELAY_MS
-    assert 0 < rates(recording)["ok_per_s"] <= most * 1.02
+    assert 0 < rates_of(recording)["ok_per_s"] <= most * 1.02
     reported = recording.reported_latency
     assert reported.min_ns >= DELAY_MS * 1e6 * 0.99
     if reported.percentiles["50"] is not None:

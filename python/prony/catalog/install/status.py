@@ -13,6 +13,7 @@ from prony.catalog.install.programs import find_programs, try_system
 from prony.catalog.install.resolve import committed_lock
 from prony.catalog.install.system import find_system, missing, wanted_python
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
+from prony.model import INSTALLABLE, READY, Availability
 from prony.runas import RunAs, resolve_user
 
 __all__ = ["has_python", "installed_versions", "lacks", "status", "works"]
@@ -22,8 +23,8 @@ __all__ = ["has_python", "installed_versions", "lacks", "status", "works"]
 _AT_ONCE = 4
 
 
-def status(entry: ProcessEntry, user: RunAs | None = None) -> str:
-    """Return ``ready``, ``installable`` or ``needs: ...`` with what the system lacks.
+def status(entry: ProcessEntry, user: RunAs | None = None) -> Availability:
+    """Return whether ``entry`` can be measured on this machine, or what the system lacks.
 
     ``ready``: for a Python server its environment is in the cache of ``user``, with its own lock; its build,
     if any, is done.
@@ -31,7 +32,7 @@ def status(entry: ProcessEntry, user: RunAs | None = None) -> str:
     user = user or resolve_user()
     lacking = lacks(entry, user)
     if lacking:
-        return f"needs: {', '.join(lacking)}"
+        return Availability.lacking(*lacking)
     match entry.install:
         case PythonInstall(build=build):
             ready = _built(entry, user)
@@ -39,7 +40,7 @@ def status(entry: ProcessEntry, user: RunAs | None = None) -> str:
             ready = True
     # Its digest has 16 digits: another entry's name may begin with this one's.
     made = build is None or any((user.cache / "builds").glob(f"{entry.name}-{'[0-9a-f]' * 16}/complete.json"))
-    return "ready" if ready and made else "installable"
+    return READY if ready and made else INSTALLABLE
 
 
 def lacks(entry: ProcessEntry, user: RunAs) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ Must not know other remarks.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.model import Network, SandboxChoice, SandboxFacts, SandboxKind
+from prony.model import LimitState, Network, SandboxChoice, SandboxFacts, SandboxKind
 from prony.reading.study import Reading
 from prony.report.forms import as_typed, byte_size, count
 from prony.report.text import Figure, Name, Part, Text, counted, joined, pointer, text
@@ -28,7 +28,7 @@ def sandbox_notes(reading: Reading) -> Iterator[Text]:
     yield text(whole, Name("100 %"))
 
 
-def _limits_in_words(choice: SandboxChoice, states: Mapping[str, str]) -> list[Text]:
+def _limits_in_words(choice: SandboxChoice, states: Mapping[str, LimitState]) -> list[Text]:
     """Return the requested limits, each with its state (``states``: by name, as recorded)."""
     at = "/groups/0/sandbox"
     quota, memory, pids = choice.cpu_quota, choice.memory_bytes, choice.pids
@@ -43,7 +43,7 @@ def _limits_in_words(choice: SandboxChoice, states: Mapping[str, str]) -> list[T
         else text("{} processes and threads", Figure(pids, as_typed, at + pointer("pids"))),
     }
     return [
-        text("{} ({})", words, Name(str(states.get(name, "not tried")).partition(":")[0]))
+        text("{} ({})", words, states[name].holding.value if name in states else "not tried")
         for name, words in named.items()
         if words
     ]

@@ -19,16 +19,13 @@ __all__ = [
     "ControlGroup",
     "Counters",
     "CountersReading",
-    "Holding",
     "LimitName",
-    "LimitState",
     "Limits",
     "NoCgroups",
 ]
 
 LimitName = Literal["cpus", "cpu_quota", "memory", "pids"]
 LIMITS: tuple[LimitName, ...] = ("cpus", "cpu_quota", "memory", "pids")
-Holding = Literal["enforced", "by affinity only", "absent"]
 
 # The kernel refuses a quota below 1 ms in a period of 100 ms.
 _LEAST_QUOTA = 0.01
@@ -69,14 +66,6 @@ class Limits:
             "pids": self.pids,
         }
         return {name: value for name, value in values.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class LimitState:
-    """How far a kind of limit holds on this machine, and the evidence, or why it does not hold."""
-
-    holding: Holding
-    reason: str
 
 
 # Levels, not counts: their difference means nothing.

@@ -16,7 +16,8 @@ from functools import partial
 from typing import NamedTuple
 
 from prony.errors import HostError
-from prony.sandbox.cgroup.base import LIMITS, CgroupTree, Counters, LimitName, Limits, LimitState
+from prony.model import LimitHolding, LimitState
+from prony.sandbox.cgroup.base import LIMITS, CgroupTree, Counters, LimitName, Limits
 from prony.units import MIB
 
 __all__ = [
@@ -115,7 +116,7 @@ def probe_limit(limit: LimitName, run: Run) -> LimitState:
         return not_held(limit, str(error))
     except (HostError, OSError, ValueError, subprocess.TimeoutExpired) as error:
         return not_held(limit, f"the probe failed: {error}")
-    return LimitState("enforced", seen) if held else not_held(limit, seen)
+    return LimitState(LimitHolding.ENFORCED, seen) if held else not_held(limit, seen)
 
 
 def states_without(reason: str) -> Mapping[LimitName, LimitState]:
@@ -125,7 +126,7 @@ def states_without(reason: str) -> Mapping[LimitName, LimitState]:
 
 def not_held(limit: LimitName, reason: str) -> LimitState:
     """Return that a limit does not hold; CPUs are also set by affinity, but a server could undo that."""
-    return LimitState("by affinity only" if limit == "cpus" else "absent", reason)
+    return LimitState(LimitHolding.AFFINITY if limit == "cpus" else LimitHolding.ABSENT, reason)
 
 
 class RefusedError(Exception):

@@ -5,7 +5,7 @@ Pure. Finds all problems, each with its place; `toml_source` turns places into l
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from prony.analysis.account import ClassKind, classes
+from prony.analysis.account import ClassKind, classes, ending_named
 from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.studies.grid import Grid
 from prony.catalog.schema.toml_source import Place, Problem
@@ -151,8 +151,8 @@ def _failure(place: Place, claim: ClaimDocument) -> Iterator[Problem]:
 
 
 def _is_failure(name: str) -> bool:
-    known = (name for name, kind in classes().items() if kind is not ClassKind.OK)
-    return name in (*FailureStage, *known) or name.startswith("bad_status ")
+    known = [name for name, kind in classes().items() if kind is not ClassKind.OK]
+    return name in tuple(FailureStage) or ending_named(name).name in known
 
 
 def _has_several_loads(claim: ClaimDocument, grid: Grid) -> bool:

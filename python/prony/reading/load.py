@@ -1,0 +1,124 @@
+"""What a load run says, as values: what its report shows and its JSON holds.
+
+Must not know words.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import exp, log
+
+from prony.analysis.account import RequestClass, tally
+from prony.analysis.distribution import Times, read_distribution
+from prony.analysis.latency import LatencySummary, latency_summaries, summarise
+from prony.analysis.rates import rates_of, window_s
+from prony.archive.limits import decode_limit
+from prony.model import Limit
+from prony.model.recording import Distribution, Recording
+
+__all__ = ["EndedSo", "LatencyClass", "LoadReading", "Spread", "read_load", "summary_of"]
+
+_MOST_CLASSES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class EndedSo:
+    """Requests that ended so; ``share``: of all that were due, null where none was."""
+
+    ending: RequestClass
+    requests: int
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyClass:
+    """How many valid replies took from ``low_ns`` to less than ``high_ns``."""
+
+    low_ns: int
+    high_ns: int
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Valid replies by their ``kind`` of time: `response` in an open loop, `service` in a closed one."""
+
+    kind: str
+    classes: tuple[LatencyClass, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadReading:
+    """A Recording with what is calculated from it.
+
+    ``latency``: by population and kind, such as ("ok", "response"). ``requests``: those that were answered as
+    expected, then the others, most first. ``limit``: null where nothing limited the generator.
+    """
+
+    recording: Recording
+    limit: Limit | None
+    window_s: float | None
+    rates: Mapping[str, float | None]
+    latency: Mapping[tuple[str, str], LatencySummary | None]
+    send_lag: LatencySummary | None
+    connect: LatencySummary | None
+    requests: tuple[EndedSo, ...]
+    spread: Spread | None
+
+
+def read_load(recording: Recording) -> LoadReading:
+    """Return what a load run says."""
+    times = recording.distributions
+    return LoadReading(
+        recording=recording,
+        limit=decode_limit(recording.generator),
+        window_s=window_s(recording),
+        rates=rates_of(recording),
+        latency=latency_summaries(recording),
+        send_lag=summary_of(times.send_lag),
+        connect=summary_of(times.connect),
+        requests=tuple(_requests(recording)),
+        spread=_spread(recording),
+    )
+
+
+def summary_of(found: Distribution | None) -> LatencySummary | None:
+    """Return the summary of times of which none failed; null where there are none."""
+    times = read_distribution(found)
+    return None if times is None else summarise(times)
+
+
+def _requests(recording: Recording) -> Iterator[EndedSo]:
+    found = tally(recording.account)
+    kinds = sorted(found.failed.items(), key=lambda kind: (-kind[1], kind[0].key))
+    for ending, count in ((RequestClass("ok"), found.ok), *kinds):
+        yield EndedSo(ending, count, count / found.scheduled if found.scheduled else None)
+
+
+def _spread(recording: Recording) -> Spread | None:
+    times = recording.distributions
+    found = read_distribution(times.ok_response if recording.is_open else times.ok_service)
+    if found is None or not found.count:
+        return None
+    return Spread("response" if recording.is_open else "service", tuple(_classes(found)))
+
+
+def _classes(times: Times) -> Iterator[LatencyClass]:
+    if times.histogram is None or times.min_ns is None or times.max_ns is None:
+        return
+    edges = _edges(times.min_ns, times.max_ns)
+    below = 0
+    for low, high in pairwise(edges):
+        upto = times.count if high == edges[-1] else times.histogram.count_below(high)
+        yield LatencyClass(low, high, upto - below)
+        below = upto
+
+
+def _edges(low: int, high: int) -> list[int]:
+    """Return at most 13 bounds from below ``low`` to above ``high``, evenly spaced by ratio: latencies span
+    decades.
+    """
+    low, high = max(low, 1), max(high, 2)
+    steps = _MOST_CLASSES if high > 1.2 * low else 1
+    ratio = log((high + 1) / low) / steps
+    return [round(low * exp(ratio * step)) for step in range(steps)] + [high + 1]

@@ -1,0 +1,218 @@
+"""Documents that are no study's report, each with the JSON that its command prints with --json."""
+
+import contextlib
+import io
+import json
+from functools import partial
+
+import pytest
+
+from cli import test_compare, test_selftest, test_selftest_planted
+from golden import build
+from listing import test_calibration_report
+from prony.analysis.account import RequestClass
+from prony.calibration import to_json
+from prony.check import ServerCheck
+from prony.cli import main as entry
+from prony.errors import FailureStage
+from prony.faces.json_load import load_result
+from prony.faces.terminal import TerminalReporter
+from prony.host.checks import HostCheck
+from prony.listing.calibration import calibration_document
+from prony.listing.host import host_document, host_json
+from prony.listing.servers import check_json, checks_document
+from prony.model import Interface
+from prony.model.shapes import encode
+from prony.reading.load import read_load
+from prony.report.document import Document, Section
+from prony.report.load import load_document
+from prony.sandbox import StopReport
+from recordings import with_parts
+
+__all__ = ["REPORTS"]
+
+MS = 1_000_000
+
+
+# --- prony load -------------------------------------------------------------------------------------------
+
+
+def load(loop, ok, errors=None, censored=(), **changes):
+    workload = build.Workload(loop, build.DurationStop(build.SECOND))
+    spec = {"target": {"host": "127.0.0.1", "port": 8000}, "workload": encode(workload)}
+    recording = with_parts(build.recording(workload, ok, errors, censored), spec=spec, **changes)
+    reading = read_load(recording)
+    return load_document(reading), load_result(reading)
+
+
+SPREAD = [MS + 7919 * k % (20 * MS) for k in range(12_000)]
+SAMPLES = [{"class": "reset", "detail": f"os error {104 + k % 2}", "at_ns": k} for k in range(5)]
+COSTS = {
+    "limit": {"kind": "late", "lag_ns": 12_500_000},
+    "cpu_ns_per_request": 9100.5,
+    "spin_share": 0.31,
+}
+
+LOADS = {
+    "a closed loop": partial(load, build.ClosedLoop(10), SPREAD),
+    "an open loop with failures": partial(
+        load,
+        build.OpenLoop(12_500.0),
+        SPREAD,
+        {"bad_status": {"503": 400, "500": 7}, "reset": 12, "timed_out": 30},
+        [2_000_000_000] * 30,
+        error_samples=SAMPLES,
+        connections={"retried": 4},
+        generator=COSTS,
+        little={"residual": -0.0123},
+    ),
+    "few replies of one time": partial(load, build.ClosedLoop(1), [MS] * 20),
+    "nothing answered": partial(load, build.OpenLoop(10), [], {"connect_refused": 50}),
+    "a window that never opened": partial(
+        load, build.ClosedLoop(1), [], {"connect_refused": 1200}, window={"open_ns": None}
+    ),
+    "nothing sent": partial(load, build.OpenLoop(10), []),
+}
+
+
+# --- commands ---------------------------------------------------------------------------------------------
+
+
+def command(*arguments):
+    """Return the documents that a command shows, as one, and what it prints with --json."""
+    shown = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TerminalReporter, "write", lambda _, document: shown.append(document))
+        run(patch, *arguments)
+        printed = run(patch, *arguments, "--json")
+    titled = (Section(one.title, ()) for one in shown)
+    sections = (section for one in shown for section in one.sections)
+    return Document("", (*titled, *sections)), json.loads(printed)
+
+
+def run(patch, *arguments):
+    patch.setattr("sys.argv", ["prony", *map(str, arguments)])
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+        entry.main()
+    return out.getvalue()
+
+
+# --- prony compare ----------------------------------------------------------------------------------------
+
+LIMITS = ("--fail-if", "rps < -5%", "--fail-if", "p99 > 10%")
+
+
+def subjects(path, **kwargs):
+    rates = {"a+hello": 2000, "b+hello": kwargs.pop("after", 3000)}
+    file = test_compare.archive(path, rates, loads=(10, 100), **kwargs)
+    return command("compare", file, "a+hello", "b+hello", *LIMITS)
+
+
+def archives(path):
+    before = test_compare.archive(path, {"a+hello": 2000})
+    after = test_compare.archive(path.with_name("b.prony"), {"a+hello": 2003}, 4, duration_s=3)
+    return command("compare", before, after, "--force", *LIMITS)
+
+
+COMPARED = {
+    "two subjects": subjects,
+    "too alike": partial(subjects, after=2001),
+    "some trials failed": partial(subjects, failing=("b+hello", 2)),
+    "two archives": archives,
+}
+
+
+# --- prony selftest ---------------------------------------------------------------------------------------
+
+
+def alike(path, blocks=20, **kwargs):
+    return command("selftest", "aa", test_selftest.archive(path, test_selftest.twins(), blocks, **kwargs))
+
+
+def planted(path, **kwargs):
+    return command("selftest", "planted", test_selftest_planted.archive(path, **kwargs))
+
+
+SELF_TESTS = {
+    "two labels": alike,
+    "two labels, few blocks": partial(alike, blocks=4),
+    "two labels that differ": partial(alike, blocks=295, effect=1.2),
+    "planted": partial(planted, blocks=20),
+    "planted, few blocks": partial(planted, blocks=4),
+    "planted, and not there": partial(planted, truth=lambda work: 1000),
+}
+
+# --- prony studies ----------------------------------------------------------------------------------------
+
+LISTED = {"all": (), "those with figures": ("wsgi-servers", "load-scripts")}
+
+# --- the machine ------------------------------------------------------------------------------------------
+
+CALIBRATION = test_calibration_report.CALIBRATION
+CHECKS = (
+    HostCheck("free ports", "ok", "28,232 free", "at least 10,000"),
+    HostCheck("somaxconn", "warn", "128", "4096 or more", "sysctl -w net.core.somaxconn=4096"),
+)
+
+
+def calibrated(_path):
+    return calibration_document(CALIBRATION), to_json(CALIBRATION)
+
+
+def machine(_path, calibration=CALIBRATION):
+    known = (build.FINGERPRINT, CHECKS, calibration)
+    return host_document(*known), host_json(*known)
+
+
+MACHINE = {
+    "calibrate": calibrated,
+    "host": machine,
+    "host, not calibrated": partial(machine, calibration=None),
+}
+
+# --- the catalogue ----------------------------------------------------------------------------------------
+
+SHOWN = ("gunicorn", "nginx", "meinheld", "wsgiref", "uwsgi", "postgresql", "hypercorn", "starman")
+RESET, STATUS = RequestClass("reset"), RequestClass("bad_status", "503")
+STOPPED = StopReport("killed", 5.012, 2)
+CHECKED = (
+    ServerCheck("a", Interface.WSGI, ready_s=0.431, ok=12_345, failures={RESET: 1}, stopped=STOPPED),
+    ServerCheck(
+        "b", Interface.ASGI, stage=FailureStage.START, reason="exited with status 3", log="one\nat 2\n"
+    ),
+    ServerCheck(
+        "c",
+        Interface.WSGI,
+        version="2.1",
+        ok=10,
+        failures={STATUS: 1234},
+        stage=FailureStage.LOAD,
+        reason="9 of 10",
+    ),
+)
+
+
+def checked(_path, checks=CHECKED):
+    return checks_document(checks), [check_json(one) for one in checks]
+
+
+CATALOGUE = {
+    "servers": lambda _path: command("servers"),
+    "servers by name": lambda _path: command("servers", *SHOWN),
+    "servers, checked": checked,
+    "servers that pass": partial(checked, checks=CHECKED[:1]),
+    "doctor": lambda _path: command("doctor"),
+}
+
+REPORTS = {
+    **CATALOGUE,
+    **MACHINE,
+    **{f"load: {name}": lambda _path, made=made: made() for name, made in LOADS.items()},
+    **{f"compare: {name}": made for name, made in COMPARED.items()},
+    **{f"selftest: {name}": made for name, made in SELF_TESTS.items()},
+    **{
+        f"studies: {name}": lambda _path, names=names: command("studies", *names)
+        for name, names in LISTED.items()
+    },
+}
