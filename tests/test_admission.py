@@ -226,7 +226,7 @@ def marked(folder: Path, forced: object) -> str:
 
 def test_the_report_says_first_that_a_study_was_forced_and_why(tmp_path):
     text = marked(tmp_path, ["ports: 10; needed: 5,000"])
-    assert "Measured by --force, and refused without it: ports: 10; needed: 5,000" in text
+    assert "Measured only because of --force: ports: 10; needed: 5,000" in text
 
 
 def test_a_study_that_was_not_forced_is_not_marked(tmp_path):

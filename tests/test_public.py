@@ -11,6 +11,7 @@ from typer.main import get_command
 
 from prony.cli.main import COMMANDS, app
 from prony.errors import ExitCode
+from prony.glossary import TERMS
 from prony.metrics import METRICS
 
 GOLDEN = Path(__file__).parent / "golden" / "cli"
@@ -79,6 +80,13 @@ def test_the_help_of_a_command_shows_examples_of_it(help_of, name):
     examples = shown.partition("Examples:")[2]
     assert f"prony {name}" in examples
     assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("name", ["run", "load", "report", "compare", "selftest", "calibrate"])
+def test_the_help_of_a_main_command_ends_with_the_terms_that_it_uses(help_of, name):
+    last = " ".join(help_of(name).rpartition("\n\n")[2].split())
+    assert last.startswith("Terms (docs/glossary.md): ")
+    assert set(last.partition(": ")[2].split(", ")) <= set(TERMS)
 
 
 PANELS = {

@@ -223,7 +223,7 @@ def test_an_archive_says_which_trials_recording_it_cannot_read_and_where(tmp_pat
 
 def test_a_histogram_that_cannot_be_decoded_is_an_error_of_the_archive():
     spoilt = with_parts(recording_of(), distributions={"ok_service": {**TIMES, "histogram": "AAAA"}})
-    with pytest.raises(ArchiveError, match="a histogram that cannot be read"):
+    with pytest.raises(ArchiveError, match="a histogram in the archive cannot be read"):
         load_result(read_load(spoilt))
 
 

@@ -358,7 +358,7 @@ def test_a_rate_whose_trials_are_spoilt_by_the_generator_ends_the_search(world):
     world.errors = {2: EngineError("it crashed")}
     search(world)
     first, _ = facts_of(world).found_rates
-    assert first.stopped == "at 1500/s nothing could be told: the generator: it crashed"
+    assert first.stopped == "at 1500/s the search could not decide: the generator: it crashed"
     assert first.rate_per_s == 1000
 
 

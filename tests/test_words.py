@@ -18,19 +18,11 @@ TELLING = re.compile(r"(?i)(?<![a-z])(?<!cannot[ _])(tell|tells|told|telling)(?!
 # Old or ambiguous words of this code, each with a plain one in its place.
 ARCHAIC = re.compile(r"(?i)\b(can ?not be had|be had|mends?|mended|anew|spoilt|forebear|beforehand|dear)\b")
 
-# Folders whose words are rewritten next; the list may only become shorter.
-LATER = ("analysis", "archive", "cli", "diagnosis", "faces", "reading", "report", "cross_check.py")
 # The sentence is part of a page that servers send, and its length is a part of the app's contract.
 CONTENT = PACKAGE / "catalog" / "apps" / "django-postgres" / "app.toml"
 
 DATA = ("*.toml", "*.csv", "*.md")
 ERRORS = {"UsageError", "HostError", "SubjectError", "EngineError", "ArchiveError"}
-
-
-def sources() -> list[Path]:
-    """Return the Python files of the product whose words have been rewritten."""
-    found = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in LATER]
-    return sorted(path for path in found if "__pycache__" not in path.parts)
 
 
 def texts() -> list[Path]:
@@ -67,7 +59,7 @@ def found(pattern: re.Pattern[str], words: Iterator[tuple[int, str]], path: Path
 
 @pytest.mark.parametrize("pattern", [TELLING, ARCHAIC], ids=["tell", "archaic"])
 def test_the_words_of_the_code_are_plain(pattern):
-    wrong = [one for path in sources() for one in found(pattern, python_words(path.read_text()), path)]
+    wrong = [one for path in everywhere() for one in found(pattern, python_words(path.read_text()), path)]
     assert wrong == []
 
 
@@ -79,10 +71,6 @@ def test_the_words_of_the_catalogue_and_of_rust_are_plain(pattern):
         for one in found(pattern, iter(enumerate(path.read_text().splitlines(), 1)), path)
     ]
     assert wrong == []
-
-
-def test_folders_that_are_rewritten_later_still_exist():
-    assert [name for name in LATER if not (PACKAGE / name).exists()] == []
 
 
 def raised(source: str) -> Iterator[tuple[ast.Call, str, str]]:
@@ -107,7 +95,7 @@ PROPER = re.compile(r"^(Prony|Little's law|CPython|`|--|[A-Z]{2,})")
 
 
 def everywhere() -> list[Path]:
-    """Return all Python files of the product: these rules hold in every folder."""
+    """Return all Python files of the product: the rules hold in every folder."""
     return sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 
 

@@ -1,4 +1,4 @@
-"""The cells of a plan once more, under other generators: what Prony's own engine says is held against theirs.
+"""The cells of a plan again, under other generators: their figures are compared with those of Prony's engine.
 
 Pure. Must not know how a generator works.
 
@@ -16,9 +16,9 @@ __all__ = ["cross_check_cells"]
 
 
 def cross_check_cells(plan: Plan, engines: Sequence[str]) -> tuple[Cell, ...]:
-    """Return each cell of the built-in engine once more for each of ``engines``, with ids of its own.
+    """Return each cell of the built-in engine again for each of ``engines``, with ids of its own.
 
-    They belong into the plan's blocks, as its own cells do: only what ran in one block is compared.
+    They belong to the plan's blocks, like its own cells: only trials of one block are compared.
 
     *Errors*: UsageError when an engine is named twice, or is the built-in one.
     """

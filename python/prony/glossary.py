@@ -1,16 +1,20 @@
 """TERMS: the words of Prony's pages and reports, each defined once.
 
-`scripts/reference` makes docs/glossary.md from it, with a heading for each term, to link to. Must not know
-who uses a term.
+`scripts/reference` makes docs/glossary.md from it, with a heading for each term, to link to. Help and reports
+name the terms that they use, or link to them. Must not know who uses a term.
 
 >>> TERMS["send lag"].partition(":")[0]
 'How late the generator itself sent a request that it could have sent'
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-__all__ = ["TERMS"]
+__all__ = ["PLACE", "TERMS", "anchor", "replaced", "terms_in"]
+
+PLACE = "docs/glossary.md"
+"""The page of the docs that defines the terms."""
 
 TERMS: Mapping[str, str] = MappingProxyType(
     {
@@ -201,3 +205,42 @@ TERMS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Term to definition, in alphabetical order: two or three sentences of plain text."""
+
+# No part of a longer name (`load-scripts`, `a+hello`); a line may end within a term.
+_TERM = re.compile(
+    r"(?<![\w+@./-])({})(s?)(?![\w+@/-])".format(
+        "|".join(re.escape(term).replace(r"\ ", r"\s+") for term in sorted(TERMS, key=len, reverse=True))
+    ),
+    re.IGNORECASE,
+)
+
+
+def replaced(text: str, change: Callable[[str, str], str]) -> str:
+    """Return ``text`` with ``change(term, words)`` in place of each term's words, plurals among them.
+
+    >>> replaced("2 blocks", lambda term, words: f"{words} ({term})")
+    '2 blocks (block)'
+    """
+    return _TERM.sub(lambda found: change(_term(found), found[0]), text)
+
+
+def terms_in(text: str) -> tuple[str, ...]:
+    """Return the terms that a text uses, in alphabetical order.
+
+    >>> terms_in("Send lags of an open\\nloop, not of load-scripts.")
+    ('open loop', 'send lag')
+    """
+    return tuple(sorted({_term(found) for found in _TERM.finditer(text)}))
+
+
+def anchor(term: str) -> str:
+    """Return the name of a term's heading in a link.
+
+    >>> anchor("open loop")
+    'open-loop'
+    """
+    return term.replace(" ", "-")
+
+
+def _term(found: re.Match[str]) -> str:
+    return " ".join(found[1].lower().split())

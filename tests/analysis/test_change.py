@@ -31,8 +31,8 @@ def test_a_limit_is_a_metric_a_sign_and_a_change(text, metric, below, bound):
         ("rps", "is not a limit of a change"),
         ("rps = -5%", "is not a limit of a change"),
         ("rps < -5", "is not a percentage"),
-        ("speed < -5%", "`speed` is not a metric that is compared"),
-        ("errors > 5%", "`errors` is not a metric that is compared"),
+        ("speed < -5%", "`speed` is not a compared metric"),
+        ("errors > 5%", "`errors` is not a compared metric"),
     ],
 )
 def test_what_is_no_limit_is_refused_with_what_was_expected(text, message):

@@ -90,5 +90,5 @@ def test_the_trimmed_mean_drops_one_trial_on_each_side():
     assert trimmed_mean([0.0, 126_813.0, 122_952.0, 1.0]) == (122_952.0 + 1.0) / 2
     assert isinstance(trimmed_mean([1.0, 2.0]), Missing)
     assert cell_trimmed_mean(cell(1, 1000, 1), "ok_per_s") == Missing(
-        "1 trials; without the highest and the lowest none is left"
+        "1 trials; none is left without the highest and the lowest"
     )

@@ -165,7 +165,7 @@ def test_an_open_loop_is_read_by_its_latency():
 
 def test_a_generator_that_tells_no_seconds_tells_no_pace():
     found = steady_state(replace(recorded(seconds(8), [100] * 8), series=()))
-    assert found == Missing("its generator tells nothing second by second")
+    assert found == Missing("its generator records no figures of single seconds")
 
 
 def test_seconds_after_the_window_do_not_count():

@@ -74,7 +74,7 @@ def test_an_interruption_keeps_nothing(calibrated, folder, interrupt, status):
 
     done, _ = calibrated(measure)
     assert (done.status, done.out) == (status, "")
-    assert "interrupted: nothing is kept" in done.err
+    assert "interrupted: no result is kept" in done.err
     assert kept(folder) == []
 
 

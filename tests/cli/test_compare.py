@@ -78,9 +78,9 @@ def test_a_pattern_may_stand_for_one_subject(said, tmp_path):
     file = archive(tmp_path / "study.prony", {"a+hello": 2000, "b+hello": 3000})
     assert "b+hello against a+hello" in said("compare", file, "a*", "b*").out
     done = said("compare", file, "a*", "*")
-    assert (done.status, "`*` fits a+hello, b+hello of" in done.err) == (2, True)
+    assert (done.status, "`*` matches a+hello, b+hello of" in done.err) == (2, True)
     done = said("compare", file, "a*", "z")
-    assert (done.status, "is no subject of" in done.err) == (2, True)
+    assert (done.status, "matches no subject of" in done.err) == (2, True)
 
 
 def test_two_archives_are_unpaired_and_say_so(said, pair):

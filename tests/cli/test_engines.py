@@ -1,4 +1,4 @@
-"""`prony engines`: which load generators are here, and how to get the others."""
+"""`prony engines`: which load generators are installed, and how to get the others."""
 
 import json
 

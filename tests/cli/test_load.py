@@ -263,7 +263,7 @@ def test_a_json_file_that_cannot_be_written_is_told_before_anything_is_sent(said
 def test_an_option_of_the_open_loop_is_refused_without_a_rate(said, option):
     done = said("load", NOBODY_HOME, "-n", "1", *option)
     assert done.status == 2
-    assert f"`{option[0]}` is for an open loop, and without `--rate` the loop is closed" in done.err
+    assert f"`{option[0]}` only works in an open loop, and without `--rate` the loop is closed" in done.err
 
 
 # --- how it ends ------------------------------------------------------------------------------------------
@@ -337,7 +337,7 @@ def test_another_machine_is_loaded_only_when_it_is_named(said, host):
     bare = host.strip("[]")
     assert done.status == 2
     assert done.err == (
-        f"error: `{bare}` is not this machine; a load can hurt, so other hosts must be named\n\n"
+        f"error: `{bare}` is not this machine; a load can do harm, so other hosts must be named\n\n"
         f"hint: if you may load it: prony load ... --allow-host {bare}\n"
     )
 
@@ -377,16 +377,16 @@ def test_what_is_no_target_is_refused_with_its_form(said, url):
         (["--rate", "fast"], "`--rate`: `fast`", "requests per second"),
         (["--rate", "1e50"], "`--rate 1e50`", "at most 1,000,000,000"),
         (["-d", "5"], "`-d`: `5`", "a number and a unit"),
-        (["-d", "0s"], "`-d 0s`", "more than nothing"),
+        (["-d", "0s"], "`-d 0s`", "more than zero"),
         (["-d", "9999h"], "`-d 9999h`", "at most a day"),
         (["--warmup", "x"], "`--warmup`: `x`", "a number and a unit"),
-        (["--timeout", "0s"], "`--timeout 0s`", "more than nothing"),
+        (["--timeout", "0s"], "`--timeout 0s`", "more than zero"),
         (["--timeout", "never"], "`--timeout`: `never`", "a number and a unit"),
         (["--grace", "1"], "`--grace`: `1`", "a number and a unit"),
         (["-n", "0"], "`-n/--requests 0`", "at least 1"),
         (["-n", "many"], "`-n/--requests many`", "a whole number"),
         (["-n", "9" * 30], "`-n/--requests 99", "at most"),
-        (["-n", "5", "-d", "5s"], "`-n` and `-d`", "give one"),
+        (["-n", "5", "-d", "5s"], "`-n` and `-d`", "expected one of them"),
         (["--threads", "0"], "`--threads 0`", "at least 1"),
         (["--seed", "-1"], "`--seed -1`", "at least 0"),
         (["--expect-status", "1000"], "`--expect-status 1000`", "at most 999"),

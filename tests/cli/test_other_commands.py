@@ -41,7 +41,7 @@ def test_a_fault_of_pronys_own_is_said_in_a_line_and_exits_with_4(said, monkeypa
     assert (done.status, done.out) == (4, "")
     assert done.err == (
         "error: a fault in Prony itself: ZeroDivisionError: seven by nothing\n\n"
-        "hint: set PRONY_TRACE=1 and start it again to see where\n"
+        "hint: set PRONY_TRACE=1 and repeat the command to see where\n"
     )
 
 
@@ -82,11 +82,17 @@ def test_the_script_of_a_server_is_printed_as_it_is_run(said):
     compile(said("servers", "tornado", "--file", "serve.py").out, "serve.py", "exec")
 
 
-@pytest.mark.parametrize("arguments", [["tornado", "--file", "nothing.py"], ["--file", "serve.py"]])
-def test_a_file_that_no_server_has_is_refused(said, arguments):
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tornado", "--file", "nothing.py"], "no such file"),
+        (["--file", "serve.py"], "expected the name of one server before it"),
+    ],
+)
+def test_a_file_that_no_server_has_is_refused(said, arguments, words):
     done = said("servers", *arguments)
     assert (done.status, done.out) == (2, "")
-    assert "no such file" in done.err
+    assert words in done.err
 
 
 def test_an_entry_of_ones_own_is_listed_too(said, folder):
@@ -226,8 +232,8 @@ def test_the_reference_server_serves_until_it_is_told_to_end_and_prints_its_coun
         (["--distribution", "normal"], "`--distribution normal`: expected `fixed` or `exponential`"),
         (["--body", "huge"], "`--body`: `huge` is not a size"),
         (["--framing", "none"], "`--framing none`: expected `content_length`"),
-        (["--stall-after", "1s"], "`--stall-after` and `--stall-for` belong together"),
-        (["--stall-after", "1s", "--stall-for", "0s"], "`--stall-for 0s`: expected more than nothing"),
+        (["--stall-after", "1s"], "`--stall-after` and `--stall-for` only work together"),
+        (["--stall-after", "1s", "--stall-for", "0s"], "`--stall-for 0s`: expected more than zero"),
         (["--error-every", "0"], "`--error-every 0`: expected at least 1"),
         (["--threads", "0"], "`--threads 0`: expected at least 1"),
     ],

@@ -68,7 +68,7 @@ def test_a_precision_is_planned_looks(run, arguments, looks, budget_ns):
     [
         (("--max-repeats", "15"), "`--max-repeats` only works with `--precision`"),
         (("--budget", "30m"), "`--budget` only works with `--precision`"),
-        (("--precision", "2%", "--max-repeats", "12"), "only after 10, 15 and 20 blocks"),
+        (("--precision", "2%", "--max-repeats", "12"), "only after 10, 15 or 20 blocks"),
         (("--precision", "2%", "--repeats", "5"), "the figures decide how many blocks there are"),
         (("--precision", "0%"), "expected more than 0 %"),
         (("--precision", "fine"), "`--precision fine`"),
@@ -111,7 +111,7 @@ def test_a_dry_run_tells_looks_and_budget(run):
     done = run(*APP, "--precision", "2%", "--budget", "30m", "--dry-run")
     assert "2 cells x 10 to 20 blocks" in done.out
     assert (
-        "looks after 10, 15, 20 blocks: until intervals of ±2 % or verdicts, or 30 min are over" in done.out
+        "looks after 10, 15, 20 blocks, until intervals of ±2 % or verdicts, or 30 min are over" in done.out
     )
     assert "50 to 100 trials, about " in done.out
 
@@ -119,14 +119,14 @@ def test_a_dry_run_tells_looks_and_budget(run):
 def test_a_dry_run_tells_a_search(run):
     done = run(*APP, "--find-rate", "p99 < 50ms", "--dry-run")
     assert "for each subject a search for the highest rate at which p99 < 50ms" in done.out
-    assert "and 3 fresh trials at the rate that is found" in done.out
+    assert "and 3 fresh trials at the rate that it finds" in done.out
     assert "open loop at the rates of the search" in done.out and "closed loop" not in done.out
 
 
 def test_a_dry_run_counts_no_cross_check_that_the_generator_cannot_make(run, monkeypatch):
     monkeypatch.setattr("prony.study.generators.not_installed", lambda engine: None)
     closed = run(*APP, "--cross-check", "wrk,ab", "--dry-run")
-    assert "cross-check: 2 cells once more in each block, by wrk" in closed.out
+    assert "cross-check: 2 cells measured again in each block by wrk" in closed.out
     assert "27 trials, about " in closed.out
     opened = run(*APP, "--rate", "100", "--cross-check", "wrk,ab", "--dry-run")
     assert "cross-check:" not in opened.out
@@ -150,7 +150,7 @@ def test_a_study_goes_on_with_the_plan_seed_and_order_of_its_archive(run):
 
 def test_a_study_that_is_interrupted_tells_how_to_go_on(run):
     done = run(*APP, "--out", "my out.prony")
-    assert "interrupted; `prony run --resume 'my out.prony' --app shop:app` goes on" in done.err
+    assert "interrupted; to continue: `prony run --resume 'my out.prony' --app shop:app`" in done.err
 
 
 def test_a_built_in_study_goes_on_by_its_names(run):
@@ -176,7 +176,7 @@ def test_beside_resume_nothing_changes_the_plan(run, arguments):
     run.task = None
     done = run("--resume", "out.prony", *arguments)
     assert (done.status, run.task) == (2, None)
-    assert "does not apply with `--resume`" in done.err
+    assert "does not work with `--resume`" in done.err
 
 
 def test_an_app_that_changed_is_refused(run, folder):
@@ -184,7 +184,7 @@ def test_an_app_that_changed_is_refused(run, folder):
     (folder / "shop.py").write_text("app = 1\n")
     done = run(*GO_ON)
     assert done.status == 2
-    assert "the app `shop` is another one now" in done.err
+    assert "the app `shop` has changed" in done.err
 
 
 def test_an_app_that_has_gone_is_refused(run, folder):
@@ -195,7 +195,7 @@ def test_an_app_that_has_gone_is_refused(run, folder):
     own.rename(folder / "elsewhere")
     done = run(*GO_ON, "--dir", "own")
     assert done.status == 2
-    assert f"the app `shop` is not at `{own}` any more" in done.err
+    assert f"the app `shop` is no longer at `{own}`" in done.err
 
 
 def test_what_no_archive_keeps_is_to_be_said_again(run):
@@ -217,7 +217,7 @@ def test_commands_of_an_archive_run_only_when_they_are_trusted(run, folder):
     begun = run.task
     refused = run("--resume", "out.prony")
     assert refused.status == 2
-    assert "would have this machine run or open:\n" in refused.err
+    assert "would run or open on this machine:\n" in refused.err
     assert "  the command mine=./serve {port}\n" in refused.err
     assert "--trust-plan" in refused.err
     trusted = run("--resume", "out.prony", "--trust-plan")
@@ -230,7 +230,7 @@ def test_commands_that_are_typed_again_need_no_trust(run, folder):
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     begun = run("--command", "mine=./serve {port}", *OUT)
-    assert "`prony run --resume out.prony --command 'mine=./serve {port}'` goes on" in begun.err
+    assert "to continue: `prony run --resume out.prony --command 'mine=./serve {port}'`" in begun.err
     assert run("--resume", "out.prony", "--command", "mine=./serve {port}").status == 130
     assert run.task.resumes
 
@@ -267,7 +267,7 @@ def test_a_built_in_app_that_the_archive_describes_otherwise_is_refused(run, fol
     run.task = None
     done = run("--resume", "out.prony", *options)
     assert (done.status, run.task) == (2, None)
-    assert done.err.startswith("error: `out.prony`: the app `hello` is another one now")
+    assert done.err.startswith("error: `out.prony`: the app `hello` has changed")
 
 
 def test_of_a_built_in_app_nothing_is_taken_from_the_archive(run, folder):
@@ -368,7 +368,7 @@ def test_what_is_typed_again_otherwise_is_refused(run, again):
     run.task = None
     done = run("--resume", "out.prony", *again, "--trust-plan")
     assert (done.status, run.task) == (2, None)
-    assert f"`{again[0]} {again[1]}`: the study in `out.prony` was begun with another" in done.err
+    assert f"`{again[0]} {again[1]}`: the study in `out.prony` started with another value" in done.err
 
 
 def test_what_is_to_be_trusted_cannot_hide_itself(run, folder):
@@ -384,7 +384,7 @@ def test_what_is_to_be_trusted_cannot_hide_itself(run, folder):
     for options in ((), ("--trust-plan",)):
         done = run("--resume", "out.prony", *options)
         assert (done.status, run.task) == (2, None)
-        assert "the command `mine=./serve \\x1b[2K\\r\\u202e{port}` has control characters" in done.err
+        assert "the command `mine=./serve \\x1b[2K\\r\\u202e{port}` contains control characters" in done.err
         assert "\x1b" not in done.err and "\u202e" not in done.err
 
 
@@ -392,7 +392,7 @@ def test_a_complete_study_is_reported_and_not_run(run, folder):
     study_two(folder / "out.prony")
     done = run("--resume", "out.prony")
     assert (done.status, run.task) == (0, None)
-    assert "is complete: there is nothing left to run" in done.err
+    assert "is complete: no trial is left to run" in done.err
     assert "Archive: out.prony" in done.out
 
 

@@ -121,7 +121,7 @@ def test_an_interruption_before_the_first_trial_says_that_nothing_was_measured(
 
     done = ended(study)
     assert (done.status, done.out) == (status, "")
-    assert "nothing measured, no archive written" in done.err
+    assert "no figures, no archive" in done.err
     assert [path.name for path in folder.iterdir()] == ["two.toml"]
 
 
@@ -147,4 +147,6 @@ def test_the_command_that_goes_on_names_the_requirements_again(said, folder, mon
     own = ("--app", "shop:app", "--servers", "waitress", "--requirements", "my needs.txt")
     done = said("run", *own, "--out", "out.prony")
     assert done.status == 143
-    assert "`prony run --resume out.prony --app shop:app --requirements 'my needs.txt'` goes on" in done.err
+    assert (
+        "to continue: `prony run --resume out.prony --app shop:app --requirements 'my needs.txt'`" in done.err
+    )

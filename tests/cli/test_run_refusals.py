@@ -70,7 +70,7 @@ def test_neither_study_nor_app_is_refused_with_examples_of_both(refused):
 
 def test_both_study_and_app_are_refused(refused):
     told = refused("two.toml", *own())
-    assert "both the study `two.toml` and `--app shop:app` are named; expected one of them" in told
+    assert "the study `two.toml` and `--app shop:app` exclude each other; expected one of them" in told
 
 
 def test_an_unknown_study_is_told_with_the_nearest(refused):
@@ -276,7 +276,7 @@ def test_an_archive_is_never_overwritten(refused, folder):
 
 
 def test_an_archive_in_a_folder_that_is_not_there_is_told(refused):
-    assert "is not a folder that can be written to" in refused("two.toml", "--out", "nowhere/two.prony")
+    assert "is not a writable folder" in refused("two.toml", "--out", "nowhere/two.prony")
 
 
 @pytest.mark.parametrize(
@@ -285,9 +285,9 @@ def test_an_archive_in_a_folder_that_is_not_there_is_told(refused):
         (["-c", "0"], "`-c 0`: expected one or more counts"),
         (["-c", "1,x"], "`-c 1,x`: expected one or more counts"),
         (["--rate", "-5"], "`--rate`: `-5` is not a rate"),
-        (["--duration", "0s"], "`--duration 0s`: expected more than nothing"),
+        (["--duration", "0s"], "`--duration 0s`: expected more than zero"),
         (["--warmup", "2"], "`--warmup`: `2` is not a duration"),
-        (["--timeout", "0ms"], "`--timeout 0ms`: expected more than nothing"),
+        (["--timeout", "0ms"], "`--timeout 0ms`: expected more than zero"),
         (["--repeats", "0"], "`--repeats 0`: expected at least 1"),
         (
             ["--seed", "9223372036854775808"],
@@ -331,8 +331,8 @@ def test_an_option_of_ones_own_app_is_refused_with_a_study(refused, option):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--profile", "full"], "`--profile`: belongs to a study's file, and `--app` has none"),
-        (["--arrivals", "poisson"], "`--arrivals` is for an open loop"),
+        (["--profile", "full"], "`--profile` only works with a study: `--app` has no profiles"),
+        (["--arrivals", "poisson"], "`--arrivals` only works in an open loop"),
         (["--rate", "5", "-c", "1,2"], "`-c 1,2`: with `--rate`, connections are only a limit"),
         (["--python", ".", "--requirements", "two.toml"], "expected one of them"),
         (["--engine-threads", "1000"], "`--engine-threads 1000`: the generator has "),
@@ -461,8 +461,8 @@ def test_a_command_cannot_take_a_name_of_the_catalogue(refused, name):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--app", "hello", "--python", "/usr"], "`--python`: is for an app of your own"),
-        (["--app", "hello", "--dir", "/"], "`--dir`: is for an app of your own"),
+        (["--app", "hello", "--python", "/usr"], "`--python` only works with an app of your own"),
+        (["--app", "hello", "--dir", "/"], "`--dir` only works with an app of your own"),
         (["--app", "hello", "--expect-status", "200"], "`hello` is a built-in app"),
         (["--app", "hello", "--servers", "wsgiref@"], "there is no frontend ``"),
         (["--app", "hello", "--servers", "wsgiref@apahce"], "did you mean `apache`"),

@@ -136,9 +136,9 @@ def test_plants_are_no_pair_of_the_same(said, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("planted", "--app", "hello"), "`--app` is for `prony selftest aa`"),
-        (("aa", "--plants", "5%"), "`--plants` is for `prony selftest planted`"),
-        (("aa", "--force"), "`--force` is for `prony selftest planted`"),
+        (("planted", "--app", "hello"), "`--app` only works with `prony selftest aa`"),
+        (("aa", "--plants", "5%"), "`--plants` only works with `prony selftest planted`"),
+        (("aa", "--force"), "`--force` only works with `prony selftest planted`"),
         (("planted", "--plants", "5"), "`5` is not a percentage"),
         (("planted", "--plants", "2000%"), "expected 0.1% to 1000%"),
         (("planted", "--server", "waitress"), "serves 4 requests at a time"),

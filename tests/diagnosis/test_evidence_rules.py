@@ -119,9 +119,7 @@ def test_a_worker_that_was_replaced_is_a_restart():
 
 def test_a_worker_that_was_not_replaced_has_ended():
     (found,) = findings(observed(sample(0, row(1), row(2)), sample(5, row(1), row(2)), sample(10, row(1))))
-    assert (
-        sentence(found) == "1 process of the role worker ended within the window, and nothing took its place"
-    )
+    assert sentence(found) == "1 process of the role worker ended within the window without a replacement"
 
 
 def test_a_process_for_each_request_restarts_nothing():
@@ -152,12 +150,13 @@ def loaded(*used_s, cpus=(0, 1), total_s=None):
 def test_one_thread_on_one_of_two_cpus_is_told():
     (found,) = findings(loaded(9.8))
     assert found.rule == "D13"
-    assert "one process used one core in one thread, and others of its 2 CPUs were free" in sentence(found)
+    said = "one process filled one core with one thread, while others of its 2 CPUs were free"
+    assert said in sentence(found)
 
 
 def test_threads_that_take_turns_are_told():
     (found,) = findings(loaded(3.0, 3.5, 3.4))
-    assert "in 3 threads that took turns" in sentence(found)
+    assert "with 3 threads that took turns" in sentence(found)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_no_text_begins_a_formula_or_holds_control_characters(text):
 def test_a_folder_that_holds_something_is_left_alone(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("x")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="exists already"):
         write_sheets([], tmp_path / "out")
     assert (tmp_path / "out" / "mine").read_text() == "x"
 

@@ -5,7 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.faces.markdown import markdown
+from prony.faces.markdown import markdown, markdown_page
+from prony.glossary import TERMS
 from prony.report.document import (
     Bars,
     Column,
@@ -76,3 +77,19 @@ def test_a_cell_stays_in_its_cell(text):
     row = lines[-1]
     assert len(lines) == 5
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3
+
+
+def test_the_first_use_of_a_term_links_to_its_definition_on_the_page():
+    words = Paragraph("Blocks of an open loop: 5 blocks.")
+    shown = markdown_page(Document("Title", (Section("Blocks", (words,)),)))
+    assert "\n## Blocks\n\n[Blocks](#block) of an [open loop](#open-loop): 5 blocks.\n" in shown
+    assert shown.partition("\n## Terms\n")[2].count("\n### ") == 2
+    assert f"\n### open loop\n\n{TERMS['open loop']}\n" in shown
+
+
+def test_logs_commands_tables_and_longer_names_are_no_terms():
+    table = Table((Column("load", text=True),), ((Entry("trial"),),))
+    blocks = (Notes((("  |", "trial"),)), Command("prony load"), table, Paragraph("load-scripts, a+trial"))
+    shown = markdown_page(Document("Title", (Section("", blocks),)))
+    assert "](#" not in shown
+    assert "Terms" not in shown

@@ -158,3 +158,11 @@ def test_a_continued_table_repeats_all_words_that_name_its_rows():
     lines = shown(document(table), 60).splitlines()
     named = [line for line in lines if line.startswith("server   all requests  1.00")]
     assert len(named) == sum("1.00" in line for line in lines) > 1
+
+
+def test_the_last_line_names_the_glossary_where_terms_of_it_are_used():
+    for words, end in (("3 blocks", "\n\nTerms are explained in docs/glossary.md.\n"), ("3 apples", "")):
+        out = io.StringIO()
+        report = document(Paragraph(words))
+        TerminalReporter(Console(file=out, width=80, highlight=False)).write_report(report)
+        assert out.getvalue() == shown(report) + end.removeprefix("\n")

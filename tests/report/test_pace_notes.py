@@ -40,9 +40,9 @@ def state(kind: Kind) -> SteadyState:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        (Kind.WARM_UP, "spills over into the window: a longer one would show better figures."),
-        (Kind.SLOWDOWN, "from some second of the window on: a longer window would show worse figures."),
-        (Kind.NONE, "no steady state within the window: a longer one may show other figures."),
+        (Kind.WARM_UP, "spills over into the window: a longer warm-up would show better figures."),
+        (Kind.SLOWDOWN, "it became slower during the window: a longer window would show worse figures."),
+        (Kind.NONE, "no steady state within the window: a longer window may show other figures."),
     ],
 )
 def test_what_most_trials_show_is_told_with_what_it_does_to_the_figures(
@@ -61,7 +61,7 @@ SHORT = Missing("the window has 3 whole seconds; a change shows from 6 on")
 
 
 def test_windows_too_short_to_tell_are_told_once(tmp_path: Path) -> None:
-    said = "Whether the pace was steady within the windows cannot be told: the window has 3 whole seconds"
+    said = "Prony cannot say whether the pace was steady within the windows: the window has 3 whole seconds"
     (note,) = told(tmp_path, SHORT, SHORT)
     assert note.startswith(said)
 

@@ -31,7 +31,7 @@ def rows_of(reading, *unsampled):
 
 def test_cpu_that_no_sample_shows_has_a_row_and_its_reason(reading):
     rows, section = rows_of(reading, 20.0, 22.0)
-    assert [row[1] for row in rows] == ["master", "worker", "between samples", "in all"]
+    assert [row[1] for row in rows] == ["master", "worker", "between samples", "total"]
     mark = rows[2][3][-1]
     assert rows[2][3].startswith("21")
     assert set(rows[2][4:]) == {""}
@@ -41,4 +41,4 @@ def test_cpu_that_no_sample_shows_has_a_row_and_its_reason(reading):
 
 def test_a_difference_of_clocks_has_none(reading):
     rows, _ = rows_of(reading, 1.5, 1.6)
-    assert [row[1] for row in rows] == ["master", "worker", "in all"]
+    assert [row[1] for row in rows] == ["master", "worker", "total"]

@@ -45,7 +45,7 @@ def test_limits_are_shown_with_how_far_they_hold(tmp_path: Path, limits: object)
     choice = SandboxChoice("cgroup", memory_bytes=2**29, pids=9)
     text = told(tmp_path, choice, kind="cgroup", limits=limits)
     assert (
-        "The server was held by a control group to its CPUs (enforced), 512 MiB of memory (enforced), "
+        "A control group limited the server to its CPUs (enforced), 512 MiB of memory (enforced), "
         "9 processes and threads (absent)."
     ) in text
 
@@ -54,15 +54,15 @@ def test_limits_of_a_study_are_told_without_control_groups_too(tmp_path: Path) -
     choice = SandboxChoice(cpu_quota=1.0, memory_bytes=2**29)
     limits = {"cpu_quota": "by affinity only: none", "memory": "absent: none"}
     text = told(tmp_path, choice, kind="process", limits=limits)
-    assert "Limits that were asked for: 1 CPU (by affinity only), 512 MiB of memory (absent)." in text
-    assert "were asked for; the server" not in text
+    assert "Requested limits: 1 CPU (by affinity only), 512 MiB of memory (absent)." in text
+    assert "were requested; the server" not in text
 
 
 def test_more_cpus_than_the_server_has_are_told_as_scaled(tmp_path: Path) -> None:
     text = told(tmp_path, SandboxChoice("cgroup", cpu_quota=64.0), kind="cgroup", limits={})
-    assert "64 CPUs were asked for; the server has 1 on this machine" in text
+    assert "64 CPUs were requested; the server has 1 on this machine" in text
 
 
 def test_a_sandbox_without_limits_is_not_said_to_have_some(tmp_path: Path) -> None:
     text = told(tmp_path, dataclasses.replace(SandboxChoice(), pids=None))
-    assert "held" not in text
+    assert "limited the server" not in text

@@ -432,8 +432,8 @@ def test_more_blocks_than_anybody_runs_are_not_asked_for(tmp_path):
         for name, count in zip(("a+x", "b+x"), pair, strict=True)
     ]
     text = text_of(study(tmp_path / "a.prony", *trials), 200)
-    assert "not told apart from it: too close, or too noisy, to tell (" in text
-    assert "blocks would tell" not in text
+    assert "not separated from it: too close or too noisy (" in text
+    assert "blocks could separate" not in text
 
 
 def test_seconds_are_not_shown_in_nanoseconds_when_no_reply_was_valid(tmp_path):

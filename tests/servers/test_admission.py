@@ -62,7 +62,7 @@ def test_a_study_that_does_not_fit_is_refused_and_runs_by_force_with_a_mark(pron
     assert not (prony.folder / "refused.prony").exists()
     forced = run_with_few_files(prony, "--out", "forced.prony", "--force")
     assert forced.returncode == 0, forced.stderr
-    assert "Measured by --force, and refused without it: open files: 300" in " ".join(forced.stdout.split())
+    assert "Measured only because of --force: open files: 300" in " ".join(forced.stdout.split())
     with open_archive(prony.folder / "forced.prony") as archive:
         (run,) = archive.runs()
     assert [reason.partition(":")[0] for reason in run.fingerprint.forced] == [

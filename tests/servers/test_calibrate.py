@@ -69,5 +69,5 @@ def test_an_interrupted_calibration_ends_with_130_and_leaves_nothing(prony: Pron
         os.kill(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "interrupted: nothing is kept" in said
+    assert "interrupted: no result is kept" in said
     assert not list((cache / "run").glob(f"{process.pid}-*"))

@@ -65,4 +65,4 @@ def test_a_target_that_gunicorn_would_call_is_refused_and_never_called(prony, fo
     done = prony("run", "--resume", "out.prony", *options, timeout_s=240)
     assert not victim.exists()
     assert done.status == 2, done.err
-    assert "the app `hello` is another one now" in done.err.partition("\n")[0]
+    assert "the app `hello` has changed" in done.err.partition("\n")[0]

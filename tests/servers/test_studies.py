@@ -222,7 +222,7 @@ def test_a_study_that_was_killed_goes_on_as_if_nothing_had_happened(prony, folde
     with open_archive(folder / "out.prony") as archive:
         assert [run.status for run in archive.runs()] == [RunStatus.INTERRUPTED, RunStatus.FINISHED]
     again = prony("run", "--resume", "out.prony")
-    assert "is complete: there is nothing left to run" in again.err
+    assert "is complete: no trial is left to run" in again.err
 
 
 def test_the_highest_rate_of_a_server_is_found_and_confirmed(prony, folder):
@@ -239,5 +239,5 @@ def test_the_highest_rate_of_a_server_is_found_and_confirmed(prony, folder):
         (found,) = archive.runs()[-1].facts.found_rates
         assert {record.trial.role for record in archive.trials()} == {TrialRole.FIND_RATE}
     # Other programs may spoil a trial three times: then the search ends there, and says so.
-    assert (found.rate_per_s or 0) > 100 or "nothing could be told" in found.stopped, found.stopped
+    assert (found.rate_per_s or 0) > 100 or "could not decide" in found.stopped, found.stopped
     assert (found.of, bool(found.stopped)) == (2 if found.rate_per_s else 0, True)

@@ -1,4 +1,4 @@
-"""The classes of the account by kind, as the engine names them: what a request that ended so counts as.
+"""The classes of the account by kind, as the engine names them: how a request with this end counts.
 
 >>> kind_of("timed_out"), kind_of("reset")
 (<ClassKind.UNANSWERED: 'unanswered'>, <ClassKind.BROKEN: 'broken'>)
@@ -57,14 +57,14 @@ _NOT_FAILED = (ClassKind.OK, ClassKind.UNANSWERED)
 @cache
 def classes() -> Mapping[str, ClassKind]:
     """Return every class that an account may have, in the engine's order."""
-    # Loaded where it is used: much that imports this asks for no class.
+    # Loaded where it is used: most importers of this module need no class.
     from prony._engine import CLASSES
 
     return MappingProxyType({name: ClassKind(kind) for name, kind in CLASSES})
 
 
 def kind_of(name: str) -> ClassKind:
-    """Return the kind of a class; one that this Prony does not know is a failure that nobody specified."""
+    """Return the kind of a class; a class that this Prony does not know is an unspecified failure."""
     return classes().get(name, ClassKind.UNSPECIFIED)
 
 

@@ -1,4 +1,4 @@
-"""Which subject is best under one workload, and how far that can be said."""
+"""Which subject is best under one workload, and how sure that is."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ _TAIL_FIRST = ("response_ok_p99", "response_ok_p95", "response_ok_p50")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The leader in ``metric``, those that cannot be told apart from it, and how the others compare with it.
+    """The leader in ``metric``, those not separated from it, and how the others compare with it.
 
     ``metric`` and ``leader`` are null when no subject qualifies; ``reason`` says why. ``blocks``: the
     fewest blocks that a comparison rests on. ``decided``: there are enough blocks for verdicts. Names are
@@ -51,8 +51,8 @@ def _has(cell: CellSummary, metric: str) -> bool:
 def criterion(cells: Sequence[CellSummary]) -> str | None:
     """Return the metric that decides: the tail in an open loop, throughput in a closed one.
 
-    An open loop offers every server the same load, so that only latency tells them apart; of p99, p95 and
-    p50 the first that all have. Null if there are no cells, or they have none of them in common.
+    An open loop offers every server the same load, so only latency can differ; the first of p99, p95 and
+    p50 that all have. Null if there are no cells, or they have none of these in common.
     """
     if not cells:
         return None
@@ -96,9 +96,9 @@ def _compared(
 def _led(
     cells: Sequence[CellSummary], metric: str, terms: Terms
 ) -> tuple[CellSummary, dict[str, Comparison]]:
-    """Return the first of ranked cells that none is shown to be better than, and how the others compare.
+    """Return the first of ranked cells that no other is shown to beat, and how the others compare.
 
-    From 8 blocks on comparisons are trimmed, and may turn the order that one extreme block made.
+    From 8 blocks on comparisons are trimmed, and may reverse an order that comes from one extreme block.
     """
     ahead = Verdict.HIGHER if METRICS[metric].better is Better.HIGHER else Verdict.LOWER
     every = [(cell, _compared(cell, cells, metric, terms)) for cell in cells]
@@ -107,8 +107,8 @@ def _led(
 
 
 def _tied(comparison: Comparison, better: Better) -> bool:
-    """Say whether the other cannot be told apart from the leader: it is not shown to be worse by more than
-    a margin.
+    """Return whether the other is not separated from the leader: it is not shown to be worse by more than
+    the margin.
     """
     worse = Verdict.LOWER if better is Better.HIGHER else Verdict.HIGHER
     return comparison.verdict is not worse
@@ -141,7 +141,7 @@ def lead(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Answer:
     *Definition*: the lowest geometric mean over blocks (or highest, where higher is better) leads, unless
     another is shown to be better. The others are compared with it by block, as one family (Holm). With fewer
     than 5 common blocks nothing is decided: it only leads.
-    *Assumptions*: the leader is chosen from the same trials, which favours it; ties are therefore read
+    *Assumptions*: the leader is chosen from the same trials, which favours it; ties are therefore judged
     generously.
     """
     better = METRICS[metric].better

@@ -1,4 +1,4 @@
-"""What a change may not do: `rps < -5%`, held against the interval of the change.
+"""A limit of a change, such as `rps < -5%`, compared with the interval of the change.
 
 >>> limit = parse_limit("rps < -5%")
 >>> limit.shown((-0.08, -0.06)), limit.shown((-0.08, -0.01)), limit.shown((-0.02, 0.01))
@@ -21,7 +21,7 @@ _EXAMPLE = "such as `rps < -5%` or `p99 > +10%`"
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimit:
-    """A change of one of ``metrics`` (the first that there is) that must not be. ``bound``: relative."""
+    """A forbidden change of one of ``metrics`` (the first that exists). ``bound``: relative."""
 
     text: str
     metrics: tuple[str, ...]
@@ -48,7 +48,7 @@ def parse_limit(text: str) -> ChangeLimit:
     name, operator, sign, percent = match.groups()
     metrics = _comparable(name)
     if not metrics:
-        raise ValueError(f"`{name}` is not a metric that is compared; expected one {_EXAMPLE}")
+        raise ValueError(f"`{name}` is not a compared metric; expected one {_EXAMPLE}")
     bound = parse_percent(percent)
     return ChangeLimit(text.strip(), metrics, operator == "<", -bound if sign == "-" else bound)
 
@@ -76,7 +76,7 @@ _WORDS = {True: "shown to be beyond it", False: "shown to be within it", None: "
 
 
 def held(limit: ChangeLimit, found: Versus) -> tuple[LimitResult, ...]:
-    """Return what the comparisons say of a limit, for each load.
+    """Return the result of a limit for each load, from the comparisons.
 
     Below 5 blocks nothing is shown either way.
     """

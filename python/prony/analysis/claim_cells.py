@@ -1,4 +1,4 @@
-"""What a claim speaks of: the cells that it is made for, those that they are held against, and their figures.
+"""The subject of a claim: its own cells, the cells that they are compared with, and their figures.
 
 Must not know verdicts.
 """
@@ -15,7 +15,7 @@ __all__ = ["by_block", "claimed", "rivals", "unsampled", "where"]
 
 
 def claimed(claim: Claim, cells: Sequence[CellSummary]) -> list[CellSummary]:
-    """Return the cells that the claim is made for."""
+    """Return the claim's own cells."""
     return [
         cell
         for cell in cells
@@ -26,7 +26,7 @@ def claimed(claim: Claim, cells: Sequence[CellSummary]) -> list[CellSummary]:
 
 
 def rivals(claim: Claim, cell: CellSummary, cells: Sequence[CellSummary]) -> list[CellSummary]:
-    """Return the cells that ``cell``, one of those that the claim is made for, is held against.
+    """Return the cells that ``cell``, one of the claim's own, is compared with.
 
     *Definition*: those of other cells that fit ``against``, with the same generator (else
     ``against_engine``) and the same load (else ``against_load``). Where ``subject`` and ``against`` each
@@ -45,7 +45,7 @@ def rivals(claim: Claim, cell: CellSummary, cells: Sequence[CellSummary]) -> lis
 
 
 def _star(glob: str, name: str) -> str | None:
-    """Return what the ``*`` that a glob begins with stands for in ``name``; null where there are others."""
+    """Return what the leading ``*`` of a glob stands for in ``name``; null if there are more wildcards."""
     end = glob.removeprefix("*")
     if end in ("", glob) or "*" in end:
         return None
@@ -66,7 +66,7 @@ def _same_engine(claim: Claim, cell: CellSummary, other: CellSummary) -> bool:
 def _same_load(claim: Claim, cell: CellSummary, other: CellSummary) -> bool:
     if claim.against_load:
         return other.cell.is_under(claim.against_load)
-    # The number of its threads is the generator's own: another one has others.
+    # The number of threads belongs to the generator: another generator has another number.
     load = {name: size for name, size in cell.cell.load.items() if name != "threads"}
     return other.cell.is_under(load if claim.against_engine else cell.cell.load)
 
@@ -83,15 +83,15 @@ def by_block(cell: CellSummary, claim: Claim) -> dict[int, float]:
 
 
 def unsampled(claim: Claim, cell: CellSummary) -> str | None:
-    """Return that a role's CPU is not known, where no sample shows whose some of it was; null where it is, or
-    the claim is not about it.
+    """Return that a role's CPU is not known, because no sample shows the role of some of it; null if it is
+    known, or the claim is not about it.
     """
     if not claim.role or not claim.metric.startswith("cpu_"):
         return None
     value = cell.metrics["cpu_unsampled_percent"]
     if isinstance(value, Missing) or value.mean < LEAST_UNSAMPLED_PERCENT:
         return None
-    return f"{value.mean:.0f} % of a core are of processes that lived between two samples, of whichever role"
+    return f"{value.mean:.0f} % of a core belong to processes of unknown role that lived between two samples"
 
 
 def where(cell: CellSummary) -> str:

@@ -1,4 +1,4 @@
-"""What a claim needs to be tested at all, held against what a study had. Must not know verdicts.
+"""The needs of a claim, compared with what a study had. Must not know verdicts.
 
 >>> unmet(Claim("c", "sentence", ClaimKind.VALUE, "ok_per_s", "a+*"), [])
 'a+* measured'
@@ -15,7 +15,7 @@ _OF_GENERATORS = "generator_"
 
 
 def unmet(claim: Claim, own: Sequence[CellSummary]) -> str | None:
-    """Return what the claim needs and its cells ``own`` do not have, in words; null: it can be tested.
+    """Return what the claim needs and its cells ``own`` lack, in words; null: it can be tested.
 
     *Definition*: CPUs are those of the server, and for ``needs.generator_cpus`` those of the generator, the
     fewest over the cells' trials. A single core needs two of whichever its metric is about.
@@ -24,7 +24,7 @@ def unmet(claim: Claim, own: Sequence[CellSummary]) -> str | None:
         load = ", ".join(f"{size:g} {name}" for name, size in claim.load.items())
         return f"{claim.subject} measured" + (f" at {load}" if load else "")
     if not any(cell.total for cell in own):
-        return f"{own[0].cell.subject.name}, of which no trial was run"
+        return f"{own[0].cell.subject.name}, which has no trial"
     most = max((cell.cell.load.get("connections", 0.0) for cell in own), default=0.0)
     if most < claim.needs.connections:
         return f"{claim.needs.connections:,} connections; the most here are {most:,.0f}"
@@ -46,7 +46,7 @@ _Cpus = Callable[[Placement, CellSummary], float]
 
 
 def _fewer(what: str, wanted: int, own: Sequence[CellSummary], cpus: _Cpus) -> str | None:
-    """Return that some trial had fewer CPUs than wanted; one that nobody knows of had one at least."""
+    """Return that some trial had fewer CPUs than needed; a trial of unknown CPUs had at least one."""
     known = [
         cpus(trial.placement, cell)
         for cell in own
@@ -55,12 +55,12 @@ def _fewer(what: str, wanted: int, own: Sequence[CellSummary], cpus: _Cpus) -> s
     ]
     if wanted <= min(known, default=1):
         return None
-    has = f"it had {min(known):g}" if known else "it is not known how many it had"
+    has = f"it had {min(known):g}" if known else "the number here is unknown"
     return f"{wanted} CPUs for the {what}; {has}"
 
 
 def _server_cpus(placement: Placement, cell: CellSummary) -> float:
-    """Return the server's CPUs, or as much of them as its quota leaves."""
+    """Return the server's CPUs, at most its quota."""
     quota = cell.cell.sandbox.cpu_quota
     many = float(len(placement.server_cpus))
     return many if quota is None else min(many, quota)

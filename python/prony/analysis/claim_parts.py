@@ -1,4 +1,4 @@
-"""The verdict on a claim's parts: figures with intervals, held against bounds. Must not know claims' kinds.
+"""The verdict on a claim's parts: intervals of figures against bounds. Must not know claims' kinds.
 
 >>> part = of_effect([0.7, 0.71, 0.69, 0.7, 0.72], "a to b")
 >>> judged([part], Bounds(1.9, 2.2), Terms(), 5)[0].verdict
@@ -18,7 +18,7 @@ __all__ = ["Bounds", "ClaimResult", "ClaimVerdict", "Part", "judged", "of_effect
 
 
 class ClaimVerdict(StrEnum):
-    """What a repeat says of a claim."""
+    """The verdict of a repeat on a claim."""
 
     HOLDS = "holds"
     DOES_NOT_HOLD = "does not hold"
@@ -50,7 +50,7 @@ class Bounds:
     high: float | None
 
     def verdict(self, interval: tuple[float, float]) -> ClaimVerdict:
-        """Return HOLDS for an interval within the bounds, DOES_NOT_HOLD beside them, else CANNOT_TELL."""
+        """Return HOLDS for an interval within the bounds, DOES_NOT_HOLD outside of them, else CANNOT_TELL."""
         low = float("-inf") if self.low is None else self.low
         high = float("inf") if self.high is None else self.high
         if low <= interval[0] and interval[1] <= high:
@@ -59,7 +59,7 @@ class Bounds:
         return ClaimVerdict.DOES_NOT_HOLD if beside else ClaimVerdict.CANNOT_TELL
 
     def slack(self, interval: tuple[float, float] | None) -> float:
-        """Return how far an interval lies within the bounds, negative: beyond them; infinite without one.
+        """Return how far an interval lies within the bounds; negative: outside; infinite without bounds.
 
         >>> Bounds(1, None).slack((1.5, 9))
         0.5
@@ -73,7 +73,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One figure that a claim is about. ``interval`` gives its interval at 1 - a level; ``lost``: why none
+    """One figure of a claim. ``interval`` gives its interval at 1 - a level; ``lost``: why no value
     counts.
     """
 
@@ -93,8 +93,8 @@ def judged(parts: Sequence[Part], bounds: Bounds, terms: Terms, least: int) -> l
 def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, parts: int) -> ClaimResult:
     """Return the verdict on one of several parts.
 
-    Each may hold at the full level, since all must; one of them not to hold is enough, so that each is held
-    to its share.
+    All parts must hold, so each is tested at the full level. One part that does not hold is enough, so
+    that verdict uses each part's share of the level.
     """
     if part.lost is not None:
         return ClaimResult(ClaimVerdict.CANNOT_TELL, part.n, part.figure, None, f"{part.name}: {part.lost}")
@@ -104,7 +104,7 @@ def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, parts: int) -
             part.n,
             part.figure,
             part.interval(terms.nominal(terms.level)) if part.interval else None,
-            f"{part.name}: {part.n} of the {least} blocks that it needs",
+            f"{part.name}: {part.n} of the {least} blocks needed",
         )
     interval = part.interval(terms.nominal(terms.level))
     verdict = bounds.verdict(interval)
@@ -130,7 +130,7 @@ def of_values(values: Sequence[float], name: str) -> Part:
     """Return a part whose figure is the mean of one value per block, with Student's interval."""
     if len(values) < 2:
         return Part(name, len(values), values[0] if values else None)
-    # Student's interval needs no trimming here: it is of the values as published, not of a comparison.
+    # Student's interval needs no trimming here: it is for values as published, not for a comparison.
     found = estimate_mean(values)
     error = (found.half_width or 0.0) / student_t(0.975, len(values) - 1)
 

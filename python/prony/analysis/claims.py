@@ -1,7 +1,7 @@
-"""Whether a repeat bears out what a published experiment claims: one verdict for each claim, with its figure.
+"""Whether a repeat confirms the claims of a published experiment: a verdict with its figure for each.
 
 Each kind has an estimand and a test. A claim of several parts (loads, rivals) holds when every part does,
-and does not when one is shown not to. Must not know reports.
+and does not when one is shown not to hold. Must not know reports.
 
 *Source*: R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24 (1982):
 of a claim that is the conjunction of its parts, each may be tested at the full level.
@@ -39,7 +39,7 @@ _MOST = 0.5
 
 
 def evaluate(claim: Claim, cells: Sequence[CellSummary], terms: Terms | None = None) -> ClaimResult:
-    """Return what the cells of a study, of all loads, say of ``claim``.
+    """Return the verdict of a study's cells, of all loads, on ``claim``.
 
     *Definition*: not testable where a need of the claim is not met; cannot tell below the blocks that it
     needs (at least 5 for an order, a ratio and growth). ``terms``: margin and noise floor, as for the metric.
@@ -52,15 +52,15 @@ def evaluate(claim: Claim, cells: Sequence[CellSummary], terms: Terms | None = N
 
 
 def _combined(parts: Sequence[ClaimResult]) -> ClaimResult:
-    """Return the part that decides, of which the weakest is the first: one that does not hold, else an open
-    one, else any.
+    """Return the part that decides: the weakest that does not hold, else the weakest open one, else the
+    weakest of all.
     """
     for verdict in (ClaimVerdict.DOES_NOT_HOLD, ClaimVerdict.CANNOT_TELL):
         for part in parts:
             if part.verdict is verdict:
                 return part
     if not parts:
-        return ClaimResult(ClaimVerdict.CANNOT_TELL, reason="nothing to compare it with has figures")
+        return ClaimResult(ClaimVerdict.CANNOT_TELL, reason="no other server produced usable figures")
     return parts[0]
 
 
@@ -138,7 +138,7 @@ def _means(claim: Claim, own: Sequence[CellSummary]) -> list[Part]:
 
 
 def _lost(claim: Claim, cell: CellSummary) -> str | None:
-    """Return why a cell has no value that counts; null where it has, or its trials are only too few."""
+    """Return why a cell has no value that counts; null if it has one, or if only its trials are too few."""
     value = cell.metrics[claim.metric]
     missing = value.reason if isinstance(value, Missing) and cell.ok and not claim.role else None
     return _unqualified(claim, cell) or missing
@@ -165,7 +165,7 @@ def _grows(
 
 
 def _varied(own: Sequence[CellSummary]) -> str | None:
-    """Return what makes these loads differ; null when they do not."""
+    """Return the quantity in which these loads differ; null when they do not."""
     names = ("connections", "rate", "requests", "threads")
     return next((name for name in names if len({cell.cell.load.get(name) for cell in own}) > 1), None)
 
@@ -240,7 +240,7 @@ def _more(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms) -> 
         return ClaimResult(ClaimVerdict.CANNOT_TELL, 0, reason=f"{name}: no trial counts")
     n, compared = min(mine.total, theirs.total), compare_failures(mine, theirs, terms.level)
     share = mine.failed / mine.total
-    said = f"{name}: {mine.failed} of {mine.total} trials fail so, and {theirs.failed} of {theirs.total}"
+    said = f"{name}: {mine.failed} of {mine.total} trials fail, against {theirs.failed} of {theirs.total}"
     if not compared.differs:
         return ClaimResult(ClaimVerdict.CANNOT_TELL, n, share, None, said)
     more = mine.failed * theirs.total > theirs.failed * mine.total

@@ -1,6 +1,6 @@
 """Whether two subjects differ: from their effect to a verdict, for one comparison or for a whole family.
 
-What may be said is settled before the run, in ``Terms``. Must not know cells, metrics or reports.
+``Terms`` fix the rules before the run. Must not know cells, metrics or reports.
 
 *Source*: D. J. Schuirmann, "A comparison of the two one-sided tests procedure", J. Pharmacokin. Biopharm. 15
 (1987); and those of the modules that it puts together: effects, multiplicity, spending.
@@ -35,7 +35,7 @@ LEAST_BLOCKS = 5
 """Fewer blocks give no verdict."""
 
 MARGIN = 0.02
-"""Differences of less than this are of no interest. Fixed before the run."""
+"""Smaller differences are of no interest. Fixed before the run."""
 
 _POWER = 0.8
 
@@ -43,8 +43,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Verdict(StrEnum):
-    """What can be said of B / A. ``HIGHER`` and ``LOWER`` speak of the figure: whether that is better,
-    METRICS knows.
+    """The verdict on B / A. ``HIGHER`` and ``LOWER`` describe the figure; METRICS knows which is
+    better.
     """
 
     HIGHER = "higher"
@@ -57,7 +57,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is fixed before the run about how a family of comparisons is read.
+    """The rules for a family of comparisons, fixed before the run.
 
     ``level``: the chance of any false difference in the family, and that of any false equivalence.
     ``margin``: a difference of less is of no interest. ``noise_floor``: what this machine shows where there
@@ -76,11 +76,11 @@ class Terms:
     floors: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, metric: str) -> "Terms":
-        """Return the terms with the noise floor of a metric; as they stand where none was measured."""
+        """Return the terms with the noise floor of a metric; unchanged if none was measured."""
         return self.above(self.floors.get(metric))
 
     def above(self, noise_floor: float | None) -> "Terms":
-        """Return the terms with this noise floor; as they stand for null."""
+        """Return the terms with this noise floor; unchanged for null."""
         return self if noise_floor is None else replace(self, noise_floor=noise_floor)
 
     @property
@@ -161,7 +161,7 @@ def _judged(effect: Effect, levels: _Levels, terms: Terms) -> Comparison:
 
 
 def _alone(log_ratios: Sequence[float], level: float) -> Comparison:
-    """Return what can be said from fewer than two blocks."""
+    """Return the comparison of fewer than two blocks."""
     effect = exp(log_ratios[0]) - 1 if log_ratios else None
     return Comparison(len(log_ratios), effect, None, None, level, None, "none", Verdict.TOO_FEW)
 

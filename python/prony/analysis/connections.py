@@ -1,4 +1,4 @@
-"""What became of the generator's connections, and how long its threads waited for their CPU. Pure.
+"""How the generator's connections ended, and how long its threads waited for their CPU. Pure.
 
 >>> longest_wait_ns((WorkerThread(0, 0, 0, 0, 7), WorkerThread(1, 0, 0, 0, None)))
 7

@@ -1,4 +1,4 @@
-"""Statistics that published experiments show and that no verdict rests on.
+"""Statistics that published experiments show, but no verdict uses.
 
 >>> trimmed_mean([1.0, 2.0, 3.0, 90.0])
 2.5
@@ -21,7 +21,7 @@ def trimmed_mean(values: Sequence[float]) -> Value:
     *Assumptions*: none, and no interval: of four values the mean of two is left, whose spread is not known.
     """
     if len(values) < _LEAST:
-        return Missing(f"{len(values)} trials; without the highest and the lowest none is left")
+        return Missing(f"{len(values)} trials; none is left without the highest and the lowest")
     return fsum(sorted(values)[1:-1]) / (len(values) - 2)
 
 

@@ -1,4 +1,4 @@
-"""Distributions of times as a Recording holds them: exact count, min, max and sum, and a histogram between.
+"""Distributions of times in a Recording: exact count, min, max and sum, and a histogram between.
 
 The histogram itself is the engine's; ``Histogram`` says what is used of it.
 """
@@ -44,8 +44,8 @@ EMPTY = Times(0)
 def decode_histogram(data: bytes) -> Histogram:
     """Return the histogram that ``data`` encodes (HdrHistogram V2, deflate).
 
-    *Errors*: ArchiveError when it is none: only what an archive holds can be damaged. It is looked at here
-    and not where the archive is read, since that costs a millisecond each and few are ever asked.
+    *Errors*: ArchiveError when it is none: only data of an archive can be damaged. The check is here and
+    not in the archive's reader, because it costs a millisecond for each, and few are ever used.
     """
     from prony._engine import EngineError
     from prony._engine import Histogram as EngineHistogram
@@ -53,7 +53,7 @@ def decode_histogram(data: bytes) -> Histogram:
     try:
         decoded: Histogram = EngineHistogram.decode(data)
     except EngineError as error:
-        raise ArchiveError(f"the archive holds a histogram that cannot be read: {error}") from error
+        raise ArchiveError(f"a histogram in the archive cannot be read: {error}") from error
     return decoded
 
 

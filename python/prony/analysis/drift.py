@@ -1,6 +1,6 @@
 """Whether the machine changed while a study ran: the calibration's figures over time.
 
-The reference server does the same work in every calibration, so that a trend in its figures is the machine's.
+The reference server does the same work in every calibration, so a trend in its figures is the machine's.
 Pairing by block removes a slow drift from comparisons; single figures contain it. Must not know blocks.
 
 >>> found = drift([(0, 100.0), (60, 101.0), (120, 102.0), (180, 103.0), (240, 104.0), (300, 105.0)], 0.02)
@@ -17,7 +17,7 @@ from statistics import median
 __all__ = ["CALIBRATED", "Drift", "drift"]
 
 CALIBRATED = ("response_ok_p50", "cpu_ns_per_request")
-"""What a drift is seen by: the latency at a fixed rate, and the CPU time of a request."""
+"""The metrics that show a drift: the latency at a fixed rate, and the CPU time of a request."""
 
 _FEWEST = 6
 """With fewer, even figures that all rise may do so by chance (p = 0.083 for 4, 0.017 for 5)."""
@@ -46,7 +46,7 @@ def drift(points: Sequence[tuple[float, float]], margin: float) -> Drift:
     *Definition*: the change is exp(s T) - 1, with s the median of the slopes of ln(value) between all pairs
     of points, and T the time between the first and the last; its interval is that of Sen, from the ranks
     (N - z sqrt(V)) / 2 and (N + z sqrt(V)) / 2 + 1 of the N slopes, with V = n (n - 1) (2 n + 5) / 18.
-    *Assumptions*: errors are independent; what goes up and comes back is no trend.
+    *Assumptions*: errors are independent; a rise followed by an equal fall is no trend.
     *Source*: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", J. Am. Stat.
     Assoc. 63 (1968).
     """

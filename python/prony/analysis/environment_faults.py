@@ -1,4 +1,4 @@
-"""What the machine around a trial did to it: other load, stolen time, sleep.
+"""Disturbances of a trial by its machine: other load, stolen time, sleep.
 
 *Source*: proc_stat(5); the counters are those of docs/reference/evidence.md, Counters of the machine.
 """
@@ -11,15 +11,15 @@ from prony.units import MILLISECOND_NS
 
 __all__ = ["environment_fault", "environment_metrics", "other_load", "steal_share", "subject_cpu_ns"]
 
-# A trial is thrown away and repeated only for what no pairing mends. The margin of interest is some per
-# cent, and a study's blocks average over smaller disturbances: those are told, not repeated.
+# Only a disturbance that pairing cannot remove makes Prony discard and repeat a trial. The margin is a few
+# per cent, and a study's blocks average over smaller disturbances: those are reported, not repeated.
 
-# A CPU that the hypervisor gives away stops whatever runs on it, in the midst of a request.
+# A CPU that the hypervisor takes away stops everything on it, in the middle of a request.
 _MOST_STEAL = 0.10
 
-# Programs of others get their share beside the trial's. Less may be an error of the kernel's books: it
-# counts a CPU's time by whom it finds there at each tick, and a process's time by its clock. On two CPUs
-# the two differ by up to 3 % of their time.
+# Other programs share the CPUs with the trial. A smaller share may be an error of the kernel's accounts: it
+# counts a CPU's time by the process that it finds there at each tick, and a process's time by its clock. On
+# two CPUs the two accounts differ by up to 3 % of their time.
 _MOST_OTHER_LOAD = 0.20
 
 # Clocks are not read at the same moment.
@@ -27,7 +27,7 @@ _ASLEEP_NS = 100 * MILLISECOND_NS
 
 
 def steal_share(counters: Mapping[str, int]) -> float | Missing:
-    """Return which part of the trial's CPUs' time the hypervisor gave to others."""
+    """Return the share of the trial's CPUs' time that the hypervisor gave to others."""
     total_ns = _total_ns(counters)
     if not total_ns:
         return Missing("the CPUs' time in the window is not known")
@@ -35,7 +35,7 @@ def steal_share(counters: Mapping[str, int]) -> float | Missing:
 
 
 def other_load(counters: Mapping[str, int]) -> float | Missing:
-    """Return which part of the trial's CPUs' time neither the subject nor Prony nor its generator used.
+    """Return the share of the trial's CPUs' time that neither the subject nor Prony nor its generator used.
 
     *Definition*: (b - s - p) / T, at least 0. b is the busy time without interrupts of the server's and the
     generator's CPUs, s the CPU time of the subject (of its processes, or as its control groups count it, the
@@ -53,7 +53,7 @@ def other_load(counters: Mapping[str, int]) -> float | Missing:
 
 
 def subject_cpu_ns(counters: Mapping[str, int]) -> int:
-    """Return what the subject used of CPUs in the window, processes that ended among it; 0: not known.
+    """Return the subject's CPU time in the window, including processes that ended; 0: not known.
 
     *Definition*: as its control groups count it; without them that of its processes and of the children that
     they waited for.
@@ -73,7 +73,7 @@ def _groups_cpu_ns(counters: Mapping[str, int]) -> int:
 
 
 def environment_fault(trial: Trial) -> Fault | None:
-    """Return what of the environment spoils a trial; null: nothing that is known.
+    """Return the disturbance that invalidates a trial; null: none is known.
 
     >>> from prony.model import Ok, TrialRole
     >>> asleep = {"machine.suspended_ns": 3_000_000_000}
@@ -92,7 +92,7 @@ def environment_fault(trial: Trial) -> Fault | None:
 
 
 def environment_metrics(trial: Trial) -> dict[str, Value]:
-    """Return what the machine around the trial did in its window, by metric name."""
+    """Return the machine's disturbances in the trial's window, by metric name."""
     other = other_load(trial.counters)
     return {"other_load_percent": other if isinstance(other, Missing) else 100 * other}
 

@@ -20,7 +20,7 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class FailureComparison:
-    """Two counts and the chance of so uneven a split, were the rates equal; ``differs`` at the level."""
+    """Two counts and the chance of so uneven a split if the rates were equal; ``differs`` at the level."""
 
     first: Failures
     second: Failures

@@ -1,7 +1,7 @@
-"""The search for the highest rate at which a server meets an objective: it asks for rates, and is told
+"""The search for the highest rate at which a server meets an objective: it asks for rates, and learns
 whether they passed.
 
-Must not know trials: who drives it measures each rate that it asks for.
+Must not know trials: the caller measures each rate that it asks for.
 
 >>> asking = search(first_rate=100, most_rate=10_000)
 >>> next(asking), asking.send(True), asking.send(True), asking.send(False)
@@ -12,7 +12,7 @@ from collections.abc import Generator
 
 __all__ = ["search"]
 
-# From the first rate down to a thousandth of it: a server that passes nowhere there is not the one meant.
+# From the first rate down to a thousandth of it: a server that passes at none of these cannot serve at all.
 _MOST_HALVINGS = 10
 
 
@@ -28,7 +28,7 @@ def search(
     the middle is tried until R <= r (1 + ``precision``). The answer lies within the precision of the
     boundary, or is ``most_rate`` itself.
     *Assumptions*: what passes at one rate passes at all below it. One noisy answer misleads the search, and a
-    found rate is the luckiest of those tried: it is to be confirmed by fresh trials.
+    found rate is the luckiest of those tried: fresh trials must confirm it.
     *Errors*: ValueError, unless 0 < ``first_rate`` <= ``most_rate`` and 0 < ``precision``.
     """
     if not (0 < first_rate <= most_rate and precision > 0):
@@ -46,7 +46,7 @@ def search(
 
 
 def _bracket(first: float, most: float) -> Generator[float, bool, tuple[float | None, float | None]]:
-    """Return the highest rate that passed and the lowest that failed, as far as doubling and halving tell."""
+    """Return the highest rate that passed and the lowest that failed, from doubling and halving."""
     if (yield first):
         return (yield from _doubled(first, most))
     failed = first

@@ -1,6 +1,6 @@
-"""Whether two machines are alike enough to compare what was measured on them.
+"""Whether two machines are similar enough to compare figures measured on them.
 
-Pure: fingerprints are passed in. Must not know how they were taken.
+Pure: the caller passes fingerprints. Must not know how they were taken.
 
 >>> one = Fingerprint({"cpu": {"model": "A", "available": 2}, "kernel": {"release": "6.1"}})
 >>> comparable(one, one)
@@ -28,7 +28,7 @@ WHAT_MATTERS = {
 
 
 class Difference(NamedTuple):
-    """Something that matters and differs. ``a`` and ``b`` are in words, ready to print."""
+    """A relevant fact that differs. ``a`` and ``b`` are in words, ready to print."""
 
     name: str
     a: str
@@ -36,10 +36,10 @@ class Difference(NamedTuple):
 
 
 def comparable(a: Fingerprint, b: Fingerprint) -> tuple[Difference, ...]:
-    """Return in which of WHAT_MATTERS two fingerprints differ; empty: they may be compared.
+    """Return the facts of WHAT_MATTERS in which two fingerprints differ; empty: they may be compared.
 
-    *Definition*: a fact that neither machine tells is no difference (a guest without frequencies has no
-    governor); one that only one of them tells is.
+    *Definition*: a fact that neither machine has is no difference (a guest without frequencies has no
+    governor); a fact that only one of them has is a difference.
     """
     return tuple(
         Difference(name, _in_words(one), _in_words(other))
@@ -49,13 +49,13 @@ def comparable(a: Fingerprint, b: Fingerprint) -> tuple[Difference, ...]:
 
 
 def machine_key(fingerprint: Fingerprint) -> str:
-    """Return twelve letters that are the same for machines between which nothing that matters differs."""
+    """Return twelve letters that are equal for machines without a difference in WHAT_MATTERS."""
     facts = [_known(fingerprint.fact(*path)) for path in WHAT_MATTERS.values()]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _known(fact: object) -> object:
-    """Return what is compared: all that is not told is alike, and unlike every value."""
+    """Return the value to compare: all unknown facts are equal, and differ from every known value."""
     return {"missing": None} if isinstance(fact, Unknown) else fact
 
 

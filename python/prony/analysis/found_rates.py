@@ -1,6 +1,6 @@
-"""The highest rate at which a subject meets an objective: the rates that were tried, and what became of them.
+"""The highest rate at which a subject meets an objective: the rates that were tried, and their results.
 
-Pure: a search's state is what its trials say (`fact`), so that one that broke off goes on where it was. Must
+Pure: the trials hold a search's state (`fact`), so an interrupted search continues where it stopped. Must
 not know how a trial is run.
 
 >>> steps = (RateStep(100.0, True), RateStep(200.0, False, "p99 was 80 ms"), RateStep(150.0, True))
@@ -21,14 +21,14 @@ from prony.model.facts import FoundRate, RateStep
 __all__ = ["found_rate", "judge_rate", "least_rate"]
 
 _FEWEST_ABOVE = 10
-"""A percentile is a figure when so many requests lie above it."""
+"""A percentile is a figure only when this many requests lie above it."""
 
 
 def judge_rate(trial: Trial, objective: Objective, rate_per_s: float) -> RateStep:
     """Return whether a trial at this rate met the objective.
 
-    A subject that fails does not meet it; of a trial that is not valid nothing can be told. A figure that is
-    missing (too few requests for a percentile) is not taken for one that is met.
+    A subject that fails does not meet it; a trial that is not valid leaves it unknown. A missing figure
+    (too few requests for a percentile) does not meet a condition.
     """
     limited = trial.recording.generator.limited if trial.recording else None
     match trial.outcome:
@@ -45,7 +45,7 @@ def judge_rate(trial: Trial, objective: Objective, rate_per_s: float) -> RateSte
 
 
 def _why_not(objective: Objective, metrics: Mapping[str, Value]) -> str:
-    """Return the first condition that is not met, and what was measured instead."""
+    """Return the first condition that is not met, and the measured value."""
     unmet = next(one for one in objective.conditions if one.met(metrics) is not True)
     return f"not `{unmet.text}`: {_measured(unmet, metrics)}"
 
@@ -57,7 +57,7 @@ def _measured(condition: Condition, metrics: Mapping[str, Value]) -> str:
 
 
 def found_rate(subject: str, steps: Sequence[RateStep], fresh: Sequence[RateStep]) -> FoundRate:
-    """Return what the search's steps and the fresh trials after it say of one subject."""
+    """Return the result of the search's steps and the fresh trials after it for one subject."""
     passed = [step.rate_per_s for step in steps if step.met]
     rate = max(passed, default=None)
     return FoundRate(
@@ -73,7 +73,7 @@ def found_rate(subject: str, steps: Sequence[RateStep], fresh: Sequence[RateStep
 def _stopped(steps: Sequence[RateStep], rate: float | None) -> str:
     unknown = next((step for step in steps if step.met is None), None)
     if unknown is not None:
-        return f"at {_shown(unknown.rate_per_s)} nothing could be told: {unknown.reason}"
+        return f"at {_shown(unknown.rate_per_s)} the search could not decide: {unknown.reason}"
     refused = [step for step in steps if step.met is False and (rate is None or step.rate_per_s > rate)]
     if rate is None:
         return (

@@ -1,4 +1,4 @@
-"""What a generator cost, and what it reports in its own words where it records nothing finer. Pure.
+"""The cost of a generator, and the figures that it reports itself when it records nothing finer. Pure.
 
 >>> missing_reason(GeneratorName("hey", None, None, 1, None, missing={"series": "hey gives none"}), "series")
 Missing(reason='hey gives none', infinite=False)
@@ -54,7 +54,7 @@ def _per_request(recording: Recording, cpu: Value) -> Value:
 
 
 def missing_reason(engine: GeneratorName, part: str) -> Missing:
-    """Return why a Recording lacks a part: what its generator says of it."""
+    """Return why a Recording lacks a part: its generator's own reason."""
     return Missing(engine.missing[part]) if part in engine.missing else _NOT_RECORDED
 
 

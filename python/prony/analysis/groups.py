@@ -1,4 +1,4 @@
-"""Which of several subjects cannot be told apart: letters instead of ranks.
+"""Which of several subjects are not separated: letters instead of ranks.
 
 >>> letters(["a", "b", "c"], {("a", "c")})
 {'a': 'a', 'b': 'ab', 'c': 'b'}
@@ -37,14 +37,14 @@ def _letter(number: int) -> str:
 
 
 def friedman(blocks: Sequence[Mapping[str, float]]) -> float | None:
-    """Return the p-value of the claim that all subjects are alike, from complete blocks; null below two
+    """Return the p-value of the claim that all subjects are equal, from complete blocks; null below two
     blocks, or with fewer than three subjects.
 
     *Definition*: with ranks r_ij within block i (ties: their mean) and k subjects, (k - 1) times the sum of
     squares of the mean ranks about (k + 1) / 2, over the mean of the sums of squares within blocks, times the
     number of blocks; chi-square with k - 1 degrees of freedom.
-    *Assumptions*: blocks are independent; the chi-square holds for some ten blocks and more, and errs on the
-    safe side below.
+    *Assumptions*: blocks are independent; the chi-square holds for some ten blocks and more, and is
+    conservative below.
     *Source*: M. Friedman, "The use of ranks to avoid the assumption of normality", J. Am. Statist. Ass. 32
     (1937); W. J. Conover, "Practical Nonparametric Statistics" (1999), section 5.8, for ties.
     """

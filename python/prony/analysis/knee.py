@@ -1,4 +1,4 @@
-"""Where a server saturates: its highest throughput over loads, and the least load that gives nearly as much.
+"""Where a server saturates: its highest throughput over loads, and the smallest load close to it.
 
 >>> curve = [Point(10, 500.0), Point(100, 980.0), Point(1000, 1000.0)]
 >>> found = saturation(curve)
@@ -14,7 +14,7 @@ from prony.analysis.summary import CellSummary, Estimate
 
 __all__ = ["Point", "Saturation", "points", "saturation"]
 
-# The field's usual share: beyond it, more load buys latency and hardly any throughput.
+# The field's usual share: beyond it, more load adds latency and hardly any throughput.
 _NEARLY = 0.95
 
 
@@ -33,8 +33,8 @@ class Point:
 class Saturation:
     """The point of the ``highest`` throughput and the ``knee``.
 
-    ``earliest``: the least load that may be the knee, as far as the intervals tell. ``saturated`` false: the
-    heaviest load is itself the knee, so that more might have been had.
+    ``earliest``: the smallest load that may be the knee, by the intervals. ``saturated`` false: the
+    heaviest load is itself the knee, so a heavier load might give more.
     """
 
     highest: Point
@@ -44,7 +44,7 @@ class Saturation:
 
 
 def points(cells: Iterable[CellSummary], latency: str) -> tuple[Point, ...]:
-    """Return one subject's cells as a curve by load, those that qualify; ``latency`` is a metric's name."""
+    """Return one subject's qualified cells as a curve by load; ``latency`` is a metric's name."""
     found = []
     for cell in cells:
         speed, tail = cell.metrics["ok_per_s"], cell.metrics[latency]
@@ -57,7 +57,7 @@ def points(cells: Iterable[CellSummary], latency: str) -> tuple[Point, ...]:
 
 
 def saturation(curve: Sequence[Point]) -> Saturation | Missing:
-    """Return where a curve saturates, or why that cannot be said.
+    """Return where a curve saturates, or why that is unknown.
 
     *Definition*: the knee is the least load whose throughput is at least 95 % of the highest of all loads;
     ``earliest`` is the least load whose interval's upper end reaches 95 % of the lower end of the highest's.

@@ -1,8 +1,7 @@
 """The error that a program's log ends with: its type, its message, and the lines that show its place.
 
-Python, Perl and Node say so in three ways; all are known by their shape, not by the names of exceptions,
-plain or in colour. What a server writes on its way down, after the error, is left out. Pure. Must not know
-servers.
+Python, Perl and Node write errors in three ways; each is recognised by its shape, not by names of exceptions,
+plain or in colour. What a stopping server writes after the error is left out. Pure. Must not know servers.
 
 >>> log = '''Traceback (most recent call last):
 ...   File "/srv/shop/shop.py", line 3, in <module>
@@ -23,7 +22,7 @@ from dataclasses import dataclass
 
 __all__ = ["LastError", "last_error", "plain_lines"]
 
-# Enough to see where in the app it happened, and what a message of several lines says.
+# Enough to show the place in the app, and a message of several lines.
 _LINES_BEFORE, _LINES_AFTER = 6, 6
 # ECMA-48, section 5.4: a control sequence, colours among them.
 _CONTROL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -42,7 +41,7 @@ _NODE_FRAME = re.compile(r"\s+at \S")
 _NODE_ERROR = re.compile(
     r"(?:Uncaught |\s+\[cause\]: )?(?P<kind>[^\W\d][\w$.]*(?: \[\w+\])?)(?:: (?P<message>.*)|(?<=Error))"
 )
-# Between the error's line and its first frame: the modules that asked for the one that is missing.
+# Between the error's line and its first frame: the modules that required the missing one.
 _NODE_LINES = 10
 
 _PERL_ERROR = re.compile(
@@ -56,11 +55,11 @@ _PERL_OTHER = re.compile(
     r"|BEGIN failed--compilation aborted|Compilation failed in require|.* called at "
 )
 
-# What is no traceback, but names its error: `MemoryError: out of memory`.
+# No traceback, but a line that names its error: `MemoryError: out of memory`.
 _NAMED_ERROR = re.compile(
     r"(?P<kind>(?:[^\W\d]\w*\.)*\w*(?:Error|Exception|Exit|Interrupt))(?:: ?(?P<message>.*))?"
 )
-# What a logger writes begins so: it is no part of a message before it.
+# The beginning of a logger's line: it is no part of a message before it.
 _LOGGED = re.compile(r"\[|\d{4}[-/]|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b|\*\*\*")
 
 
@@ -98,7 +97,7 @@ class _Found:
 
 
 def plain_lines(log: str) -> list[str]:
-    """Return the lines of a log that say something, without colours.
+    """Return the lines of a log that are not empty, without colours.
 
     >>> plain_lines("\\x1b[31mMemoryError\\x1b[0m: none left  \\n\\n")
     ['MemoryError: none left']
@@ -125,7 +124,7 @@ def last_error(log: str) -> LastError | None:
 
 
 def _of_python(lines: Sequence[str]) -> Iterator[_Found]:
-    """Yield what stands at the end of each traceback: the first line after its frames."""
+    """Yield the end of each traceback: the first line after its frames."""
     inner = [_GROUP_MARGIN.sub("", line) for line in lines]
     first: int | None = None
     for number, line in enumerate(inner):
@@ -154,7 +153,7 @@ def _end_of_message(lines: Sequence[str], at: int, message: str) -> int:
 
 
 def _of_waitress(lines: Sequence[str]) -> Iterator[_Found]:
-    """Yield what waitress says instead of a traceback: the type, and the arguments in lines of their own."""
+    """Yield waitress's form of a traceback: the type, and the arguments in lines of their own."""
     for number, line in enumerate(lines):
         match = _WAITRESS.fullmatch(line)
         if match:
@@ -166,7 +165,7 @@ def _of_waitress(lines: Sequence[str]) -> Iterator[_Found]:
 
 
 def _of_node(lines: Sequence[str]) -> Iterator[_Found]:
-    """Yield what stands before the frames of each stack, with the line of source that Node shows first."""
+    """Yield the message before the frames of each stack, with the line of source that Node shows first."""
     for number, line in enumerate(lines):
         if not _NODE_FRAME.match(line) or (number and _NODE_FRAME.match(lines[number - 1])):
             continue
@@ -178,7 +177,7 @@ def _of_node(lines: Sequence[str]) -> Iterator[_Found]:
 
 
 def _above(lines: Sequence[str], number: int, fits: Callable[[str], object]) -> int | None:
-    """Return the nearest line above ``number`` that fits, if no frame stands between."""
+    """Return the nearest matching line above ``number``, if no frame is between."""
     for above in range(number - 1, max(-1, number - 1 - _NODE_LINES), -1):
         if _NODE_FRAME.match(lines[above]):
             return None
@@ -191,7 +190,7 @@ def _above(lines: Sequence[str], number: int, fits: Callable[[str], object]) -> 
 
 
 def _of_perl(lines: Sequence[str]) -> Iterator[_Found]:
-    """Yield what `die` and its relatives say, with the calls that led there."""
+    """Yield the messages of `die` and its relatives, with the calls that led there."""
     for number, line in enumerate(lines):
         match = _PERL_ERROR.fullmatch(line)
         if match and not _PERL_OTHER.match(line):

@@ -1,6 +1,6 @@
 """Latency of a trial, always over two populations: `ok` (valid replies) and `all` (every request).
 
-A failed request has no latency; left out, it would flatter the server that fails. In `all` it counts as
+A failed request has no latency; to leave it out would flatter the server that fails. In `all` it counts as
 infinite, and a request that got no answer counts at its age, which is a lower bound (it is right-censored).
 
 *Source*: G. Tene, "How NOT to Measure Latency" (2013), on omitted requests; J. P. Klein and M. L.
@@ -23,13 +23,13 @@ __all__ = [
     "summarise",
 ]
 
-# A percentile with fewer values above it is decided by a handful of requests.
+# With fewer values above it, a handful of requests decide a percentile.
 _LEAST_ABOVE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class LatencySummary:
-    """What is known of one population. *Units*: nanoseconds; percentiles by name ("99.9").
+    """The figures of one population. *Units*: nanoseconds; percentiles by name ("99.9").
 
     ``censored_from``: the percentile from which values are lower bounds (mean and max are then lower bounds
     too). ``infinite_from``: the percentile from which requests failed; values at or beyond it are null.
@@ -50,7 +50,7 @@ def _merged(ok: Times, censored: Times) -> Histogram | None:
         return censored.histogram
     if censored.histogram is None:
         return ok.histogram
-    # Decoding gives a fresh histogram each time, so that the merge changes nothing that anyone else reads.
+    # Decoding makes a new histogram each time, so the merge changes nothing that others read.
     ok.histogram.merge(censored.histogram)
     return ok.histogram
 

@@ -1,4 +1,4 @@
-"""A value that is not there, with its reason: never a zero, never NaN."""
+"""A missing value with its reason: never a zero, never NaN."""
 
 from dataclasses import dataclass
 

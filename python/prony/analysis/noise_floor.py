@@ -1,7 +1,7 @@
-"""What a machine shows where there is no difference: the same subject under two names.
+"""The differences that a machine shows where there are none: the same subject under two names.
 
-The A/A differences judge the whole procedure (how many verdicts are false) and the machine (how large an
-effect may be by itself). Must not know where floors are kept.
+The A/A differences test the whole procedure (how many verdicts are false) and the machine (how large a
+difference by chance may be). Must not know where floors are kept.
 
 >>> floors = (Floor("ok_per_s", "closed", 5, 0.03), Floor("ok_per_s", "closed", 10, 0.01))
 >>> floor_of(floors, "ok_per_s", "closed", 7), floor_of(floors, "ok_per_s", "open", 7)
@@ -33,7 +33,7 @@ BLOCKS = (5, 10, 15, 20)
 """The numbers of blocks that floors are measured for: the least, and those of the looks."""
 
 LEAST_STUDIES = 59
-"""With fewer studies even no false verdict does not show that at most 5 % are false: 0.95^59 < 5 %."""
+"""With fewer studies, even none with a false verdict does not show that at most 5 % are: 0.95^59 < 5 %."""
 
 # At least 200 give a 95th percentile with ten beyond it.
 _PERMUTATIONS = 400
@@ -94,7 +94,7 @@ def floor_of(floors: Iterable[Floor], metric: str, load: str, blocks: int) -> fl
     """Return the floor for a comparison of so many blocks; 0 where none was measured.
 
     *Definition*: that of the largest number of blocks that is not more: fewer blocks vary more, so that it
-    errs on the safe side.
+    is conservative.
     """
     fit = [one for one in floors if (one.metric, one.load) == (metric, load) and one.blocks <= blocks]
     return max(fit, key=lambda one: one.blocks).effect if fit else 0.0
@@ -127,7 +127,7 @@ def self_test(
 
     *Definition*: the floor is the 95th percentile of the absolute effect over studies of ``blocks`` blocks
     drawn without replacement, the labels swapped within each at random.
-    *Assumptions*: blocks are alike but for chance; the permutations of few blocks say little of rare ones.
+    *Assumptions*: blocks differ only by chance; permutations of few blocks say little about rare effects.
     *Source*: E. J. G. Pitman, "Significance tests which may be applied to samples from any populations", J.
     R. Statist. Soc. Suppl. 4 (1937), for permutations.
     """

@@ -1,4 +1,4 @@
-"""Objectives: what a server is asked to keep, such as ``p99 < 50ms, errors < 0.1%``.
+"""Objectives: conditions that a server should meet, such as ``p99 < 50ms, errors < 0.1%``.
 
 Pure: text to conditions, and conditions on the metrics of one trial. Must not know how a trial is run.
 
@@ -73,9 +73,9 @@ class Condition:
     limit: float
 
     def met(self, metrics: Mapping[str, Value]) -> bool | Missing:
-        """Return whether a trial's metrics keep the bound, or why that cannot be said.
+        """Return whether a trial's metrics keep the bound, or why that is unknown.
 
-        What is infinite, since requests failed, keeps no upper bound.
+        A value that is infinite, because requests failed, keeps no upper bound.
         """
         found = [metrics.get(name, Missing(f"no `{name}` was measured")) for name in self.metrics]
         value = next((one for one in found if _is_known(one)), found[0])
@@ -92,7 +92,7 @@ class Objective:
     conditions: tuple[Condition, ...]
 
     def met(self, metrics: Mapping[str, Value]) -> bool | Missing:
-        """Return whether the metrics of one trial meet all conditions, or why that cannot be said.
+        """Return whether the metrics of one trial meet all conditions, or why that is unknown.
 
         *Definition*: false when one condition is not met, whatever is missing for others.
         *Assumptions*: limits of latency are below the time-out, where unanswered requests count at their age.

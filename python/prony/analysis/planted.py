@@ -1,4 +1,4 @@
-"""Effects that are planted, and so known: what the procedure makes of them.
+"""Planted effects, whose size is known: how the procedure judges them.
 
 One subject serves the same page, which computes a little longer in some cells: the request says how long.
 Must not know archives or how they are measured.
@@ -42,7 +42,7 @@ APP = "page-cpu"
 """The built-in app whose page computes as long as it is asked to."""
 
 METRICS_PLANTED = ("cpu_ns_per_request", "ok_per_s")
-"""The metrics in which it is known what a plant does: nothing else of the subject changes."""
+"""The metrics in which the effect of a plant is known: nothing else of the subject changes."""
 
 _WORK = re.compile(r"/cpu\?us=(\d{1,9})")
 _LEVEL = 0.05
@@ -51,8 +51,8 @@ _SHOWN = (Verdict.HIGHER, Verdict.LOWER)
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Studies of ``blocks`` blocks: ``found`` of them showed the effect, rightly; ``wrong`` said what is not
-    so.
+    """Studies of ``blocks`` blocks: ``found`` of them showed the effect correctly; ``wrong`` had a false
+    verdict.
     """
 
     blocks: int
@@ -68,7 +68,7 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """What became of ``extra_us`` more CPU time in each request, beside ``work_us`` of the base, in one
+    """The result of ``extra_us`` more CPU time in each request, beside ``work_us`` of the base, in one
     metric.
 
     ``expected``: planted / base - 1 as it must be, null where the base has no figure. ``comparison``: of all
@@ -102,7 +102,7 @@ class Planted:
 
     @property
     def is_right(self) -> bool | None:
-        """Whether the verdict is so; null where it says nothing."""
+        """Whether the verdict is right; null where it says nothing."""
         return None if self.expected is None else is_right(self.comparison, self.expected, self.margin)
 
 
@@ -173,11 +173,11 @@ def expected_effect(metric: str, base: float, extra_ns: float) -> float:
         case "ok_per_s":
             each_ns = SECOND_NS / base
             return each_ns / (each_ns + extra_ns) - 1
-    raise ValueError(f"what a plant does to `{metric}` is not known; expected one of {METRICS_PLANTED}")
+    raise ValueError(f"the effect of a plant on `{metric}` is unknown; expected one of {METRICS_PLANTED}")
 
 
 def is_right(found: Comparison, expected: float, margin: float) -> bool | None:
-    """Return whether a verdict holds of the effect that is expected; null where it says nothing.
+    """Return whether a verdict is right for the expected effect; null where it says nothing.
 
     *Definition*: higher and lower hold beyond the margin and in their direction, equivalent within it, both
     on the scale of logarithms; a difference that is perhaps trivial holds in its direction.
@@ -196,10 +196,10 @@ def is_right(found: Comparison, expected: float, margin: float) -> bool | None:
 
 
 def planted(cells: Sequence[CellSummary], terms: Callable[[int], Terms]) -> tuple[Planted, ...]:
-    """Return what became of the plants among cells under one load: each is compared with the cell whose
-    requests ask for the least. Empty without two that differ.
+    """Return the results of the plants among cells under one load: each is compared with the cell whose
+    requests ask for the least work. Empty without two that differ.
 
-    ``terms`` gives what was settled for a number of blocks.
+    ``terms`` gives the rules for a number of blocks.
 
     *Definition*: in each metric the plants are one family, as the subjects of a study are; power is read from
     studies of as many consecutive blocks as ``BLOCKS`` has.

@@ -7,14 +7,14 @@ from prony.units import SECOND_NS, seconds
 __all__ = ["QUALIFIED_ERROR_RATIO", "is_speed", "rates_of", "window_s"]
 
 QUALIFIED_ERROR_RATIO = 0.001
-"""The largest error ratio with which a speed figure may be compared: beyond it, speed is that of the
-successes only.
+"""The largest error ratio with which a speed figure may be compared: beyond it, speed describes only the
+successes.
 """
 
 
 def is_speed(metric: str) -> bool:
-    """Return whether a metric tells how fast a server is: of one that loses requests it is not compared, and
-    of one whose trials fail it is not given.
+    """Return whether a metric measures how fast a server is. It is not compared for a server that loses
+    requests, and not given for one whose trials fail.
     """
     return METRICS[metric].unit in (Unit.RATE, Unit.DURATION) and metric != "error_per_s"
 

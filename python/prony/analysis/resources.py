@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 LEAST_UNSAMPLED_PERCENT = 2.0
-"""CPU that no sample shows is below this where no process comes or goes: samples and counters are not read at
-one moment and count in ticks of 10 ms. In windows of 2 s and 3 s both differed by up to 1.6 % of a core.
+"""CPU that no sample shows is below this where no process starts or ends: samples and counters are not read
+at one moment and count in ticks of 10 ms. In windows of 2 s and 3 s both differed by up to 1.6 % of a core.
 """
 
 _Amount = Callable[[ProcessRow], int | None]
@@ -81,10 +81,10 @@ def _peak(samples: Sequence[Sample], role: str | None, amount: Callable[[Process
 
 
 def _mark(samples: Sequence[Sample]) -> Sample | None:
-    """Return the sample at the end of the load, which alone holds what is dear to read.
+    """Return the sample at the end of the load, the only one with values that are costly to read.
 
     It is without the processes that ended before their memory was read, such as those of a database whose
-    connections close: the sample after it does not have them any more, or they hold no page.
+    connections close: the sample after it no longer has them, or they hold no page.
     """
     read = (k for k, one in enumerate(samples) if any(row.pss_bytes is not None for row in one.processes))
     at = max(read, default=None)
@@ -150,7 +150,7 @@ def _cpu_metrics(window: Sequence[Sample], role: str | None) -> dict[str, Value]
 
 
 def _switches(window: Sequence[Sample], role: str | None, count: _Amount) -> Value:
-    """Return how many switches a second there were between the window's marks, where they are counted."""
+    """Return the switches per second between the window's marks, where they are counted."""
     marks = [sample for sample in window if any(count(one) is not None for one in sample.processes)]
     if len(marks) < 2:
         return Missing("not counted at both edges of the window")
@@ -159,7 +159,7 @@ def _switches(window: Sequence[Sample], role: str | None, count: _Amount) -> Val
 
 
 def process_metrics(samples: Sequence[Sample], role: str | None = None) -> dict[str, Value]:
-    """Return what the subject used by metric name, of all processes or of those of one role."""
+    """Return the subject's resources by metric name, of all processes or of those of one role."""
     window = window_samples(samples)
     return {
         **_cpu_metrics(window, role),
@@ -171,7 +171,7 @@ def process_metrics(samples: Sequence[Sample], role: str | None = None) -> dict[
 
 
 def machine_metrics(samples: Sequence[Sample]) -> dict[str, Value]:
-    """Return what all CPUs of the machine did in the window.
+    """Return how all CPUs of the machine spent the window.
 
     *Assumptions*: busy, idle and stolen time are disjoint, as in proc_stat(5).
     """

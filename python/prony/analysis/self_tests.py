@@ -1,4 +1,4 @@
-"""What an archive says of the procedure itself: its A/A pairs, or pairs of subjects made alike.
+"""An archive as a test of the procedure itself: its A/A pairs, or pairs of subjects made equal.
 
 Must not know archives or how they are measured.
 """
@@ -23,15 +23,15 @@ def pairs(groups: Iterable[Sequence[CellSummary]]) -> tuple[Match, ...]:
 
 
 def is_real(match: Match) -> bool:
-    """Return whether both are the same subject but for its name, and are asked the same."""
+    """Return whether both are the same subject except for its name, under the same requests."""
     first, second = match.first.cell, match.second.cell
     alike = replace(first.subject, name="") == replace(second.subject, name="")
     return alike and first.workload == second.workload
 
 
 def self_tests(found: Sequence[Match]) -> tuple[SelfTest, ...]:
-    """Return what the pairs show, for each metric, class of load and number of blocks that they are enough
-    for.
+    """Return the self-test of the pairs, for each metric, class of load and number of blocks that they
+    suffice for.
 
     *Definition*: of two subjects that differ, the effect is taken out of the log ratios first, and only
     permutations of the labels are read.

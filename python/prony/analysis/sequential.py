@@ -27,7 +27,7 @@ _DECIDED = (Verdict.HIGHER, Verdict.LOWER, Verdict.EQUIVALENT)
 
 
 class Decision(StrEnum):
-    """What a look leads to."""
+    """The decision of a look."""
 
     CONTINUE = "continue"
     PRECISE = "precise enough"
@@ -74,10 +74,10 @@ def _half_width(found: Comparison) -> float:
 
 
 def _projected(effect: Effect, terms: Terms, precision: Precision) -> int:
-    """Return about how many blocks make the interval narrow enough, or settle on which side of the bar the
+    """Return about how many blocks make the interval narrow enough, or decide on which side of the bar the
     effect lies: (t s / d)^2 with d the target, or the distance to the bar, whichever is more.
 
-    The bar is the margin, or a noise floor above it: then what lies below it is never settled.
+    The bar is the margin, or a noise floor above it: then an effect below it is never decided.
     """
     most = precision.looks[-1]
     level = replace(terms, look=Look(most, precision.looks)).nominal(terms.level)

@@ -1,6 +1,6 @@
-"""Looking at the figures several times without fooling oneself: the level of each look.
+"""Several looks at the figures without more false findings: the level of each look.
 
-The error that is allowed over all looks is spent a little at a time, least at the first.
+The error allowed over all looks is spent in parts, the smallest at the first look.
 
 >>> [round(bound, 4) for bound in boundaries(0.05, (1 / 3, 2 / 3, 1.0))]
 [3.7103, 2.5114, 1.993]
@@ -29,8 +29,8 @@ _HALVINGS = 90
 class Look:
     """Where a study stands that looks several times: ``blocks`` of the ``planned`` looks.
 
-    ``planned`` ends with the maximum. A look at another number of blocks than planned is allowed, if it was
-    not the figures that made it be taken.
+    ``planned`` ends with the maximum. A look at another number of blocks than planned is allowed, if the
+    figures were not the reason for it.
     """
 
     blocks: int
@@ -56,7 +56,7 @@ class Look:
 
 
 def spent(level: float, fraction: float) -> float:
-    """Return how much of the two-sided ``level`` is spent when ``fraction`` of all blocks are in.
+    """Return how much of the two-sided ``level`` is spent when ``fraction`` of all blocks are measured.
 
     *Definition*: 4 - 4 Phi(z / sqrt(t)), z the quantile at 1 - level / 4: on each side the function 2 - 2 Phi
     that spends like O'Brien and Fleming's bounds.

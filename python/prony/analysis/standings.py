@@ -1,4 +1,4 @@
-"""Who is best in each measure, and who cannot be told apart from whom: groups with letters, never bare ranks.
+"""Who is best in each measure, and which are not separated: groups with letters, never bare ranks.
 
 >>> [measure.title for measure in MEASURES]
 ['throughput', 'latency', 'errors', 'CPU/request', 'memory']
@@ -23,7 +23,7 @@ _DIFFERENT = (Verdict.HIGHER, Verdict.LOWER)
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One thing to be good at: the first of ``metrics`` that all candidates have. ``speed``: only of subjects
+    """One measure of quality: the first of ``metrics`` that all candidates have. ``speed``: only of subjects
     whose speed is qualified.
     """
 
@@ -42,7 +42,7 @@ MEASURES = (
     Measure("CPU/request", ("cpu_ns_per_request",)),
     Measure("memory", ("pss_end", "rss_peak"), speed=False),
 )
-"""In the order in which they are told. CPU is that of one request: less in all may be less work done."""
+"""In the order of reports. CPU is that of one request: a smaller total may only mean less work done."""
 
 
 GENERATOR_MEASURES = (
@@ -51,16 +51,16 @@ GENERATOR_MEASURES = (
     Measure("CPU/request", ("generator_cpu_ns_per_request",)),
     Measure("memory", ("generator_rss_mean",), speed=False),
 )
-"""Where generators are compared: what they make, and what it takes."""
+"""For generators: the load that they make, and its cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """One measure under one load. ``ranked``: names, best first by the geometric mean over blocks.
 
-    ``letters``: two that share one cannot be told apart, empty while there are too few ``blocks``. ``best``:
-    the first and those that cannot be told apart from it. ``left_out``: those with too few blocks to be
-    compared. ``omnibus_p``: of Friedman's test of all being alike, for which the pairs do not wait; null for
+    ``letters``: two that share one are not separated; empty while there are too few ``blocks``. ``best``:
+    the first and those not separated from it. ``left_out``: those with too few blocks to be
+    compared. ``omnibus_p``: of Friedman's test that all are equal, which the pairs do not depend on; null for
     two. ``metric`` and ``best`` are empty when nobody has the metric, and ``reason`` says why.
     """
 
@@ -90,9 +90,9 @@ def standings(
 def standing(cells: Sequence[CellSummary], measure: Measure, terms: Terms) -> Standing:
     """Return who is best in one measure.
 
-    *Definition*: of the cells that may be compared, the first is that of ``answer.lead``, which also says who
-    cannot be told apart from it. Pairs without it are a second family (Holm), which only the letters show.
-    With errors, those that qualify (at most 0.1 %) are best and share a letter: a ratio to nothing says
+    *Definition*: of the cells that may be compared, the first is that of ``answer.lead``, which
+    also names those not separated from it. Pairs without it are a second family (Holm) for the letters.
+    With errors, those that qualify (at most 0.1 %) are best and share a letter: a ratio to zero says
     nothing, and single failures are no difference. Cells with too few blocks are left out where others have
     enough.
     *Assumptions*: an omnibus test does not stand before the pairs: Holm's procedure needs none.

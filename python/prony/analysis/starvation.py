@@ -1,6 +1,6 @@
 """Whether a server answered only some of its connections, and nothing on the others.
 
-Latency and error counts do not show it: they are of those that were served.
+Latency and error counts do not show it: they describe only the served connections.
 """
 
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from prony.model.recording import Answered, Recording
 
 __all__ = ["Starvation", "starvation", "starved_of"]
 
-# Beyond this share of connections without a single reply, figures are of those that the server chose to
-# serve.
+# Beyond this share of connections without a single reply, figures describe only those that the server chose
+# to serve.
 _MOST_WITHOUT_REPLY = 0.1
 
-# A fair server goes round its connections: their counts of replies differ by one, or by two where the window
-# cuts two rounds. Below this, connections without a reply only say that the window was short.
+# A fair server serves its connections in rounds: their counts of replies differ by one, or by two where the
+# window cuts two rounds. Below this, connections without a reply only mean that the window was short.
 _LEAST_MOST_REPLIES = 3
 
 
@@ -27,7 +27,7 @@ class Starvation:
 
 
 def starvation(recording: Recording | None) -> Starvation | None:
-    """Return how few connections of a closed loop were answered; null when enough were, or the loop was open.
+    """Return how few connections of a closed loop were answered; null if enough were, or in an open loop.
 
     *Definition*: more than a tenth of the connections got no reply in the window, while some other got
     three or more.
@@ -41,7 +41,7 @@ def starvation(recording: Recording | None) -> Starvation | None:
 
 
 def starved_of(answered: Answered) -> Starvation | None:
-    """Return the same of how evenly a closed loop's replies were spread.
+    """Return the same from the spread of a closed loop's replies over its connections.
 
     >>> starved_of(Answered(connections=100, without_reply=90, min=0, max=40))
     Starvation(connections=100, served=10)

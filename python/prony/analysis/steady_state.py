@@ -32,15 +32,15 @@ _LEAST_SEGMENT = 3
 # Two segments of the least length: with fewer seconds no change can be found.
 _LEAST_SECONDS = 2 * _LEAST_SEGMENT
 _ALIKE = 0.01
-# The chance that noise alone is taken for a change.
+# The chance that noise alone looks like a change.
 _LEVEL = 0.05
-# Seconds that follow each other are alike: at a correlation of 0.6 their means vary sqrt(1.6 / 0.4) times as
+# Neighbouring seconds are correlated: at a correlation of 0.6 their means vary sqrt(1.6 / 0.4) times as
 # much as those of as many independent ones.
 _PERSISTENCE = 2.0
 _LONG_ENOUGH = 0.5
 # Standard deviation over median absolute deviation of a normal, and of the difference of two.
 _DEVIATION = 1.4826 / 2**0.5
-# Counters repeat exactly, and a spread of nothing would make a change of every unit.
+# Counters repeat exactly, and with a spread of zero every unit would be a change.
 _LEAST_DEVIATION = 0.001
 
 
@@ -76,17 +76,17 @@ class SteadyState:
 
 
 def steady_state(recording: Recording | None) -> SteadyState | Missing:
-    """Return how a trial's pace developed over its window, or why that cannot be said.
+    """Return how a trial's pace developed over its window, or why that is unknown.
 
     *Definition*: on the whole seconds of the window, valid replies per second; in an open loop, where the
     arrivals set these, 1 / the median latency of each second.
-    *Errors*: Missing when the generator tells no seconds, the window has fewer than 6 whole ones, or, in an
+    *Errors*: Missing when the generator records no seconds, the window has fewer than 6 whole ones, or, in an
     open loop, one of them no reply.
     """
     if recording is None:
         return Missing("there was no load")
     if not recording.series:
-        return Missing("its generator tells nothing second by second")
+        return Missing("its generator records no figures of single seconds")
     whole = int(window_s(recording) or 0)
     rows = [row for row in recording.series if row.second < whole]
     if len(rows) < _LEAST_SECONDS:
@@ -136,7 +136,7 @@ def _segment(pace: Sequence[float], start: int, end: int) -> Segment:
 
 
 def _merged(found: Sequence[Segment], pace: Sequence[float]) -> tuple[Segment, ...]:
-    """Return the segments with neighbours joined that cannot be told apart, the least distinct first."""
+    """Return the segments after joining neighbours that are not separated, the least distinct first."""
     while len(found) > 1:
         reach = _reach(len(pace), len(found)) * _spread(found, pace)
         pairs = [
@@ -153,7 +153,7 @@ def _merged(found: Sequence[Segment], pace: Sequence[float]) -> tuple[Segment, .
 
 
 def _distance(first: Segment, second: Segment) -> float:
-    """Return how far apart two means are, as if each were of one second and the other of very many."""
+    """Return the distance of two means, scaled as if one were of one second and the other of very many."""
     return abs(first.mean - second.mean) / sqrt(1 / _length(first) + 1 / _length(second))
 
 

@@ -1,4 +1,4 @@
-"""A cell's figures: each metric over its trials, with an interval; what failed is counted, never averaged.
+"""A cell's figures: each metric over its trials, with an interval; failures are counted, never averaged.
 
 One trial gives one number per metric, and trials are the replicates: a percentile is taken in each trial,
 and these per-trial values are summarised. Percentiles of windows or threads are never averaged.
@@ -45,15 +45,15 @@ __all__ = [
     "summarise_cell",
 ]
 
-# Beyond this share of trials that do not count no speed is given.
+# If a larger share of trials does not count, there is no figure of speed.
 _MOST_FAILED = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class TrialFigures:
-    """What is kept of a trial once its samples and histograms have been read.
+    """The figures of a trial, without its samples and histograms.
 
-    ``steady``: how its pace developed over the window, or why that cannot be said. ``listeners``: each in its
+    ``steady``: how its pace developed over the window, or why that is unknown. ``listeners``: each in its
     fullest state of the window. ``engine``: what the generator says of itself (version, command, caveats).
     """
 
@@ -108,10 +108,10 @@ class CellSummary:
     """A cell: ``ok`` of ``total`` trials count, ``others`` are those that do not. ``account``: requests
     by how they ended, summed.
 
-    ``name``: what tells it from those that it is compared with: its subject, or its generator.
+    ``name``: how it differs from those that it is compared with: its subject, or its generator.
     ``censored_from``: the least percentile, over the trials, from which latencies of all requests are lower
-    bounds. ``unqualified``: null, or why the cell's speed enters no comparison. ``limited``: why the
-    generator and not the server may have set the figures, in some trial. ``counted``: the trials that count,
+    bounds. ``unqualified``: null, or why the cell's speed is not compared. ``limited``: why the generator
+    and not the server may have limited the figures, in some trial. ``counted``: the trials that count,
     ``by_block``: their metrics.
     """
 
@@ -221,9 +221,7 @@ def _over_trials(values: Sequence[Value], name: str, none: str = "no trial count
 
 
 def _lost(ok: int, total: int) -> str | None:
-    """Return how many trials did not count where these are too many for a figure of speed; null: they are
-    not.
-    """
+    """Return how many trials did not count, if they are too many for a figure of speed; else null."""
     return f"{total - ok} of {total} trials did not count" if total - ok > _MOST_FAILED * total else None
 
 
@@ -246,8 +244,8 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
 
     *Definition*: only trials that ran their window count. Speed is qualified when at most 0.1 % of all
     their requests failed, at most 20 % of the trials did not count, and no closed loop starved its
-    connections. Where more did not count there is no figure of speed: what survived is not a sample of what
-    would have run.
+    connections. If more did not count, there is no figure of speed: the surviving trials are no fair
+    sample.
     """
     own = [trial for trial in latest_attempts(trials) if trial.cell_id == cell.id]
     counted = [trial for trial in own if isinstance(trial.outcome, Ok)]

@@ -30,12 +30,12 @@ class Turnover:
 
 
 def turnover(window: Sequence[Sample]) -> dict[str, Turnover]:
-    """Return by role what came and went between the window's first sample and its last.
+    """Return the processes that started and ended between the window's first sample and its last, by role.
 
     *Definition*: started: seen, but not in the first sample; ended: seen, but not in the last. A process is
     lasting when it was seen more than once. A restart is one that ended and one that was started, of which at
     least one is lasting: servers that fork for each request restart nothing.
-    *Assumptions*: what lives for less than the time between two samples may not be seen at all.
+    *Assumptions*: a process that lives for less than the time between two samples may not be seen.
     """
     if len(window) < 2:
         return {}

@@ -1,8 +1,8 @@
-"""Whether a trial counts: the one place where that is decided.
+"""Whether a trial counts: only this module decides it.
 
-What went wrong in the subject is data, whatever else went on. A fault of generator or Prony leaves nothing
-that could count. What the machine around a trial did to it spoils the trial, unless the one who asked for it
-takes that as this machine's usual state. Pure. Must not know how a trial is run or repeated.
+Faults of the subject are data, whatever else happened. After a fault of the generator or of Prony nothing can
+count. A disturbance by the machine invalidates the trial, unless the user accepts it as this machine's usual
+state. Pure. Must not know how a trial is run or repeated.
 
 >>> in_words(Fault(FaultKind.OTHER_LOAD, share=0.26))
 'other programs used 26% of the CPUs of server and generator'
@@ -19,8 +19,8 @@ from prony.units import MILLISECOND_NS, seconds
 
 __all__ = ["FAULT_WORDS", "Circumstances", "in_words", "judge"]
 
-# Little's law: the engine's integral of requests in flight against its own stamps. They are two views of one
-# thing, so more than this apart means that one of them is wrong; nothing smaller makes a trial invalid.
+# Little's law: the engine's integral of requests in flight against its own stamps. They measure the same
+# thing, so a larger difference means that one of them is wrong; no smaller one makes a trial invalid.
 MAX_LITTLE_RESIDUAL = 0.10
 # ... but both are integers of a clock: with next to nothing in flight the ratio says nothing.
 MIN_LITTLE_INTEGRAL_NS = 50 * MILLISECOND_NS
@@ -45,10 +45,10 @@ reports say of several.
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What is known of a trial beside what it measured.
+    """Facts of a trial beside its figures.
 
-    ``broke``: what ended it, of the sandbox, the generator or Prony; null: nothing. ``left``: how many of its
-    processes could not be killed. ``counts_disturbed``: a trial that the machine disturbed is to count, and
+    ``broke``: the fault of sandbox, generator or Prony that ended it; null: none. ``left``: how many of its
+    processes could not be killed. ``counts_disturbed``: a trial that the machine disturbed counts, and
     is flagged.
     """
 
@@ -58,7 +58,7 @@ class Circumstances:
 
 
 def judge(trial: Trial, known: Circumstances) -> Trial:
-    """Return a trial, whose outcome says only what the subject did, with its outcome and its fault."""
+    """Return a trial, whose outcome so far describes only the subject, with final outcome and fault."""
     if isinstance(trial.outcome, Failed):
         return replace(trial, outcome=_with_left(trial.outcome, known.left))
     broke = known.broke or _generator_fault(trial.recording)
@@ -90,7 +90,7 @@ def _figure(fault: Fault) -> str:
 
 
 def _generator_fault(recording: Recording | None) -> Fault | None:
-    """Return what makes a recording useless, by what it says of itself."""
+    """Return the fault that makes a recording useless, from the recording itself."""
     if recording is None:
         return Fault(FaultKind.NO_RECORDING)
     if recording.window.interrupted:
@@ -104,7 +104,7 @@ def _generator_fault(recording: Recording | None) -> Fault | None:
 
 
 def _with_left(outcome: Outcome, left: int) -> Outcome:
-    """Return ``outcome`` with what could not be killed, which spoils what is measured after it."""
+    """Return ``outcome`` with the processes that could not be killed: they disturb later trials."""
     if not left:
         return outcome
     processes = "process that" if left == 1 else "processes that"

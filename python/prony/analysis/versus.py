@@ -23,7 +23,7 @@ METRICS_COMPARED = (
     *(f"{kind}_ok_{suffix}" for kind in ("response", "service") for suffix in ("p50", "p95", "p99", "mean")),
     *("cpu_ns_per_request", "pss_end", "rss_peak"),
 )
-"""In the order in which they are told."""
+"""In the order of reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Match:
 @dataclass(frozen=True, slots=True)
 class Row:
     """One metric of one match; ``comparison`` null: there is none, and ``reason`` says why. ``screens``: the
-    metric is not one that the comparison was made for.
+    comparison was not made for this metric.
     """
 
     match: Match
@@ -70,7 +70,7 @@ def matches(first: Iterable[CellSummary], second: Sequence[CellSummary], alike: 
 
 
 def differing_parts(match: Match) -> tuple[str, ...]:
-    """Return in what the two cells differ beside their subjects, in words."""
+    """Return how the two cells differ beside their subjects, in words."""
     first, second = match.first.cell, match.second.cell
     told = {
         "sandbox": first.sandbox == second.sandbox,
@@ -87,7 +87,7 @@ def versus(
 ) -> Versus:
     """Return the comparison of all matches in all metrics.
 
-    ``terms`` gives what was settled for a load and a number of blocks, ``primary`` the metrics that the
+    ``terms`` gives the rules for a load and a number of blocks, ``primary`` the metrics that the
     comparison is made for.
 
     *Definition*: primary are these, or the metric that decides (throughput in a closed loop, the tail in an
@@ -112,7 +112,7 @@ def versus(
 
 
 def _criterion(match: Match) -> str:
-    """Return the metric that decides, or would if both had it: that they have not is what is told first."""
+    """Return the metric that decides, or would if both had it: the first row then says that they lack it."""
     return criterion([match.first, match.second]) or deciding_metrics(match.first)[0]
 
 

@@ -1,4 +1,4 @@
-"""The file that a measurement leaves behind, and all that reports are made from.
+"""The file that a measurement writes, and the source of all reports.
 
 A measuring side writes one Archive; a reading side turns Archives into answers; they meet only here.
 docs/archive-format.md is normative. Must not know analysis or reports.

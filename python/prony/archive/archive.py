@@ -1,4 +1,4 @@
-"""The reading side's end of an archive: open one, and read what it holds."""
+"""The reading side of an archive: open one, and read its content."""
 
 import os
 import sqlite3
@@ -35,7 +35,7 @@ _CELL_COLUMNS = "cell_id, subject_json, workload_json, engine_json, sandbox_json
 
 
 class Archive:
-    """The reading side's end: values only, nothing is ever executed or changed. A context manager.
+    """The reading side: values only, nothing is ever executed or changed. A context manager.
 
     *Errors*: each method raises ArchiveError on a damaged row.
     """
@@ -109,7 +109,7 @@ class Archive:
             )
 
     def fingerprint(self) -> Fingerprint:
-        """Return what the first run knew of its machine."""
+        """Return the first run's fingerprint of its machine."""
         runs = self.runs()
         return runs[0].fingerprint if runs else Fingerprint()
 
@@ -183,7 +183,7 @@ def open_archive(path: Path) -> Archive:
     """
     check_header(path)
     with reading(path):
-        # SQLite looks for a journal where a symbolic link leads to.
+        # SQLite looks for a journal beside the target of a symbolic link.
         database = connect_to_read(Path(os.path.realpath(path)))
         try:
             version = check_version(database, path)

@@ -1,8 +1,8 @@
 """The central types as JSON and back. A workload reads as in the engine's specification
 (docs/reference/engine-wire.md).
 
-Decoding raises KeyError, TypeError or ValueError (ShapeError among them) on what is not one; the archive
-turns these into its own error.
+Decoding raises KeyError, TypeError or ValueError (ShapeError among them) on wrong data; the archive turns
+these into its own error.
 
 >>> decode_engine(encode_engine(EngineChoice("wrk", 2))).threads
 2
@@ -68,7 +68,7 @@ def _refuse(constant: str) -> None:
 
 
 def load_object(text: str) -> Json:
-    """Return the JSON object that ``text`` writes; NaN and infinities, which Python would take, are
+    """Return the JSON object that ``text`` writes; NaN and infinities, which Python would accept, are
     refused.
     """
     value = json.loads(text, parse_constant=_refuse)

@@ -1,4 +1,4 @@
-"""A connection to an archive's file, and what its tables must be."""
+"""A connection to an archive's file, and its required tables."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def expected_columns() -> dict[str, tuple[str, ...]]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what a foreign or damaged file causes into one kind of error."""
+    """Turn all errors of a foreign or damaged file into one kind."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -49,7 +49,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def open_database(path: Path, mode: str) -> sqlite3.Connection:
-    """Return a connection in SQLite's ``mode`` (`ro` or `rw`), without the powers that an archive never
+    """Return a connection in SQLite's ``mode`` (`ro` or `rw`), without features that an archive never
     needs.
     """
     database = sqlite3.connect(

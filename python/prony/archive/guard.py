@@ -1,7 +1,7 @@
-"""What a file must be before anything in it is believed.
+"""The checks of a file before anything in it is trusted.
 
 An archive may come from anyone. SQLite files can carry views and triggers that run when read, and blobs
-that inflate without bound. Nothing of that kind is accepted, and nothing in an archive is ever executed.
+that inflate without limit. None of these is accepted, and nothing in an archive is ever executed.
 
 *Source*: SQLite, "Defense Against The Dark Arts", sqlite.org/security.html, section 1.2.
 """
@@ -50,7 +50,7 @@ _WHICH = "an archive is the file `*.prony` that `prony run` names in its last li
 
 
 def limit(database: sqlite3.Connection) -> None:
-    """Take from a connection what a reader never needs, and cap what a value may hold."""
+    """Switch off what a reader never needs, and limit the size of values."""
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE_BYTES)
     database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
@@ -65,11 +65,11 @@ def table_columns(database: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
 
 
 def check_header(path: Path) -> None:
-    """Refuse what does not exist or does not call itself an archive, before SQLite sees it.
+    """Refuse a missing file, or one that is not marked as an archive, before SQLite sees it.
 
-    *Errors*: UsageError for a file that there is not, ArchiveError for one that is no archive.
+    *Errors*: UsageError for a missing file, ArchiveError for one that is no archive.
     *Source*: SQLite, "Database File Format", sqlite.org/fileformat2.html, section 1.3: the application id
-    is at byte 68, the versions that say how it is written at 18 and 19.
+    is at byte 68, the versions of its way of writing at 18 and 19.
     """
     try:
         head = _head(path)
@@ -82,11 +82,11 @@ def check_header(path: Path) -> None:
     if head[68:72] != APPLICATION_ID.to_bytes(4, "big"):
         raise ArchiveError(f"`{path}` is a SQLite file, but not a Prony archive", hint=_WHICH)
     if head[18:20] != _ROLLBACK_JOURNAL:
-        raise ArchiveError(f"`{path}` asks for a write-ahead log, which SQLite would write beside it")
+        raise ArchiveError(f"`{path}` needs a write-ahead log, which SQLite would write beside it")
 
 
 def _head(path: Path) -> bytes:
-    """Return a file's first bytes; a pipe, which would be waited for, has none."""
+    """Return a file's first bytes; none for a pipe, which would block."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -106,7 +106,7 @@ def check_version(database: sqlite3.Connection, path: Path) -> int:
         return int(version)
     raise ArchiveError(
         f"`{path}` has archive format {version}; this Prony reads formats 1 to {FORMAT_VERSION}",
-        "Read it with the version of Prony that wrote it, or a later one."
+        "read it with the version of Prony that wrote it, or a later one"
         if version > FORMAT_VERSION
         else None,
     )
@@ -123,7 +123,7 @@ def check_database(
         "SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index') LIMIT 1"
     ).fetchone()
     if foreign is not None:
-        raise ArchiveError(f"`{path}` holds a {foreign[0]} (`{foreign[1]}`); an archive has tables only")
+        raise ArchiveError(f"`{path}` contains a {foreign[0]} (`{foreign[1]}`); an archive has only tables")
     if table_columns(database) != expected:
         raise ArchiveError(f"`{path}` does not have the tables of archive format {version}")
     if (problem := database.execute("PRAGMA quick_check(1)").fetchone()) != ("ok",):
@@ -154,7 +154,7 @@ def inflate_log(data: bytes) -> str:
 def check_histogram(data: bytes) -> bytes:
     """Return ``data`` if it is an HdrHistogram V2 (deflate) of a size that Prony writes.
 
-    *Errors*: ValueError. It is called before the engine's decoder allocates what the header asks for.
+    *Errors*: ValueError. It runs before the engine's decoder allocates the size that the header names.
     """
     if len(data) < 8 or struct.unpack_from(">I", data)[0] & _HISTOGRAM_COOKIE_MASK != _HISTOGRAM_COOKIE:
         raise ValueError("not an HdrHistogram V2")

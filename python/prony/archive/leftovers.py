@@ -1,16 +1,16 @@
-"""What lies beside an archive: the journal of a transaction that a killed writer left half done.
+"""Files beside an archive: the journal of a transaction that a killed writer did not finish.
 
-SQLite takes what lies beside a database for its own, by the name alone, and believes it. A journal may name a
-super-journal, a file that SQLite deletes when it has rolled back: whoever can put a file beside an archive
-could have any file deleted by the one who opens it. A write-ahead log would be played into the archive. So:
+SQLite trusts the files beside a database by their names alone. A journal may name a super-journal, a file
+that SQLite deletes after rolling back: whoever can put a file beside an archive could make its reader delete
+any file. A write-ahead log would be applied to the archive. So:
 
-- a reader never lets SQLite roll back in place: it does so in a private copy, with a journal that was looked
-  through; the archive and what lies beside it stay as they are;
-- a writer replaces the journal that it finds, once looked through, by one of its own, which nobody else can
-  change or, in a folder like /tmp, exchange; and sees before each transaction that it is still there.
+- a reader never lets SQLite roll back in place, but in a private copy, with a checked journal; the archive
+  and the files beside it stay unchanged;
+- a writer checks the journal that it finds and replaces it by one of its own, which nobody else can change
+  or, in a folder like /tmp, exchange; before each transaction it checks that its journal is still there.
 
-Who may rename files in the archive's folder can give the writer another archive just as well: against that
-nothing here helps.
+Users who may rename files in the archive's folder can also give the writer another archive: nothing here
+prevents that.
 
 *Source*: SQLite, "Database File Format", sqlite.org/fileformat2.html, section 3, "The Rollback Journal";
 pager.c, readSuperJournal and pager_delsuper.
@@ -37,9 +37,9 @@ _HEADER = struct.Struct(">8sIIIII")  # magic, records, nonce, pages before, byte
 
 # A journal holds the pages that a transaction changes, and one trial changes few.
 _LARGEST_JOURNAL_BYTES = 64 * MIB
-# What a temporary folder may be asked to hold. A trial takes some 100 KB: this is 40,000 of them.
+# The largest copy in a temporary folder. A trial takes about 100 KB: this is 40,000 of them.
 _LARGEST_COPY_BYTES = 4 * GIB
-# Only a writer that comes and goes at this very moment changes the journal while the archive is copied.
+# Only a writer that starts or ends at this moment changes the journal while the archive is copied.
 _TRIES = 5
 
 _WITHOUT = "move it away to read the archive without it, which then may be damaged"
@@ -50,7 +50,7 @@ def _beside(path: Path, what: str) -> Path:
 
 
 def check_beside(path: Path) -> None:
-    """Refuse what no archive has beside it, before SQLite opens ``path``, which is no symbolic link.
+    """Refuse files that no archive has beside it, before SQLite opens ``path``, which is no symbolic link.
 
     *Errors*: ArchiveError for a write-ahead log, or a journal that is no plain file.
     """
@@ -87,7 +87,7 @@ def _plain(journal: Path) -> Iterator[int | None]:
 
 
 def looked_through(path: Path) -> bytes:
-    """Return the journal beside ``path``, if SQLite may have it; empty: there is nothing to roll back.
+    """Return the journal beside ``path``, if SQLite may use it; empty: there is nothing to roll back.
 
     *Errors*: ArchiveError for one that names another file, is larger than any, or would make the archive
     larger than it is.
@@ -102,7 +102,7 @@ def looked_through(path: Path) -> bytes:
             raise ArchiveError(f"`{journal}` has {size:,} bytes; {most}", _WITHOUT)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             content = file.read(_LARGEST_JOURNAL_BYTES)
-    if not content.rstrip(b"\0") or content[0] == 0:  # as SQLite leaves one that is done with
+    if not content.rstrip(b"\0") or content[0] == 0:  # as SQLite leaves a finished one
         return b""
     if content.endswith(_MAGIC):
         raise ArchiveError(
@@ -110,7 +110,7 @@ def looked_through(path: Path) -> bytes:
             _WITHOUT,
         )
     if _bytes_before(content) > path.stat().st_size:
-        raise ArchiveError(f"`{journal}` is damaged: it is of a larger archive", _WITHOUT)
+        raise ArchiveError(f"`{journal}` is damaged: it belongs to a larger archive", _WITHOUT)
     return content
 
 
@@ -126,12 +126,12 @@ def _bytes_before(journal: bytes) -> int:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Return a connection to what was last whole in ``path``, which is no symbolic link. Changes nothing.
+    """Return a connection to the last complete state of ``path``, which is no symbolic link. Changes nothing.
 
     SQLite itself says whether the journal is of a living writer, for which a reader waits, or a leftover: a
     read-only connection cannot roll back, and does not touch what it finds.
 
-    *Errors*: ArchiveError for what may not lie beside an archive; sqlite3.Error.
+    *Errors*: ArchiveError for forbidden files beside an archive; sqlite3.Error.
     """
     check_beside(path)
     database = open_database(path, "ro")
@@ -147,7 +147,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         return _rolled_back_copy(path)
     except OSError as error:
         raise ArchiveError(
-            f"`{path}` cannot be copied, to undo what its last writer had begun: {error.strerror}",
+            f"`{path}` cannot be copied to undo the transaction of its last writer: {error.strerror}",
             "name a folder with space for it in the environment variable TMPDIR",
         ) from error
 
@@ -168,23 +168,25 @@ def _rolled_back_copy(path: Path) -> sqlite3.Connection:
             _beside(copy, "journal").write_bytes(journal)
             with closing(open_database(copy, "rw")) as database:
                 roll_back(database)
-            # Immutable: what could come to lie under the former name is never looked at.
+            # Immutable: a new file under the former name is never opened.
             return open_database(copy, "ro&immutable=1")
-    raise ArchiveError(f"`{path}` is being written by another process", "try again when it has ended")
+    raise ArchiveError(
+        f"`{path}` is being written by another process", "try again when that process has ended"
+    )
 
 
 def _copy(path: Path, copy: Path) -> None:
     size = path.stat().st_size
     if size > _LARGEST_COPY_BYTES:
         raise ArchiveError(
-            f"`{path}` has {size:,} bytes; to undo what its last writer had begun it is copied, up to "
+            f"`{path}` has {size:,} bytes; the copy to undo its last writer's transaction is limited to "
             f"{_LARGEST_COPY_BYTES:,}"
         )
     shutil.copyfile(path, copy)
 
 
 def roll_back(database: sqlite3.Connection) -> None:
-    """Let SQLite undo what is half done: it does so when it first reads."""
+    """Let SQLite undo an unfinished transaction: it does so at its first read."""
     database.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
@@ -203,11 +205,11 @@ class OwnJournal:
     def __init__(self, archive: Path, content: bytes = b"") -> None:
         self._archive = archive
         self._path = _beside(archive, "journal")
-        # Kept open: the number of a file that is gone would be given to the next one.
+        # Kept open: otherwise the next file could get the number of a removed one.
         self._descriptor = _put(self._path, content)
 
     def check(self) -> None:
-        """Refuse to go on when another file has come to lie beside the archive; one that is gone is made
+        """Refuse to continue when another file has replaced the journal; a missing journal is made
         again.
 
         *Errors*: ArchiveError.
@@ -217,7 +219,7 @@ class OwnJournal:
             self.close()
             self._descriptor = _put(self._path, b"")
         elif not self._is_own():
-            raise ArchiveError(f"`{self._path}` is another one than this run's: somebody has put it there")
+            raise ArchiveError(f"`{self._path}` is not this run's journal: somebody has replaced it")
 
     def _is_own(self) -> bool:
         return os.path.samestat(self._path.lstat(), os.fstat(self._descriptor))

@@ -1,7 +1,7 @@
-"""What archives say of limits, as values: the border where a sentence is read.
+"""Limits in archives, as values: the only place that reads them from sentences.
 
-Of a generator's limit, Recordings of engines before 0.2 have a sentence alone (`limited`); later ones have
-the kind and its number beside it (`limit`). Nothing else takes the sentence apart.
+For a generator's limit, Recordings of engines before 0.2 have only a sentence (`limited`); later ones also
+have the kind and its number (`limit`). No other module parses the sentence.
 
 >>> words = "a worker thread was busy 95 % of the time"
 >>> decode_limit(GeneratorCost(None, words, None, None, None, None, None))

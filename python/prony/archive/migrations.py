@@ -34,8 +34,8 @@ CREATE TABLE thread (
 ) STRICT;
 """
 
-# What spoilt a trial stood as a sentence among its facts, or as its reason; its figures are read from there,
-# as they were rounded. `CAST` takes the number that a text begins with.
+# The fault of a trial was a sentence among its facts, or its reason; its rounded figures are read from there.
+# `CAST` takes the number at the beginning of a text.
 _TWO_TO_THREE = """
 ALTER TABLE trial ADD COLUMN fault_kind TEXT;
 ALTER TABLE trial ADD COLUMN fault_slept_ns INTEGER;
@@ -73,7 +73,7 @@ UPDATE trial SET fault_kind = 'prony', fault_text = substr(outcome_reason, 19)
 MIGRATIONS: Mapping[int, str] = MappingProxyType({1: _ONE_TO_TWO, 2: _TWO_TO_THREE})
 """From a format to the next."""
 
-# Tables and columns that each step adds, so that an older file can be held to exactly what it had.
+# Tables and columns that each step adds, so that an older file is checked for exactly its own tables.
 _ADDED: Mapping[int, Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         1: {

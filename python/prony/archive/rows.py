@@ -164,7 +164,7 @@ def _insert_recording(database: sqlite3.Connection, trial_id: int, recording: Re
 
 
 def _shown(spec: Specification | None) -> Specification | None:
-    """Return a specification that may be shown: without the values of secret headers."""
+    """Return a specification that may be published: without the values of secret headers."""
     if spec is None or spec.workload is None:
         return spec
     return replace(spec, workload=replace(spec.workload, request=masked(spec.workload.request)))

@@ -1,4 +1,4 @@
-"""Which values never reach a file: an archive is made to be shown to others.
+"""Values that never reach a file: an archive may be published.
 
 >>> masked(Request(headers=(("Accept", "*/*"), ("Authorization", "Bearer x")))).headers
 (('Accept', '*/*'), ('Authorization', '<redacted>'))
@@ -23,6 +23,6 @@ def is_secret(header: str) -> bool:
 
 
 def masked(request: Request) -> Request:
-    """Return a request with the values of secret headers left out."""
+    """Return a request without the values of secret headers."""
     headers = ((name, REDACTED if is_secret(name) else value) for name, value in request.headers)
     return replace(request, headers=tuple(headers))

@@ -1,8 +1,8 @@
-"""The measuring side's end of an archive: create one, or resume one, and append trials.
+"""The measuring side of an archive: create one, or resume one, and append trials.
 
 One transaction per trial with a rollback journal and full synchronisation: a process that is killed loses
 at most the trial that was running. (A write-ahead log was rejected: after a kill the main file, copied
-alone, holds nothing.)
+alone, has no trials.)
 """
 
 import fcntl
@@ -31,7 +31,7 @@ __all__ = ["ArchiveWriter", "create", "resume"]
 
 
 class ArchiveWriter:
-    """The measuring side's end of an archive: one run. A context manager; leaving it closes the file.
+    """The measuring side of an archive: one run. A context manager; leaving it closes the file.
 
     A run that does not call ``finish`` is `interrupted`.
     """
@@ -71,7 +71,7 @@ class ArchiveWriter:
             self._database.execute("INSERT OR REPLACE INTO subject VALUES (?,?,?,?,?,?,?,?,?,?,?)", row)
 
     def record_cell(self, cell: Cell, role: TrialRole) -> None:
-        """Store a cell that is not of the plan's grid; its id is that of no other."""
+        """Store a cell outside of the plan's grid, with an id of its own."""
         with self._transaction():
             _insert_cell(self._database, cell, role)
 
@@ -88,7 +88,7 @@ class ArchiveWriter:
             )
 
     def add_to_fingerprint(self, facts: Json) -> None:
-        """Add what is learnt of the machine only when the run has ended, such as its kernel's log."""
+        """Add facts of the machine that are known only after the run, such as its kernel's log."""
         with self._transaction():
             (known,) = self._database.execute(
                 "SELECT fingerprint_json FROM run WHERE run_id = ?", (self.run_id,)
@@ -99,7 +99,7 @@ class ArchiveWriter:
             )
 
     def finish(self, status: RunStatus = RunStatus.FINISHED) -> None:
-        """Say how the run ended."""
+        """Store how the run ended."""
         with self._transaction():
             self._database.execute(
                 "UPDATE run SET status = ?, ended_unix_ns = ? WHERE run_id = ?",
@@ -121,7 +121,7 @@ class ArchiveWriter:
 
 @dataclass(slots=True)
 class _Held:
-    """What a writer holds of its archive: the right to write to it, its journal, and the connection."""
+    """What a writer owns of its archive: the right to write to it, its journal, and the connection."""
 
     database: sqlite3.Connection
     journal: OwnJournal
@@ -148,7 +148,7 @@ def _transaction(path: Path, held: _Held) -> Iterator[None]:
 def _locked(path: Path) -> int:
     """Return a descriptor by which this process alone writes to an archive, until it is closed.
 
-    SQLite's own locks are let go between transactions, when two writers would take each other's journals.
+    SQLite releases its own locks between transactions; two writers would then take each other's journals.
 
     *Errors*: ArchiveError when another process writes to it, or it cannot be written.
     """
@@ -237,7 +237,7 @@ def create(
     try:
         path.open("xb").close()
     except FileExistsError as error:
-        raise ArchiveError(f"`{path}` exists already", "Name another file, or move that one away.") from error
+        raise ArchiveError(f"`{path}` exists already", "name another file, or move this one away") from error
     except OSError as error:
         raise ArchiveError(f"`{path}` cannot be created: {error.strerror}") from error
     with _holding(path, place, _created(plan, fingerprint, cross_checks)) as held:
@@ -256,14 +256,14 @@ def resume(path: Path, fingerprint: Fingerprint) -> ArchiveWriter:
         if version < FORMAT_VERSION:
             raise ArchiveError(
                 f"`{path}` has archive format {version}, to which this Prony does not add",
-                "Continue it with the version of Prony that wrote it.",
+                "continue it with the version of Prony that wrote it",
             )
         return ArchiveWriter.of_another_run(path, held, fingerprint)
 
 
 @contextmanager
 def _holding(path: Path, place: Path, begin: Callable[[Path, sqlite3.Connection], None]) -> Iterator[_Held]:
-    """Yield all that a writer holds of the archive at ``place``, and release it if that fails."""
+    """Yield all that a writer owns of the archive at ``place``, and release it if that fails."""
     with ExitStack() as undone:
         lock = _locked(place)
         undone.callback(os.close, lock)
@@ -282,10 +282,10 @@ def _holding(path: Path, place: Path, begin: Callable[[Path, sqlite3.Connection]
 def _created(
     plan: Plan, fingerprint: Fingerprint, cross_checks: Sequence[Cell]
 ) -> Callable[[Path, sqlite3.Connection], None]:
-    """Return what makes an empty file an archive, with its first run begun.
+    """Turn an empty file into an archive with its first run.
 
-    All in one transaction: an archive without a run would say nothing of its machine when it is resumed.
-    Without a journal: what is killed before its first commit is no archive either way.
+    All in one transaction: an archive without a run would not name its machine when it is resumed.
+    Without a journal: a file is no archive before the first commit in any case.
     """
 
     def begin(place: Path, database: sqlite3.Connection) -> None:
@@ -302,7 +302,7 @@ def _created(
 
 
 def _rolled_back(place: Path, database: sqlite3.Connection) -> None:
-    """Undo what a killed writer left half done, by a copy of its journal that nobody else can change.
+    """Undo a killed writer's unfinished transaction, with a copy of its journal that nobody else can change.
 
     SQLite has opened nothing beside the archive yet, and deletes the copy when it has rolled back.
     """

@@ -1,1 +1,1 @@
-"""The command line: one file a command, listed in `main`."""
+"""The command line: one file for each command, listed in `main`."""

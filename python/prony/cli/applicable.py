@@ -1,4 +1,4 @@
-"""Which options apply to what is asked for: one that would change nothing is refused, not ignored."""
+"""Which options apply to a run: an option that would change nothing is refused, not ignored."""
 
 from collections.abc import Container, Mapping
 
@@ -14,7 +14,7 @@ __all__ = [
     "refuse_options_of_another_run",
 ]
 
-# What describes a user's own app and its load, by parameter; a study's file says these things itself.
+# The options of a user's own app and its load, by parameter; a study's file sets these itself.
 _OF_OWN_APP = (
     *("servers", "connections", "rate", "arrivals", "duration", "warmup", "timeout", "path", "method"),
     *("header", "body", "env", "env_file", "expect_status", "expect_body", "directory", "interface"),
@@ -26,7 +26,7 @@ _OF_OPEN_LOOP = ("arrivals", "seed", "pacing")
 
 
 def given(context: typer.Context) -> Mapping[str, str]:
-    """Return the options that were typed, each as it is spelt in the manual, by parameter."""
+    """Return the typed options by parameter, each spelt as in the manual."""
     return {
         name: parameter.opts[0]
         for parameter in context.command.params
@@ -40,11 +40,11 @@ def _is_typed(context: typer.Context, name: str) -> bool:
 
 
 def refuse_options_of_another_run(options: RunOptions, built_in: Container[str]) -> None:
-    """Refuse what does not belong to the study, or to the own app, that is named.
+    """Refuse options that do not apply to the named study, or to an own app.
 
     ``built_in``: the names of the apps that came with Prony.
 
-    *Errors*: UsageError when both or neither is named, or for an option that would change nothing.
+    *Errors*: UsageError when study and app are both named or both missing, or for an option without effect.
     """
     typed, study, app, commands = options.typed, options.study, options.own.app, options.own.commands
     if options.what.trust_plan:
@@ -53,7 +53,7 @@ def refuse_options_of_another_run(options: RunOptions, built_in: Container[str])
         )
     if study is not None and app is not None:
         raise UsageError(
-            f"both the study `{study}` and `--app {app}` are named; expected one of them",
+            f"the study `{study}` and `--app {app}` exclude each other; expected one of them",
             hint=f"prony run {study}; or prony run --app {app}",
         )
     if study is not None:
@@ -64,7 +64,7 @@ def refuse_options_of_another_run(options: RunOptions, built_in: Container[str])
             hint="prony run embedded-servers; prony run --help",
         )
     elif app is None and (wrong := [typed[name] for name in _OF_APP_ALONE if name in typed]):
-        raise UsageError(f"`{wrong[0]}`: is for an app on servers, and there is only `--command`")
+        raise UsageError(f"`{wrong[0]}` only works with `--app`, and there is only `--command`")
     else:
         _refuse_with_app(typed)
     if app is not None and app in built_in and not commands:
@@ -76,13 +76,13 @@ def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:
     if wrong:
         shown = ", ".join(f"`{option}`" for option in wrong)
         raise UsageError(
-            f"{shown}: does not apply to the study `{study}`, whose file says servers, apps and load",
+            f"{shown}: does not apply to the study `{study}`, whose file sets servers, apps and load",
             hint="--profile, --only, --repeats, --seed and --set apply to a study; for more, edit its file",
         )
 
 
 def refuse_options_beside_resume(typed: Mapping[str, str], allowed: Container[str]) -> None:
-    """Refuse what the archive says already, when a study goes on.
+    """Refuse options that the archive already sets, when a study continues.
 
     *Errors*: UsageError naming the options.
     """
@@ -90,8 +90,8 @@ def refuse_options_beside_resume(typed: Mapping[str, str], allowed: Container[st
     if wrong:
         shown = ", ".join(f"`{option}`" for option in wrong)
         raise UsageError(
-            f"{shown}: does not apply with `--resume`, which goes on with the plan of the archive",
-            hint="leave it out; or begin anew, without --resume",
+            f"{shown}: does not work with `--resume`, which continues the plan of the archive",
+            hint="leave it out, or start a new study without --resume",
         )
 
 
@@ -99,30 +99,30 @@ def _refuse_of_own_app(typed: Mapping[str, str], app: str) -> None:
     wrong = [typed[name] for name in _OF_ENVIRONMENT if name in typed]
     if wrong:
         raise UsageError(
-            f"`{wrong[0]}`: is for an app of your own, and `{app}` is a built-in one",
-            hint=f"leave it out; or name your own app: --app {app}:app",
+            f"`{wrong[0]}` only works with an app of your own; `{app}` is a built-in app",
+            hint=f"leave it out, or name your own app: --app {app}:app",
         )
 
 
 def _refuse_with_app(typed: Mapping[str, str]) -> None:
     if "profile" in typed:
         raise UsageError(
-            "`--profile`: belongs to a study's file, and `--app` has none",
-            hint="--duration, --warmup and --repeats say how long and how often",
+            "`--profile` only works with a study: `--app` has no profiles",
+            hint="set length and number with --duration, --warmup and --repeats",
         )
     if "arrivals" in typed and "rate" not in typed:
         raise _needs_rate("--arrivals")
     if "python" in typed and "requirements" in typed:
         raise UsageError(
-            "`--python` takes an environment as it stands, so `--requirements` would not be installed; "
+            "`--python` uses an environment unchanged, so `--requirements` would not be installed; "
             "expected one of them"
         )
 
 
 def refuse_closed_loop_options(typed: Mapping[str, str]) -> None:
-    """Refuse what only an open loop has when there is no rate.
+    """Refuse options of an open loop when there is no rate.
 
-    *Errors*: UsageError for an option that would change nothing.
+    *Errors*: UsageError for an option without effect.
     """
     for name in _OF_OPEN_LOOP:
         if name in typed and "rate" not in typed:
@@ -131,6 +131,6 @@ def refuse_closed_loop_options(typed: Mapping[str, str]) -> None:
 
 def _needs_rate(option: str) -> UsageError:
     return UsageError(
-        f"`{option}` is for an open loop, and without `--rate` the loop is closed",
-        hint=f"add --rate, such as --rate 550, or leave {option} out",
+        f"`{option}` only works in an open loop, and without `--rate` the loop is closed",
+        hint=f"add --rate, such as --rate 550, or leave out {option}",
     )

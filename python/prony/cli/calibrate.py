@@ -1,4 +1,4 @@
-"""``prony calibrate``: what Prony itself costs on this machine, and which limits hold here."""
+"""``prony calibrate``: the cost of Prony itself on this machine, and the limits that hold here."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -19,14 +19,14 @@ __all__ = ["EPILOG", "calibrate"]
 EPILOG = """\
 Examples:
 
-  prony calibrate            what monitors and sandbox cost here (two minutes); then shown by `prony host`
+  prony calibrate            the cost of monitors and sandbox here (two minutes); `prony host` shows it later
 
   prony calibrate --quick    fewer and shorter windows, wider intervals
 
   prony calibrate --json     the same as data
 """
 
-# Start, contract and stop of the server; only for the estimate before the first trial is over.
+# Start, contract and stop of the server; only for the estimate before the first trial ends.
 TRIAL_OVERHEAD_S = 1.0
 
 
@@ -41,9 +41,9 @@ def calibrate(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Measure what Prony's monitors and sandbox cost on this machine, and try which limits hold.
+    """Measure the cost of Prony's monitors and sandbox on this machine, and test which limits hold.
 
-    The result is kept in the cache until the machine changes, and shown by `prony host`.
+    The cache keeps the result until the machine changes; `prony host` shows it.
     """
     from prony.calibration import QUICK, USUAL, Commission, keep, to_json
     from prony.faces.terminal import TerminalReporter
@@ -60,15 +60,15 @@ def calibrate(
         if as_json:
             show(json.dumps(to_json(found), indent=2))
         else:
-            TerminalReporter().write(calibration_document(found))
+            TerminalReporter().write_report(calibration_document(found))
             say(f"\nkept in {path}; `prony host` shows it")
         return ExitCode.DONE
-    say("interrupted: nothing is kept")
+    say("interrupted: no result is kept")
     return found
 
 
 def _measured(order: "Commission", effort: "Effort") -> "Calibration | int":
-    """Return what was found, or the exit status of an interruption."""
+    """Return the result, or the exit status of an interruption."""
     from prony.calibration import run_calibration as run
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress

@@ -1,4 +1,4 @@
-"""``prony clean``: frees what Prony keeps on disk, and ends what a killed one left."""
+"""``prony clean``: frees disk space of Prony's cache, and ends what a killed Prony left running."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,21 +14,21 @@ __all__ = ["EPILOG", "clean"]
 EPILOG = """\
 Examples:
 
-  prony clean          end and remove what a Prony that was killed left behind
+  prony clean          end processes and remove files that a killed Prony left behind
 
-  prony clean --all    and remove all environments and copies of apps; they are built again when needed
+  prony clean --all    also remove all environments and copies of apps; Prony builds them again when needed
 """
 
 
 def clean(
     everything: Annotated[
-        bool, typer.Option("--all", help="Remove environments and copies of apps too.")
+        bool, typer.Option("--all", help="Also remove environments and copies of apps.")
     ] = False,
     run_as: Annotated[
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
     ] = None,
 ) -> None:
-    """End and remove what is left of interrupted runs; archives are never touched."""
+    """End processes and remove files of interrupted runs; archives are never touched."""
     from prony.runas import resolve_user
     from prony.sandbox.journal import clear_remains
     from prony.sandbox.remains import clear_groups
@@ -50,9 +50,9 @@ def clean(
 
 
 def _free(user: "RunAs") -> None:
-    """Remove what can be had again.
+    """Remove what Prony can build again.
 
-    *Errors*: HostError while another Prony measures with it.
+    *Errors*: HostError while another Prony uses it for a measurement.
     """
     from prony.catalog.install.cache import cache_items, remove
     from prony.host import claim_machine
@@ -61,7 +61,7 @@ def _free(user: "RunAs") -> None:
 
     with claim_machine():
         if images := remove_images():
-            show(f"removed {images} image{'s' if images > 1 else ''} of containers")
+            show(f"removed {images} container image{'s' if images > 1 else ''}")
         items = [item for item in cache_items(user.cache) if item.kind != "run"]
         freed = sum(item.size_bytes for item in items if remove(item))
     show(f"freed {format_bytes(freed)}")

@@ -1,4 +1,4 @@
-"""``prony compare``: two archives, or two subjects of one."""
+"""``prony compare``: two archives, or two subjects of one archive."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -29,25 +29,25 @@ Examples:
 
   prony compare study.prony gunicorn+hello uwsgi+hello      two subjects of one study, paired by block
 
-  prony compare before.prony after.prony --fail-if 'rps < -5%'    for CI: 1 when shown, 3 when neither is
+  prony compare before.prony after.prony --fail-if 'rps < -5%'    for CI: 1 if shown, 3 if undecided
 """
 
 
 def compare(
-    file: Annotated[Path, typer.Argument(help="An archive, *.prony: what is compared with.")],
+    file: Annotated[Path, typer.Argument(help="The first archive, *.prony.")],
     others: Annotated[
-        list[str], typer.Argument(metavar="FILE | SUBJECT SUBJECT", help="An archive, or two subjects.")
+        list[str], typer.Argument(metavar="FILE | SUBJECT SUBJECT", help="A second archive, or two subjects.")
     ],
     fail_if: Annotated[
         list[str] | None,
-        typer.Option(help="A change that must not be, such as 'rps < -5%'; may be repeated."),
+        typer.Option(help="A change that counts as a failure, such as 'rps < -5%'; may be repeated."),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Compare also what was measured on differing machines.")
+        bool, typer.Option("--force", help="Compare even if the machines or apps differ.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Say what changed between two archives, or how two subjects of one differ, and how sure that is."""
+    """Show what changed between two archives, or how two subjects of one differ, and how sure that is."""
     limits = tuple(_limit(text) for text in fail_if or ())
     if len(others) == 1:
         return _archives(file, Path(others[0]), limits, force=force, as_json=as_json)
@@ -84,15 +84,15 @@ def _subjects(file: Path, names: tuple[str, str], limits: Sequence["ChangeLimit"
     first, second = (_cells(reading, name, file) for name in names)
     found = matches(first, second, alike=False)
     sides = Sides(first[0].cell.subject.name, second[0].cell.subject.name)
-    return _told(reading, sides, found, limits, is_paired=True, as_json=as_json)
+    return _printed(reading, sides, found, limits, is_paired=True, as_json=as_json)
 
 
 def _cells(reading: "Reading", name: str, file: Path) -> list["CellSummary"]:
-    """Return the cells of the one subject that a name or a pattern means."""
+    """Return the cells of the one subject that a name or a pattern matches."""
     names = [subject.name for subject in reading.plan.subjects()]
     meant = [name] if name in names else [one for one in names if fnmatchcase(one, name)]
     if len(meant) != 1:
-        problem = f"fits {', '.join(meant)} of" if meant else "is no subject of"
+        problem = f"matches {', '.join(meant)} of" if meant else "matches no subject of"
         raise UsageError(f"`{name}` {problem} `{file}`", hint=f"its subjects are {', '.join(names)}")
     return [cell for cell in reading.cells if cell.cell.subject.name == meant[0]]
 
@@ -109,11 +109,11 @@ def _archives(
     differ = _differences(before, after, found)
     if differ and not force:
         raise UsageError(
-            f"`{first}` and `{second}` differ in what matters: {'; '.join(differ)}",
-            hint="measure both on one machine in one study, or add --force and read it with care",
+            f"`{first}` and `{second}` cannot be compared, because they differ: {'; '.join(differ)}",
+            hint="measure both in one study on one machine, or add --force and read the result with care",
         )
     sides = Sides(str(first), str(second), differ)
-    return _told(after, sides, found, limits, is_paired=False, as_json=as_json)
+    return _printed(after, sides, found, limits, is_paired=False, as_json=as_json)
 
 
 def _differences(before: "Reading", after: "Reading", found: Sequence["Match"]) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ def _differences(before: "Reading", after: "Reading", found: Sequence["Match"]) 
     return (*machines, *(f"the {what} of what was measured" for what in cells))
 
 
-def _told(
+def _printed(
     reading: "Reading",
     sides: "Sides",
     found: Sequence["Match"],
@@ -145,7 +145,7 @@ def _told(
     if not found:
         raise UsageError(
             f"`{sides.first}` and `{sides.second}` have no load in common",
-            hint="prony report FILE shows what an archive holds",
+            hint="prony report FILE shows the content of an archive",
         )
     primary = tuple(metric for limit in limits for metric in limit.metrics)
     compared = versus(found, is_paired, _terms(reading, is_paired=is_paired), primary)
@@ -153,14 +153,14 @@ def _told(
     if as_json:
         show(json.dumps(compare_json(sides, compared, results), indent=2))
     else:
-        TerminalReporter().write(compare_document(sides, compared, results))
+        TerminalReporter().write_report(compare_document(sides, compared, results))
     return _status(results)
 
 
 def _terms(reading: "Reading", *, is_paired: bool) -> "Callable[[Match, int], Terms]":
-    """Return what was settled for a load and a number of blocks: by the study, and by this machine's noise.
+    """Return the margin and levels for a load and a number of blocks: from the study and the noise floor.
 
-    Looks are those of a study: two archives are compared once.
+    Only a study has looks: two archives are compared once.
     """
     from prony.analysis.noise_floor import floors_by_metric
     from prony.cli.floors import floors_of

@@ -1,8 +1,8 @@
-"""What an archive would have run, opened or joined on this machine, and whether its user agrees to it.
+"""What an archive would run, open or join on this machine, and whether the user agrees to it.
 
-An archive may come from anyone. A study of built-in apps on the catalogue's servers asks for nothing. All
-else counts only when it is typed again, or shown and agreed to with ``--trust-plan``. Must not know how a
-study goes on.
+An archive may come from anyone. A study of built-in apps on the catalogue's servers needs no consent. All
+else is allowed only when the user types it again, or sees it and agrees with ``--trust-plan``. Must not know
+how a study continues.
 
 >>> escaped("ls \\x1b[2K")
 'ls \\\\x1b[2K'
@@ -30,7 +30,7 @@ __all__ = ["Again", "Asked", "agree", "commands_of", "is_of_catalogue", "typed_a
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What of a study was typed once more beside ``--resume``; null or empty: nothing.
+    """The parts of a study that were typed again beside ``--resume``; null or empty: not typed.
 
     ``folder``: that of ``--dir``, resolved.
     """
@@ -45,7 +45,7 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an archive holds of a study: the plan's and all added ``cells``, and the programs it would run."""
+    """A study in an archive: the plan's and all added ``cells``, and the programs that it would run."""
 
     file: Path
     cells: tuple["Cell", ...]
@@ -53,9 +53,9 @@ class Asked:
 
 
 def agree(asked: Asked, again: Again, known: "Catalog", *, trusted: bool) -> None:
-    """Return when nothing is left that only the archive says; what is ``trusted`` is shown all the same.
+    """Return if everything that needs consent was typed again or is ``trusted``, which is still shown.
 
-    *Errors*: UsageError, with all that is left, or with what was typed otherwise than the archive has it.
+    *Errors*: UsageError with all that lacks consent, or with what was typed differently from the archive.
     """
     _refuse_other(asked, again)
     left = tuple(dict.fromkeys(_left(asked, again, known)))
@@ -64,14 +64,14 @@ def agree(asked: Asked, again: Again, known: "Catalog", *, trusted: bool) -> Non
     shown = "\n".join(f"  {escaped(one)}" for one in left)
     if not trusted:
         raise UsageError(
-            f"`{asked.file}` would have this machine run or open:\n{shown}",
-            hint="say these again (--app with --dir, --command, --run-as, --net host, --sandbox container); "
+            f"`{asked.file}` would run or open on this machine:\n{shown}",
+            hint="type these again (--app with --dir, --command, --run-as, --net host, --sandbox container); "
             "or, if you know and trust them all, add --trust-plan",
         )
     say(f"trusted, of `{asked.file}`:\n{shown}")
 
 
-# --- what is left -----------------------------------------------------------------------------------------
+# --- what lacks consent -----------------------------------------------------------------------------------
 
 
 def _left(asked: Asked, again: Again, known: "Catalog") -> Iterator[str]:
@@ -86,9 +86,7 @@ def _left(asked: Asked, again: Again, known: "Catalog") -> Iterator[str]:
 
 
 def is_of_catalogue(app: "App", known: "Catalog") -> bool:
-    """Return whether an app of an archive is meant to be the catalogue's: what it says itself then counts
-    for nothing.
-    """
+    """Return whether an app of an archive is the catalogue's: then only the catalogue describes it."""
     local = known.apps.get(app.name)
     return local is not None and (local.folder == app.folder or local.digest == app.digest)
 
@@ -103,7 +101,7 @@ def _of_app(app: "App", again: Again) -> Iterator[str]:
 
 
 def _place(again: Again) -> tuple[str, str]:
-    """Return target and folder of the app that was typed; of a file, its own folder."""
+    """Return target and folder of the typed app; for a file, the file's folder."""
     typed = again.app or ""
     if typed.endswith(".psgi"):
         file = (again.folder / typed).absolute()
@@ -112,7 +110,7 @@ def _place(again: Again) -> tuple[str, str]:
 
 
 def _of_settings(subject: "Subject", known: "Catalog") -> Iterator[str]:
-    """Yield the settings that are free texts: only who made the entry knows what one can do."""
+    """Yield the settings that are free texts: only the entry's author knows what they can do."""
     from prony.catalog.schema.entry import TextSetting
 
     front = subject.frontend
@@ -129,7 +127,7 @@ def _of_settings(subject: "Subject", known: "Catalog") -> Iterator[str]:
 def _of_sandbox(sandbox: "SandboxChoice", again: Again, known: "Catalog") -> Iterator[str]:
     if sandbox.run_as is not None and sandbox.run_as != again.run_as:
         yield f"servers as the user {sandbox.run_as}"
-    # Of one's own app or command, typed again, the host's network is the default.
+    # For one's own app or command, typed again, the host's network is the default.
     own = bool(again.commands) or (again.app is not None and again.app not in known.apps)
     if sandbox.network not in ("isolated", again.network) and not own:
         yield f"servers in the network of the {sandbox.network}"
@@ -138,7 +136,7 @@ def _of_sandbox(sandbox: "SandboxChoice", again: Again, known: "Catalog") -> Ite
 
 
 def _refuse_other(asked: Asked, again: Again) -> None:
-    """Refuse what is typed and not the archive's: it would change nothing, and seem to."""
+    """Refuse typed values that differ from the archive's: they would have no effect."""
     apps = [cell.subject.app for cell in asked.cells]
     sandboxes = [cell.sandbox for cell in asked.cells]
     typed: tuple[tuple[str, str | None, Set[str | None]], ...] = (
@@ -151,8 +149,8 @@ def _refuse_other(asked: Asked, again: Again) -> None:
     for option, value, there in typed:
         if value and value not in there:
             raise UsageError(
-                f"`{option} {value}`: the study in `{asked.file}` was begun with another",
-                hint=f"leave {option} out; or begin anew, without --resume",
+                f"`{option} {value}`: the study in `{asked.file}` started with another value",
+                hint=f"leave out {option}, or start a new study without --resume",
             )
 
 
@@ -171,7 +169,7 @@ def commands_of(text: str) -> tuple[str, ...]:
 
 
 def typed_again(plan: "Plan") -> tuple[str, ...]:
-    """Return what is to be typed again when a plan goes on, as words of a command line."""
+    """Return the options to type again when a plan continues, as words of a command line."""
     sandbox = plan.cells[0].sandbox
     words = [
         word
@@ -186,7 +184,7 @@ def typed_again(plan: "Plan") -> tuple[str, ...]:
 
 
 def _values(text: str, option: str) -> Sequence[str]:
-    """Return what the option of this name is given in a command line, attached or not."""
+    """Return the values of an option in a command line, attached or separate."""
     if not text.startswith("prony "):
         return ()
     words = shlex.split(text)

@@ -1,4 +1,4 @@
-"""``prony doctor``: what servers lack on this machine, and the command that installs it."""
+"""``prony doctor``: missing system packages of servers, and the command that installs them."""
 
 import json
 from collections.abc import Iterable
@@ -20,9 +20,9 @@ __all__ = ["EPILOG", "doctor"]
 EPILOG = """\
 Examples:
 
-  prony doctor                      what any server of the catalogue lacks here
+  prony doctor                      what the servers of the catalogue lack here
 
-  prony doctor bjoern waitress      only these
+  prony doctor bjoern waitress      only these two
 
   prony doctor embedded-servers     what the servers of a study lack
 """
@@ -40,7 +40,10 @@ def doctor(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Print which system packages servers lack and how to get them; change nothing. Exits 3 if any lack."""
+    """Print which system packages servers lack and how to get them; change nothing.
+
+    Exits with 3 if some are missing.
+    """
     from prony.catalog.install.status import has_python, works
     from prony.catalog.install.system import advise, find_system
     from prony.catalog.schema.loader import load_catalog
@@ -65,7 +68,7 @@ def doctor(
 
 
 def _entries(known: "Catalog", names: Iterable[str]) -> "Iterable[ProcessEntry]":
-    """Yield what servers, frontends, services, apps and studies stand for; a server's name wins."""
+    """Yield the entries that names of servers, frontends, services, apps and studies mean; servers win."""
     for name in names:
         if name in known.apps:
             yield from (known.service(service) for service in known.app(name).services)

@@ -1,4 +1,4 @@
-"""``prony engines``: the load generators that a study can use, and how to get those that are not here."""
+"""``prony engines``: the load generators that a study can use, and how to install missing ones."""
 
 import json
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ __all__ = ["EPILOG", "engines"]
 EPILOG = """\
 Examples:
 
-  prony engines           which generators are here, and how to get the others
+  prony engines           which generators are installed, and how to get the others
 
   prony engines --json    the same, with what each counts or times wrongly
 """
@@ -35,7 +35,7 @@ class _Row:
 
 
 def engines(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """List the load generators that a study can use, and how to get those that are not here."""
+    """List the load generators that a study can use, and how to install missing ones."""
     rows = tuple(_rows())
     if as_json:
         show(json.dumps({"engines": [asdict(row) for row in rows]}, indent=2))
@@ -65,7 +65,7 @@ def _tool(tool: "Tool") -> _Row:
     from prony.engine.external.engine import find_tool
 
     try:
-        status, here = find_tool(tool).version or "version not told", True
+        status, here = find_tool(tool).version or "unknown version", True
     except EngineError:
         status, here = "not installed", False
     return _Row(tool.name, tool.title, status, here, tool.get, tool.caveats)

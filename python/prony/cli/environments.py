@@ -1,4 +1,4 @@
-"""``prony env``: what Prony keeps on disk."""
+"""``prony env``: what Prony's cache contains."""
 
 import json
 from typing import Annotated
@@ -24,7 +24,7 @@ def env(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what Prony keeps in its cache; `prony clean` frees it."""
+    """Show the content of Prony's cache; `prony clean` empties it."""
     from prony.catalog.install.cache import cache_items
     from prony.runas import resolve_user
     from prony.units import format_bytes
@@ -38,4 +38,4 @@ def env(
     show(f"{user.cache}  (servers run as {user.name})")
     for item in items:
         show(f"  {format_bytes(item.size_bytes):>10}  {item.kind:12} {item.path.name}")
-    show(f"  {format_bytes(sum(item.size_bytes for item in items)):>10}  in all")
+    show(f"  {format_bytes(sum(item.size_bytes for item in items)):>10}  total")

@@ -1,27 +1,27 @@
-"""What exit statuses mean, as the help and the reference tell it."""
+"""What exit statuses mean, as the help and the reference show it."""
 
 from prony.errors import ExitCode
 
 __all__ = ["MEANINGS", "epilog"]
 
 MEANINGS = {
-    ExitCode.DONE: "done; of `run` and `load`: there are valid replies",
+    ExitCode.DONE: "done; `run` and `load`: there are valid replies",
     ExitCode.VERDICT_NEGATIVE: (
-        "of `compare`: a change that `--fail-if` names is shown; of `selftest`: too many verdicts are "
-        "false, or one on a planted effect is"
+        "failed: `compare` shows a change that `--fail-if` names; `selftest` finds too many false verdicts, "
+        "or a false verdict on a planted effect"
     ),
-    ExitCode.USAGE: "the command line, or a file that it names, asks for what cannot be",
+    ExitCode.USAGE: "an invalid command line, or an invalid file that it names",
     ExitCode.COULD_NOT_MEASURE: (
         "could not measure: no server starts, no valid reply, this machine lacks something; "
-        "of `compare`: what `--fail-if` names is not shown either way; "
-        "with --strict also: a subject is unavailable, a trial does not count, or no subject qualifies"
+        "`compare`: the figures cannot decide `--fail-if`; "
+        "with `--strict` also: a subject is unavailable, a trial does not count, or no subject qualifies"
     ),
     ExitCode.INTERNAL: "a fault in Prony itself",
-    ExitCode.INTERRUPTED: "Ctrl-C; what was finished is kept and reported",
-    ExitCode.TERMINATED: "SIGTERM or SIGHUP; as 130",
+    ExitCode.INTERRUPTED: "Ctrl-C; finished trials are kept and reported",
+    ExitCode.TERMINATED: "SIGTERM or SIGHUP; otherwise like 130",
 }
 
 
 def epilog() -> str:
     """Return the table for the end of ``prony --help``: a paragraph each, which click does not join."""
-    return "\n\n".join(["Exit status:", *(f"{code:3}  {told}" for code, told in MEANINGS.items())])
+    return "\n\n".join(["Exit status:", *(f"{code:3}  {meaning}" for code, meaning in MEANINGS.items())])

@@ -1,7 +1,7 @@
-"""A command whose options are the fields of dataclasses: Typer reads one flat signature, people read groups.
+"""A command whose options are fields of dataclasses: Typer reads one flat signature, people read groups.
 
-A dataclass of options has a ``PANEL``, the heading of its options in the help, and fields that are annotated
-as Typer's parameters are. Must not know any option.
+A dataclass of options has a ``PANEL``, the heading of its options in the help, and fields annotated like
+Typer's parameters. Must not know any option.
 
 >>> from dataclasses import dataclass
 >>> from typing import ClassVar
@@ -31,9 +31,9 @@ __all__ = ["flattened"]
 
 
 def flattened(command: Callable[..., int]) -> Callable[..., int]:
-    """Return ``command`` with each parameter that is a dataclass of options replaced by that one's fields.
+    """Return ``command`` with each dataclass of options replaced by its fields.
 
-    Names of fields must differ from each other over all of a command's dataclasses.
+    Names of fields must be unique over all dataclasses of a command.
     """
     hints = get_type_hints(command, include_extras=True)
     groups = {

@@ -1,4 +1,4 @@
-"""The noise floors that this machine's self-tests measured, for reports of what was measured on it."""
+"""The noise floors that this machine's self-tests measured, for reports from the same machine."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ __all__ = ["floors_of"]
 
 
 def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
-    """Return the floors that are kept for the machine of this fingerprint, often none."""
+    """Return the stored floors of the machine with this fingerprint, often none."""
     from prony.host.noise_floors import kept_floors
     from prony.runas import resolve_user
 

@@ -1,4 +1,4 @@
-"""``prony host``: the fingerprint and what will not fit."""
+"""``prony host``: this machine's fingerprint, and what it lacks."""
 
 import json
 from typing import Annotated
@@ -12,7 +12,7 @@ __all__ = ["EPILOG", "host"]
 EPILOG = """\
 Examples:
 
-  prony host                       what this machine is, and what to set before a study
+  prony host                       this machine, and what to change before a study
 
   prony host -c 10000              would 10,000 connections fit?
 
@@ -26,7 +26,7 @@ def host(
     ] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show this machine, what will not fit, with the command that mends it, and what Prony costs here."""
+    """Show this machine, what it lacks, with the command that fixes it, and what Prony costs here."""
     from prony.analysis.fingerprints import machine_key
     from prony.calibration import kept
     from prony.host import Demand, fingerprint, preflight

@@ -1,7 +1,7 @@
-"""SIGTERM, SIGHUP and Ctrl-C take one way out, so that all of them stop servers and keep results.
+"""SIGTERM, SIGHUP and Ctrl-C end Prony in the same way: all of them stop servers and keep results.
 
-What Prony was started to ignore it goes on to ignore: `nohup` ignores SIGHUP, and a script's shell ignores
-Ctrl-C for what it starts in the background (Python leaves that as it is).
+Prony keeps ignoring the signals that it was started to ignore: `nohup` ignores SIGHUP, and a script's shell
+ignores Ctrl-C for programs in the background (Python does not change that).
 
 *Source*: POSIX.1-2017, "nohup", and "Shell Command Language", section 2.11, "Signals and Error Handling".
 """
@@ -15,12 +15,12 @@ __all__ = ["Terminated", "terminate_as_interrupt"]
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was asked to end by a signal other than Ctrl-C."""
+    """A signal other than Ctrl-C asked the process to end."""
 
 
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
-    """Within the block, SIGTERM and SIGHUP raise `Terminated`, as Ctrl-C raises KeyboardInterrupt; not where
+    """Within the block, SIGTERM and SIGHUP raise `Terminated`, as Ctrl-C raises KeyboardInterrupt, unless
     they are ignored.
     """
 

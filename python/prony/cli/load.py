@@ -42,7 +42,7 @@ from prony.model import (
 
 __all__ = ["EPILOG", "load"]
 
-# What the engine takes as a count; the requests of a day at its highest rate are fewer.
+# The engine's largest count; a day at its highest rate has fewer requests.
 MAX_REQUESTS = 10**15
 
 EPILOG = """\
@@ -62,7 +62,7 @@ Examples:
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """What is requested, and what counts as a success."""
+    """The request, and what counts as a success."""
 
     PANEL: ClassVar[str] = "Requests"
 
@@ -83,13 +83,13 @@ class RequestOptions:
     ] = None
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="Allow loading this host, which is not this machine; may be repeated."),
+        typer.Option(help="Allow load on this host, which is not this machine; may be repeated."),
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class PaceOptions:
-    """How much load, how long."""
+    """The size and the length of the load."""
 
     PANEL: ClassVar[str] = "Load"
 
@@ -133,7 +133,7 @@ class PaceOptions:
 
 @dataclass(frozen=True, slots=True)
 class ResultOptions:
-    """What is written where."""
+    """Output files."""
 
     PANEL: ClassVar[str] = "Output"
 
@@ -190,8 +190,8 @@ def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: st
         from prony.faces.terminal import TerminalReporter
         from prony.report.load import load_document
 
-        TerminalReporter().write(load_document(reading))
-    # Last: what was measured is on the screen if the file cannot be written after all.
+        TerminalReporter().write_report(load_document(reading))
+    # Last: the figures are on the screen even if the file cannot be written.
     if json_to is not None:
         write_output(json.dumps(load_result(reading), indent=2), json_to)
     return _status(recording)
@@ -200,7 +200,7 @@ def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: st
 def _status(recording: Recording) -> int:
     if recording.window.interrupted:
         return ExitCode.INTERRUPTED
-    # No answer at all is no measurement: a script must be able to tell.
+    # Without any reply there is no measurement, and scripts must notice.
     return ExitCode.DONE if recording.account.ok else ExitCode.COULD_NOT_MEASURE
 
 
@@ -209,7 +209,7 @@ def _target(url: str) -> SplitResult:
         f"`{_without_credentials(url)}` is not a target; expected `http://HOST[:PORT][/PATH]`",
         hint="prony load http://127.0.0.1:8000/",
     )
-    # Of these, the parser would drop some and the engine refuse others.
+    # The parser would drop some of these, and the engine would refuse others.
     if re.search(r"[\x00-\x20\x7f]", url):
         raise refusal
     try:
@@ -229,7 +229,7 @@ def _target(url: str) -> SplitResult:
 
 
 def _without_credentials(url: str) -> str:
-    """Return the URL without user and password: what is told ends in logs.
+    """Return the URL without user and password: messages end in logs.
 
     >>> _without_credentials("http://me:secret@host/a@b")
     'http://...@host/a@b'
@@ -241,7 +241,7 @@ def _address(parts: SplitResult, allowed: list[str] | tuple[str, ...]) -> Addres
     host = parts.hostname or ""
     if not _is_loopback(host) and host not in allowed:
         raise UsageError(
-            f"`{host}` is not this machine; a load can hurt, so other hosts must be named",
+            f"`{host}` is not this machine; a load can do harm, so other hosts must be named",
             hint=f"if you may load it: prony load ... --allow-host {host}",
         )
     kind = AddressKind.TCP6 if ":" in host else AddressKind.TCP4
@@ -267,7 +267,7 @@ def _host_header(parts: SplitResult, headers: list[str]) -> list[str]:
 def _loop(pace: PaceOptions) -> Loop:
     counts = optional(connections_of, "-c", pace.connections) or ()
     if len(counts) > 1:
-        raise UsageError(f"`-c {pace.connections}`: one count here; `prony run` takes a list")
+        raise UsageError(f"`-c {pace.connections}`: one count here; only `prony run` takes a list")
     if pace.rate is None:
         return ClosedLoop(counts[0] if counts else 10)
     loop = OpenLoop(rate_of("--rate", pace.rate), pace.arrivals, pace.seed)
@@ -276,7 +276,7 @@ def _loop(pace: PaceOptions) -> Loop:
 
 def _stop(requests: int | None, duration: str | None) -> CountStop | DurationStop:
     if requests is not None and duration is not None:
-        raise UsageError("`-n` and `-d` both say when to stop; give one")
+        raise UsageError("`-n` and `-d` both end the window; expected one of them")
     if requests is not None:
         return CountStop(requests)
     return DurationStop(duration_of("-d", duration or "10s"))

@@ -1,6 +1,6 @@
-"""The entry point: the list of commands, and what happens to their errors.
+"""The entry point: the list of commands, and the handling of their errors.
 
-The only place that catches everything. Standard output is data, standard error is talk.
+The only place that catches every exception. Standard output is for data, standard error for messages.
 """
 
 import os
@@ -73,7 +73,7 @@ def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
-    """Take the options that belong to no command."""
+    """Handle the options that belong to no command."""
     if version:
         from prony._engine import __version__
 
@@ -95,17 +95,17 @@ def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for eac
         sys.stdout.flush()
         return int(result) if isinstance(result, int) else ExitCode.DONE
     except PronyError as error:
-        return _told(error)
+        return _reported(error)
     except typer.Exit as exit_:
         return exit_.exit_code
     except typer.Abort:
         return ExitCode.INTERRUPTED
     except typer.TyperException as error:
-        return _told(_misuse(error))
+        return _reported(_misuse(error))
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except (BrokenPipeError, SystemExit):
-        # The reader of our output has gone (`prony ... | head`), which Typer makes an exit with status 1:
+        # The reader of the output has gone (`prony ... | head`), and Typer would exit with status 1:
         # end quietly.
         to_nowhere()
         return ExitCode.DONE
@@ -114,7 +114,7 @@ def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for eac
 
 
 def _misuse(error: typer.TyperException) -> UsageError:
-    """Return what Typer refuses, in the form of Prony's own refusals."""
+    """Return Typer's refusal in the form of Prony's own."""
     context = getattr(error, "ctx", None)
     hint = f"{context.command_path} --help" if context else "prony --help"
     refused = _refused_value(error)
@@ -123,7 +123,7 @@ def _misuse(error: typer.TyperException) -> UsageError:
 
 
 def _refused_value(error: typer.TyperException) -> str | None:
-    """Return option, value and what was expected, where a value is what was refused."""
+    """Return option, value and expectation when Typer refused a value; else null."""
     from pydantic import ValidationError
 
     cause = error.__cause__
@@ -144,7 +144,7 @@ def _refused_value(error: typer.TyperException) -> str | None:
     return f"`{options} {problem['input']}`: {expected}"
 
 
-def _told(error: PronyError) -> int:
+def _reported(error: PronyError) -> int:
     say(f"error: {error.message}")
     if error.hint:
         say(f"\nhint: {error.hint}")
@@ -157,5 +157,5 @@ def _fault(error: Exception) -> int:
     if os.environ.get("PRONY_TRACE"):
         traceback.print_exc()
     say(f"error: a fault in Prony itself: {type(error).__name__}: {error}")
-    say("\nhint: set PRONY_TRACE=1 and start it again to see where")
+    say("\nhint: set PRONY_TRACE=1 and repeat the command to see where")
     return ExitCode.INTERNAL

@@ -1,4 +1,4 @@
-"""Runs a study from the command line: progress, report and exit status; or tells what it would do."""
+"""Runs a study from the command line: progress, report and exit status; or shows what it would do."""
 
 import json
 import shlex
@@ -25,7 +25,7 @@ __all__ = ["Ending", "dry_run", "end", "placement_of", "run_and_report"]
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What is wanted at the end. ``json_to``: a file or ``-``, null: text; ``strict``: see `_verdict`."""
+    """The output at the end. ``json_to``: a file or ``-``, null: text; ``strict``: see `_verdict`."""
 
     json_to: str | None = None
     strict: bool = False
@@ -49,7 +49,7 @@ def placement_of(plan: "Plan") -> "Placement":
 
 
 def run_and_report(task: "Study", ending: Ending) -> int:
-    """Run the study, report it, and return the exit status; an interruption keeps what was finished."""
+    """Run the study, report it, and return the exit status; an interruption keeps finished trials."""
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
     from prony.study import run_study
@@ -58,7 +58,7 @@ def run_and_report(task: "Study", ending: Ending) -> int:
     extent = extent_of(task.plan, task.cross_checks)
     status: int = ExitCode.DONE
     with terminate_as_interrupt(), StudyProgress(extent.trials[1], extent.each_s) as progress:
-        progress.notice(f"{task.plan.title}: {'goes on; in all ' if task.resumes else ''}{extent}")
+        progress.notice(f"{task.plan.title}: {'continues; total: ' if task.resumes else ''}{extent}")
         try:
             run_study(task, progress)
         except KeyboardInterrupt as interrupt:
@@ -67,23 +67,23 @@ def run_and_report(task: "Study", ending: Ending) -> int:
             _discard_without_trials(task)
             raise
     if status and _discard_without_trials(task):
-        say("interrupted before the first trial ended: nothing measured, no archive written")
+        say("interrupted before the first trial ended: no figures, no archive")
         return status
     ended = end(task.out, ending, status)
     if status:
-        say(f"interrupted; `{_go_on(task)}` goes on")
+        say(f"interrupted; to continue: `{_go_on(task)}`")
     return ended
 
 
 def _go_on(task: "Study") -> str:
-    """Return the command that goes on with a study, with what its archive does not name or may not decide."""
+    """Return the command that continues a study, with options that its archive lacks or may not decide."""
     files = {"--requirements": task.requirements_file, "--python": task.python}
     named = [word for option, file in files.items() if file is not None for word in (option, str(file))]
     return shlex.join(["prony", "run", "--resume", str(task.out), *typed_again(task.plan), *named])
 
 
 def end(out: Path, ending: Ending, status: int = ExitCode.DONE) -> int:
-    """Report the study in ``out``, and return ``status``, or that of its verdict."""
+    """Report the study in ``out``, and return ``status``, or the status of its verdict."""
     _report(out, ending.json_to)
     return status or _verdict(out, ending.strict)
 
@@ -95,13 +95,13 @@ def _report(out: Path, json_to: str | None) -> None:
     if json_to != "-":
         show_report(out)
         show(f"\nArchive: {out}   (prony report {shlex.quote(str(out))})")
-    # Last: the archive has been named if the file cannot be written after all.
+    # Last: the archive's name is on the screen even if the file cannot be written.
     if json_to is not None:
         write_output(json.dumps(report_data(out), indent=2), json_to)
 
 
 def _discard_without_trials(task: "Study") -> bool:
-    """Return whether there is no archive with a trial; one without any, that was made now, is removed."""
+    """Return whether no archive has a trial; remove a new archive without any."""
     from prony.archive import open_archive
 
     if not task.out.exists():
@@ -114,8 +114,8 @@ def _discard_without_trials(task: "Study") -> bool:
 
 
 def _verdict(out: Path, strict: bool) -> int:
-    """No valid reply is no measurement; with ``strict``, every trial must count and a subject qualify, or
-    every subject have a rate that all fresh trials confirm.
+    """Return 3 without a valid reply; with ``strict`` also unless every trial counts and a subject qualifies,
+    or every subject has a rate that all fresh trials confirm.
     """
     from prony.archive import open_archive
 
@@ -133,7 +133,7 @@ def _verdict(out: Path, strict: bool) -> int:
 
 
 def _ends(archive: "Archive") -> list[tuple[bool, int]]:
-    """Return whether each trial counts, and its valid replies: of several attempts the last."""
+    """Return whether each trial counts, and its valid replies; the last of several attempts decides."""
     from prony.model import Ok, TrialRole
 
     last: dict[tuple[int, int], tuple[bool, int]] = {}
@@ -166,7 +166,7 @@ def _has_qualified(out: Path) -> bool:
 
 
 def dry_run(task: "Study") -> None:
-    """Print subjects, commands, protocol and time, and start nothing."""
+    """Print subjects, commands, protocol and time, without starting anything."""
     from prony.assembly import command_line
     from prony.study.extent import extent_of, number_of
 
@@ -202,7 +202,7 @@ def _blocks(plan: "Plan") -> str:
 
 
 def _protocol(task: "Study") -> "Iterator[str]":
-    """Yield what is done besides measuring each cell once in each block."""
+    """Yield the steps besides measuring each cell once in each block."""
     from prony.study.extent import number_of, rough_length
     from prony.study.generators import foreseen, left_out_words
 
@@ -213,13 +213,13 @@ def _protocol(task: "Study") -> "Iterator[str]":
     absent = foreseen((*plan.cells, *task.cross_checks))
     checks = [cell.engine.name for cell in task.cross_checks if cell.id not in absent]
     for name, count in Counter(checks).items():
-        yield f"cross-check: {number_of(count, 'cell')} once more in each block, by {name}"
+        yield f"cross-check: {number_of(count, 'cell')} measured again in each block by {name}"
     yield from left_out_words((*plan.cells, *task.cross_checks), absent)
     if plan.design.find_rate:
         yield f"for each subject a search for the highest rate at which {plan.design.find_rate}"
-        yield f"and {number_of(plan.blocks, 'fresh trial')} at the rate that is found"
+        yield f"and {number_of(plan.blocks, 'fresh trial')} at the rate that it finds"
     if precision is not None:
         looks = ", ".join(map(str, precision.looks))
         budget = f", or {rough_length(seconds(precision.budget_ns))} are over" if precision.budget_ns else ""
         target = f"±{100 * precision.target:g} %"
-        yield f"looks after {looks} blocks: until intervals of {target} or verdicts{budget}"
+        yield f"looks after {looks} blocks, until intervals of {target} or verdicts{budget}"

@@ -31,11 +31,11 @@ __all__ = [
 
 Value = TypeVar("Value")
 
-# What the archive and the engine keep as a whole number with a sign.
+# Archive and engine store it as a signed whole number.
 MAX_SEED = 2**63 - 1
-# RFC 9110, section 5.6.2: what a header's name is made of.
+# RFC 9110, section 5.6.2: the characters of a header's name.
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-# More than any machine has CPUs; each costs memory before the first request.
+# More than any machine's CPUs; each thread costs memory before the first request.
 MAX_THREADS = 1024
 
 
@@ -47,7 +47,7 @@ def _parsed(option: str, text: str, parse: Callable[[str], Value]) -> Value:
 
 
 def memory_of(option: str, text: str) -> int:
-    """Return a limit of memory in bytes, at least 1 MiB: below that nothing starts.
+    """Return a memory limit in bytes, at least 1 MiB: no server starts with less.
 
     *Errors*: UsageError naming the option.
     """
@@ -64,12 +64,12 @@ def duration_of(option: str, text: str) -> int:
     """Return nanoseconds, at least one; UsageError names the option."""
     value = wait_of(option, text)
     if value == 0:
-        raise UsageError(f"`{option} {text}`: expected more than nothing, such as `250ms`, `30s`, `1m30s`")
+        raise UsageError(f"`{option} {text}`: expected more than zero, such as `250ms`, `30s`, `1m30s`")
     return value
 
 
 def wait_of(option: str, text: str) -> int:
-    """Return nanoseconds, which may be none; UsageError names the option."""
+    """Return nanoseconds, perhaps zero; UsageError names the option."""
     value = _parsed(option, text, parse_duration)
     if value > DAY_NS:
         raise UsageError(f"`{option} {text}`: expected at most a day, such as `24h`")
@@ -137,7 +137,7 @@ def make_request(
 
 
 def check_output(where: str | None) -> None:
-    """Refuse a target that `write_output` could not write: now, and not after the measurement.
+    """Refuse a target that `write_output` cannot write before the measurement, not after it.
 
     *Errors*: UsageError naming the target.
     """
@@ -148,7 +148,7 @@ def check_output(where: str | None) -> None:
     if number:
         raise UsageError(
             f"cannot write `{where}`: {os.strerror(number)}",
-            hint="name a file in a folder that you may write to with --json, or - for standard output",
+            hint="with --json, name a file in a folder that you may write to, or - for standard output",
         )
 
 
@@ -178,7 +178,7 @@ def write_output(text: str, where: str) -> None:
 
 
 def settings_of(texts: Sequence[str]) -> dict[str, dict[str, int | str]]:
-    """Return what ``--set server.key=value`` says, by server.
+    """Return the settings of ``--set server.key=value``, by server.
 
     *Errors*: UsageError for a text of another form.
     """

@@ -1,4 +1,4 @@
-"""The options of a user's own app and its load, as what they mean."""
+"""From the options of a user's own app and its load to their meaning."""
 
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ _OF_REQUEST = ("path", "method", "header", "body")
 def own_app(options: RunOptions, known: "Catalog") -> "OwnApp":
     """Return the app and its load.
 
-    *Errors*: UsageError for the first value that means nothing.
+    *Errors*: UsageError for the first invalid value.
     """
     from prony.study.own_app import OwnApp
 
@@ -58,7 +58,7 @@ def own_app(options: RunOptions, known: "Catalog") -> "OwnApp":
 
 
 def _request(options: RunOptions, known: "Catalog") -> "Request | None":
-    """Return what is asked: of a built-in app, unless the user says otherwise, its contract's first."""
+    """Return the request; for a built-in app, unless the user names one, the first of its contract."""
     load = options.load
     made = make_request(load.method, load.path, load.header or (), load.body, keep_alive=True)
     said = any(name in options.typed for name in _OF_REQUEST)
@@ -77,6 +77,6 @@ def _connections(load: LoadOptions) -> tuple[int, ...] | None:
     if load.rate is not None and counts is not None and len(counts) > 1:
         raise UsageError(
             f"`-c {load.connections}`: with `--rate`, connections are only a limit; expected one count",
-            hint="leave `--rate` out for a closed loop with a grid of connections",
+            hint="leave out `--rate` for a closed loop with several numbers of connections",
         )
     return counts

@@ -1,6 +1,6 @@
-"""What is seen while a measurement runs: on standard error, live on a terminal, a line per event elsewhere.
+"""The progress of a measurement, on standard error: live on a terminal, a line for each event elsewhere.
 
-Costs little on purpose: it runs on the generator's CPUs, four updates a second.
+It must cost little, because it runs on the generator's CPUs: four updates a second.
 """
 
 import time
@@ -38,7 +38,7 @@ def _clock(seconds: float) -> str:
 
 
 class _LiveLine:
-    """One line that is rewritten in place; nothing at all where standard error is not a terminal."""
+    """One line that is rewritten in place; no output when standard error is not a terminal."""
 
     def __init__(self, console: Console) -> None:
         self._live = (
@@ -107,7 +107,7 @@ def _share(workload: Workload, phase: str, elapsed_ns: int) -> float:
 
 
 class StudyProgress(StudyListener):
-    """The progress of a study: environments, then trials with what runs, what is left and the time to go."""
+    """The progress of a study: environments, then trials: the running one, those left, the time left."""
 
     def __init__(self, trials: int, estimate_s: float) -> None:
         self._console = _console()
@@ -133,25 +133,25 @@ class StudyProgress(StudyListener):
         self._console.print(Text(escaped_lines(text)), soft_wrap=True)
 
     def environment(self, progress: EnvironmentProgress) -> None:
-        """Show how an environment's build goes."""
+        """Show the progress of an environment's build."""
         if progress.state in ("ready", "failed") and progress.seconds >= 1:
             self.notice(f"  {progress.key}: {progress.state} after {progress.seconds:.0f} s")
         else:
             self._line.show(f"preparing {progress.key}: {progress.state}")
 
     def planned(self, trials: int) -> None:
-        """Take the number of trials."""
+        """Set the number of trials."""
         self._trials = trials
 
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
-        """Show which trial runs."""
+        """Show the running trial."""
         self._began = time.monotonic()
         where = f"block {block + 1}/{blocks}" if blocks else "search"
         self._running = f"{where}  {cell.subject.name}  {cell.describe_load()}"
         self._line.show(self._status(""))
 
     def trial_event(self, cell: Cell, event: Json) -> None:
-        """Show the load's own progress."""
+        """Show the progress of the load."""
         if event["event"] == "progress":
             counts = (
                 f"{event['phase']}  {format_count(event['ok'])} ok  {format_count(event['failed'])} failed"
@@ -160,9 +160,9 @@ class StudyProgress(StudyListener):
         del cell
 
     def trial_ended(self, cell: Cell, trial: Trial) -> None:
-        """Count the trial; where nothing is live, print a line for it."""
+        """Count the trial; without a live line, print a line for it."""
         self._done += 1
-        # What the machine spoilt is repeated, and was not counted on.
+        # Trials that the machine disturbed are repeated; the estimate did not include them.
         self._trials += trial.attempt > 0
         self._lengths.append(time.monotonic() - self._began)
         what = f"{cell.subject.name}  {cell.describe_load()}: {_outcome(trial)}"

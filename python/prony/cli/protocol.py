@@ -1,4 +1,4 @@
-"""What the options of a study's protocol mean: how many blocks, which looks, a search for rates."""
+"""The options of a study's protocol: number of blocks, looks, a search for rates."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,25 +13,28 @@ if TYPE_CHECKING:
 __all__ = ["cross_checks_of", "with_protocol"]
 
 LOOKS = (10, 15, 20)
-"""After how many blocks a study may look at its figures: planned, since each look costs some confidence."""
+"""Numbers of blocks after which a study looks at its figures: planned, because each look costs confidence."""
 
 
 def with_protocol(plan: "Plan", sure: SureOptions, find_rate: str | None) -> "Plan":
     """Return the plan with its looks, or its search.
 
-    *Errors*: UsageError for values that mean nothing, or options that contradict each other.
+    *Errors*: UsageError for invalid values, or options that contradict each other.
     """
     _refuse_without_precision(sure)
     if sure.precision is not None and sure.repeats is not None:
         raise UsageError(
             f"`--repeats {sure.repeats}`: with `--precision` the figures decide how many blocks there are",
-            hint="to limit them, use --max-repeats 15",
+            hint="to limit the blocks, use --max-repeats 15",
         )
     if find_rate is None:
         return plan if sure.precision is None else _looking(plan, sure.precision, sure)
     if sure.precision is not None or sure.cross_check is not None:
         other = "--precision" if sure.precision is not None else "--cross-check"
-        raise UsageError(f"`{other}` and `--find-rate`: expected one of them", hint="run them one by one")
+        raise UsageError(
+            f"`{other}` and `--find-rate` exclude each other; expected one of them",
+            hint="run them one by one",
+        )
     return _searching(plan, find_rate)
 
 
@@ -62,8 +65,8 @@ def _precision(text: str, sure: SureOptions) -> "Precision":
     if most not in LOOKS:
         planned = ", ".join(map(str, LOOKS[:-1]))
         raise UsageError(
-            f"`--max-repeats {most}`: a study looks only after {planned} and {LOOKS[-1]} blocks; "
-            "expected one of them"
+            f"`--max-repeats {most}`: a study looks at its figures only after {planned} or {LOOKS[-1]} "
+            "blocks; expected one of them"
         )
     budget = None if sure.budget is None else duration_of("--budget", sure.budget)
     return Precision(target, tuple(look for look in LOOKS if look <= most), budget)
@@ -81,7 +84,7 @@ def _searching(plan: "Plan", objective: str) -> "Plan":
 def cross_checks_of(plan: "Plan", names: str | None) -> "tuple[Cell, ...]":
     """Return the cells that other generators measure beside the plan's.
 
-    *Errors*: UsageError for a generator that there is not.
+    *Errors*: UsageError for an unknown generator.
     """
     if names is None:
         return ()

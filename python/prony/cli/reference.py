@@ -1,4 +1,4 @@
-"""``prony reference``: the reference server by hand."""
+"""``prony reference``: the reference server on its own."""
 
 import json
 import signal
@@ -18,7 +18,7 @@ __all__ = ["EPILOG", "reference"]
 EPILOG = """\
 Examples:
 
-  prony reference --port 8000                              a plain reply, as fast as it goes
+  prony reference --port 8000                              a plain reply, as fast as possible
 
   prony reference --delay 100ms                            a remote API
 
@@ -37,29 +37,27 @@ def reference(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
     delay: Annotated[str, typer.Option(help="Service time before each reply, such as 5ms.")] = "0ms",
     distribution: Annotated[
-        str, typer.Option(help="Of the delay: fixed or exponential (then --delay is the mean).")
+        str, typer.Option(help="How the delay varies: fixed or exponential (then --delay is the mean).")
     ] = "fixed",
     body: Annotated[str, typer.Option(help="Size of the body, such as 64KiB.")] = "13B",
     framing: Annotated[
         str, typer.Option(help="content_length, chunked or close_delimited.")
     ] = "content_length",
     error_every: Annotated[
-        int | None, typer.Option(min=1, help="Every n-th request is answered 503.")
+        int | None, typer.Option(min=1, help="Answer every n-th request with 503.")
     ] = None,
-    silent_every: Annotated[
-        int | None, typer.Option(min=1, help="Every n-th request is never answered.")
-    ] = None,
+    silent_every: Annotated[int | None, typer.Option(min=1, help="Never answer every n-th request.")] = None,
     close_after: Annotated[
-        int | None, typer.Option(min=1, help="Close a connection after n replies.")
+        int | None, typer.Option(min=1, help="Close each connection after n replies.")
     ] = None,
     reset_after: Annotated[
-        int | None, typer.Option(min=1, help="Reset a connection within its n-th reply.")
+        int | None, typer.Option(min=1, help="Reset each connection within its n-th reply.")
     ] = None,
-    stall_after: Annotated[str | None, typer.Option(help="Freeze so long after the first request.")] = None,
+    stall_after: Annotated[str | None, typer.Option(help="Freeze this long after the first request.")] = None,
     stall_for: Annotated[str | None, typer.Option(help="How long the freeze lasts.")] = None,
-    threads: Annotated[int, typer.Option(min=1, max=MAX_THREADS, help="Threads that serve.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, max=MAX_THREADS, help="Number of serving threads.")] = 1,
 ) -> None:
-    """Start a server with exactly known delays, stalls and errors; Ctrl-C prints what it counted."""
+    """Start a server with exactly known delays, stalls and errors; Ctrl-C prints its counts."""
     config: Json = {
         "port": port,
         "threads": threads,
@@ -121,5 +119,5 @@ def _stall(after: str | None, length: str | None) -> Json | None:
         optional(duration_of, "--stall-for", length),
     )
     if (after_ns is None) != (for_ns is None):
-        raise UsageError("`--stall-after` and `--stall-for` belong together")
+        raise UsageError("`--stall-after` and `--stall-for` only work together")
     return None if after_ns is None else {"after_ns": after_ns, "for_ns": for_ns}

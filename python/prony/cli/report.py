@@ -1,4 +1,4 @@
-"""``prony report``: an archive's answers."""
+"""``prony report``: the report of an archive."""
 
 import json
 import socket
@@ -23,9 +23,9 @@ Examples:
 
   prony report embedded-servers.prony --json    the same as data (docs/reference/report-json.md)
 
-  prony report embedded-servers.prony --markdown report.md    the same for a page or an issue
+  prony report embedded-servers.prony --markdown report.md    the same as a page or for an issue
 
-  prony report embedded-servers.prony --csv figures    all tables, a file each (docs/reference/report-csv.md)
+  prony report embedded-servers.prony --csv figures    each table as a file (docs/reference/report-csv.md)
 """
 
 
@@ -43,7 +43,7 @@ def report(
         typer.Option("--csv", help="Write every table as a CSV file into a new folder.", metavar="DIR"),
     ] = None,
 ) -> None:
-    """Report what an archive holds; executes nothing from it."""
+    """Report the figures, the verdicts and the answer of an archive, without executing anything from it."""
     if csv_to is not None:
         _write_csv(file, csv_to)
     if markdown_to is not None:
@@ -58,12 +58,12 @@ def report(
 
 def _write_markdown(file: Path, out: str) -> None:
     from prony.cli.options import write_output
-    from prony.faces.markdown import markdown
+    from prony.faces.markdown import markdown_page
     from prony.report.redaction import redacted
     from prony.report.study import study_report
 
     page = redacted(study_report(_reading(file)), socket.gethostname())
-    write_output(markdown(page).rstrip("\n"), out)
+    write_output(markdown_page(page).rstrip("\n"), out)
 
 
 def _write_csv(file: Path, folder: Path) -> None:
@@ -87,11 +87,11 @@ def show_report(file: Path) -> None:
     from prony.faces.terminal import TerminalReporter
     from prony.report.study import study_report
 
-    TerminalReporter().write(study_report(_reading(file)))
+    TerminalReporter().write_report(study_report(_reading(file)))
 
 
 def _reading(file: Path) -> "Reading":
-    """Return what an archive says, with the noise floors that are kept for its machine."""
+    """Return the Reading of an archive, with the stored noise floors of its machine."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive
 

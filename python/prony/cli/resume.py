@@ -1,7 +1,7 @@
-"""``prony run --resume``: a study that broke off, put together again from its archive and this machine.
+"""``prony run --resume``: an interrupted study, rebuilt from its archive and this machine.
 
 The archive gives names and numbers. What is executed, installed or joined comes from the local catalogue,
-from what was typed beside ``--resume``, or from what its user has seen and trusts (see `prony.cli.consent`).
+from the options beside ``--resume``, or from what the user has seen and trusts (see `prony.cli.consent`).
 """
 
 from collections.abc import Mapping
@@ -28,14 +28,13 @@ ALLOWED = frozenset(
         *("app", "directory", "commands", "run_as", "net", "sandbox"),
     )
 )
-"""The options that a study which goes on may have: what its archive does not hold or may not decide, and how
-it is told.
+"""The options that are allowed with ``--resume``: what an archive lacks or may not decide, and how to report.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """What was typed. ``environment`` and ``headers``: values that no archive keeps."""
+    """The typed options. ``environment`` and ``headers``: values that no archive keeps."""
 
     file: Path
     known: "Catalog"
@@ -49,10 +48,10 @@ class Resumption:
 
 
 def resumed_study(wish: Resumption) -> "Study":
-    """Return the study that the archive holds, ready to go on, in the order in which it would have run.
+    """Return the study of the archive, ready to continue in its original order.
 
-    *Errors*: UsageError for what this machine does not have any more, or what the archive does not keep and
-    was not said again; ArchiveError for a file that is none.
+    *Errors*: UsageError for what this machine no longer has, or for what the archive does not keep and was
+    not typed again; ArchiveError for a file that is no archive.
     """
     from prony.archive import open_archive
     from prony.model import Network, TrialRole
@@ -94,7 +93,7 @@ def resumed_study(wish: Resumption) -> "Study":
 def is_complete(file: Path) -> bool:
     """Return whether the study in ``file`` ran to its end.
 
-    *Errors*: ArchiveError for a file that is none.
+    *Errors*: ArchiveError for a file that is no archive.
     """
     from prony.archive import open_archive
     from prony.model import RunStatus
@@ -107,7 +106,7 @@ def is_complete(file: Path) -> bool:
 
 
 def _here(cell: "Cell", known: "Catalog", wish: Resumption) -> "Cell":
-    """Return a cell with the app as it is here, and with the values that no archive keeps."""
+    """Return a cell with the app of this machine, and with the values that no archive keeps."""
     app = _app(cell.subject, known, wish)
     _check_known(cell.subject, known)
     load = replace(cell.workload, request=_request(cell.workload.request, wish))
@@ -115,7 +114,7 @@ def _here(cell: "Cell", known: "Catalog", wish: Resumption) -> "Cell":
 
 
 def _check_known(subject: "Subject", known: "Catalog") -> None:
-    """Refuse names that the catalogue does not have, or that only lie in the working folder."""
+    """Refuse names that the catalogue lacks, or that only the working folder has."""
     if subject.server in known.unasked:
         raise UsageError(
             f"the study has `{subject.server}` of this folder's `prony.d`, which runs only when you name it",
@@ -127,9 +126,9 @@ def _check_known(subject: "Subject", known: "Catalog") -> None:
 
 
 def _check_app(app: "App", wish: Resumption) -> None:
-    """Refuse an app that no Prony writes: a server may evaluate a target that is more than a name.
+    """Refuse an app that Prony never writes: a server may evaluate a target that is more than a name.
 
-    *Errors*: UsageError, also for what only an app of a catalogue has, when the catalogue here lacks it.
+    *Errors*: UsageError, also for an app with features of a catalogue's app that the local catalogue lacks.
     """
     from prony.catalog.schema.apps import is_target
 
@@ -144,30 +143,30 @@ def _check_app(app: "App", wish: Resumption) -> None:
             )
     if app.requirements or app.services:
         raise UsageError(
-            f"`{wish.file}`: the app `{escaped(app.name)}` has requirements or services, and is not in the "
-            "catalogue here",
-            hint="if it is in a folder of yours, add --catalog FOLDER",
+            f"`{wish.file}`: the app `{escaped(app.name)}` has requirements or services, but is not in the "
+            "catalogue of this machine",
+            hint="if one of your folders has it, add --catalog FOLDER",
         )
 
 
 def _check_same(app: "App", wish: Resumption) -> None:
-    """Refuse a catalogue's app that the archive describes otherwise."""
+    """Refuse a catalogue's app that the archive describes differently."""
     local = wish.known.apps[app.name]
     targets = {name: target for name, target in app.targets.items() if (name, target) != (Interface.NONE, "")}
     told = (app.digest, targets, app.requirements, app.services)
     if told != (local.digest, dict(local.targets), local.requirements, local.services):
-        raise _changed(wish, app, "is another one now")
+        raise _changed(wish, app, "has changed")
 
 
 def _changed(wish: Resumption, app: "App", what: str) -> UsageError:
     return UsageError(
-        f"`{wish.file}`: the app `{escaped(app.name)}` {what}, and a study goes on only with the same",
-        hint="undo the change, or begin anew with another --out",
+        f"`{wish.file}`: the app `{escaped(app.name)}` {what}, and a study continues only with the same app",
+        hint="undo the change, or start a new study with another --out",
     )
 
 
 def _app(subject: "Subject", known: "Catalog", wish: Resumption) -> "App":
-    """Return the app of a catalogue's name as it is here, a user's own from its folder."""
+    """Return the app of a catalogue's name from this machine, or a user's own from its folder."""
     from prony.catalog.schema.apps import folder_digest
 
     app = subject.app
@@ -176,16 +175,16 @@ def _app(subject: "Subject", known: "Catalog", wish: Resumption) -> "App":
         return replace(local, targets={**local.targets, **_of_commands(app)})
     folder = Path(app.folder)
     if not folder.is_dir():
-        raise _changed(wish, app, f"is not at `{escaped(app.folder)}` any more")
+        raise _changed(wish, app, f"is no longer at `{escaped(app.folder)}`")
     if folder_digest(folder) != app.digest:
-        raise _changed(wish, app, "is another one now")
+        raise _changed(wish, app, "has changed")
     checks = tuple(replace(check, request=_request(check.request, wish)) for check in app.contract.checks)
     variables = {name: _variable(name, wish) for name in app.environment}
     return replace(app, contract=Contract(checks), environment=variables)
 
 
 def _of_commands(app: "App") -> Mapping[Interface, str]:
-    """Return what a command needs of an app beside which it is compared."""
+    """Return the part of an app that commands compared with it need."""
     return {Interface.NONE: ""} if Interface.NONE in app.targets else {}
 
 
@@ -199,7 +198,7 @@ def _variable(name: str, wish: Resumption) -> str:
     if name not in wish.environment:
         raise UsageError(
             f"`{wish.file}`: the app has the variable `{escaped(name)}`, and an archive keeps no values",
-            hint=f"say it again: --env {escaped(name)}=value",
+            hint=f"type it again: --env {escaped(name)}=value",
         )
     return wish.environment[name]
 
@@ -212,7 +211,7 @@ def _header(name: str, value: str, wish: Resumption) -> str:
     if name.lower() not in wish.headers:
         raise UsageError(
             f"`{wish.file}`: the requests have the header `{escaped(name)}`, and an archive keeps no secrets",
-            hint=f"say it again: -H '{escaped(name)}: value'",
+            hint=f"type it again: -H '{escaped(name)}: value'",
         )
     return wish.headers[name.lower()]
 
@@ -221,9 +220,9 @@ def _header(name: str, value: str, wish: Resumption) -> str:
 
 
 def _commands(plan: "Plan", wish: Resumption) -> tuple[str, ...]:
-    """Return the programs that a plan needs and the catalogue has not.
+    """Return the programs that a plan needs and the catalogue lacks.
 
-    *Errors*: UsageError for a text that a terminal would not show as it is.
+    *Errors*: UsageError for a text that a terminal would not show unchanged.
     """
     if all(subject.server in wish.known.servers for subject in plan.subjects()):
         return ()
@@ -231,14 +230,14 @@ def _commands(plan: "Plan", wish: Resumption) -> tuple[str, ...]:
     for command in commands:
         if not command.isprintable():
             raise UsageError(
-                f"`{wish.file}`: the command `{escaped(command)}` has control characters in it",
-                hint="no command that was typed has: the archive has been changed",
+                f"`{wish.file}`: the command `{escaped(command)}` contains control characters",
+                hint="a typed command has none: somebody changed the archive",
             )
     return commands
 
 
 def _with_commands(commands: tuple[str, ...], plan: "Plan", wish: Resumption) -> "Catalog":
-    """Return the catalogue with the commands, which somebody has agreed to."""
+    """Return the catalogue with the commands, to which the user has agreed."""
     from prony.catalog.schema.command import named_commands
     from prony.catalog.schema.loader import with_server
 

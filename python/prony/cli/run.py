@@ -63,7 +63,7 @@ def run(
         str | None, typer.Argument(help="A built-in study, or a TOML file.", show_default=False)
     ] = None,
 ) -> int:
-    """Measure a built-in study, a study's file, or your own app on several servers, and say which is best."""
+    """Measure a built-in study, a study's file, or your own app on several servers, and report the best."""
     from prony.catalog.schema.loader import load_catalog
 
     options = RunOptions(given(context), study, what, own, load, sure, sandbox, output)
@@ -84,13 +84,13 @@ def _do(task: "Study", ending: Ending, show_only: bool) -> int:
     return run_and_report(task, ending)
 
 
-# --- a study that goes on ---------------------------------------------------------------------------------
+# --- a study that continues -------------------------------------------------------------------------------
 
 
 def _resumption(options: RunOptions, known: "Catalog") -> Resumption:
-    """Return what was typed beside ``--resume``.
+    """Return the options typed beside ``--resume``.
 
-    *Errors*: UsageError for a header or a variable that is none.
+    *Errors*: UsageError for an invalid header or variable.
     """
     own, what, sandbox = options.own, options.what, options.sandbox
     assert what.resume is not None
@@ -115,9 +115,9 @@ def _resumption(options: RunOptions, known: "Catalog") -> Resumption:
 
 
 def _go_on(wish: Resumption, ending: Ending, show_only: bool) -> int:
-    """Go on with a study; one that ran to its end is only reported."""
+    """Continue a study; a complete one is only reported."""
     if is_complete(wish.file):
-        say(f"`{wish.file}` is complete: there is nothing left to run")
+        say(f"`{wish.file}` is complete: no trial is left to run")
         return end(wish.file, ending)
     return _do(resumed_study(wish), ending, show_only)
 
@@ -126,9 +126,9 @@ def _go_on(wish: Resumption, ending: Ending, show_only: bool) -> int:
 
 
 def _new_study(options: RunOptions, known: "Catalog") -> "Study":
-    """Return the study that the options describe, found fit to run on this machine.
+    """Return the study that the options describe, checked for this machine.
 
-    *Errors*: UsageError for what is wrong, HostError for what this machine has not.
+    *Errors*: UsageError for wrong options, HostError for what this machine lacks.
     """
     from prony.catalog.schema.asked import check_settings
     from prony.runas import resolve_user
@@ -173,7 +173,7 @@ def _plan_options(options: RunOptions, chosen: "Chosen") -> "PlanOptions":
 
 
 def _plan(options: RunOptions, known: "Catalog", asked: "PlanOptions") -> "tuple[Plan, Catalog]":
-    """Return the plan, and the catalogue that has all that it names."""
+    """Return the plan, and the catalogue with everything that it names."""
     from prony.cli.own_app import own_app
     from prony.study.named import plan_of_study
     from prony.study.own_app import plan_of_app

@@ -1,4 +1,4 @@
-"""What ``prony run`` looks at before anything is built or started: files, folders, CPUs."""
+"""What ``prony run`` checks before it builds or starts anything: files, folders, CPUs."""
 
 import os
 import time
@@ -17,9 +17,9 @@ __all__ = ["archive_to_write", "check_files", "check_threads"]
 
 
 def check_threads(plan: "Plan", threads: int) -> None:
-    """Refuse more threads than CPUs where they were asked for; a study's own may be what it is about.
+    """Refuse ``--engine-threads`` above the CPUs; a study may set more on purpose.
 
-    *Errors*: UsageError with the most that there may be.
+    *Errors*: UsageError with the largest possible number.
     """
     cpus = len(placement_of(plan).generator_cpus)
     if threads > cpus:
@@ -30,7 +30,7 @@ def check_threads(plan: "Plan", threads: int) -> None:
 
 
 def check_files(own: AppOptions, user: "RunAs") -> None:
-    """Refuse requirements or an environment that are not there, or that ``user`` cannot read.
+    """Refuse requirements or an environment that do not exist, or that ``user`` cannot read.
 
     *Errors*: UsageError naming the option.
     """
@@ -54,15 +54,13 @@ def _check_readable(python: Path, user: "RunAs") -> None:
 
 
 def archive_to_write(plan: "Plan", out: Path | None) -> Path:
-    """Return the file to write; one that cannot be is refused now, not when servers have been installed.
+    """Return the file to write; refuse an impossible one before servers are installed.
 
     *Errors*: UsageError for a file that exists, or a folder that cannot be written to.
     """
     file = out or Path(f"{plan.name}-{time.strftime('%Y%m%d-%H%M%S')}.prony")
     if file.exists():
-        raise UsageError(
-            f"`{file}` exists already", hint="name another file with `--out`, or move that one away"
-        )
+        raise UsageError(f"`{file}` exists already", hint="name another file with `--out`, or move this one")
     if not (file.parent.is_dir() and os.access(file.parent, os.W_OK | os.X_OK)):
-        raise UsageError(f"`{file}`: `{file.parent}` is not a folder that can be written to")
+        raise UsageError(f"`{file}`: `{file.parent}` is not a writable folder")
     return file

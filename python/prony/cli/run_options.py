@@ -1,4 +1,4 @@
-"""The options of ``prony run``, by what they are about. What they mean is for others.
+"""The options of ``prony run``, in groups. Other modules know what they mean.
 
 Null stands for an option that was not typed. The sandbox's are in `prony.cli.sandbox_options`.
 """
@@ -23,20 +23,20 @@ __all__ = [
     "WhatOptions",
 ]
 
-# Years of measuring, even of the shortest trials.
+# Even with the shortest trials this takes years.
 MAX_BLOCKS = 100_000
 DEFAULT_SERVERS = "gunicorn,waitress,uwsgi"
 
 
 @dataclass(frozen=True, slots=True)
 class WhatOptions:
-    """Which subjects of which study."""
+    """The study and its subjects."""
 
     PANEL: ClassVar[str] = "What to measure"
 
     profile: Annotated[
         str | None,
-        typer.Option(help="How thoroughly: quick (the default), full, original, or a profile of the file."),
+        typer.Option(help="How thorough: quick (the default), full, original, or a profile of the file."),
     ] = None
     only: Annotated[
         str | None, typer.Option(help="Only subjects whose name matches this pattern, e.g. '*flask*'.")
@@ -54,13 +54,13 @@ class WhatOptions:
     )
     trust_plan: Annotated[
         bool,
-        typer.Option("--trust-plan", help="With --resume: agree to all that the archive would run or open."),
+        typer.Option("--trust-plan", help="With --resume: allow all that the archive would run or open."),
     ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class AppOptions:
-    """An app of the user's own, and what it runs on."""
+    """A user's own app, and its servers and environment."""
 
     PANEL: ClassVar[str] = "Your own app"
 
@@ -90,7 +90,7 @@ class AppOptions:
     ] = None
     env: Annotated[
         list[str] | None,
-        typer.Option(help="A variable for the app, K=V, or K to pass yours on; may be repeated."),
+        typer.Option(help="A variable for the app, K=V, or K to pass on your own; may be repeated."),
     ] = None
     env_file: Annotated[
         Path | None, typer.Option(help="A file of variables for the app, one K=V per line.")
@@ -146,7 +146,7 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True)
 class SureOptions:
-    """How often each subject is measured, and what is checked besides."""
+    """How often each subject is measured, and the additional checks."""
 
     PANEL: ClassVar[str] = "How sure"
 
@@ -182,7 +182,7 @@ class SureOptions:
 
 @dataclass(frozen=True, slots=True)
 class OutputOptions:
-    """What is written where."""
+    """Output files, and how to end."""
 
     PANEL: ClassVar[str] = "Output"
 
@@ -198,13 +198,13 @@ class OutputOptions:
         typer.Option("--strict", help="Exit with 3 if a subject is unavailable or a trial does not count."),
     ] = False
     show_only: Annotated[
-        bool, typer.Option("--dry-run", help="Print cells, commands and duration, and start nothing.")
+        bool, typer.Option("--dry-run", help="Print cells, commands and duration, without starting anything.")
     ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """All that was asked for. ``typed``: the options that were typed, by parameter, as they are spelt."""
+    """All options. ``typed``: those that were typed, by parameter, as spelt."""
 
     typed: Mapping[str, str]
     study: str | None

@@ -17,7 +17,7 @@ __all__ = ["SandboxOptions", "SandboxWish", "chosen_sandbox"]
 
 
 class SandboxWish(StrEnum):
-    """How subjects are kept apart and limited: one of `SandboxKind`, or the strongest that can be had."""
+    """How subjects are isolated and limited: one of `SandboxKind`, or the strongest available."""
 
     AUTO = "auto"
     PROCESS = "process"
@@ -27,7 +27,7 @@ class SandboxWish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SandboxOptions:
-    """What was typed; null: nothing."""
+    """The typed options; null: not typed."""
 
     PANEL: ClassVar[str] = "Sandbox"
 
@@ -57,7 +57,7 @@ class SandboxOptions:
     ] = False
 
     def limits(self) -> "dict[LimitName, str]":
-        """Return the limits, each as it was typed."""
+        """Return the limits as typed."""
         given: dict[LimitName, str | None] = {
             "cpu_quota": None if self.cpu_quota is None else f"--cpus {self.cpu_quota:g}",
             "memory": None if self.memory is None else f"--memory {self.memory}",
@@ -67,17 +67,17 @@ class SandboxOptions:
 
 
 def chosen_sandbox(options: SandboxOptions, *, own_app: bool) -> "Chosen":
-    """Return the sandbox that is taken on this machine.
+    """Return the sandbox to use on this machine.
 
-    *Errors*: UsageError for a memory that is none, or limits of a kind that holds none; HostError for what
-    cannot be had here.
+    *Errors*: UsageError for an invalid size of memory, or limits with a sandbox that cannot enforce them;
+    HostError for a sandbox that does not work here.
     """
     from prony.model import SandboxChoice
     from prony.sandbox.available import look
     from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
     from prony.sandbox.namespaces import gain_namespaces
 
-    # A user's app may need a database on the loopback: it is never taken away unasked.
+    # A user's app may need a database on the loopback: keep that network unless asked.
     network = options.net or (Network.HOST if own_app else Network.ISOLATED)
     if network is Network.ISOLATED:
         gain_namespaces()

@@ -1,4 +1,4 @@
-"""``prony selftest``: are differences found where there are none, and those that are planted?"""
+"""``prony selftest``: does Prony report differences where there are none, and does it find planted ones?"""
 
 import json
 import time
@@ -29,15 +29,15 @@ Examples:
 
   prony selftest aa                                   the reference server against itself: about 2 min
 
-  prony selftest aa --server gunicorn --repeats 20    a server of yours, and floors for up to 20 blocks
+  prony selftest aa --server gunicorn --repeats 20    your own server, and floors for up to 20 blocks
 
-  prony selftest aa --repeats 295                     59 real studies, the least that show 5 %
+  prony selftest aa --repeats 295                     59 real studies, the fewest that show 5 %
 
   prony selftest aa study.prony                       the labels of an archive, permuted within its blocks
 
   prony selftest planted                              effects of 2, 5 and 10 %: about 4 min
 
-  prony selftest planted --repeats 50 --plants 5%     how many of ten studies find 5 %
+  prony selftest planted --repeats 50 --plants 5%     how many of ten studies find the 5 %
 """
 
 _CONNECTIONS = 10
@@ -45,7 +45,7 @@ _PLANTS = "2%,5%,10%"
 
 
 class SelfTestKind(StrEnum):
-    """What is tested."""
+    """The kind of the self-test."""
 
     AA = "aa"
     PLANTED = "planted"
@@ -56,17 +56,15 @@ def selftest(
         SelfTestKind, typer.Argument(help="aa: the same subject under two names; planted: with work added.")
     ],
     file: Annotated[
-        Path | None, typer.Argument(help="An archive to read; without one, trials are run.")
+        Path | None, typer.Argument(help="An archive to read; without one, Prony runs trials.")
     ] = None,
     server: Annotated[
         str | None,
-        typer.Option(
-            help="The server that is compared with itself: reference, for planted effects gunicorn."
-        ),
+        typer.Option(help="The server to compare with itself (aa: reference; planted: gunicorn)."),
     ] = None,
-    app: Annotated[str | None, typer.Option(help="The built-in app that it serves (aa: hello).")] = None,
+    app: Annotated[str | None, typer.Option(help="The built-in app of that server (aa: hello).")] = None,
     plants: Annotated[
-        str | None, typer.Option(help="Work that is added, in shares of the base's (planted: 2%,5%,10%).")
+        str | None, typer.Option(help="Added work, in shares of the base's work (planted: 2%,5%,10%).")
     ] = None,
     repeats: Annotated[
         int, typer.Option(min=5, max=10_000, help="Blocks; each has a trial of every cell.")
@@ -83,19 +81,19 @@ def selftest(
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Measure although figures may not be valid (planted).")
+        bool, typer.Option("--force", help="Measure even if figures may not be valid (planted).")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Hold verdicts against what is known: aa counts false ones where there is no difference, and keeps this
-    machine's noise floor for reports; planted counts effects that are found, of a size that is known.
+    """Test verdicts on known cases: aa counts false verdicts where there is no difference, and stores this
+    machine's noise floor for reports; planted counts how many effects of a known size are found.
     """
     asked = _Asked(kind, server, app, plants)
     _check(
         {SelfTestKind.AA: {"--app": app}, SelfTestKind.PLANTED: {"--plants": plants, "--force": force}}, kind
     )
     if file is not None:
-        return _told(kind, file, run_as, as_json=as_json)
+        return _printed(kind, file, run_as, as_json=as_json)
     from prony.catalog.schema.loader import load_catalog
     from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
     from prony.cli.selftest_plans import Conditions
@@ -113,20 +111,22 @@ def selftest(
     if target.exists():
         raise UsageError(f"`{target}` exists already", hint="name another file with `--out`")
     status = _run(Study(plan, known, resolve_user(run_as), target, sandbox=chosen, force=force))
-    return status or _told(kind, target, run_as, as_json=as_json)
+    return status or _printed(kind, target, run_as, as_json=as_json)
 
 
 def _check(own: Mapping[SelfTestKind, Mapping[str, object]], kind: SelfTestKind) -> None:
-    """*Errors*: UsageError for an option of another kind: floors, for one, are not measured by force."""
+    """*Errors*: UsageError for an option of another kind: `--force`, for example, is not for floors."""
     for other, options in own.items():
         for name, value in options.items():
             if value and other is not kind:
-                raise UsageError(f"`{name}` is for `prony selftest {other}`", hint="prony selftest --help")
+                raise UsageError(
+                    f"`{name}` only works with `prony selftest {other}`", hint="prony selftest --help"
+                )
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is tested, as the command line has it; null: not said."""
+    """The options of the test; null: not typed."""
 
     kind: SelfTestKind
     server: str | None
@@ -136,7 +136,7 @@ class _Asked:
     def plan(self, same: "Conditions") -> "Plan":
         """Return the plan of the cells.
 
-        *Errors*: UsageError for names that are not known, or plants that are no shares.
+        *Errors*: UsageError for unknown names, or plants that are no shares.
         """
         from prony.cli.selftest_plans import planted_plan, planted_shares, twice
 
@@ -146,7 +146,7 @@ class _Asked:
 
 
 def _run(task: "Study") -> int:
-    """Run the study; what was finished before an interruption is read all the same."""
+    """Run the study; trials that finished before an interruption are still read."""
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
     from prony.study import run_study
@@ -158,23 +158,24 @@ def _run(task: "Study") -> int:
         try:
             run_study(task, progress)
         except KeyboardInterrupt as interrupt:
-            say(f"interrupted; `prony {task.plan.name.replace('-', ' ')} {task.out}` reads what was finished")
+            again = f"prony {task.plan.name.replace('-', ' ')} {task.out}"
+            say(f"interrupted; to read the finished trials: `{again}`")
             return ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
     return ExitCode.DONE
 
 
-def _told(kind: SelfTestKind, file: Path, run_as: str | None, *, as_json: bool) -> int:
+def _printed(kind: SelfTestKind, file: Path, run_as: str | None, *, as_json: bool) -> int:
     from prony.archive import open_archive
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
         reading = read_archive(archive)
     if kind is SelfTestKind.PLANTED:
-        return _told_planted(file, reading, as_json=as_json)
-    return _told_alike(file, reading, run_as, as_json=as_json)
+        return _planted_status(file, reading, as_json=as_json)
+    return _aa_status(file, reading, run_as, as_json=as_json)
 
 
-def _told_alike(file: Path, reading: "Reading", run_as: str | None, *, as_json: bool) -> int:
+def _aa_status(file: Path, reading: "Reading", run_as: str | None, *, as_json: bool) -> int:
     from prony.analysis.self_tests import is_real, pairs, self_tests
     from prony.faces.json_selftest import selftest_json
     from prony.faces.terminal import TerminalReporter
@@ -192,13 +193,13 @@ def _told_alike(file: Path, reading: "Reading", run_as: str | None, *, as_json: 
     if as_json:
         show(json.dumps(selftest_json(str(file), tests, kept), indent=2))
     else:
-        TerminalReporter().write(selftest_document(str(file), tests, kept))
+        TerminalReporter().write_report(selftest_document(str(file), tests, kept))
     if not tests:
         return ExitCode.COULD_NOT_MEASURE
     return ExitCode.VERDICT_NEGATIVE if any(one.shown is False for one in tests) else ExitCode.DONE
 
 
-def _told_planted(file: Path, reading: "Reading", *, as_json: bool) -> int:
+def _planted_status(file: Path, reading: "Reading", *, as_json: bool) -> int:
     from prony.analysis.compare import Verdict
     from prony.analysis.planted import planted
     from prony.faces.json_selftest import planted_json
@@ -214,7 +215,7 @@ def _told_planted(file: Path, reading: "Reading", *, as_json: bool) -> int:
     if as_json:
         show(json.dumps(planted_json(str(file), found), indent=2))
     else:
-        TerminalReporter().write(planted_document(str(file), found))
+        TerminalReporter().write_report(planted_document(str(file), found))
     if all(one.comparison.verdict is Verdict.TOO_FEW for one in found):
         return ExitCode.COULD_NOT_MEASURE
     return ExitCode.VERDICT_NEGATIVE if any(one.is_right is False for one in found) else ExitCode.DONE

@@ -1,4 +1,4 @@
-"""The plans of ``prony selftest``: one subject in cells that differ in nothing, or in what is planted."""
+"""The plans of ``prony selftest``: one subject in cells that are equal, or that differ in planted work."""
 
 import os
 import shlex
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["Conditions", "planted_plan", "planted_shares", "twice"]
 
 _WORK_US = 1000
-"""What each request of the base computes: most of a small server's time for it, so that the plant is about
-that share of the whole.
+"""The work of each request of the base: most of a small server's time for a request, so that the plant is
+about that share of the whole.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What is the same in all cells: load and profile as a study's document has them."""
+    """The common part of all cells: load and profile as in a study's document."""
 
     load: Mapping[str, object]
     profile: Mapping[str, object]
@@ -34,16 +34,16 @@ class Conditions:
 
 
 def twice(server: str, app: str, same: Conditions) -> "Plan":
-    """Return the plan of one subject under two names: all else is the same, and drawn anew for each."""
+    """Return the plan of one subject under two names: all else is equal, and drawn again for each."""
     plan = _alone("aa", f"{server} against itself", (server, app), same)
     (cell,) = plan.cells
     return replace(plan, cells=tuple(_named(cell, k, label) for k, label in enumerate("AB")))
 
 
 def planted_plan(server: str, plants: Sequence[float], same: Conditions) -> "Plan":
-    """Return the plan of one subject as it is, and once more for each of ``plants``, shares of its work.
+    """Return the plan of one subject without added work, and with each of ``plants``, shares of its work.
 
-    *Errors*: UsageError when the server serves more than one request at a time, or no fixed number.
+    *Errors*: UsageError when the server serves several requests at once, or no fixed number.
     """
     from prony.analysis.planted import APP
 
@@ -56,9 +56,9 @@ def planted_plan(server: str, plants: Sequence[float], same: Conditions) -> "Pla
 
 
 def planted_shares(text: str) -> tuple[float, ...]:
-    """Return the shares that ``--plants`` names, as ``2%,5%,10%``, each once and in ascending order.
+    """Return the shares of ``--plants`` (such as ``2%,5%,10%``), each once and in ascending order.
 
-    *Errors*: UsageError for one that is not above 0.1 % and at most 1000 %.
+    *Errors*: UsageError for a share that is not between 0.1 % and 1000 %.
     """
     return tuple(sorted({_share(part.strip()) for part in text.split(",")}))
 
@@ -95,7 +95,7 @@ def _named(cell: "Cell", number: int, label: str) -> "Cell":
 
 
 def _working(cell: "Cell", number: int, work_us: int) -> "Cell":
-    """Return the cell whose requests ask for so much work; they are answered alike."""
+    """Return the cell whose requests ask for this much work; the replies are equal."""
     from prony.analysis.planted import work_path
 
     request = replace(cell.workload.request, path=work_path(work_us))
@@ -104,13 +104,13 @@ def _working(cell: "Cell", number: int, work_us: int) -> "Cell":
 
 
 def _one_at_a_time(subject: "Subject", catalog: "Catalog") -> None:
-    """*Errors*: UsageError when what a plant does to throughput would not be known."""
+    """*Errors*: UsageError when the effect of a plant on throughput would be unknown."""
     from prony.catalog.launch.declared import declared_facts
 
     slots = declared_facts(catalog.server(subject.server), subject, os.cpu_count() or 1).slots
     if slots != 1:
         served = f"{slots} requests at a time" if slots else "no fixed number of requests at a time"
         raise UsageError(
-            f"`{subject.name}` serves {served}, and what a plant does to its throughput is then not known",
+            f"`{subject.name}` serves {served}: the effect of added work on its throughput is unknown",
             hint="prony selftest planted --server gunicorn",
         )

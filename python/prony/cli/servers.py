@@ -22,43 +22,42 @@ Examples:
 
   prony servers                  every server: interface, version, what it needs here
 
-  prony servers gunicorn         one server's facts and settings, with their sources
+  prony servers gunicorn         facts and settings of one server, with their sources
 
-  prony servers tornado --file serve.py > serve.py    the script that Prony starts it with
+  prony servers tornado --file serve.py > serve.py    the script with which Prony starts it
 
   prony servers --json           the same as data
 
-  prony servers --check          install, start, ask, load and stop every one of them here
+  prony servers --check          install, start, query, load and stop each of them here
 
-  prony servers --check gunicorn uvicorn-quiet    only these; `gunicorn` means its variants too
+  prony servers --check gunicorn uvicorn-quiet    only these; `gunicorn` includes its variants
 
-  prony servers --check nginx starman@nginx       a frontend before its examples, and before one server
+  prony servers --check nginx starman@nginx       a frontend in front of its examples, and of one server
 
-  prony servers --check gunicorn --app django-postgres    around another built-in app
+  prony servers --check gunicorn --app django-postgres    with another built-in app
 
-  prony servers --update gunicorn    the newest packages that its pins allow
+  prony servers --update gunicorn    install the newest packages that its pins allow
 
-  prony servers --new mine       write prony.d/mine.toml, an entry of your own to begin with
+  prony servers --new mine       write prony.d/mine.toml, a first version of your own entry
 """
 
-# How long one check takes: start, contract, 2 s of load, stop. Only for the estimate before the first is
-# over.
+# The time of one check: start, contract, 2 s of load, stop. Only for the estimate before the first ends.
 CHECK_S = 5.0
 
 
 def servers(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="These servers.", show_default=False)
+        list[str] | None, typer.Argument(metavar="NAME", help="Only these servers.", show_default=False)
     ] = None,
     catalog: Annotated[
         list[Path] | None, typer.Option(help="More catalogue entries: a file or a folder.")
     ] = None,
-    file: Annotated[
-        str | None, typer.Option(help="Print this file of the server's, as Prony starts it with.")
-    ] = None,
+    file: Annotated[str | None, typer.Option(help="Print this file of the server, as Prony uses it.")] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Install, start, ask, load for 2 s and stop each; 3 unless all pass."),
+        typer.Option(
+            "--check", help="Install, start, query, load for 2 s and stop each; exit with 3 unless all pass."
+        ),
     ] = False,
     app: Annotated[
         str, typer.Option(help="Check with this built-in app; with --file, your own module:attribute.")
@@ -68,10 +67,10 @@ def servers(
     ] = None,
     update: Annotated[
         bool,
-        typer.Option("--update", help="Resolve their locked packages anew, as far as pins leave it open."),
+        typer.Option("--update", help="Resolve their locked packages again, within their pins."),
     ] = False,
     new: Annotated[
-        str | None, typer.Option(help="Write an entry to begin with, prony.d/NEW.toml.", metavar="NEW")
+        str | None, typer.Option(help="Write a first version of an entry, prony.d/NEW.toml.", metavar="NEW")
     ] = None,
     run_as: Annotated[
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
@@ -81,7 +80,7 @@ def servers(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """List the servers that Prony knows, show what it knows of some, or check them on this machine."""
+    """List the servers that Prony knows, show details of some, or check them on this machine."""
     from prony.catalog.schema.loader import load_catalog
     from prony.faces.terminal import TerminalReporter
     from prony.listing.servers import server_document, server_json, servers_document
@@ -120,10 +119,10 @@ def _update(known: "Catalog", names: Sequence[str]) -> int:
         if entry.name in known.own:
             raise UsageError(
                 f"`{entry.name}` did not come with Prony: its lock is kept in the cache",
-                hint="prony clean --all frees the cache; what is needed is then resolved anew",
+                hint="prony clean --all empties the cache; Prony then resolves what it needs again",
             )
     for entry in entries:
-        show(f"{entry.name}: {'changed' if relock(entry) else 'as it was'}")
+        show(f"{entry.name}: {'changed' if relock(entry) else 'unchanged'}")
     return ExitCode.DONE
 
 
@@ -131,7 +130,7 @@ def _new(known: "Catalog", name: str) -> int:
     from prony.catalog.schema.skeleton import write_skeleton
 
     file = write_skeleton(name, known)
-    show(f"{file}   (edit it, then: prony servers --check {name})")
+    show(f"{file}   (edit it, then run: prony servers --check {name})")
     return ExitCode.DONE
 
 
@@ -142,7 +141,7 @@ def _entry(known: "Catalog", name: str) -> "ProcessEntry":
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is to be checked, and how."""
+    """The servers to check, and how."""
 
     names: tuple[str, ...]
     app: str
@@ -170,7 +169,7 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
             checks = check_servers(
                 known, wanted, user, progress, app=choice.app, share_cpus=choice.share_cpus
             )
-            # One by one: an interruption keeps what was found.
+            # One by one: an interruption keeps earlier results.
             for item in checks:
                 found.append(item)  # noqa: PERF402
         except KeyboardInterrupt as interrupt:
@@ -190,6 +189,6 @@ def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[
 
     if len(names) != 1:
         raise UsageError(
-            f"`--file {file}`: no such file by itself; expected the name of one server before it"
+            f"`--file {file}`: a file belongs to a server; expected the name of one server before it"
         )
     return file_for_user(known, AskedFile(names[0], file, settings_of(texts), app), len(available_cpus()))

@@ -1,4 +1,4 @@
-"""``prony studies``: what can be repeated here, and what each study holds."""
+"""``prony studies``: the studies that can be repeated here, and their content."""
 
 import json
 import shutil
@@ -22,11 +22,11 @@ __all__ = ["EPILOG", "studies"]
 EPILOG = """\
 Examples:
 
-  prony studies                  what each repeats, what is missing here, how long it takes
+  prony studies                  for each: what it repeats, what is missing here, its duration
 
-  prony studies wsgi-servers     one in full: subjects, loads, claims, published figures
+  prony studies wsgi-servers     one study in full: subjects, loads, claims, published figures
 
-  prony studies my-study.toml    a file of your own, looked through and shown
+  prony studies my-study.toml    your own file, checked and shown
 
   prony studies --json           the same as data
 """
@@ -35,11 +35,11 @@ Examples:
 def studies(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="These studies, or a study's file.", show_default=False),
+        typer.Argument(metavar="NAME", help="Only these studies, or a study's file.", show_default=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """List the studies that Prony knows, or show what some of them hold."""
+    """List the studies that Prony knows, or show some of them in full."""
     from prony.catalog.schema.loader import load_catalog
     from prony.catalog.schema.studies import built_in_studies
     from prony.faces.json_studies import study_json
@@ -73,7 +73,7 @@ def _view(name: str, known: "Catalog") -> "StudyView":
 
 
 def _here(plans: "Sequence[Plan]", known: "Catalog") -> "Mapping[str, Availability]":
-    """Return of each subject and each generator besides Prony's own whether it can be measured here."""
+    """Return whether each subject, and each generator besides Prony's own, can be measured here."""
     from prony.catalog.install.status import status
     from prony.model import Availability
     from prony.runas import resolve_user
@@ -99,7 +99,7 @@ def _here(plans: "Sequence[Plan]", known: "Catalog") -> "Mapping[str, Availabili
 def _generator(name: str) -> "Availability":
     from prony.model import INSTALLABLE, READY, Availability
 
-    # The scripts came with Prony, and get an environment of their own.
+    # The scripts come with Prony, and get an environment of their own.
     if name.startswith("python-"):
         return INSTALLABLE
     return READY if shutil.which(name) else Availability.lacking(name)

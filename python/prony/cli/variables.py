@@ -1,4 +1,4 @@
-"""Variables on the command line, and what an archive may keep of secrets there."""
+"""Variables on the command line, without the secrets that an archive must not keep."""
 
 import os
 import re
@@ -15,7 +15,7 @@ __all__ = ["typed_line", "variables"]
 def variables(pairs: Sequence[str], file: Path | None) -> dict[str, str]:
     """Return the app's variables: those of ``--env-file``, then those of ``--env``, which win.
 
-    *Errors*: UsageError for what is no variable, or one that is not set here.
+    *Errors*: UsageError for an invalid variable, or one that is not set here.
     """
     found: dict[str, str] = {}
     for where, text in _lines(file):
@@ -40,14 +40,14 @@ def _variable(where: str, text: str) -> tuple[str, str]:
 
 
 def _unquoted(value: str) -> str:
-    """Return a value of a file as a shell would read it: without the quotes around it."""
+    """Return a value of a file as a shell reads it: without the quotes around it."""
     value = value.strip()
     is_quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'"
     return value[1:-1] if is_quoted else value
 
 
 def _lines(file: Path | None) -> list[tuple[str, str]]:
-    """Return the lines that say something, each with its place."""
+    """Return the lines with content, each with its place."""
     if file is None:
         return []
     try:
@@ -61,12 +61,12 @@ def _lines(file: Path | None) -> list[tuple[str, str]]:
 
 
 def typed_line() -> str:
-    """Return the command line as it was typed, but for secrets: an archive keeps it."""
+    """Return the typed command line without secrets: an archive keeps it."""
     return shlex.join(["prony", *_without_values(sys.argv[1:])])
 
 
 def _without_values(arguments: Sequence[str]) -> list[str]:
-    """Return a command line with the values of ``--env`` and of headers that may be secret left out.
+    """Return a command line without the values of ``--env`` and of headers that may be secret.
 
     >>> _without_values(["run", "--env", "TOKEN=x", "--env=A=b", "-c", "10"])
     ['run', '--env', 'TOKEN=...', '--env=A=...', '-c', '10']
@@ -90,7 +90,7 @@ def _without_values(arguments: Sequence[str]) -> list[str]:
     return shown
 
 
-# How an option is written together with its value.
+# The forms of an option with an attached value.
 _ATTACHED = ("--env=", "--header=", "-H")
 
 

@@ -1,6 +1,6 @@
-"""Why a figure is what it is: one rule per file, from Evidence to findings. Pure.
+"""The causes behind figures: one rule per file, from Evidence to findings. Pure.
 
-Rules are listed here, and nowhere else. Must not know reports.
+This list of rules is the only one. Must not know reports.
 """
 
 from collections.abc import Mapping
@@ -46,11 +46,11 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D13": one_core,
     }
 )
-"""In the order in which reports show their findings: the bench's own fault first, then death, limits,
-queues, the machine, and last what the server did not use.
+"""In the order in which reports show their findings: first faults of the bench, then death, limits,
+queues, the machine, and last resources that the server did not use.
 """
 
 
 def diagnose(evidence: Evidence) -> list[Finding]:
-    """Return what all rules find in one trial."""
+    """Return the findings of all rules in one trial."""
     return [finding for rule in RULES.values() for finding in rule(evidence)]

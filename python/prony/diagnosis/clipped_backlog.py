@@ -1,6 +1,6 @@
 """D03: the kernel gave a smaller listen queue than the server asked for, and it was full.
 
-*Source*: listen(2): the backlog is cut to net.core.somaxconn without a word.
+*Source*: listen(2): the kernel silently cuts the backlog to net.core.somaxconn.
 """
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom

@@ -1,7 +1,7 @@
 """D02: requests to connect were dropped although the listen queue had room.
 
-*Source*: kernel, Documentation/networking/snmp_counter.rst: every ListenOverflow is a ListenDrop as well, so
-that the rest was dropped for another reason: no memory, no route, a full queue of half-open connections.
+*Source*: kernel, Documentation/networking/snmp_counter.rst: every ListenOverflow is a ListenDrop too, so
+the rest was dropped for another reason: no memory, no route, a full queue of half-open connections.
 """
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom

@@ -1,4 +1,4 @@
-"""What a rule looks at, and what it finds: values, never sentences (`report.findings` has the words)."""
+"""The evidence of a rule and its findings: values, never sentences (`report.findings` has the words)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,16 +18,16 @@ class Confidence(StrEnum):
 
 
 class Symptom(StrEnum):
-    """What a rule found; the numbers and names that belong to each stand beside it."""
+    """The kinds of findings; each lists the numbers and names that belong to it."""
 
     GENERATOR_BUSY = "generator busy"
     """``share``: of the window, of its busiest thread."""
     GENERATOR_KEPT_WAITING = "generator kept waiting"
     """``share``: of the window, in which others had the CPU of one of its threads."""
     GENERATOR_LATE = "generator late"
-    """``lag_ns``: what the 99th percentile of the send lag is at least."""
+    """``lag_ns``: the 99th percentile of the send lag is at least this."""
     GENERATOR_LIMITED = "generator limited"
-    """Name ``reason``: in the generator's own words, where they are no kind that is known."""
+    """Name ``reason``: the generator's own words, when they match no known kind."""
     STRAYED = "strayed to other CPUs"
     """``strays``: processes of the server that chose other CPUs than the server's."""
     KILLED_FOR_MEMORY = "killed for memory"
@@ -39,25 +39,25 @@ class Symptom(StrEnum):
     LOST = "lost"
     """``ended``: processes of the name ``role`` that nothing replaced."""
     THROTTLED = "throttled"
-    """``periods`` of 100 ms, ``throttled``: in how many it had to wait; ``share``: of all."""
+    """``periods`` of 100 ms, ``throttled``: those in which it had to wait; ``share``: of all."""
     QUEUE_OVERFLOWED = "listen queue overflowed"
     """``overflows``: connections; ``limit`` of the queue, and the name ``process`` that has it, if known."""
     SOME_QUEUE_OVERFLOWED = "a listen queue overflowed"
-    """As before, where it may have been another server's."""
+    """As before, but the queue may have been another server's."""
     QUEUE_FULL = "listen queue full"
     """``longest`` at a ``limit``, of the name ``process``."""
     BACKLOG_CLIPPED = "backlog clipped"
     """``asked`` for, and ``given``."""
     HALF_OPEN_QUEUE_FULL = "queue of half-open connections full"
-    """``dropped`` requests to connect, ``half_open``: those that the kernel counts for this reason."""
+    """``dropped`` requests to connect, ``half_open``: those that the kernel counts under this reason."""
     CONNECTS_DROPPED = "connects dropped"
     """``dropped`` requests to connect."""
     STARVED = "starved"
     """``served`` of ``connections``."""
     STARVED_BY_SLOTS = "starved by slots"
-    """As before, where as many were served as there are workers and threads."""
+    """As before, and as many were served as there are workers and threads."""
     PACKETS_DROPPED = "packets dropped"
-    """``dropped`` packets, ``softirq_share``: of the window, of the CPU that did most such work."""
+    """``dropped`` packets, ``softirq_share``: of the window, of the CPU that did most of this work."""
     KERNEL_BUSY = "kernel busy with packets"
     """As before."""
     STOLEN = "stolen time"
@@ -69,7 +69,7 @@ class Symptom(StrEnum):
     WAITED_FOR_MEMORY = "waited for memory"
     """``share``: of the window."""
     MACHINE_WAITED_FOR_MEMORY = "machine waited for memory"
-    """``share``: of the window; it may have been others."""
+    """``share``: of the window; other programs may have waited."""
     POOL_GREW = "pool grew"
     """``more`` processes of the name ``role`` at the window's end than at its beginning."""
     ONE_THREAD_FULL = "one thread full"
@@ -79,7 +79,7 @@ class Symptom(StrEnum):
 
 
 class Advice(StrEnum):
-    """What to change; the numbers that belong to it are the finding's."""
+    """What to change; its numbers are those of the finding."""
 
     LEAVE_CPUS_TO_GENERATOR = "leave CPUs to the generator"
     HOLD_TO_CPUS = "hold it to its CPUs"
@@ -102,7 +102,7 @@ class Advice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One trial, the cell it measured, and its subject as it was resolved (null: not recorded)."""
+    """One trial, its cell, and its subject as resolved (null: not recorded)."""
 
     cell: Cell
     trial: Trial
@@ -111,9 +111,9 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule found: its kind, the numbers and names it rests on, and what to change, if anything.
+    """A finding of a rule: its kind, its numbers and names, and advice, if there is any.
 
-    ``shareable``: without its numbers, which are of one trial, it says the same of several subjects.
+    ``shareable``: without the numbers of one trial it says the same of several subjects.
     """
 
     rule: str
@@ -126,10 +126,10 @@ class Finding:
 
     @property
     def alike(self) -> object:
-        """What is equal for findings that say the same."""
+        """The key that findings with the same meaning share."""
         numbers = () if self.shareable else tuple(sorted(self.numbers.items()))
         return self.rule, self.kind, tuple(sorted(self.names.items())), numbers
 
 
 Rule = Callable[[Evidence], list[Finding]]
-"""A rule returns no finding when it has nothing to say, or not the numbers to say it."""
+"""A rule returns no finding when nothing is wrong, or when it lacks the numbers to decide."""

@@ -1,4 +1,4 @@
-"""D23: the generator, not the server, may have set the figures.
+"""D23: the generator, not the server, may have limited the figures.
 
 *Source*: the engine's own verdict (docs/reference/engine-wire.md, Generator).
 """
@@ -20,7 +20,7 @@ _FOUND = {
 def generator_limited(evidence: Evidence) -> list[Finding]:
     """Return a finding when the engine says that it was the limit, in a trial that ran its window.
 
-    A generator that waits for its CPU sends less than it could, and sees replies later than they came.
+    A generator that waits for its CPU sends less than it could, and sees replies later than they arrived.
     """
     recording = evidence.trial.recording
     found = decode_limit(recording.generator) if recording else None

@@ -1,6 +1,6 @@
 """D37: the server was still starting workers while it was measured.
 
-*Source*: the sampler; servers that start processes by demand, such as Apache's prefork and flup's.
+*Source*: the sampler; servers that start processes on demand, such as Apache's prefork and flup's.
 """
 
 from prony.analysis.resources import window_samples
@@ -13,7 +13,7 @@ _SERVING = ("server", "worker", "frontend-worker")
 
 
 def growing_pool(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each role that had more processes at the window's end than it began with."""
+    """Return a finding for each role with more processes at the window's end than at its beginning."""
     found = turnover(window_samples(evidence.trial.samples))
     grown = {role: one.started - one.ended for role, one in found.items() if role in _SERVING}
     return [

@@ -1,4 +1,4 @@
-"""D27: CPUs were slowed down for their heat.
+"""D27: CPUs were hot and slowed down.
 
 *Source*: /sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count.
 """
@@ -9,7 +9,7 @@ __all__ = ["heat"]
 
 
 def heat(evidence: Evidence) -> list[Finding]:
-    """Return a finding when a CPU of the machine was slowed down for its heat within the window."""
+    """Return a finding when a CPU of the machine was hot and slowed down within the window."""
     times = evidence.trial.counters.get("machine.throttles", 0)
     if times <= 0:
         return []

@@ -1,4 +1,4 @@
-"""D19: the subject was killed for its memory, or died.
+"""D19: the subject was killed for exceeding its memory limit, or died.
 
 *Source*: kernel, Documentation/admin-guide/cgroup-v2.rst, memory.events: `oom_kill`.
 """
@@ -25,7 +25,7 @@ def killed(evidence: Evidence) -> list[Finding]:
             )
         ]
     if isinstance(outcome, Failed) and outcome.stage == FailureStage.LOAD:
-        # A SIGKILL without a counted kill may be anyone's: only the fact is stated.
+        # Anyone may have sent a SIGKILL without a counted kill: state only the fact.
         names = {"reason": outcome.reason}
         return [Finding("D19", Symptom.ENDED_UNDER_LOAD, Confidence.POSSIBLE, names=names)]
     return []

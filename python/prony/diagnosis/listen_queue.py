@@ -1,9 +1,9 @@
 """D01: connections arrived when the listen queue was full.
 
 *Source*: the kernel's LINUX_MIB_LISTENOVERFLOWS, net/ipv4/tcp_ipv4.c, tcp_v4_syn_recv_sock: a completed
-handshake is dropped when the accept queue is full. The client's SYN is repeated after 1, 3 and 7 s. The
-counter is of a network namespace: on the host's own network, of every server of the machine. A queue itself
-is a listener's: it holds one more than its limit.
+handshake is dropped when the accept queue is full. The client repeats its SYN after 1, 3 and 7 s. The
+counter is of a network namespace: on the host's own network, of every server of the machine. Each listener
+has a queue of its own, which holds one connection more than its limit.
 """
 
 from prony.analysis.accept_queue import AcceptQueue, accept_queues
@@ -17,13 +17,13 @@ _COUNTERS = ("ListenOverflows", "TcpExt.ListenOverflows", "TcpExtListenOverflows
 
 
 def full_queues(evidence: Evidence) -> list[AcceptQueue]:
-    """Return the subject's accept queues that were seen full in the window."""
+    """Return the subject's accept queues that a sample of the window shows full."""
     queues = accept_queues(window_samples(evidence.trial.samples))
     return [queue for queue in queues.values() if queue.full]
 
 
 def listen_queue(evidence: Evidence) -> list[Finding]:
-    """Return a finding when the kernel counted overflows in the window, or a queue was seen full."""
+    """Return a finding when the kernel counted overflows in the window, or a sample shows a full queue."""
     counters = evidence.trial.counters
     overflows = next((counters[name] for name in _COUNTERS if name in counters), 0)
     full = full_queues(evidence)
@@ -57,14 +57,14 @@ def _full(queue: AcceptQueue) -> Finding:
 
 
 def _limit(evidence: Evidence, full: list[AcceptQueue]) -> tuple[int | None, str | None]:
-    """Return the limit and whose queue it is: of the one that was seen full, else the server's own setting.
+    """Return the limit and the owner of the queue: of the queue seen full, else the server's own setting.
 
-    The server's own goes without a name.
+    The server's own queue has no name.
     """
     if len(full) == 1:
         return full[0].limit, _other(full[0].process).get("process")
     facts = evidence.subject.facts if evidence.subject else SubjectFacts()
-    # Behind a frontend there is another queue, and the kernel counts both in one.
+    # Behind a frontend there is another queue, and the kernel counts both together.
     return facts.declared.backlog if facts.frontend is None else None, None
 
 

@@ -1,7 +1,7 @@
 """D20: the server waited for memory.
 
 *Source*: kernel, Documentation/accounting/psi.rst, `some` of memory: of the server's group where the kernel
-tells it, else of the machine.
+reports it, else of the machine.
 """
 
 from prony.analysis.resources import window_samples

@@ -1,7 +1,7 @@
 """D25: the kernel's own network work, and not the server, was the limit.
 
-*Source*: proc_stat(5), softirq; kernel, net/core/net-procfs.c: packets dropped as the queue of a CPU was full
-(net.core.netdev_max_backlog).
+*Source*: proc_stat(5), softirq; kernel, net/core/net-procfs.c: packets dropped because the queue
+of a CPU was full (net.core.netdev_max_backlog).
 """
 
 from prony.analysis.resources import window_samples

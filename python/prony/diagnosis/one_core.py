@@ -1,4 +1,4 @@
-"""D13: one process kept to one core while others were free: it has one thread, or its threads take turns.
+"""D13: one process used only one core while others were free: it has one thread, or its threads take turns.
 
 *Source*: proc(5), CPU time by thread; CPython's global interpreter lock lets one thread run Python at a time.
 """
@@ -11,15 +11,15 @@ from prony.model import Ok
 
 __all__ = ["one_core"]
 
-# As much as one core gives, with the 10 ms by which the kernel counts; more needs two threads at a time.
+# The time of one core, plus the 10 ms steps of the kernel's count; more needs two threads at once.
 _LEAST_CORES, _MOST_CORES = 0.93, 1.07
 _SINGLE_THREAD = 0.90
-# Cores of the server's that were left over.
+# Unused cores of the server.
 _LEAST_IDLE = 0.5
 
 
 def one_core(evidence: Evidence) -> list[Finding]:
-    """Return a finding when the busiest process used one core's worth, and half a core or more was left."""
+    """Return a finding when the busiest process used one core's time, and half a core or more was free."""
     placement, busiest = evidence.trial.placement, busiest_process(evidence.trial)
     used = cpu_share(window_samples(evidence.trial.samples))
     if placement is None or busiest is None or isinstance(used, Missing):

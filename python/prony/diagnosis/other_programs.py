@@ -9,12 +9,12 @@ from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symp
 
 __all__ = ["other_programs"]
 
-# The kernel's two books differ by up to 3 % of the CPUs' time where nothing else runs.
+# The kernel's two accounts differ by up to 3 % of the CPUs' time where nothing else runs.
 _MOST = 0.05
 
 
 def other_programs(evidence: Evidence) -> list[Finding]:
-    """Return a finding when others used over 5 % of the time of server's and generator's CPUs."""
+    """Return a finding when other programs used over 5 % of the time of server's and generator's CPUs."""
     share = other_load(evidence.trial.counters)
     if isinstance(share, Missing) or share <= _MOST:
         return []

@@ -1,7 +1,7 @@
 """D22: workers were replaced while they were under load.
 
 *Source*: the sampler, which knows a process by its number and start time. Servers replace workers that hang
-(Gunicorn's `timeout`), that were killed, or that have done their number of requests (`max_requests`).
+(Gunicorn's `timeout`), that were killed, or that reached their number of requests (`max_requests`).
 """
 
 from prony.analysis.resources import window_samples
@@ -11,7 +11,7 @@ from prony.model import Ok
 
 __all__ = ["restarted"]
 
-# A database has a process for each connection, which comes and goes with it.
+# A database has a process for each connection, which starts and ends with it.
 _SERVING = ("server", "master", "worker", "frontend-master", "frontend-worker")
 
 

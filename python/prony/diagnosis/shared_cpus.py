@@ -1,7 +1,7 @@
-"""D24: processes of the server may run where the generator does.
+"""D24: processes of the server may run on the generator's CPUs.
 
-*Source*: sched_getaffinity(2) of each of them when the window closed. A server can set its own CPUs, and only
-a control group holds it to those that it was given. CPUs shared on request are told by the report itself.
+*Source*: sched_getaffinity(2) of each of them when the window closed. A server can choose its own CPUs; only
+a control group confines it to those that it was given. The report itself names CPUs shared on request.
 """
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
@@ -10,7 +10,7 @@ __all__ = ["shared_cpus"]
 
 
 def shared_cpus(evidence: Evidence) -> list[Finding]:
-    """Return a finding when a process of the server was allowed on other CPUs than its own."""
+    """Return a finding when a process of the server could run on CPUs outside the server's set."""
     strays = evidence.trial.facts.strays or 0
     placement = evidence.trial.placement
     if not strays or placement is None or placement.shared:

@@ -8,7 +8,7 @@ from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symp
 
 __all__ = ["throttled"]
 
-# Fewer throttled periods leave no mark on a percentile.
+# Fewer throttled periods do not change a percentile.
 _LEAST_SHARE = 0.05
 
 

@@ -1,6 +1,6 @@
 """Faces: a Document or a Reading as text on a terminal, as Markdown, CSV or JSON.
 
-Formats are listed here, and nowhere else: name to `module:attribute`, imported when asked for. A terminal
+This list of formats is the only one: name to `module:attribute`, imported on demand, because a terminal
 needs a library that a program reading JSON does not.
 """
 

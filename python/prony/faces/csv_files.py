@@ -1,7 +1,7 @@
 """A study's tables as CSV files in a folder of their own: RFC 4180, UTF-8, a header line.
 
-What a spreadsheet would take for a formula is quoted by an apostrophe: text may come from servers and logs.
-Numbers stay numbers. *Source*: RFC 4180; OWASP, "CSV Injection".
+An apostrophe stands before text that a spreadsheet would read as a formula: text may come from servers and
+logs. Numbers stay numbers. *Source*: RFC 4180; OWASP, "CSV Injection".
 
 >>> written("=1+1"), written(-1.5), written(None)
 ("'=1+1", '-1.5', '')
@@ -38,7 +38,7 @@ def written(value: str | float | None) -> str:
 def write_csv(archive: Archive, reading: Reading, folder: Path) -> None:
     """Write all tables of a study into a new folder, whole or not at all.
 
-    *Errors*: UsageError when there is such a folder already, or it cannot be written.
+    *Errors*: UsageError when the folder exists already, or cannot be written.
     """
     write_sheets(sheets(reading, archive.trials), folder)
 
@@ -48,7 +48,7 @@ def write_sheets(found: Iterable[Sheet], folder: Path) -> None:
     folder = folder.absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(
-            f"`{folder}` is there already", hint="name a folder that does not exist yet, or an empty one"
+            f"`{folder}` exists already", hint="name a folder that does not exist yet, or an empty one"
         )
     unfinished = folder.with_name(f".{folder.name}.unfinished")
     try:

@@ -1,7 +1,7 @@
 """A study's report as JSON with stable keys (`prony report FILE --json`). docs/reference/report-json.md
 lists them.
 
-What a text report shows has its value here: `report.text.Figure` names the place.
+Each number of a text report has its value here: `report.text.Figure` names the place.
 """
 
 from collections.abc import Mapping
@@ -113,7 +113,7 @@ def _cause(cause: Cause) -> Json:
 
 
 def _pace(trial: TrialFigures) -> Json:
-    """Return how the pace of a trial developed: its kind and its levels, or why that cannot be said."""
+    """Return how the pace of a trial developed: its kind and its levels, or why that is unknown."""
     if isinstance(trial.steady, Missing):
         return {"missing": trial.steady.reason}
     return {
@@ -173,7 +173,7 @@ def _curve(curve: Curve, reading: Reading) -> Json:
     }
 
 
-# --- what is said of them ---------------------------------------------------------------------------------
+# --- comparisons, causes ---------------------------------------------------------------------------------
 
 
 def _claim(claim: Claim, result: ClaimResult) -> Json:
@@ -290,7 +290,7 @@ def _position(trial: TrialFigures) -> Json:
 
 
 def reading_json(reading: Reading) -> Json:
-    """Return the report of a study that has been read, as JSON. A missing value is null or names its
+    """Return the report of a study as JSON. A missing value is null or names its
     reason.
     """
     calibrations, repeated = reading.calibrations, reading.repeated

@@ -1,7 +1,8 @@
 """A document as Markdown, for pages and issues.
 
-Text may come from servers and logs: control characters are dropped, and what Markdown or HTML would read as
-markup is escaped. Must not know what a document says.
+On a page, the first use of each term of the glossary links to its definition at the end: a page must explain
+itself wherever it is published. Text may come from servers and logs: control characters are dropped, and
+characters that Markdown or HTML would read as markup are escaped. Must not know what a document says.
 
 >>> from prony.report.document import Section
 >>> print(markdown(Document("A *title*", (Section("", (Paragraph("1 < 2"),)),))), end="")
@@ -11,8 +12,10 @@ markup is escaped. Must not know what a document says.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from prony.faces.terms import terms_of
+from prony.glossary import TERMS, anchor, replaced
 from prony.report.document import (
     Bars,
     Block,
@@ -28,7 +31,7 @@ from prony.report.document import (
 )
 from prony.report.text import Words
 
-__all__ = ["markdown"]
+__all__ = ["markdown", "markdown_page"]
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~])")
 # At the beginning of a line these would begin a list, a quotation or a heading.
@@ -38,12 +41,43 @@ _LONGEST_BAR = 40
 
 def markdown(document: Document, level: int = 1) -> str:
     """Return the document as Markdown; its title is a heading of ``level``."""
-    parts = [f"{'#' * level} {_text(document.title)}"]
+    return "\n\n".join(_parts(document, level)) + "\n"
+
+
+def markdown_page(document: Document) -> str:
+    """Return the document as a page to publish anywhere: with the terms that it uses, and links to them."""
+    terms = terms_of(document)
+    return "\n\n".join([*_linked(_parts(document, 1), terms), *_terms(terms)]) + "\n"
+
+
+def _parts(document: Document, level: int) -> Iterator[str]:
+    yield f"{'#' * level} {_text(document.title)}"
     for section in document.sections:
         if section.heading:
-            parts.append(f"{'#' * (level + 1)} {_text(section.heading)}")
-        parts += [text for block in section.blocks if (text := _block(block))]
-    return "\n\n".join(parts) + "\n"
+            yield f"{'#' * (level + 1)} {_text(section.heading)}"
+        yield from (text for block in section.blocks if (text := _block(block)))
+
+
+def _linked(parts: Iterable[str], terms: Iterable[str]) -> Iterator[str]:
+    """Yield the parts; in prose, the first use of each term is a link to its definition."""
+    left = set(terms)
+
+    def link(term: str, words: str) -> str:
+        if term not in left:
+            return words
+        left.remove(term)
+        return f"[{words}](#{anchor(term)})"
+
+    for part in parts:
+        yield part if part.startswith(("#", "|", "```")) else replaced(part, link)
+
+
+def _terms(terms: Sequence[str]) -> Iterator[str]:
+    if terms:
+        yield "## Terms"
+    for term in terms:
+        yield f"### {term}"
+        yield _text(TERMS[term])
 
 
 def _block(block: Block) -> str:
@@ -81,7 +115,7 @@ def _judgement(item: Judgement) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    # Markdown has one line of headings: a group's name stands before each of its columns'.
+    # Markdown has one line of headings: each column has its group's name before its own.
     titles = (
         _text(f"{column.group}: {column.title}" if column.group else column.title) for column in table.columns
     )
@@ -108,7 +142,7 @@ def _text(words: Words) -> str:
 
 
 def _code(text: str) -> str:
-    """Return the lines as they stand, fenced by more backticks than they hold."""
+    """Return the lines unchanged, fenced by more backticks than they contain."""
     lines = ["".join(letter if letter.isprintable() else " " for letter in line) for line in text.split("\n")]
     longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -1,6 +1,6 @@
 """A study as tidy tables for other programs: one row for each observation, one unit for each column.
 
-Pure: rows as they are asked for. Must not know files or how a cell is written.
+Pure: rows are made on demand. Must not know files or how a cell is written.
 
 >>> header("response_ok_p99"), header("error_ratio")
 ('response_ok_p99 [ns]', 'error_ratio [1]')
@@ -41,7 +41,7 @@ _ESTIMATE = ("count", "mean", "low", "high", "median", "min", "max")
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One table: its name, what is in its columns, and its rows, which are made when they are read."""
+    """One table: its name, its columns, and its rows, which are made when they are read."""
 
     name: str
     columns: tuple[str, ...]
@@ -54,7 +54,7 @@ def header(metric: str) -> str:
 
 
 def sheets(reading: Reading, trials: Callable[[], Iterable[TrialRecord]]) -> tuple[Sheet, ...]:
-    """Return all tables of a study. ``trials`` gives the archive's trials anew each time it is called."""
+    """Return all tables of a study. ``trials`` starts from the archive's first trial at each call."""
     cells = _cells(reading)
     return (
         Sheet("trials", _TRIAL_COLUMNS, (_trial(record, cells) for record in trials())),
@@ -84,7 +84,7 @@ def _cell(cell: Cell) -> Row:
 
 
 def _reasons(values: Mapping[str, float | Missing]) -> str:
-    """Return why metrics are missing, each reason once with the metrics that it holds for."""
+    """Return why metrics are missing: each reason once, with its metrics."""
     by_reason: dict[str, list[str]] = {}
     for name, value in values.items():
         if isinstance(value, Missing):

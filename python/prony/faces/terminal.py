@@ -1,7 +1,7 @@
-"""Documents on a terminal: as wide as it is, readable without colour.
+"""Documents on a terminal: as wide as the terminal, readable without colour.
 
-All text is stripped of control characters and never parsed as markup: what a server wrote into its log must
-not steer the reader's terminal.
+Control characters are removed from all text, and it is never parsed as markup: a server's log must not
+control the reader's terminal.
 
 *Source*: NO_COLOR, no-color.org.
 """
@@ -13,6 +13,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from prony.escapes import plain
+from prony.faces.terms import terms_of
+from prony.glossary import PLACE
 from prony.report.document import (
     Bars,
     Block,
@@ -46,7 +48,7 @@ _STYLES = {
 _GAP = 2
 _MARKED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]*$")
 _BAR_WIDTH = 40
-# Beyond this, lines of prose are hard to follow.
+# Longer lines of prose are hard to read.
 _PROSE_WIDTH = 110
 
 
@@ -67,6 +69,13 @@ class TerminalReporter:
                 self._line(_text(section.heading, Tone.STRONG))
             for block in section.blocks:
                 self._block(block)
+
+    def write_report(self, document: Document) -> None:
+        """Write ``document`` and, in a last line, where the terms that it uses are explained."""
+        self.write(document)
+        if terms_of(document):
+            self._line(_text("", Tone.PLAIN))
+            self._line(_text(f"Terms are explained in {PLACE}.", Tone.QUIET))
 
     def _line(self, text: "Text") -> None:
         self._console.print(text, soft_wrap=True)
@@ -118,7 +127,7 @@ def _bars(rows: Sequence[tuple[Words, Figure]]) -> Iterator["Text"]:
     label_width = max((cell_len(str(label)) for label, _ in rows), default=0)
     count_width = max((len(str(count)) for _, count in rows), default=0)
     for label, count in rows:
-        # Eighths of a cell: a class of few requests must still be seen.
+        # Eighths of a cell: a class of few requests must still be visible.
         eighths = round(8 * _BAR_WIDTH * count.value / most) if most else 0
         eighths = max(eighths, 1) if count.value else 0
         bar = "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
@@ -140,8 +149,8 @@ def _widths(table: Table) -> list[int]:
 
 
 def _parts(table: Table, widths: Sequence[int], limit: int) -> list[list[int]]:
-    """Return the columns of each part of a table that is wider than ``limit``: those that name the rows are
-    repeated.
+    """Return the columns of each part of a table that is wider than ``limit``; each part repeats those that
+    name the rows.
 
     Columns of one group stay together if they fit.
     """
@@ -165,9 +174,10 @@ def _parts(table: Table, widths: Sequence[int], limit: int) -> list[list[int]]:
 
 
 def _naming(table: Table, widths: Sequence[int], limit: int) -> int:
-    """Return how many columns name the rows: the words before the first figure, if figures fit beside them.
+    """Return how many columns name the rows: those of words before the first figure, if figures fit beside
+    them.
 
-    A table of words alone is named by its first column.
+    In a table of words alone, the first column names the rows.
     """
     figures = [index for index, column in enumerate(table.columns) if not column.text]
     lead = max(1, figures[0]) if figures else 1
@@ -185,7 +195,7 @@ def _needed(table: Table, chosen: Sequence[int], widths: Sequence[int]) -> int:
 
 
 def _headed(columns: Sequence[Column], widths: Sequence[int]) -> list[int]:
-    """Return ``widths`` where columns are widened that are narrower than the heading of their group."""
+    """Return ``widths``, wider for columns that are narrower than the heading of their group."""
     headed = list(widths)
     for start, stop in _groups(columns):
         span = sum(_with_gaps(widths[start:stop])) - _GAP
@@ -196,7 +206,7 @@ def _headed(columns: Sequence[Column], widths: Sequence[int]) -> list[int]:
 
 
 def _groups(columns: Sequence[Column]) -> Iterator[tuple[int, int]]:
-    """Yield where each group of neighbours begins, and where it has ended."""
+    """Yield the start and the end of each group of neighbours."""
     start = 0
     for heading, members in groupby(columns, key=lambda column: str(column.group)):
         stop = start + len(list(members))

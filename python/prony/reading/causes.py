@@ -1,4 +1,4 @@
-"""Why trials do not count, those with the same cause together.
+"""Why trials do not count, grouped by cause.
 
 Must not know words: a fault with a figure is a kind and the range of its figure.
 """
@@ -15,7 +15,7 @@ __all__ = ["Cause", "by_cause", "figure_of"]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What became of trials with the same cause: ``outcome`` of the first.
+    """The outcome of trials with the same cause: ``outcome`` of the first.
 
     ``fault``: the kind of fault where it has a figure, which lies from ``low`` to ``high``: a share (0 to 1)
     or, of a machine that slept, nanoseconds; all three null else.
@@ -28,7 +28,7 @@ class Cause:
 
     @property
     def differs(self) -> bool:
-        """Whether the trials have different figures, so that the outcome's own words are of one alone."""
+        """Whether the trials have different figures, so that the outcome's own words describe only one."""
         return self.low != self.high
 
 
@@ -42,7 +42,7 @@ def by_cause(trials: Iterable[TrialFigures]) -> tuple[tuple[Cause, tuple[TrialFi
 
 
 def _fault(trial: TrialFigures) -> Fault | None:
-    """Return the fault of a trial that is not valid for it alone; null where its figure is none."""
+    """Return the fault that alone makes a trial not valid; null if it has no figure."""
     fault = trial.fault
     if fault is None or figure_of(fault) is None:
         return None

@@ -1,4 +1,4 @@
-"""What holds the study's figures against something else: the calibration over time, other generators."""
+"""Checks of the study's figures: the calibration over time, other generators."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from prony.units import seconds
 __all__ = ["CHECKED", "Calibrations", "CrossCheck", "calibrations", "cross_checks"]
 
 CHECKED = ("ok_per_s", "service_ok_p50", "service_ok_p99")
-"""The metrics in which other generators are held against Prony's own."""
+"""The metrics in which other generators are compared with Prony's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Calibrations:
 
 
 def calibrations(trials: Iterable[TrialFigures], margin: float) -> Calibrations | None:
-    """Return what the calibration says of the machine while the study ran; null without one.
+    """Return what the calibration shows of the machine during the study; null without one.
 
     *Units*: the times of the drift are seconds, ``margin`` is relative.
     """
@@ -67,7 +67,7 @@ class CrossCheck:
 def cross_checks(
     cells: Iterable[CellSummary], checks: Sequence[CellSummary], margin: float
 ) -> tuple[CrossCheck, ...]:
-    """Return each of ``cells`` held against each of ``checks`` that is the same under another generator.
+    """Return the comparison of each of ``cells`` with its ``checks``: the same cell, another generator.
 
     *Definition*: all comparisons are one family; each is by block.
     """

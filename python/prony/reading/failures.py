@@ -1,4 +1,4 @@
-"""What failed, and whether it failed more often than elsewhere: trials of a subject, requests by kind.
+"""Failures, and whether they are more frequent than elsewhere: trials of a subject, requests by kind.
 
 Must not know groups or words.
 """
@@ -35,7 +35,7 @@ _MOST_KINDS = 3
 class FailureTest:
     """Whether the trials of ``name`` fail more often than those of ``against``, which fail least.
 
-    ``p_value``: of Fisher's exact test; ``level``: what it is held against, by Holm over the subjects of one
+    ``p_value``: of Fisher's exact test; ``level``: its limit, by Holm over the subjects of one
     load; ``shown``: it is at most that.
     """
 
@@ -90,7 +90,7 @@ class FailedAlike:
 
 
 def failed_alike(cell: CellSummary) -> tuple[FailedAlike, ...]:
-    """Return the trials of a cell that do not count, those that failed alike together."""
+    """Return the trials of a cell that do not count, grouped by reason."""
     return tuple(
         FailedAlike(cause, tuple(sorted(trial.block for trial in trials)), trials)
         for cause, trials in by_cause(cell.others)
@@ -99,7 +99,7 @@ def failed_alike(cell: CellSummary) -> tuple[FailedAlike, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """How many trials were thrown away for their environment and repeated, by cause, most first."""
+    """How many trials the machine disturbed, so that they were repeated, by cause, most first."""
 
     trials: int
     causes: tuple[tuple[Cause, int], ...]

@@ -1,4 +1,4 @@
-"""What the rules found, subject by subject, and what several subjects have in common.
+"""The findings of the rules for each subject, and those that several subjects share.
 
 Must not know words.
 """
@@ -13,7 +13,7 @@ __all__ = ["Found", "Shared", "merged", "shared"]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A finding about a subject: the first of its kind, and in how many of its trials it was made.
+    """A finding about a subject: the first of its kind, and the number of trials that have it.
 
     A Reading holds them in the order of the rules.
     """
@@ -38,7 +38,7 @@ class Shared:
 
 
 def merged(findings: Iterable[tuple[str, Finding]], trials: Mapping[str, int]) -> tuple[Found, ...]:
-    """Return the findings about each subject, each rule's first with how often it was made.
+    """Return the findings about each subject: the first of each rule, and how often it occurs.
 
     ``trials``: how many each subject has.
     """

@@ -12,7 +12,7 @@ __all__ = ["Confirmed", "confirmed_rates"]
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """What a search found of one subject: ``rate_per_s`` null where no rate met the objective.
+    """The result of a search for one subject: ``rate_per_s`` null where no rate met the objective.
 
     ``met`` of ``of`` fresh trials at that rate met it; ``low`` and ``high``: the exact 95 % interval of that
     share, null without one. ``stopped``: what ended the search, ``steps``: the rates that were tried.

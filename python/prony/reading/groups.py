@@ -1,7 +1,7 @@
 """The cells of a study that may be compared, and the best of them: a group for each load, generator and
 sandbox.
 
-Must not know what becomes of trials that do not count.
+Must not know how trials that do not count are reported.
 """
 
 from collections.abc import Iterable, Sequence
@@ -56,7 +56,7 @@ def groups_of(plan: Plan, trials: Sequence[TrialFigures], floors: Sequence[Floor
 
 
 def _load(workload: Workload) -> Workload:
-    """Return the load without what is asked of the app: two apps answer with different bodies."""
+    """Return the load without the app's requests and expectations: two apps answer with different bodies."""
     return replace(workload, request=Request(), expect_status=None, expect_body=None)
 
 
@@ -96,17 +96,17 @@ def _group(plan: Plan, cells: Sequence[CellSummary], blocks: int, floors: Sequen
 
 
 def terms(plan: Plan, blocks: int) -> Terms:
-    """Return what was settled before the run about how comparisons after ``blocks`` are read."""
+    """Return the rules for comparisons after ``blocks``, fixed before the run."""
     precision = plan.design.precision
     look = Look(blocks, precision.looks) if precision else None
     return Terms(margin=plan.design.margin, look=look)
 
 
-# --- loads that differ in one thing -----------------------------------------------------------------------
+# --- loads that differ in one quantity --------------------------------------------------------------------
 
 
 def load_size(group: Group) -> float:
-    """Return by what the loads of a family differ: connections of a closed loop, or requests a second."""
+    """Return the size of a load, in which its family differs: connections, or requests per second."""
     match group.workload.loop:
         case ClosedLoop(connections):
             return connections

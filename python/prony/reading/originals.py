@@ -31,9 +31,9 @@ def beside(cells: Iterable[CellSummary], originals: Sequence[Original]) -> tuple
 
 
 def _measured(original: Original, cell: CellSummary) -> Estimate | Missing:
-    """Return the new figure of what a published one is of: all processes, or those of its role.
+    """Return the new figure for a published one: of all processes, or of those of its role.
 
-    What has no processes of that role has no such figure: that of all would be of something else.
+    A subject without processes of that role has no such figure: the figure of all would mean something else.
     """
     if not original.role:
         return cell.metrics[original.metric]

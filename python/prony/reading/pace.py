@@ -1,4 +1,4 @@
-"""Whether the windows of cells show a steady state, and what else their samples show."""
+"""Whether the windows of cells show a steady state, and further results of their samples."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ class Pace:
 
     @property
     def most(self) -> bool:
-        """Whether most trials were so: one trial alone may be chance."""
+        """Whether most trials were of this kind: one trial alone may be chance."""
         return 2 * self.trials > self.of
 
 
@@ -50,7 +50,7 @@ def most(cell: CellSummary, metric: str) -> float:
 
 
 def is_nearly_full(cell: CellSummary) -> bool:
-    """Return whether an accept queue of the cell was full or nearly so, by its limit, in some trial."""
+    """Return whether an accept queue of the cell was full or nearly full in some trial."""
     return most(cell, "accept_queue_peak") >= _NEARLY_FULL
 
 

@@ -1,4 +1,4 @@
-"""Where each subject saturates, over loads that differ in one thing only."""
+"""Where each subject saturates, over loads that differ in one quantity only."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ LEAST_LOADS = 3
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The groups whose loads differ in one thing only, the lightest first.
+    """The groups whose loads differ in one quantity only, the lightest first.
 
-    ``over``: what they differ in, `connections` or `rate`. ``latency``: the metric of the tail. ``subjects``:
-    where each saturates, by name, those of whom that can be said.
+    ``over``: the quantity, `connections` or `rate`. ``latency``: the metric of the tail. ``subjects``:
+    where each saturates, by name, as far as that is known.
     """
 
     groups: tuple[Group, ...]

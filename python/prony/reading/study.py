@@ -1,4 +1,4 @@
-"""An archive read once, as what all reports of a study are made from."""
+"""An archive, read once: the source of all reports of a study."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,9 +24,9 @@ __all__ = ["Reading", "read", "read_archive"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All that reports of a study say, as values. ``trials``: all of them, in the order in which they ran,
+    """All content of a study's reports, as values. ``trials``: all of them, in the order in which they ran,
     also those of the calibration, of cross-checks and of searches, whose cells are ``added`` to the plan's
-    own. ``claims``: each claim of the plan with what the study says of it.
+    own. ``claims``: each claim of the plan with its result.
     """
 
     plan: Plan
@@ -47,7 +47,7 @@ class Reading:
 
     @property
     def measured(self) -> tuple[Group, ...]:
-        """The groups of which a trial was run, whatever came of it; all where that is none."""
+        """The groups with at least one trial, valid or not; all groups if none has one."""
         ran = (group for group in self.groups if any(cell.total for cell in group.cells))
         return tuple(ran) or self.groups
 
@@ -59,28 +59,28 @@ class Reading:
 
     @property
     def verdicts(self) -> Mapping[ClaimVerdict, int]:
-        """How many claims have which verdict."""
+        """The number of claims of each verdict."""
         return Counter(result.verdict for _, result in self.claims)
 
     @property
     def shared_findings(self) -> tuple[Shared, ...]:
-        """The findings, those that say the same of several subjects together."""
+        """The findings, grouped where several subjects share one."""
         return shared(self.findings)
 
     @property
     def calibrations(self) -> Calibrations | None:
-        """What the calibration says of the machine while the study ran; null without one."""
+        """What the calibration shows of the machine during the study; null without one."""
         return calibrations(self.trials, self.plan.design.margin)
 
     @property
     def cross_checks(self) -> tuple[CrossCheck, ...]:
-        """The cells held against the same under other generators."""
+        """The comparison of cells with the same cells under other generators."""
         found = self.added.get(TrialRole.CROSS_CHECK, ())
         return cross_checks(self.cells, found, self.plan.design.margin)
 
     @property
     def found_rates(self) -> tuple[Confirmed, ...]:
-        """What the last search found of each subject; empty without a search."""
+        """The result of the last search for each subject; empty without a search."""
         return confirmed_rates(self.runs)
 
     @property
@@ -90,17 +90,17 @@ class Reading:
 
     @property
     def curves(self) -> tuple[Curve, ...]:
-        """The loads that differ in one thing only, where there are enough, and where subjects saturate."""
+        """The loads that differ in one quantity only, if there are enough, and where subjects saturate."""
         return curves(self.groups)
 
     @property
     def repeated(self) -> Repeated | None:
-        """The trials that were thrown away and repeated; null where none was."""
+        """The trials that were discarded and repeated; null if there are none."""
         return repeated(self.trials)
 
     @property
     def unmeasured(self) -> Mapping[str, str]:
-        """The subjects of which there is no trial under some load, with the reason."""
+        """The subjects without a trial under some load, with the reason."""
         records = self.subjects.values()
         reasons = {record.name: record.unavailable for record in records if record.unavailable}
         left_out = {number: why for run in self.runs for number, why in run.facts.left_out.items()}
@@ -110,7 +110,7 @@ class Reading:
         return reasons
 
     def place(self, group: Group) -> int:
-        """Return which of the groups this is.
+        """Return the place of a group in ``groups``.
 
         *Errors*: ValueError for a group that is none of these.
         """
@@ -146,7 +146,7 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     added: Mapping[TrialRole, Sequence[Cell]] | None = None,
     floors: Sequence[Floor] = (),
 ) -> Reading:
-    """Return what the values of an archive say. Each trial is dropped when its figures have been taken.
+    """Return the Reading of an archive's values. Each trial is dropped once its figures are taken.
     ``added``: cells that are none of the plan's, by the reason why they were measured; ``floors``: those of
     the machine that measured.
     """
@@ -189,7 +189,7 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
 
 
 def read_archive(archive: Archive, floors: Sequence[Floor] = ()) -> Reading:
-    """Return what ``archive`` says, with the noise floors of the machine that measured."""
+    """Return the Reading of ``archive``, with the noise floors of the machine that measured."""
     plan = archive.plan()
     reasons = (role for role in TrialRole if role is not TrialRole.SUBJECT)
     added: dict[TrialRole, Sequence[Cell]] = {role: archive.cells(role) for role in reasons}

@@ -11,7 +11,7 @@ __all__ = ["cause_words", "outcome_words"]
 
 
 def outcome_words(found: Cause, at: str) -> Text:
-    """Return what became of trials, and why. ``at``: where the report's JSON has the cause."""
+    """Return the outcome of trials and its reason. ``at``: where the report's JSON has the cause."""
     match found.outcome:
         case Failed(stage):
             return text("failed at {}: {}", Name(stage), cause_words(found, at))
@@ -22,7 +22,7 @@ def outcome_words(found: Cause, at: str) -> Text:
 
 
 def cause_words(found: Cause, at: str) -> Text:
-    """Return why trials do not count: in the words of all of them, else with the range of their figures."""
+    """Return why trials do not count: the reason that all of them share, or the range of their figures."""
     if found.fault is None or found.low is None or found.high is None or not found.differs:
         reason = found.outcome.reason if isinstance(found.outcome, Failed | Invalid) else ""
         return text("{}", Quote(reason, at + pointer("reason")))

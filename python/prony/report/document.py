@@ -1,6 +1,6 @@
 """What a report says, as data: no colours, no widths, no format's markup.
 
-A face (a terminal, a page) decides how it looks. Text may come from servers and logs: faces strip and
+A face (a terminal, a page) decides on the looks. Text may come from servers and logs: faces strip and
 escape it.
 """
 
@@ -59,7 +59,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What stands in one row and one column of a table."""
+    """The content of one row and one column of a table."""
 
     text: Words
     tone: Tone = Tone.PLAIN
@@ -96,7 +96,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A sentence that was put to the test: the verdict, the sentence, and what was found."""
+    """A tested sentence: the verdict, the sentence, and the figures."""
 
     verdict: str
     tone: Tone
@@ -106,7 +106,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """Sentences that were put to the test."""
+    """Tested sentences."""
 
     items: tuple[Judgement, ...]
 

@@ -1,6 +1,6 @@
-"""Findings in words: each kind's sentence, what of it several subjects share, and the advice.
+"""Findings in words: a sentence for each kind, the part of it that several subjects share, and the advice.
 
-The only place that knows them. In a template `{share:.0%}` writes the finding's number of that name,
+The only place that has these words. In a template `{share:.0%}` writes the finding's number of that name,
 `{role}` its name; `{kills:n process}` a number of things.
 """
 
@@ -28,15 +28,15 @@ class _Sentence:
 
 _MEANING = ": throughput may be higher, and latency lower, than shown"
 _LIMITED = "the generator may have been the limit ({})" + _MEANING
-_PACKETS = "the kernel's own work on packets may have been the limit"
-_STOLEN = "the hypervisor gave CPU time of this machine to others: compare within a block only"
-_HEAT = "CPUs of this machine were slowed down for their heat: compare within a block only"
+_PACKETS = "the kernel's packet processing may have been the limit"
+_STOLEN = "the hypervisor gave CPU time of this machine to others: compare only within a block"
+_HEAT = "CPUs of this machine were hot and slowed down: compare only within a block"
 _OTHERS = "other programs ran on the CPUs of server and generator"
 _STRAYED = (
-    "chose other CPUs than the server's, and may have taken the generator's: speed and latency are of both"
+    "chose CPUs outside the server's set, perhaps the generator's: throughput and latency describe both"
 )
 _WAIT = ": their clients wait {retries}"
-_DROPPED = "{dropped:n request} to connect dropped with room in the listen queue"
+_DROPPED = "{dropped:n request} to connect dropped although the listen queue had room"
 
 _LIMITS: Mapping[LimitKind, _Sentence] = MappingProxyType(
     {
@@ -73,16 +73,16 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
         ),
         Symptom.ENDED_UNDER_LOAD: _Sentence("it ended during the load: {reason}"),
         Symptom.RESTARTED: _Sentence(
-            "a {role} was restarted {restarts:times} within the window: what it had begun was lost",
-            "a {role} was restarted within the window: what it had begun was lost",
+            "a {role} was restarted {restarts:times} within the window: the requests in progress were lost",
+            "a {role} was restarted within the window: the requests in progress were lost",
         ),
         Symptom.LOST: _Sentence(
-            "{ended:n process} of the role {role} ended within the window, and nothing took its place"
+            "{ended:n process} of the role {role} ended within the window without a replacement"
         ),
         Symptom.THROTTLED: _Sentence(
-            "its CPU quota held it back in {share:.0%} of its scheduling periods: the quota set its speed "
-            "and its tail",
-            "its CPU quota held it back: the quota set its speed and its tail",
+            "its CPU quota throttled it in {share:.0%} of its scheduling periods: the quota limited its "
+            "throughput and its tail latency",
+            "its CPU quota throttled it: the quota limited its throughput and its tail latency",
         ),
         Symptom.QUEUE_OVERFLOWED: _Sentence(
             "{overflows:n connection} arrived when the listen queue{limit: of}{process: of the} was full"
@@ -93,21 +93,21 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
             "server's{limit: of}{process: of the}" + _WAIT
         ),
         Symptom.QUEUE_FULL: _Sentence(
-            "the listen queue{process: of the} was full: {longest:n connection} at a limit of {limit}, one "
-            "more would have been dropped"
+            "the listen queue{process: of the} was full: {longest:n connection} at a limit of {limit}, the "
+            "next one would have been dropped"
         ),
         Symptom.BACKLOG_CLIPPED: _Sentence(
             "it asked for a listen queue of {asked:d}, and the kernel gave {given:d}"
         ),
         Symptom.HALF_OPEN_QUEUE_FULL: _Sentence(f"{_DROPPED}: the queue of half-open connections was full"),
-        Symptom.CONNECTS_DROPPED: _Sentence(f"{_DROPPED}: for want of memory or a route"),
+        Symptom.CONNECTS_DROPPED: _Sentence(f"{_DROPPED}: the kernel lacked memory or a route"),
         Symptom.STARVED: _Sentence(
-            "only {served} of {connections} connections were answered in the window: speed and latency are "
-            "of those alone"
+            "only {served} of {connections} connections were answered in the window: throughput and "
+            "latency describe only those"
         ),
         Symptom.STARVED_BY_SLOTS: _Sentence(
             "only {served} of {connections} connections were answered in the window, as many as it has "
-            "workers and threads: speed and latency are of those alone"
+            "workers and threads: throughput and latency describe only those"
         ),
         Symptom.PACKETS_DROPPED: _Sentence(f"{_PACKETS}: it dropped {{dropped:n packet}}", _PACKETS),
         Symptom.KERNEL_BUSY: _Sentence(
@@ -129,25 +129,25 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
             "its pool of processes was still growing within the window",
         ),
         Symptom.ONE_THREAD_FULL: _Sentence(
-            "one process used one core in one thread, and others of its {cpus} CPUs were free"
+            "one process filled one core with one thread, while others of its {cpus} CPUs were free"
         ),
         Symptom.ONE_CORE_FULL: _Sentence(
-            "one process used one core in {threads} threads that took turns, and others of its {cpus} CPUs "
-            "were free"
+            "one process filled one core with {threads} threads that took turns, while others of its {cpus} "
+            "CPUs were free"
         ),
     }
 )
 
 _ADVICE: Mapping[Advice, str] = MappingProxyType(
     {
-        Advice.LEAVE_CPUS_TO_GENERATOR: "leave the generator's CPUs to it, give it more of them, or lower "
-        "the load",
-        Advice.HOLD_TO_CPUS: "turn its own choice of CPUs off, or hold it with --sandbox cgroup",
+        Advice.LEAVE_CPUS_TO_GENERATOR: "keep other programs off the generator's CPUs, give it more CPUs, "
+        "or lower the load",
+        Advice.HOLD_TO_CPUS: "turn off its own choice of CPUs, or confine it with --sandbox cgroup",
         Advice.RAISE_MEMORY: "raise the memory limit, or run fewer workers",
-        Advice.READ_LOG_FOR_LIMITS: "read its log; a limit of time or of requests for each worker may be set",
+        Advice.READ_LOG_FOR_LIMITS: "read its log; the server may limit the time or the requests of a worker",
         Advice.READ_LOG: "read its log",
         Advice.RAISE_QUOTA: "raise the quota, or give it whole CPUs instead; run no more workers than the "
-        "quota holds",
+        "quota allows",
         Advice.RAISE_BACKLOG: "raise the server's backlog (and net.core.somaxconn if lower), or its number "
         "of workers",
         Advice.RAISE_SOMAXCONN: "raise net.core.somaxconn: `sysctl -w net.core.somaxconn={asked:d}`",
@@ -156,15 +156,15 @@ _ADVICE: Mapping[Advice, str] = MappingProxyType(
         Advice.ADD_WORKERS_OR_CLOSE: "give it more workers or threads, turn keep-alive off, or put a proxy "
         "in front",
         Advice.RAISE_NETDEV_BACKLOG: "raise net.core.netdev_max_backlog",
-        Advice.REPEAT_ELSEWHERE: "repeat it at another hour, or on a machine of its own",
-        Advice.COOL: "cool it, or hold its frequency below what it can keep",
-        Advice.END_OTHERS: "end what else runs here, and repeat it",
-        Advice.WARM_UP_LONGER: "warm up for longer, or start as many at once as it may have",
+        Advice.REPEAT_ELSEWHERE: "repeat the study at another time, or on a machine of its own",
+        Advice.COOL: "cool the machine, or limit its CPU frequency to one that it can hold",
+        Advice.END_OTHERS: "stop the other programs, and repeat the study",
+        Advice.WARM_UP_LONGER: "use a longer warm-up, or start the pool at its full size",
         Advice.ADD_PROCESSES: "add processes, not threads",
     }
 )
 
-# Constants of the method and of the kernel, which hold digits.
+# Constants of the method and of the kernel that contain digits.
 _CONSTANTS = {
     # tcp(7): a SYN is repeated after one second, and then after twice as long each time.
     "retries": "1, 3 or 7 s",
@@ -178,18 +178,18 @@ def finding_words(finding: Finding, at: str) -> Text:
 
 
 def shared_words(finding: Finding, at: str) -> Text:
-    """Return what several subjects share of a finding: without what is of one trial."""
+    """Return the part of a finding that several subjects share: without the figures of one trial."""
     sentence = _SENTENCES[finding.kind]
     return _filled(sentence.shared or sentence.full, finding, at)
 
 
 def advice_words(finding: Finding, at: str) -> Text:
-    """Return what a finding advises; empty where it advises nothing."""
+    """Return the advice of a finding; empty where it has none."""
     return Text() if finding.advice is None else _filled(_ADVICE[finding.advice], finding, at)
 
 
 def limit_words(limit: Limit, at: str) -> Text:
-    """Return what of a generator was the limit. ``at``: where the report's JSON has its numbers."""
+    """Return which part of a generator was the limit. ``at``: where the report's JSON has its numbers."""
     names = {"reason": limit.reason}
     return joined(_parts(_LIMITS[limit.kind].full, limit.numbers, names, (at, at)), by="")
 
@@ -220,7 +220,7 @@ def _parts(
 
 
 def _number(figure: Figure, spec: str) -> Part:
-    """Return a number as its place in the template asks for it."""
+    """Return a number in the form that the template asks for."""
     kind, _, noun = spec.partition(" ")
     match kind:
         case "":

@@ -1,6 +1,6 @@
-"""How the numbers of a report are written: a function for each way, from `units`.
+"""How a report writes numbers: a function for each form, from `units`.
 
-Must not know what is measured, but for a metric's unit.
+Must not know what is measured, except for a metric's unit.
 
 >>> signed_percent(0.129), signed_percent(11.0)
 ('+12.9 %', '12 times')
@@ -62,7 +62,7 @@ def confidence(level: float) -> str:
 
 
 def of_percent(ratio: float) -> str:
-    """Return a ratio as a percentage without its sign: the column has it."""
+    """Return a ratio as a percentage without the sign `%`, which the column's heading has."""
     return format_percent(ratio).removesuffix(" %")
 
 
@@ -82,12 +82,12 @@ def p_value(value: float) -> str:
 
 
 def rate(value: float) -> str:
-    """Return a rate as a search gives it: five digits."""
+    """Return a rate that a search found: five digits."""
     return f"{value:,.5g}"
 
 
 def load_number(value: float) -> str:
-    """Return a number of connections or a rate, as it was asked for."""
+    """Return a number of connections or a rate, as the study gives it."""
     return f"{value:,g}"
 
 
@@ -97,7 +97,7 @@ def as_typed(value: float) -> str:
 
 
 def ordinal(block: float) -> str:
-    """Return a block's number as people count: from 1."""
+    """Return a block's number, counted from 1."""
     return f"{block + 1:.0f}"
 
 
@@ -113,12 +113,12 @@ byte_size: Form = format_bytes
 
 
 def in_scale(scale: Scale) -> Form:
-    """Return how values of a column in this unit are written."""
+    """Return a form for the values of a column in this unit."""
     return partial(format_in, scale=scale)
 
 
 def in_metric(metric: str) -> Form:
-    """Return how values of a metric are written with their unit."""
+    """Return a form for the values of a metric, with their unit."""
     return partial(format_metric, metric)
 
 

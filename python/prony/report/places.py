@@ -14,7 +14,7 @@ def group_at(reading: Reading, group: Group) -> str:
 
 
 def cell_at(reading: Reading, cell: CellSummary) -> str:
-    """Return the JSON pointer of a cell of the plan.
+    """Return the JSON pointer of one of the plan's cells.
 
     *Errors*: StopIteration for a cell that is in no group.
     """

@@ -1,6 +1,6 @@
-"""A report made fit to be shown to others: without paths of the machine, nor its name, in what logs say.
+"""A report that can be published: the lines of logs without the machine's paths and its name.
 
-Pure. System paths stay: they say what to change, and are alike on every machine.
+Pure. System paths stay: they show what to change, and are the same on every machine.
 
 >>> without_paths("File /home/me/shop/env/lib/app.py, line 3; see /proc/sys/net/core/somaxconn")
 'File …/lib/app.py, line 3; see /proc/sys/net/core/somaxconn'
@@ -32,7 +32,7 @@ _KEPT = 2
 
 
 def without_paths(text: str) -> str:
-    """Return text with the folders of each path left out but for the last."""
+    """Return text with each path shortened to its last part."""
     return _PATH.sub(_shortened, text)
 
 
@@ -42,7 +42,7 @@ def _shortened(match: re.Match[str]) -> str:
 
 
 def redacted(document: Document, host: str) -> Document:
-    """Return the document as a page for others: ``host`` is the name of a machine that logs may hold."""
+    """Return the document as a page to publish. ``host``: the machine's name, which logs may contain."""
     sections = tuple(
         Section(_words(section.heading), tuple(_block(block, host) for block in section.blocks))
         for section in _answer_first(document.sections)
@@ -51,12 +51,12 @@ def redacted(document: Document, host: str) -> Document:
 
 
 def _words(words: Words) -> Words:
-    """Return words without paths; a number is none."""
+    """Return words without paths; numbers are kept."""
     return words.mapped(without_paths) if isinstance(words, Text) else without_paths(words)
 
 
 def _answer_first(sections: Sequence[Section]) -> Sequence[Section]:
-    """Return the last section, which is the answer, first: a page is read from its top, a terminal from its
+    """Return the last section, the answer, first: a page is read from its top, a terminal from its
     end.
     """
     if len(sections) < 2:
@@ -86,7 +86,7 @@ def _entry(entry: Entry) -> Entry:
 
 
 def _unnamed(mark: str, words: Words, host: str) -> Words:
-    """Return the line of a log (which has its mark) without the machine's name; other words are ours."""
+    """Return a line of a log (it has a mark) without the machine's name; other words are Prony's own."""
     if not host or not mark.strip().startswith("|"):
         return words
     name = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")

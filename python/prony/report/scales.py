@@ -1,4 +1,4 @@
-"""The unit in which a table writes a metric: one for all of its cells."""
+"""The unit of a metric in a table: one for all cells."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ _FIXED = {
 
 
 def metric_scale(metric: str, values: Iterable[float]) -> Scale:
-    """Return the unit in which most of these values of a metric read best.
+    """Return the unit that suits most of these values of a metric.
 
     >>> metric_scale("rss_peak", [50 * 1024**2]).unit, metric_scale("error_ratio", [0.5]).unit
     ('MiB', '%')

@@ -1,4 +1,4 @@
-"""A study's report: the tables, what went wrong and why, and the answer as its last lines."""
+"""A study's report: the tables, the problems with their causes, and the answer as the last lines."""
 
 from collections.abc import Iterator
 
@@ -53,7 +53,7 @@ def _figures(reading: Reading) -> Iterator[Section | None]:
 
 
 def study_report(reading: Reading) -> Document:
-    """Return the report of a study that has been read."""
+    """Return the report of a study."""
     sections = tuple(section for section in _sections(reading) if section is not None)
     plan = reading.plan
     title = Quote(plan.title, "/plan/title") if plan.title else Quote(plan.name, "/plan/name")

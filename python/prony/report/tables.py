@@ -53,7 +53,7 @@ def _means(cells: Iterable[Place], names: Iterable[str]) -> list[float]:
 
 
 def dash(reason: str, at: str, notes: Footnotes) -> Entry:
-    """Return a dash with the reason why there is no figure. ``at``: where the report's JSON has it."""
+    """Return a dash with the reason for the missing figure. ``at``: where the report's JSON has it."""
     return Entry(notes.marked("—", text("{}", Quote(reason, at))), Tone.QUIET)
 
 
@@ -98,7 +98,7 @@ def ranked(cells: Sequence[CellSummary], metric: str | None, at: str) -> list[Pl
 
 
 def counted_entry(one: Place) -> Entry:
-    """Return how many trials count of those run."""
+    """Return the number of trials that count, of all that ran."""
     ok = Figure(one.cell.ok, count, one.at + pointer("trials_ok"))
     total = Figure(one.cell.total, count, one.at + pointer("trials"))
     return Entry(text("{}/{}", ok, total), Tone.PLAIN if one.cell.ok == one.cell.total else Tone.WARNING)
@@ -112,7 +112,7 @@ def _success(one: Place, notes: Footnotes) -> Entry:
     if cell.unqualified is None:
         return Entry(text("{}", figure))
     reason = Quote(cell.unqualified, one.at + pointer("unqualified_reason"))
-    why = text("not qualified, {}: its speed enters no comparison", reason)
+    why = text("not qualified, {}: its speed is not compared", reason)
     return Entry(notes.marked(figure, why), Tone.WARNING)
 
 
@@ -122,8 +122,7 @@ Maker = Callable[[Place], Entry]
 def _latency_columns(cells: Sequence[Place], kind: str, notes: Footnotes) -> list[tuple[Column, Maker]]:
     names = {suffix: f"{kind}_ok_{suffix}" for suffix in _SHOWN}
     scale = duration_scale(_means(cells, names.values()))
-    # A closed loop's latency is the server's at saturation: it must not read as what users of a given load
-    # get.
+    # A closed loop measures latency at saturation, not the latency of users at a given load.
     group = f"{'response' if kind == 'response' else 'service'} time of valid replies, {scale.unit}"
     return [
         (Column(suffix, group), partial(_figure, name=name, scale=scale, notes=notes))
@@ -144,9 +143,9 @@ def _resource_columns(cells: Sequence[Place], notes: Footnotes) -> list[tuple[Co
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What the main table says of its rows beside figures: who is best, who shares which letters.
+    """What the main table shows of its rows beside figures: the best, and the letters.
 
-    ``trimmed``: show the mean without the highest and the lowest trial too.
+    ``trimmed``: show also the mean without the highest and the lowest trial.
     """
 
     best: tuple[str, ...] = ()
@@ -167,7 +166,7 @@ def _letters(one: Place, marks: Marks) -> Entry:
 
 
 def _pace_columns(cells: Sequence[Place], marks: Marks, notes: Footnotes) -> list[tuple[Column, Maker]]:
-    """Return the columns of what a closed loop decides: throughput, or the time that a request takes."""
+    """Return the columns that decide in a closed loop: throughput, or the time of a request."""
     name, scale, title = "ok_per_s", _PLAIN, "ok/s"
     columns: list[tuple[Column, Maker]] = []
     if isinstance(cells[0].cell.cell.workload.stop, CountStop):
@@ -188,7 +187,7 @@ def subjects_table(cells: Sequence[Place], marks: Marks, notes: Footnotes) -> Ta
         (Column("success %"), partial(_success, notes=notes)),
     ]
     if marks.letters:
-        makers.append((Column("alike", text=True), partial(_letters, marks=marks)))
+        makers.append((Column("group", text=True), partial(_letters, marks=marks)))
     if not opened:
         makers += _pace_columns(cells, marks, notes)
     makers += _latency_columns(cells, "response" if opened else "service", notes)
@@ -207,7 +206,7 @@ Labelled = tuple[Text, Place]
 def failures_table(cells: Sequence[Labelled]) -> Table | None:
     """Return the failed requests by subject and kind, most first; null if there are none.
 
-    Each cell comes with its load; one that all share is not shown.
+    Each cell comes with its load; a load that all share is not shown.
     """
     rows = [row for label, one in cells for row in _kinds(label, one)]
     if not rows:

@@ -1,7 +1,7 @@
-"""Text whose numbers are known: each says which value it writes and where the report's JSON has it.
+"""Text with known numbers: each number names its value and its place in the report's JSON.
 
-The one place where a number becomes text is `Figure`. A plain string in a template holds no digit; what may
-is a `Name`, or a `Quote` of a sentence that the JSON holds as it stands.
+Only `Figure` turns a number into text. A plain string in a template has no digit; what may have digits
+is a `Name`, or a `Quote` of a sentence that the JSON has word for word.
 
 >>> from prony.units import format_count
 >>> blocks = Figure(3, format_count, "/plan/blocks")
@@ -32,9 +32,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number: its value, how it is written, and the JSON pointer of it in the report's JSON.
+    """A number: its value, its form, and its JSON pointer in the report's JSON.
 
-    A pointer to a list or an object stands for how many it holds. *Source*: RFC 6901.
+    A pointer to a list or an object stands for the number of its items. *Source*: RFC 6901.
     """
 
     value: float
@@ -47,7 +47,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What may hold digits and is no figure: a name, a version, a command, or a constant of the method."""
+    """Text that may contain digits but is no figure: a name, a version, a command, a constant."""
 
     words: str
 
@@ -57,7 +57,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence that the report's JSON holds at ``pointer``, and that is shown as it stands."""
+    """A sentence that the report's JSON has at ``pointer``, shown unchanged."""
 
     words: str
     pointer: str
@@ -84,7 +84,7 @@ class Text:
         return tuple(part for part in self.parts if isinstance(part, Figure))
 
     def mapped(self, change: Callable[[str], str]) -> "Text":
-        """Return it with ``change`` made to all but the numbers."""
+        """Return the text with ``change`` applied to everything except numbers."""
         return Text(tuple(_changed(part, change) for part in self.parts))
 
 
@@ -139,7 +139,7 @@ def listed(parts: Iterable[Part], most: int = 4) -> Text:
     """
     own = list(parts)
     told = joined(own[:most])
-    # A number of what is not shown: it stands for no value of the report.
+    # It counts the parts that are not shown: no value of the report.
     return text("{} and {} more", told, Name(str(len(own) - most))) if len(own) > most else told
 
 

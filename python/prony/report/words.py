@@ -1,4 +1,4 @@
-"""Words for what the account, the machine and loads hold."""
+"""Words for classes of the account, for machines and for loads."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -43,7 +43,7 @@ _CLASSES: Mapping[str, str] = MappingProxyType(
         "client_no_buffer": "generator: no memory for sockets",
         "client_other": "generator: other error",
         "bad_status": "answered with another status",
-        "unspecified": "failed: the generator does not report how",
+        "unspecified": "failed: the generator does not say how",
     }
 )
 
@@ -68,8 +68,9 @@ def availability_words(found: Availability) -> str:
 
 
 def load_words(workload: Workload, at: str) -> Text:
-    """Return what a study varies of a load, such as ``100 connections``. ``at``: where the report's JSON has
-    the load.
+    """Return the part of a load that a study varies, such as ``100 connections``.
+
+    ``at``: where the report's JSON has the load.
     """
     words = _size(workload, at)
     match workload.stop:
@@ -105,7 +106,7 @@ def _loop_words(workload: Workload, at: str) -> Text:
 
 
 def stop_words(workload: Workload, at: str) -> Text:
-    """Return what ends a window: a time, or a number of requests."""
+    """Return when a window ends: after a time, or a number of requests."""
     match workload.stop:
         case DurationStop(duration_ns):
             return text("{} s", Figure(duration_ns, _seconds, at + pointer("stop", "duration_ns")))
@@ -137,7 +138,7 @@ def _fact(fingerprint: Fingerprint, *path: str) -> str | int | None:
 
 
 def machine_words(fingerprint: Fingerprint) -> Text:
-    """Return the machine in one line; what is not known is left out."""
+    """Return the machine in one line, without unknown parts."""
     return joined(_machine(fingerprint)) or text("unknown machine")
 
 

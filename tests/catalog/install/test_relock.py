@@ -36,7 +36,7 @@ def said(locks, monkeypatch, capsys):
 
 def test_a_lock_says_whether_it_changed(said, locks):
     assert said("waitress") == (0, "waitress: changed\n", "")
-    assert said("waitress") == (0, "waitress: as it was\n", "")
+    assert said("waitress") == (0, "waitress: unchanged\n", "")
     assert [file.name for file in locks.iterdir()] == ["waitress.txt"]
 
 

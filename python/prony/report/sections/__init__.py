@@ -1,1 +1,1 @@
-"""The sections of a study's report, one module each: a Reading as Sections. Pure."""
+"""The sections of a study's report, one module each: from a Reading to Sections. Pure."""

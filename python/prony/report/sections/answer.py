@@ -1,4 +1,4 @@
-"""The last lines of a report: the best subject, how far that can be said, and what starts it."""
+"""The last lines of a report: the best subject, how sure that is, and the command that starts it."""
 
 from collections.abc import Iterable, Iterator
 
@@ -18,7 +18,7 @@ from prony.report.text import EMPTY, Figure, Name, Quote, Text, pointer, text
 
 __all__ = ["answer_section"]
 
-# More than this nobody runs, and the number is itself a guess from a few blocks.
+# Nobody runs more than this, and the number is a guess from a few blocks.
 _MOST_BLOCKS = 100
 _LEVEL = Name("95 %")
 
@@ -47,11 +47,12 @@ def _sameness(comparison: Comparison, at: str) -> Text:
         return text("equivalent")
     needed = comparison.blocks_needed
     if needed is None:
-        return text("not told apart from it")
+        return text("not separated from it")
     if needed > _MOST_BLOCKS:
-        return text("not told apart from it: too close, or too noisy, to tell")
+        return text("not separated from it: too close or too noisy")
     return text(
-        "not told apart from it, {} blocks would tell", Figure(needed, count, at + pointer("blocks_needed"))
+        "not separated from it; about {} blocks could separate them",
+        Figure(needed, count, at + pointer("blocks_needed")),
     )
 
 
@@ -78,7 +79,7 @@ def _claim(found: Answer, at: str) -> Text:
     if not found.decided:
         return text("leads; too few repeats for a verdict (n = {})", blocks)
     if found.ties:
-        return text("leads, not told apart from others (n = {})", blocks)
+        return text("leads, not separated from others (n = {})", blocks)
     return text("is best (n = {})", blocks)
 
 
@@ -102,7 +103,7 @@ def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
 
 
 def _commands(reading: Reading) -> Iterator[Block]:
-    """Give the command of each leader once."""
+    """Yield the command of each leader once."""
     yield from _commands_of(reading, [group.answer.leader for group in reading.groups if group.primary])
 
 
@@ -118,8 +119,9 @@ def _commands_of(reading: Reading, names: Iterable[str | None]) -> Iterator[Bloc
 
 
 def answer_section(reading: Reading) -> Section:
-    """Return the claims' counts, the answer to each load (those that verdicts were planned for last), and the
-    commands that start the best.
+    """Return the counts of claims, the answer to each load, and the commands that start the best.
+
+    Loads that verdicts were planned for come last.
     """
     if reading.is_search:
         blocks, first = rate_answers(reading)

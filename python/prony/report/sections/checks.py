@@ -1,4 +1,4 @@
-"""What holds the study's figures against something else: the calibration, other generators."""
+"""Checks of the study's figures: the calibration, other generators."""
 
 from collections.abc import Iterator, Sequence
 
@@ -28,7 +28,7 @@ _TITLES = {"ok_per_s": "ok/s", "service_ok_p50": "p50", "service_ok_p99": "p99"}
 
 
 def calibration_notes(reading: Reading) -> Iterator[Text]:
-    """Yield what the calibration cell says of the machine while the study ran."""
+    """Yield what the calibration shows of the machine during the study."""
     found = reading.calibrations
     if found is None:
         return
@@ -62,7 +62,7 @@ def _drifted(metric: str, found: Drift, at: str) -> Text:
 
 
 def cross_check(reading: Reading) -> Section | None:
-    """Return what other generators say of the same cells, beside Prony's own figures; null without any."""
+    """Return other generators' figures of the same cells beside Prony's own; null without any."""
     if not reading.added.get(TrialRole.CROSS_CHECK):
         return None
     notes = Footnotes()
@@ -78,12 +78,14 @@ def cross_check(reading: Reading) -> Section | None:
     checks = enumerate(reading.cross_checks)
     rows = tuple(_row(reading, check, pointer("cross_checks", k), notes) for k, check in checks)
     lead = Paragraph(
-        "The same cells under other generators, in the same blocks. Generators time a request differently: "
-        "throughput should agree, latencies need not.",
+        "Other generators measured the same cells in the same blocks. They time a request differently: "
+        "throughput should agree, latencies may differ.",
         Tone.QUIET,
     )
     if not rows:
-        return Section("Other generators", (lead, Paragraph("No cell has figures of both.", Tone.WARNING)))
+        return Section(
+            "Other generators", (lead, Paragraph("No cell has figures of both generators.", Tone.WARNING))
+        )
     return Section("Other generators", (lead, Table(columns, rows), notes.notes()))
 
 
@@ -113,7 +115,7 @@ def _figure(cell: CellSummary, metric: str, scale: Scale, at: str) -> Entry:
 def _difference(check: CrossCheck, at: str, notes: Footnotes) -> Entry:
     found = check.comparison
     if found.effect is None:
-        return Entry(notes.marked("—", "no block has both"), Tone.QUIET)
+        return Entry(notes.marked("—", "no block has figures of both"), Tone.QUIET)
     effect, bounds = Figure(found.effect, signed_percent, at + pointer("effect")), bounds_words(found, at)
     differ = found.verdict in (Verdict.HIGHER, Verdict.LOWER)
     tone = Tone.WARNING if differ else Tone.PLAIN

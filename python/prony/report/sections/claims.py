@@ -1,4 +1,4 @@
-"""What the experiment claimed, and what this repeat says of it."""
+"""What the experiment claimed, and whether that holds here."""
 
 from prony.analysis.claims import ClaimResult, ClaimVerdict
 from prony.model import Claim, ClaimKind
@@ -18,14 +18,14 @@ _TONES = {
 _COUNTED = {
     ClaimVerdict.HOLDS: ("holds", "hold"),
     ClaimVerdict.DOES_NOT_HOLD: ("does not hold", "do not hold"),
-    ClaimVerdict.CANNOT_TELL: ("cannot be told", "cannot be told"),
+    ClaimVerdict.CANNOT_TELL: ("cannot be decided", "cannot be decided"),
     ClaimVerdict.NOT_TESTABLE: ("is not testable here", "are not testable here"),
 }
 _VALUES = (ClaimKind.VALUE, ClaimKind.SINGLE_CORE)
 
 
 def claims(reading: Reading) -> Section | None:
-    """Return the claims with their verdicts, the counts first; null for a study that repeats none."""
+    """Return the claims with their verdicts, the counts first; null for a study without claims."""
     if not reading.claims:
         return None
     blocks: tuple[Block, ...] = (
@@ -41,7 +41,7 @@ def claims(reading: Reading) -> Section | None:
 
 
 def claim_counts(reading: Reading) -> Text:
-    """Return how many claims have which verdict, such as ``3 claims: 2 hold, 1 does not hold``."""
+    """Return the number of claims of each verdict, such as ``3 claims: 2 hold, 1 does not hold``."""
     counts = reading.verdicts
     parts = [
         text(
@@ -64,8 +64,8 @@ def _judgement(claim: Claim, result: ClaimResult, at: str) -> Judgement:
 
 
 def figure_words(claim: Claim, result: ClaimResult, at: str) -> Text:
-    """Return the figure that decides, with its interval; empty where there is none. ``at``: where the
-    report's JSON has the claim.
+    """Return the figure that decides, with its interval; empty without one. ``at``: where the report's
+    JSON has the claim.
     """
     if result.figure is None:
         return EMPTY
@@ -80,7 +80,7 @@ def figure_words(claim: Claim, result: ClaimResult, at: str) -> Text:
 
 
 def _claimed(claim: Claim, at: str) -> Text:
-    """Return the claim's own figures; empty where it is an order."""
+    """Return the figures that the claim states; empty where it states an order."""
     low = None if claim.low is None else _figure(claim, claim.low, at + pointer("low"))
     high = None if claim.high is None else _figure(claim, claim.high, at + pointer("high"))
     unit = _unit(claim)

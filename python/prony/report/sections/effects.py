@@ -1,4 +1,4 @@
-"""A comparison in words: its effect and its interval. Must not know what is compared."""
+"""A comparison in words: its effect and its interval. Must not know which things are compared."""
 
 from prony.analysis.compare import Comparison
 from prony.report.forms import confidence, signed_percent

@@ -1,4 +1,4 @@
-"""The figures of one group: a row for each subject, and what its failed requests were."""
+"""The figures of one group: a row for each subject, and its failed requests by kind."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,7 +8,7 @@ from prony.reading.study import Reading
 from prony.report.document import Block, Footnotes, Notes, Paragraph, Section, Tone
 from prony.report.places import group_at
 from prony.report.sections.generators import generator_heading, generator_section
-from prony.report.sections.winners import alike_note, deciding
+from prony.report.sections.winners import deciding, letters_note
 from prony.report.tables import Marks, Place, failures_table, populations_table, ranked, subjects_table
 from prony.report.text import Text, pointer, text
 from prony.report.words import group_words, workload_words
@@ -16,8 +16,8 @@ from prony.report.words import group_words, workload_words
 __all__ = ["failed_requests", "group_heading", "group_section", "populations"]
 
 _SATURATED = Paragraph(
-    "The load is as high as each server takes: latencies are those at saturation, "
-    "and compare servers under different loads.",
+    "Each server gets as much load as it takes: latencies are those at saturation, "
+    "so they compare servers under different loads.",
     Tone.QUIET,
 )
 _TRIMMED = "trimmed: mean without the highest and the lowest trial, as published; no interval, no verdict."
@@ -45,7 +45,7 @@ def group_section(reading: Reading, group: Group) -> Section:
     trimmed = closed and reading.plan.design.trimmed_mean
     table = subjects_table(cells, _marks(group, trimmed), notes)
     lead = (_SATURATED,) if closed else ()
-    remarks = [words for words in (alike_note(group), _TRIMMED if trimmed else None) if words]
+    remarks = [words for words in (letters_note(group), _TRIMMED if trimmed else None) if words]
     blocks: tuple[Block, ...] = (*lead, table, notes.notes(), Notes(tuple(("", words) for words in remarks)))
     return Section(heading, blocks)
 
@@ -61,7 +61,7 @@ def _marks(group: Group, trimmed: bool) -> Marks:
 
 
 def failed_requests(reading: Reading) -> Section | None:
-    """Return what failed, by kind; null where nothing did."""
+    """Return the failed requests by kind; null where none failed."""
     cells = [
         (group_words(group, place), one)
         for place, group in enumerate(reading.groups)
@@ -72,7 +72,7 @@ def failed_requests(reading: Reading) -> Section | None:
 
 
 def populations(reading: Reading, groups: Iterable[Group]) -> Iterator[Section]:
-    """Yield latencies with and without the failures, for each load under which requests failed."""
+    """Yield latencies with and without failed requests, for each load under which requests failed."""
     groups = tuple(groups)
     for group in groups:
         notes, cells = Footnotes(), _ranked(reading, group)

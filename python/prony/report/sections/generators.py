@@ -1,4 +1,4 @@
-"""Generators as what is measured: what each makes of one server, and what it takes."""
+"""Generators as subjects: the load that each one makes on one server, and its own cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,7 +7,7 @@ from prony.reading.groups import Group
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import of_percent
 from prony.report.scales import metric_scale
-from prony.report.sections.winners import alike_note, deciding
+from prony.report.sections.winners import deciding, letters_note
 from prony.report.tables import Place, counted_entry, figure_entry, ranked
 from prony.report.text import Figure, Name, Quote, Text, joined, pointer, text
 from prony.report.words import stop_words
@@ -25,25 +25,25 @@ _COLUMNS = {
     "service_ok_p99": "p99, {unit}",
 }
 _LEAD = (
-    "One server, and each generator with threads (or processes) × connections in all. CPU and memory are the "
-    "generator's own; service times are as it counts them."
+    "One server; each generator with its threads (or processes) × its total connections. CPU and memory are "
+    "the generator's own; each generator measures service time in its own way."
 )
 
 
 def generator_heading(group: Group, place: int) -> Text:
-    """Return what all generators of a group have in common. ``place``: among the groups."""
+    """Return the server and the window that the generators of a group share. ``place``: among the groups."""
     stop = stop_words(group.workload, pointer("groups", place, "load"))
     return text("Generators against {}, {}", Name(group.cells[0].cell.subject.name), stop)
 
 
 def generator_section(group: Group, place: int) -> Section:
-    """Return one row for each generator; what it does not measure is a dash with its reason."""
+    """Return one row for each generator, with a dash and a reason for what it does not measure."""
     cells = ranked(group.cells, group.answer.metric, pointer("groups", place))
     heading = generator_heading(group, place)
     if not any(one.cell.ok for one in cells):
         return Section(heading, (Paragraph("No trial counts.", Tone.BAD),))
     notes = Footnotes()
-    remarks = [words for words in (alike_note(group), *_caveats(cells)) if words]
+    remarks = [words for words in (letters_note(group), *_caveats(cells)) if words]
     blocks: tuple[Block, ...] = (
         *(Paragraph(_LEAD, Tone.QUIET), _table(group, cells, notes), notes.notes()),
         Notes(tuple(("", words) for words in remarks)),
@@ -58,7 +58,7 @@ def _table(group: Group, cells: Sequence[Place], notes: Footnotes) -> Table:
     scales = {name: metric_scale(name, _means(cells, name)) for name in _COLUMNS}
     titles = [Column(title.format(unit=scales[name].unit)) for name, title in _COLUMNS.items()]
     columns = (
-        *(Column("generator", text=True), Column("n"), Column("errors %"), Column("alike", text=True)),
+        *(Column("generator", text=True), Column("n"), Column("errors %"), Column("group", text=True)),
         *titles,
     )
     rows = tuple(
@@ -96,7 +96,7 @@ def _errors(one: Place, notes: Footnotes) -> Entry:
 
 
 def _caveats(cells: Sequence[Place]) -> Iterator[Text]:
-    """Yield what each generator does in its own way, a sentence for each generator."""
+    """Yield a sentence for each generator on what it does differently."""
     known: dict[str, dict[str, None]] = {}
     for one in cells:
         own = known.setdefault(one.cell.cell.engine.name, {})

@@ -21,8 +21,8 @@ from prony.units import Scale
 __all__ = ["detailed", "grid", "load_figure", "over_words"]
 
 _NOTE = Paragraph(
-    "All figures of every load: --json, or --csv DIR. In bold: the best under a load, with those not told "
-    "apart from it.",
+    "All figures of every load: --json, or --csv DIR. In bold: the best under a load, and those "
+    "not separated from it.",
     Tone.QUIET,
 )
 _CLOSED = ("ok_per_s", "service_ok_mean", "service_ok_p99", "error_ratio", "cpu_percent", "pss_end")
@@ -30,8 +30,8 @@ _OPEN = ("success_ratio", "response_ok_p50", "response_ok_p99", "cpu_percent", "
 
 
 def detailed(reading: Reading) -> tuple[Group, ...]:
-    """Return the groups to be shown one by one: all that are in no grid, and of those that are in one the
-    few that verdicts were planned for.
+    """Return the groups that get a table of their own: those outside of grids, and those of a grid that
+    verdicts were planned for.
     """
     gridded = [group for curve in reading.curves for group in curve.groups]
     if not gridded:
@@ -42,7 +42,7 @@ def detailed(reading: Reading) -> tuple[Group, ...]:
 
 
 def grid(reading: Reading) -> Iterator[Section]:
-    """Yield the tables of each metric over the loads that differ in one thing only."""
+    """Yield a table for each metric, over the loads that differ in one quantity only."""
     for curve in reading.curves:
         names = _OPEN if isinstance(curve.groups[0].workload.loop, OpenLoop) else _CLOSED
         yield Section("", (_NOTE,))
@@ -51,12 +51,12 @@ def grid(reading: Reading) -> Iterator[Section]:
 
 
 def over_words(group: Group) -> str:
-    """Return what the loads of a family differ in."""
+    """Return the quantity in which the loads of a family differ."""
     return "connections" if isinstance(group.workload.loop, ClosedLoop) else "requests a second"
 
 
 def load_figure(reading: Reading, group: Group) -> Text:
-    """Return by how much the loads of a family differ: the number of this one."""
+    """Return this load's value of the quantity in which its family differs."""
     name = "connections" if isinstance(group.workload.loop, ClosedLoop) else "rate_per_s"
     at = group_at(reading, group) + pointer("load", "loop", name)
     return text("{}", Figure(load_size(group), load_number, at))
@@ -118,5 +118,5 @@ def _figure(  # noqa: PLR0913, PLR0917 - a table's cell
         words = text("{}", Figure(value.mean, of_percent, at + pointer("mean")))
     speed = METRICS[name].unit in (Unit.RATE, Unit.DURATION)
     if speed and cell.unqualified:
-        words = notes.marked(words, "not qualified: its speed enters no comparison")
+        words = notes.marked(words, "not qualified: its speed is not compared")
     return Entry(words, tone)

@@ -1,4 +1,4 @@
-"""The head of a report: what was asked, on which machine, and whether it is enough for verdicts."""
+"""The head of a report: the question, the machine, and whether there are enough blocks for verdicts."""
 
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.model import RunStatus, TrialRole
@@ -10,7 +10,7 @@ from prony.report.words import machine_words
 
 __all__ = ["differences", "head"]
 
-# What a study is asked to have, at least and better.
+# The blocks that a study needs for verdicts, and a better number.
 _LEAST, _BETTER = Name(f"{LEAST_BLOCKS}"), Name("10")
 
 
@@ -23,7 +23,7 @@ def _trials(reading: Reading, role: TrialRole) -> Text:
 
 
 def _seed(reading: Reading) -> Text:
-    # A seed is typed again as it stands.
+    # Without separators, so that it can be typed again.
     return text("seed {}", Figure(reading.plan.seed, lambda value: f"{value:.0f}", "/plan/seed"))
 
 
@@ -32,7 +32,7 @@ def _too_few(reading: Reading) -> tuple[Block, ...]:
         return ()
     be = "is" if reading.blocks == 1 else "are"
     words = text(
-        f"{{}} {be} too few for verdicts: they need {{}}, and {{}} are better: the same command with "
+        f"{{}} {be} too few for verdicts, which need {{}} (better {{}}): run the same command with "
         "--repeats {}.",
         *(_blocks(reading), _LEAST, _BETTER, _BETTER),
     )
@@ -40,23 +40,23 @@ def _too_few(reading: Reading) -> tuple[Block, ...]:
 
 
 def _forced(reading: Reading) -> tuple[Block, ...]:
-    """Return why the figures may not be valid, where they were measured all the same."""
+    """Return why the figures may not be valid, if --force was needed to measure them."""
     said = dict.fromkeys(one for run in reading.runs for one in run.fingerprint.forced)
     if not said:
         return ()
     faults = joined(map(Name, said), by="; ")
-    return (Paragraph(text("Measured by --force, and refused without it: {}", faults), Tone.BAD),)
+    return (Paragraph(text("Measured only because of --force: {}", faults), Tone.BAD),)
 
 
 def _interrupted(reading: Reading) -> tuple[Block, ...]:
     if all(run.status is not RunStatus.INTERRUPTED for run in reading.runs[-1:]):
         return ()
-    words = "The last run was interrupted: the figures are of the trials before."
+    words = "The last run was interrupted: the figures include only the trials before that."
     return (Paragraph(words, Tone.WARNING),)
 
 
 def _stopped(reading: Reading) -> tuple[Block, ...]:
-    """Return the rule that ended a study of no fixed number of blocks."""
+    """Return the rule that ended a study without a fixed number of blocks."""
     stops = [(k, run.facts.stopped) for k, run in enumerate(reading.runs)]
     found = next(((k, one) for k, one in reversed(stops) if one is not None), None)
     if found is None:
@@ -69,7 +69,7 @@ def _stopped(reading: Reading) -> tuple[Block, ...]:
 
 
 def _order(reading: Reading) -> Text:
-    """Return in which order the trials were run."""
+    """Return the number of trials and their order."""
     searched = reading.count(TrialRole.FIND_RATE)
     ran = reading.count(TrialRole.SUBJECT)
     if searched and not ran:
@@ -96,7 +96,7 @@ def _measured(reading: Reading) -> Text:
 
 
 def differences(reading: Reading) -> Section | None:
-    """Return in what the study is not as the experiment that it repeats."""
+    """Return how the study differs from the experiment that it repeats."""
     every = enumerate(reading.plan.notes)
     notes = tuple(("", text("{}", Quote(note, pointer("plan", "notes", k)))) for k, note in every)
     return Section("Where it differs from what it repeats", (Notes(notes),)) if notes else None
@@ -105,12 +105,12 @@ def differences(reading: Reading) -> Section | None:
 def _source(reading: Reading) -> Text:
     plan = reading.plan
     points = counted(Figure(len(plan.notes), count, "/plan/notes"), "point")
-    below = text(" It differs in {}, told below.", points) if plan.notes else ""
+    below = text(" It differs in {}, listed below.", points) if plan.notes else ""
     return text("Repeats {}.{}", Quote(plan.source, "/plan/source"), below)
 
 
 def head(reading: Reading) -> Section:
-    """Return the head; its first line says when there are too few blocks for verdicts."""
+    """Return the head; its first line warns when there are too few blocks for verdicts."""
     plan = reading.plan
     blocks = [*_forced(reading), *_too_few(reading), *_interrupted(reading)]
     if plan.question:

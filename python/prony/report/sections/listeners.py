@@ -15,7 +15,7 @@ __all__ = ["listeners"]
 
 _MEANING = (
     "The kernel gives each new connection to one of them by a hash of the addresses, whether its worker is "
-    "free or not. Of several trials the one with the fullest queue is shown."
+    "free or not. The figures are from the trial with the fullest queue."
 )
 
 

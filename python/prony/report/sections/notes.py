@@ -1,4 +1,4 @@
-"""Remarks below the tables: causes, versions, where it ran, and how figures are to be read."""
+"""Remarks below the tables: causes, versions, the sandbox, and how to read figures."""
 
 from collections.abc import Iterator, Set
 
@@ -31,7 +31,7 @@ def _versions(reading: Reading) -> Iterator[Text]:
         if front and front.version:
             known[front.name.partition("-")[0]] = front.version
         if record.server_version:
-            # One interpreter for all is told once.
+            # An interpreter that all share is shown once.
             other = len(on) > 1 and record.interpreter not in (None, "", record.server_version)
             known[servers.get(name, name)] = record.server_version + (
                 f" on {record.interpreter}" if other else ""
@@ -51,10 +51,14 @@ def _finding_notes(reading: Reading) -> Iterator[Text]:
         at = pointer("findings", alike.found[0])
         said = (shared_words if len(alike.subjects) > 1 else finding_words)(alike.finding, at)
         advice = advice_words(alike.finding, at)
-        told = text(" Advice: {}.", advice) if advice and str(advice) not in advised else EMPTY
+        added = text(" Advice: {}.", advice) if advice and str(advice) not in advised else EMPTY
         advised.add(str(advice))
         yield text(
-            "{}: {}{}.{}", _whose(alike, ran), said, _often(alike, pointer("shared_findings", k)), told
+            "{}: {}{}.{}",
+            _whose(alike, ran),
+            said,
+            _often(alike, pointer("shared_findings", k)),
+            added,
         )
 
 
@@ -81,15 +85,15 @@ def _floor_notes(reading: Reading) -> Iterator[Text]:
     }
     for (metric, floor), place in sorted(floors.items()):
         yield text(
-            "This machine shows differences of up to {} in {} where there is none (prony selftest aa): "
-            "verdicts ask for more.",
+            "This machine shows differences of up to {} in {} between equal servers (prony selftest aa): "
+            "only larger ones count.",
             Figure(floor, percent, pointer("groups", place, "noise_floor")),
             Name(METRICS[metric or ""].title),
         )
 
 
 def notes(reading: Reading) -> Section:
-    """Return the remarks on all of a study."""
+    """Return the remarks on a study."""
     items = (
         *_finding_notes(reading),
         *pace_notes(reading),
@@ -101,5 +105,8 @@ def notes(reading: Reading) -> Section:
     )
     if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
         words = "±: half of the {} interval of the mean over trials; n: trials that count of those run."
+        items = (*items, text(words, Name("95 %")))
+    if any(len(group.answer.comparisons) > 1 for group in reading.groups):
+        words = "Where several subjects are compared, intervals are wider, so that {} holds for all together."
         items = (*items, text(words, Name("95 %")))
     return Section("Notes", (Notes(tuple(("", item) for item in items)),))

@@ -1,4 +1,4 @@
-"""The figures that the experiment published, beside those measured here: context, never a claim."""
+"""Published figures beside those measured here: context, never a claim."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,8 +20,8 @@ from prony.units import Scale
 __all__ = ["originals"]
 
 _CONTEXT = (
-    "Published figures come from another machine and older versions. They are context: no claim is held "
-    "against an absolute figure."
+    "Published figures come from another machine and older versions. They are context: no claim is tested "
+    "on an absolute figure."
 )
 
 # A published figure beside the new one, and where the report's JSON has both.
@@ -29,7 +29,7 @@ Located = tuple[str, Beside]
 
 
 def originals(reading: Reading) -> Iterator[Section]:
-    """Yield a table for each metric that was published, with the loads that were measured here."""
+    """Yield a table for each published metric, with the loads that were measured here."""
     pairs = [(pointer("originals", k), one) for k, one in enumerate(reading.originals)]
     kinds = dict.fromkeys(_kind(one) for _, one in pairs)
     for number, (metric, role) in enumerate(kinds):
@@ -105,10 +105,10 @@ def _scale(pairs: Sequence[Located]) -> Scale:
 
 
 def _not_repeated(reading: Reading) -> Section | None:
-    """Return who was published and is not among the subjects; loads that were left out go without saying."""
+    """Return the published subjects that this study lacks; loads that were left out are not named."""
     repeated = {one.original.subject for one in reading.originals}
     names = [one.subject for one in reading.plan.originals if one.subject not in repeated]
     if not names:
         return None
-    words = text("Published, and not measured here: {}.", listed(map(Name, dict.fromkeys(names)), most=12))
+    words = text("Published, but not measured here: {}.", listed(map(Name, dict.fromkeys(names)), most=12))
     return Section("", (Paragraph(words, Tone.QUIET),))

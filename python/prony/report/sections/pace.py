@@ -1,4 +1,4 @@
-"""Whether the windows show a steady state, and what else their samples show: remarks, subject by subject."""
+"""Remarks on each subject: whether its windows show a steady state, and what else their samples show."""
 
 from collections.abc import Iterator
 
@@ -15,17 +15,17 @@ from prony.report.words import load_words
 __all__ = ["evidence_notes", "pace_notes"]
 
 _SAID = {
-    Kind.WARM_UP: "the warm-up spills over into the window: a longer one would show better figures",
-    Kind.SLOWDOWN: "slower from some second of the window on: a longer window would show worse figures",
-    Kind.NONE: "no steady state within the window: a longer one may show other figures",
+    Kind.WARM_UP: "the warm-up spills over into the window: a longer warm-up would show better figures",
+    Kind.SLOWDOWN: "it became slower during the window: a longer window would show worse figures",
+    Kind.NONE: "no steady state within the window: a longer window may show other figures",
 }
 _MOST = 6
 
 
 def pace_notes(reading: Reading) -> Iterator[Text]:
-    """Yield who was not steady in most of its trials, kind by kind: one trial alone may be chance.
+    """Yield the subjects that were not steady in most of their trials, by kind: one trial may be chance.
 
-    Where windows are too short to tell, that is said, once.
+    When windows are too short to decide this, one remark says so.
     """
     for kind, said in _SAID.items():
         found = [words for cell in reading.cells for words in _of_kind(reading, cell, kind)]
@@ -34,7 +34,7 @@ def pace_notes(reading: Reading) -> Iterator[Text]:
     why = unknown_pace(reading.cells)
     if why is not None:
         reason = Quote(why, _unknown_at(reading, why))
-        yield text("Whether the pace was steady within the windows cannot be told: {}.", reason)
+        yield text("Prony cannot say whether the pace was steady within the windows: {}.", reason)
 
 
 def _of_kind(reading: Reading, cell: CellSummary, kind: Kind) -> Iterator[Text]:
@@ -49,7 +49,7 @@ def _of_kind(reading: Reading, cell: CellSummary, kind: Kind) -> Iterator[Text]:
 
 
 def _unknown_at(reading: Reading, why: str) -> str:
-    """Return where the report's JSON has the reason: at the first trial of which it holds."""
+    """Return where the report's JSON has the reason: at the first trial that has it."""
     return next(
         cell_at(reading, cell) + pointer("pace", trial.block, "missing")
         for cell in reading.cells
@@ -66,7 +66,7 @@ def _where(reading: Reading, cell: CellSummary) -> Text:
 
 
 def evidence_notes(reading: Reading) -> Iterator[Text]:
-    """Yield whose processes were replaced under load, and whose accept queue was full."""
+    """Yield the subjects whose processes were replaced under load, or whose accept queue was full."""
     replaced = [
         text("{} (up to {})", _where(reading, cell), _most(reading, cell, "restarts"))
         for cell in reading.cells
@@ -80,7 +80,9 @@ def evidence_notes(reading: Reading) -> Iterator[Text]:
         if is_nearly_full(cell)
     ]
     if full:
-        yield text("The accept queue was full or nearly so, by its limit: {}.", listed(full, most=_MOST))
+        yield text(
+            "The accept queue was full or nearly full (share of its limit): {}.", listed(full, most=_MOST)
+        )
 
 
 def _most(reading: Reading, cell: CellSummary, metric: str) -> Figure:

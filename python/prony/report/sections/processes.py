@@ -1,4 +1,4 @@
-"""What the processes of each subject held: how many of each role, memory of each and in all."""
+"""The processes of each subject: number by role, memory of one and of all together."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -19,17 +19,17 @@ __all__ = ["processes"]
 _PLAIN = Scale(1, "")
 _UNSAMPLED = "cpu_unsampled_percent"
 _WHY_UNSAMPLED = (
-    "CPU of processes that lived between two samples, and of others after their last: it is counted for all "
-    "together, and no sample says whose it was"
+    "CPU of processes that lived between two samples, and of others after their last sample: Prony counts it "
+    "for the whole subject, but does not know the role"
 )
 _EACH = {"rss_per_process": "RSS", "pss_per_process": "PSS", "vsz_per_process": "VSZ"}
 _ALL = {"rss_peak": "RSS peak", "pss_end": "PSS", "vsz_peak": "VSZ peak"}
-_IN_ALL = "in all"
+_IN_ALL = "total"
 _Metrics = Mapping[str, Estimate | Missing]
 
 
 def processes(reading: Reading) -> Iterator[Section]:
-    """Yield the processes under each load that verdicts were planned for, where there are several roles."""
+    """Yield the processes of subjects with several roles, under each load that verdicts were planned for."""
     for place, group in enumerate(reading.groups):
         cells = [
             Place(cell, pointer("groups", place, "cells", number))
@@ -71,7 +71,7 @@ def _rows(one: Place, scale: Scale, notes: Footnotes) -> Iterator[tuple[Entry, .
             yield _unsampled(one, notes)
         subject = Entry(text("{}", Name(one.cell.name)) if not number else "")
         cpu = _figure(metrics, "cpu_percent", _PLAIN, at, notes)
-        # The mean over master, workers and frontend is of nothing.
+        # A mean over master, workers and frontend would mean nothing.
         each = [Entry("") if role == _IN_ALL else _figure(metrics, name, scale, at, notes) for name in _EACH]
         every = [_figure(metrics, name, scale, at, notes) for name in _ALL]
         yield subject, Entry(text("{}", Name(role))), _most(metrics, at, notes), cpu, *each, *every
@@ -83,7 +83,7 @@ def _has_unsampled(one: Place) -> bool:
 
 
 def _unsampled(one: Place, notes: Footnotes) -> tuple[Entry, ...]:
-    """Return the row of what no sample shows, which makes the roles add up."""
+    """Return the row of the CPU that no sample shows: with it the roles add up."""
     cpu = _figure(one.cell.metrics, _UNSAMPLED, _PLAIN, one.at + pointer("metrics"), notes)
     marked = Entry(notes.marked(cpu.text, _WHY_UNSAMPLED))
     return Entry(""), Entry("between samples"), Entry(""), marked, *(Entry("") for _ in (*_EACH, *_ALL))

@@ -1,4 +1,4 @@
-"""The highest rate of each subject that meets an objective: found by a search, confirmed in fresh trials."""
+"""The highest rate at which each subject meets an objective: found by search, confirmed in fresh trials."""
 
 from prony.reading.found_rates import Confirmed
 from prony.reading.study import Reading
@@ -10,7 +10,7 @@ __all__ = ["rate_answers", "rates"]
 
 
 def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
-    """Return what the search found, the highest rate first, and the subject that has it."""
+    """Return the rates that the search found, the highest first, and the subject of the highest."""
     found = [(k, one) for k, one in enumerate(reading.found_rates) if one.rate_per_s is not None]
     ranked = sorted(found, key=lambda pair: -(pair[1].rate_per_s or 0))
     if not ranked:
@@ -31,14 +31,14 @@ def _rate(one: Confirmed, at: str) -> Figure:
 
 
 def rates(reading: Reading) -> Section | None:
-    """Return the rates that were found; null without a search."""
+    """Return the table of the rates; null without a search."""
     found, notes = reading.found_rates, Footnotes()
     if not found:
         return None
     objective = reading.plan.design.find_rate
     lead = text(
-        "Each rate was searched for by doubling and bisection, and then measured afresh: the share of those "
-        "trials that meet the objective is what holds, with its exact {} interval.",
+        "Prony searched for each rate by doubling and bisection, and then measured it in fresh trials. "
+        "The result is the share of those trials that meet the objective, with its exact {} interval.",
         Name("95 %"),
     )
     columns = (

@@ -1,4 +1,4 @@
-"""Remarks on where it ran: network, CPUs, what the server was held to, and how far that held.
+"""Remarks on the sandbox: network, CPUs, the server's limits, and whether they held.
 
 Must not know other remarks.
 """
@@ -13,14 +13,14 @@ from prony.report.text import Figure, Name, Part, Text, counted, joined, pointer
 __all__ = ["sandbox_notes"]
 
 _HOLDERS = {
-    SandboxKind.PROCESS: "Limits that were asked for:",
-    SandboxKind.CGROUP: "The server was held by a control group to",
-    SandboxKind.CONTAINER: "The server, with all that ran beside it, was held by a container to",
+    SandboxKind.PROCESS: "Requested limits:",
+    SandboxKind.CGROUP: "A control group limited the server to",
+    SandboxKind.CONTAINER: "A container limited the server and its companions to",
 }
 
 
 def sandbox_notes(reading: Reading) -> Iterator[Text]:
-    """Return what is to be said of the sandbox that a study ran in."""
+    """Yield the remarks on the sandbox of a study."""
     yield from _network_notes(reading)
     yield from _placement_notes(reading)
     yield from _limit_notes(reading)
@@ -29,7 +29,7 @@ def sandbox_notes(reading: Reading) -> Iterator[Text]:
 
 
 def _limits_in_words(choice: SandboxChoice, states: Mapping[str, LimitState]) -> list[Text]:
-    """Return the limits that were asked for, each with how far it held (``states``: by name, as recorded)."""
+    """Return the requested limits, each with its state (``states``: by name, as recorded)."""
     at = "/groups/0/sandbox"
     quota, memory, pids = choice.cpu_quota, choice.memory_bytes, choice.pids
     named: dict[str, Part | None] = {
@@ -53,7 +53,7 @@ def _network_notes(reading: Reading) -> Iterator[Text]:
     records = reading.subjects.values()
     networks = {record.sandbox.network for record in records if record.sandbox.network}
     if Network.HOST in networks:
-        yield text("Servers ran on the host's loopback: sockets left by one trial may be met by the next.")
+        yield text("Servers ran on the host's loopback: sockets of one trial may disturb the next.")
     elif networks:
         yield text("Each trial ran in a network namespace of its own, server and generator together.")
 
@@ -64,7 +64,7 @@ def _placement_notes(reading: Reading) -> Iterator[Text]:
     placement = reading.placements[0]
     server = _cpus(placement.server_cpus, "server_cpus")
     if placement.shared:
-        yield text("Server and generator shared {}: they slow each other.", server)
+        yield text("Server and generator shared {}: they slow each other down.", server)
     else:
         generator = _cpus(placement.generator_cpus, "generator_cpus")
         yield text("Server on {}, generator on {}.", server, generator)
@@ -92,8 +92,8 @@ def _scaling_notes(reading: Reading, quota: float | None) -> Iterator[Text]:
         return
     had = Figure(len(given.server_cpus), count, pointer("placements", least, "server_cpus"))
     yield text(
-        "{} were asked for; the server has {} on this machine, where the other half of the cores is the "
-        "generator's.",
+        "{} were requested; the server has {} on this machine, because the generator needs the other half of "
+        "the cores.",
         *(_counted_cpus(quota), had),
     )
 

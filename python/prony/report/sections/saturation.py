@@ -14,8 +14,8 @@ __all__ = ["saturations"]
 
 _MEANING = Paragraph(
     text(
-        "Knee: the least load with at least {} of the subject's highest throughput; in brackets a smaller "
-        "one that may be it.",
+        "Knee: the smallest load with at least {} of the subject's highest throughput; in brackets "
+        "a smaller load that may be the knee.",
         Name("95 %"),
     ),
     Tone.QUIET,
@@ -23,7 +23,7 @@ _MEANING = Paragraph(
 
 
 def saturations(reading: Reading) -> Iterator[Section]:
-    """Yield a table for the loads that differ in one thing only, where they make a curve."""
+    """Yield a table for the loads that differ in one quantity only, where they make a curve."""
     for k, curve in enumerate(reading.curves):
         if curve.subjects:
             heading = f"Saturation, over {over_words(curve.groups[0])}"

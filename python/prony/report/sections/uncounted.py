@@ -1,4 +1,4 @@
-"""What does not count and why: failed trials with the end of their logs, and what was not measured."""
+"""Trials that do not count, with reasons and the end of their logs; subjects that were not measured."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,11 +19,10 @@ __all__ = ["unavailable", "uncounted"]
 _LOG_LINES = 8
 
 
-def _telling_lines(log: str) -> list[str]:
-    """Return the lines of a log that say why: the error that it ends with and the last line, else the last
-    lines.
+def _useful_lines(log: str) -> list[str]:
+    """Return the lines of a log that show the reason: its last error and the last line, else the last lines.
 
-    What a server writes after a traceback, on its way down, says only that it goes down.
+    After a traceback a server that stops writes only that it stops.
     """
     lines, error = plain_lines(log), last_error(log)
     if error is None:
@@ -32,7 +31,7 @@ def _telling_lines(log: str) -> list[str]:
 
 
 def _block_words(blocks: Sequence[int], at: str) -> Text:
-    """Return which blocks, counted from 1.
+    """Return the blocks in words, counted from 1.
 
     >>> str(_block_words([0, 1, 2, 4], ""))
     'blocks 1 to 3, 5'
@@ -52,13 +51,13 @@ def _block_words(blocks: Sequence[int], at: str) -> Text:
 
 
 def _log(trial: TrialFigures) -> Iterator[Block]:
-    """Yield the end of the server's log; it does not tell why the machine spoilt a trial."""
+    """Yield the end of the server's log, for a failed trial: a log cannot explain a fault of the machine."""
     if isinstance(trial.outcome, Failed):
-        yield Notes(tuple(("  |", text("{}", Name(line))) for line in _telling_lines(trial.log.text)))
+        yield Notes(tuple(("  |", text("{}", Name(line))) for line in _useful_lines(trial.log.text)))
 
 
 def uncounted(reading: Reading) -> Section | None:
-    """Return the trials that do not count, those that failed alike together; null if all count."""
+    """Return the trials that do not count, one entry for each reason; null if all count."""
     blocks: list[Block] = []
     for place, group in enumerate(reading.groups):
         under = text(", {}", group_words(group, place)) if len(reading.groups) > 1 else text("")
@@ -82,7 +81,7 @@ def _of_cell(cell: CellSummary, at: str, under: Text) -> Iterator[Block]:
 
 
 def _tests(reading: Reading) -> Iterator[Text]:
-    """Yield whether a subject's trials fail more often than those of the one that fails least."""
+    """Yield whether a subject's trials fail more often than those of the subject that fails least."""
     for place, group in enumerate(reading.groups):
         under = text(" under {}", group_words(group, place)) if len(reading.groups) > 1 else text("")
         for k, one in enumerate(group.failures):
@@ -102,7 +101,7 @@ def _counts(found: Failures, at: str) -> tuple[Figure, Figure]:
 
 
 def _repeated(reading: Reading) -> Iterator[Text]:
-    """Yield how many trials were thrown away for their environment and repeated, and why."""
+    """Yield how many trials the machine disturbed, so that they were repeated, and why."""
     found = reading.repeated
     if found is None:
         return
@@ -116,7 +115,7 @@ def _repeated(reading: Reading) -> Iterator[Text]:
 
 
 def unavailable(reading: Reading) -> Section | None:
-    """Return the subjects that were not measured, with the reason; null if all were."""
+    """Return the subjects that were not measured, with the reason; null if there are none."""
     items = tuple(
         ("", text("{}: {}", Name(name), Quote(reason, pointer("unmeasured", name))))
         for name, reason in reading.unmeasured.items()

@@ -1,4 +1,4 @@
-"""The best in each measure, under each load: ties are shown as ties."""
+"""The best in each measure, under each load; a tie is shown as a tie."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,17 +12,17 @@ from prony.report.forms import count, in_metric
 from prony.report.text import Figure, Name, Quote, Text, joined, pointer, text
 from prony.report.words import group_words
 
-__all__ = ["alike_note", "deciding", "winners"]
+__all__ = ["deciding", "letters_note", "winners"]
 
 _COLUMNS = ("measure", "under", "best", "figure")
 
 
-# A standing of a group, and where the report's JSON has it.
+# The place of a group, the group, where the report's JSON has a standing of it, and that standing.
 _Placed = tuple[int, Group, str, Standing]
 
 
 def winners(reading: Reading) -> Section | None:
-    """Return who is best in what; null where there is nobody to be better than."""
+    """Return the best in each measure; null with fewer than two subjects that count."""
     groups = [
         (place, group)
         for place, group in enumerate(reading.groups)
@@ -46,9 +46,7 @@ def winners(reading: Reading) -> Section | None:
     kept = [tuple(entry for k, entry in enumerate(row) if several or k != 1) for row in rows]
     blocks: tuple[Block, ...] = (Table(tuple(columns), tuple(kept)), notes.notes())
     if not all(standing.decided for *_, standing in found if standing.metric):
-        lead = Paragraph(
-            "Where there are too few blocks for a verdict, the first is shown alone.", Tone.QUIET
-        )
+        lead = Paragraph("Without enough blocks for a verdict, only the first is shown.", Tone.QUIET)
         blocks = (lead, *blocks)
     return Section("Best in each measure", blocks)
 
@@ -72,10 +70,10 @@ def _best(standing: Standing, at: str, notes: Footnotes) -> list[Entry]:
     mark = notes.mark(text("{}", Name(METRICS[standing.metric or ""].title)))
     if standing.left_out:
         left_out = joined(map(Name, standing.left_out))
-        mark += " " + notes.mark(text("too few trials that count to be compared: {}", left_out))
+        mark += " " + notes.mark(text("not compared, too few trials count: {}", left_out))
     if standing.decided and len(standing.best) == len(standing.ranked) > 1:
         every = Figure(len(standing.best), count, at + pointer("best"))
-        return [Entry(text("not told apart: all {}{}", every, mark))]
+        return [Entry(text("not separated: all {}{}", every, mark))]
     blocks = Figure(standing.blocks, count, at + pointer("blocks"))
     doubt = "" if standing.decided else text(" (n = {}: no verdict)", blocks)
     tone = Tone.PLAIN if standing.decided else Tone.QUIET
@@ -102,18 +100,18 @@ def _figure(place: int, group: Group, standing: Standing) -> Text:
     return text("{}", low) if str(low) == str(high) else text("{} to {}", low, high)
 
 
-def alike_note(group: Group) -> Text | None:
+def letters_note(group: Group) -> Text | None:
     """Return what the letters of a group's main table mean; null without letters."""
     found = deciding(group)
     if found is None or found.metric is None:
         return None
     return text(
-        "alike: subjects that share a letter cannot be told apart in {} by more than the margin.",
+        "group: subjects that share a letter are not separated in {} by more than the margin.",
         Name(METRICS[found.metric].title),
     )
 
 
 def deciding(group: Group) -> Standing | None:
-    """Return the standing in the measure that decides, once it has letters."""
+    """Return the standing in the measure that decides; null without letters."""
     own = (one for one in group.standings if one.metric == group.answer.metric and one.letters)
     return next(own, None)
