@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.faces.markdown import markdown, markdown_page
+from prony.faces.markdown import markdown
 from prony.glossary import TERMS
 from prony.report.document import (
     Bars,
@@ -28,10 +28,9 @@ def page(*blocks, heading=""):
     return markdown(Document("Title", (Section(heading, blocks),)))
 
 
-def test_a_document_has_headings_by_level():
+def test_a_document_has_headings():
     document = Document("Title", (Section("Part", (Paragraph("Words."),)),))
     assert markdown(document) == "# Title\n\n## Part\n\nWords.\n"
-    assert markdown(document, level=2) == "## Title\n\n### Part\n\nWords.\n"
 
 
 def test_a_table_aligns_numbers_and_names_groups():
@@ -81,7 +80,7 @@ def test_a_cell_stays_in_its_cell(text):
 
 def test_the_first_use_of_a_term_links_to_its_definition_on_the_page():
     words = Paragraph("Blocks of an open loop: 5 blocks.")
-    shown = markdown_page(Document("Title", (Section("Blocks", (words,)),)))
+    shown = markdown(Document("Title", (Section("Blocks", (words,)),)))
     assert "\n## Blocks\n\n[Blocks](#block) of an [open loop](#open-loop): 5 blocks.\n" in shown
     assert shown.partition("\n## Terms\n")[2].count("\n### ") == 2
     assert f"\n### open loop\n\n{TERMS['open loop']}\n" in shown
@@ -90,6 +89,6 @@ def test_the_first_use_of_a_term_links_to_its_definition_on_the_page():
 def test_logs_commands_tables_and_longer_names_are_no_terms():
     table = Table((Column("load", text=True),), ((Entry("trial"),),))
     blocks = (Notes((("  |", "trial"),)), Command("prony load"), table, Paragraph("load-scripts, a+trial"))
-    shown = markdown_page(Document("Title", (Section("", blocks),)))
+    shown = markdown(Document("Title", (Section("", blocks),)))
     assert "](#" not in shown
     assert "Terms" not in shown

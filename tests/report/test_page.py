@@ -53,7 +53,7 @@ def test_a_log_with_paths_and_the_machines_name_gives_a_page_without(tmp_path):
     with build.create(tmp_path / "a.prony", plan, Fingerprint()) as writer:
         writer.append(build.trial(cell, 0, 0, [], outcome=build.Failed("start", "no"), log=log))
     text = page_of(tmp_path / "a.prony")
-    assert "no answer: no trial counts." in text
+    assert "no answer: no [trial](#trial) counts." in text
     assert "secret" not in text
     assert "bench-7" not in text
     assert "place/app.py" in text

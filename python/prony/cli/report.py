@@ -58,12 +58,12 @@ def report(
 
 def _write_markdown(file: Path, out: str) -> None:
     from prony.cli.options import write_output
-    from prony.faces.markdown import markdown_page
+    from prony.faces.markdown import markdown
     from prony.report.redaction import redacted
     from prony.report.study import study_report
 
     page = redacted(study_report(_reading(file)), socket.gethostname())
-    write_output(markdown_page(page).rstrip("\n"), out)
+    write_output(markdown(page).rstrip("\n"), out)
 
 
 def _write_csv(file: Path, folder: Path) -> None:

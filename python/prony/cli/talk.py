@@ -19,6 +19,6 @@ def show(text: str, end: str = "\n") -> None:
 
 def say(text: str) -> None:
     """Print what is no data: progress, hints, errors."""
-    # Nobody can be told that standard error takes nothing; the exit code says how it ended.
+    # There is no other place to say that standard error is full; the exit code says how it ended.
     with suppress(OSError):
         typer.echo(escaped_lines(text), err=True)

@@ -31,7 +31,7 @@ from prony.report.document import (
 )
 from prony.report.text import Words
 
-__all__ = ["markdown", "markdown_page"]
+__all__ = ["markdown"]
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~])")
 # At the beginning of a line these would begin a list, a quotation or a heading.
@@ -39,22 +39,17 @@ _LINE_START = re.compile(r"^(\s*)([-+#>]|\d+\.)(?=\s)")
 _LONGEST_BAR = 40
 
 
-def markdown(document: Document, level: int = 1) -> str:
-    """Return the document as Markdown; its title is a heading of ``level``."""
-    return "\n\n".join(_parts(document, level)) + "\n"
-
-
-def markdown_page(document: Document) -> str:
+def markdown(document: Document) -> str:
     """Return the document as a page to publish anywhere: with the terms that it uses, and links to them."""
     terms = terms_of(document)
-    return "\n\n".join([*_linked(_parts(document, 1), terms), *_terms(terms)]) + "\n"
+    return "\n\n".join([*_linked(_parts(document), terms), *_terms(terms)]) + "\n"
 
 
-def _parts(document: Document, level: int) -> Iterator[str]:
-    yield f"{'#' * level} {_text(document.title)}"
+def _parts(document: Document) -> Iterator[str]:
+    yield f"# {_text(document.title)}"
     for section in document.sections:
         if section.heading:
-            yield f"{'#' * (level + 1)} {_text(section.heading)}"
+            yield f"## {_text(section.heading)}"
         yield from (text for block in section.blocks if (text := _block(block)))
 
 
