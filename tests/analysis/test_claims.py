@@ -311,14 +311,14 @@ def test_where_trials_of_others_fail_still_more_often_it_is_not_the_only_one():
     assert verdict(asked, *cells) is HOLDS
     found = evaluate(replace(asked, against="b+*"), cells)
     assert (found.verdict, found.n, found.figure) == (NOT, 40, 0.75)
-    assert found.reason.endswith("against b+hello: 30 of 40 trials fail so, and 40 of 40")
+    assert found.reason.endswith("against b+hello: 30 of 40 trials fail, against 40 of 40")
 
 
 def test_without_a_trial_that_says_something_a_failure_cannot_be_told():
     asked = claim(ClaimKind.FAILS, metric="error_ratio")
     found = evaluate(asked, [cell("a", [], others=[Invalid("steal")] * 5)])
     assert (found.verdict, found.n, found.figure, found.interval) == (OPEN, 0, None, None)
-    assert found.reason == "a+hello, closed loop, 100 connections, 2 s: 0 of the 5 blocks that it needs"
+    assert found.reason == "a+hello, closed loop, 100 connections, 2 s: 0 of the 5 blocks needed"
 
 
 def test_a_trial_of_which_no_request_is_known_is_not_said_to_fail():

@@ -75,7 +75,7 @@ def test_the_rate_is_the_highest_that_met_it_and_fresh_trials_are_counted():
         (
             (RateStep(100.0, True), RateStep(200.0, None, "it slept")),
             100.0,
-            "at 200/s nothing could be told: it slept",
+            "at 200/s the search could not decide: it slept",
         ),
         (
             (RateStep(100.0, True), RateStep(400.0, False, "x"), RateStep(200.0, False, "y")),
