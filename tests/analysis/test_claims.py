@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from golden import build
+from prony.analysis.account import Tally
 from prony.analysis.claim_cells import rivals
 from prony.analysis.claims import ClaimVerdict, evaluate
 from prony.analysis.compare import Terms
@@ -301,6 +302,29 @@ def test_only_it_fails_if_trials_of_others_fail_less_often():
     assert verdict(asked, cell("a", around(1), errors=lost), cell("b", around(1))) is HOLDS
     found = evaluate(asked, [cell("a", around(1), errors=lost), cell("b", around(1), errors=lost)])
     assert (found.verdict, "5 of 5 trials fail, against 5 of 5" in found.reason) == (OPEN, True)
+
+
+def test_where_trials_of_others_fail_still_more_often_it_is_not_the_only_one():
+    dead = Failed("load", "died")
+    cells = [cell("a", around(1, 10), others=[dead] * 30), cell("b", [], others=[dead] * 40)]
+    asked = claim(ClaimKind.FAILS, metric="error_ratio", failure="load")
+    assert verdict(asked, *cells) is HOLDS
+    found = evaluate(replace(asked, against="b+*"), cells)
+    assert (found.verdict, found.n, found.figure) == (NOT, 40, 0.75)
+    assert found.reason.endswith("against b+hello: 30 of 40 trials fail, against 40 of 40")
+
+
+def test_without_a_trial_that_says_something_a_failure_cannot_be_told():
+    asked = claim(ClaimKind.FAILS, metric="error_ratio")
+    found = evaluate(asked, [cell("a", [], others=[Invalid("steal")] * 5)])
+    assert (found.verdict, found.n, found.figure, found.interval) == (OPEN, 0, None, None)
+    assert found.reason == "a+hello, closed loop, 100 connections, 2 s: 0 of the 5 blocks needed"
+
+
+def test_a_trial_of_which_no_request_is_known_is_not_said_to_fail():
+    one = cell("a", around(1))
+    unknown = replace(one, counted=tuple(replace(trial, account=Tally()) for trial in one.counted))
+    assert verdict(claim(ClaimKind.FAILS, metric="error_ratio"), unknown) is NOT
 
 
 # --- needs ------------------------------------------------------------------------------------------------

@@ -58,6 +58,12 @@ def test_a_planted_drift_beyond_the_margin_is_found():
     assert flagged > 190
 
 
+def test_a_figure_that_falls_drifts_as_one_that_rises():
+    found = drift([(time, 100 - time) for time in range(11)], 0.02)
+    assert found.drifts
+    assert found.low <= found.change <= found.high < 0
+
+
 def test_a_change_within_the_margin_is_none_however_sure():
     assert not drift([(time, 100 + 0.1 * time) for time in range(11)], 0.02).drifts
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from prony.analysis.effects import paired, student_t, unpaired
+from prony.analysis.effects import Effect, paired, student_t, unpaired
 
 NUMBERS = st.floats(-0.5, 0.5).map(lambda x: round(x, 6))
 RATIOS = st.lists(NUMBERS, min_size=2, max_size=30, unique=True)
@@ -95,3 +95,9 @@ def test_fewer_than_two_values_have_no_spread(values):
         paired(values)
     with pytest.raises(ValueError, match="have no spread"):
         unpaired(values, [0.1, 0.2])
+
+
+def test_without_any_spread_a_p_value_is_nothing_or_one():
+    found = Effect(5, 0.1, 0.0, 4, "paired t")
+    assert [found.p_above(bound) for bound in (0.0, 0.1, 0.2)] == [0.0, 1.0, 1.0]
+    assert (found.p_value, found.p_within(0.2), found.p_within(0.05)) == (0.0, 0.0, 1.0)

@@ -94,3 +94,8 @@ def test_comparable_is_symmetric_agrees_with_the_key_and_survives_json(a, b):
     assert [Difference(one.name, one.b, one.a) for one in there] == list(back)
     assert comparable(decode(Fingerprint, json.loads(json.dumps(encode(a))), "fingerprint"), b) == there
     assert (machine_key(a) == machine_key(b)) == (there == ())
+
+
+def test_the_key_of_a_machine_stays_so_that_what_was_kept_under_it_is_found():
+    silent = with_fact(("cpu", "governor"), {"missing": "no cpufreq"})
+    assert (machine_key(MACHINE), machine_key(silent)) == ("bdcb0e754e12", "ffca5b1ac42e")

@@ -30,6 +30,11 @@ def test_intervals_tell_which_smaller_load_may_be_the_knee():
     assert sure.earliest == sure.knee
 
 
+def test_without_intervals_no_smaller_load_may_be_the_knee():
+    found = saturation([Point(1, 500), Point(2, 940), Point(3, 980), Point(4, 1000)])
+    assert found.knee == found.earliest == Point(3, 980)
+
+
 @given(st.lists(st.floats(1, 1e6), min_size=3, max_size=12), st.floats(0, 10))
 def test_the_earliest_is_never_after_the_knee_nor_the_knee_after_the_highest(values, half):
     found = saturation(curve(*values, half=half))

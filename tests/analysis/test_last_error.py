@@ -117,6 +117,7 @@ def test_no_colour_is_left_in_what_is_shown(name):
     assert "\x1b" not in "".join(last_error(log(name)).lines)
 
 
+TRACE = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n'
 HALTED = """Traceback (most recent call last):
   File "shop.py", line 1, in <module>
 KeyError: 'PRICE'
@@ -158,6 +159,18 @@ def test_a_log_without_an_error_has_none(text):
 
 def test_a_traceback_that_was_cut_off_has_no_error():
     assert last_error('Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n') is None
+
+
+def test_what_a_logger_writes_after_an_error_is_no_part_of_its_message():
+    found = last_error(TRACE + "ValueError: two things\n[8] [INFO] Booting\n    with 2 workers\n")
+    assert found.lines[-1] == "ValueError: two things"
+
+
+def test_lines_that_are_indented_or_begin_an_indented_part_belong_to_the_message():
+    found = last_error(
+        TRACE + "ValidationError: two errors\nprice\n  is missing\nname\n  is long\nbye\nend\n"
+    )
+    assert found.lines[-5:] == ("ValidationError: two errors", "price", "  is missing", "name", "  is long")
 
 
 @given(st.text())

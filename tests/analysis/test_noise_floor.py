@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cells import cell_of
 from prony.analysis.compare import Terms, Verdict, compare
-from prony.analysis.noise_floor import Floor, centred, floor_of, self_test
+from prony.analysis.noise_floor import Floor, SelfTest, centred, floor_of, floors_by_metric, self_test
+from prony.model import ClosedLoop, OpenLoop
 
 
 def noise(blocks, spread=0.01, seed=1, shift=0.0):
@@ -45,6 +47,14 @@ def test_a_few_false_verdicts_show_neither_that_they_are_rare_nor_that_they_are_
     assert (found.false, found.studies, found.shown) == (1, 60, None)
 
 
+@pytest.mark.parametrize(
+    ("false", "studies", "shown"), [(1, 92, None), (1, 93, True), (6, 60, None), (7, 60, False)]
+)
+def test_it_is_shown_at_a_one_sided_level_of_5_percent(false, studies, shown):
+    # scipy.stats.beta: at most 5.05 % of 1 in 92, 4.997 % of 1 in 93; at least 4.45 % of 6 in 60, 5.6 % of 7.
+    assert SelfTest("ok_per_s", "closed", 5, false, studies, 0.5, 0, 0, 0.01).shown is shown
+
+
 def test_permutations_alone_have_no_real_study():
     found = self_test("ok_per_s", "closed", [noise(20)], 5, is_real=False)
     assert (found.studies, found.bound, found.shown) == (0, None, None)
@@ -68,6 +78,20 @@ def test_the_floor_of_fewer_blocks_serves_for_more_and_not_the_other_way():
     found = [floor_of(floors, "ok_per_s", "closed", blocks) for blocks in (4, 5, 9, 10, 30)]
     assert found == [0.0, 0.03, 0.03, 0.02, 0.02]
     assert floor_of(floors, "pss_end", "closed", 10) == floor_of(floors, "ok_per_s", "open", 10) == 0
+
+
+@pytest.mark.parametrize(
+    ("loop", "floors"),
+    [(ClosedLoop(10), {"ok_per_s": 0.03, "pss_end": 0.0}), (OpenLoop(10), {"ok_per_s": 0.05})],
+)
+def test_a_cell_has_the_floors_of_its_class_of_load(loop, floors):
+    known = (
+        Floor("ok_per_s", "closed", 5, 0.03),
+        Floor("ok_per_s", "open", 5, 0.05),
+        Floor("ok_per_s", "closed", 10, 0.02),
+        Floor("pss_end", "closed", 10, 0.01),
+    )
+    assert floors_by_metric(known, cell_of("a+hello", loop), 7) == floors
 
 
 def test_on_a_noisy_machine_the_floor_keeps_false_verdicts_rare_where_the_margin_does_not():

@@ -105,6 +105,11 @@ def test_what_was_not_measured_is_neither_met_nor_not():
     assert found == FEW
 
 
+def test_a_metric_that_a_trial_does_not_have_is_named():
+    condition = parse_condition("p99 < 1s")
+    assert condition.met({}) == Missing("no `response_all_p99` was measured")
+
+
 def test_one_condition_that_is_not_met_decides_whatever_is_missing():
     assert parse_objective("p99.99 < 2ms, errors < 0.1%").met(measured(errors={"reset": 10})) is False
 

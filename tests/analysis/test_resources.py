@@ -146,6 +146,11 @@ def test_a_role_has_its_own_figures():
         sample(10, process(1, 1, role="master"), process(2, 9)),
     )
     assert process_metrics(samples, "master")["cpu_percent"] == 10
+    assert [process_metrics(samples, role)["processes_max"] for role in ("master", "worker", None)] == [
+        1,
+        1,
+        2,
+    ]
     assert process_metrics(samples)["cpu_percent"] == 100
 
 
@@ -191,3 +196,14 @@ def test_peaks_and_descriptors_are_those_at_the_end_of_the_load():
     found = process_metrics(samples)
     assert (found["rss_high_water"], found["descriptors_end"]) == (42, 10)
     assert process_metrics(samples, "master")["rss_high_water"] == 2
+
+
+def test_what_came_and_went_is_told_by_role():
+    samples = (
+        sample(0, process(1, 0, role="master"), process(2, 0)),
+        sample(10, process(1, 0, role="master"), process(3, 0, born=5)),
+    )
+    counts = {
+        role: process_metrics(samples, role)["processes_started"] for role in ("master", "worker", None)
+    }
+    assert counts == {"master": 0, "worker": 1, None: 1}

@@ -1,11 +1,14 @@
 """A study that looks several times stops by the rule that it names, and its verdicts keep their promise."""
 
 import random
+from math import ceil, log1p
 
 import pytest
+from scipy import stats
 
 from prony.analysis.compare import Terms, Verdict
 from prony.analysis.sequential import Decision, compare_at, decide
+from prony.analysis.spending import Look
 from prony.model import Precision
 
 TWO_PERCENT = Precision(target=0.02)
@@ -100,6 +103,35 @@ def test_what_lies_below_the_noise_floor_is_not_projected_to_be_settled_by_its_d
     family = {"b": ratios(0.0, 0.12, 10)}
     without, floored = (decide(family, 10, TWO_PERCENT, Terms(noise_floor=floor)) for floor in (0.0, 0.5))
     assert (floored.decision, floored.projected) == (Decision.FUTILE, without.projected)
+
+
+@pytest.mark.parametrize(
+    ("centre", "target", "distance"),
+    [
+        (0.0, 0.005, log1p(0.02)),
+        (0.012, 0.001, log1p(0.02) - 0.012),
+        (0.03, 0.001, 0.03 - log1p(0.02)),
+        (-0.03, 0.001, 0.03 - log1p(0.02)),
+        (0.0198, 0.005, log1p(0.005)),
+    ],
+)
+def test_the_projection_is_how_many_blocks_make_the_interval_reach_the_margin_or_the_target(
+    centre, target, distance
+):
+    precision = Precision(target=target)
+    values = [centre + 0.05 * step for step in (-1, -0.5, 0, 0.5, 1)]
+    found = decide({"b": values}, 5, precision)
+    spread = stats.sem(values) * 5**0.5
+    level = Look(20, precision.looks).nominal(0.05)
+    quantile = stats.t.ppf(1 - level / 2, 4 * 20 / 5)
+    assert found.projected == ceil((quantile * spread / distance) ** 2)
+
+
+def test_of_several_open_comparisons_the_least_uncertain_is_projected():
+    near, far = ([0.2 * step for step in (-1, -0.5, 0, 0.5, 1)], [0.4 * k for k in (-1, -0.5, 0, 0.5, 1)])
+    both = decide({"b": far, "c": near}, 5, TWO_PERCENT).projected
+    assert both == decide({"c": near}, 5, TWO_PERCENT).projected
+    assert both < decide({"b": far}, 5, TWO_PERCENT).projected
 
 
 def test_other_looks_than_the_usual_may_be_planned():

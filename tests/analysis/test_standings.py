@@ -1,5 +1,7 @@
 """The best in each measure: who counts, who ties, and what letters say."""
 
+from dataclasses import replace
+
 from golden import build
 from prony.analysis.compare import Terms
 from prony.analysis.displayed import cell_trimmed_mean, trimmed_mean
@@ -35,6 +37,13 @@ def test_two_that_are_alike_share_a_letter_and_the_slower_one_has_its_own():
     assert found.decided
 
 
+def test_those_behind_the_first_are_told_apart_beyond_the_noise_floor_only():
+    cells = [cell(1, 1000), cell(2, 550), cell(3, 500)]
+    told = {floor: standing(cells, THROUGHPUT, Terms(noise_floor=floor)).letters for floor in (0.0, 0.2)}
+    assert told[0.0] == {"s1+hello": "a", "s2+hello": "b", "s3+hello": "c"}
+    assert told[0.2] == {"s1+hello": "a", "s2+hello": "b", "s3+hello": "b"}
+
+
 def test_few_blocks_have_a_first_and_no_letters():
     found = standing([cell(1, 1000, 3), cell(2, 500, 3)], THROUGHPUT, Terms())
     assert (found.best, found.letters, found.blocks) == (("s1+hello",), None, 3)
@@ -56,6 +65,16 @@ def test_all_without_errors_are_best_together():
     found = standing([cell(1, 1000), cell(2, 500), cell(3, 500, lost=100)], ERRORS, Terms())
     assert set(found.best) == {"s1+hello", "s2+hello"}
     assert found.letters["s3+hello"] not in found.letters["s1+hello"]
+
+
+def test_a_measure_that_one_of_them_has_not_has_no_best_and_a_reason():
+    lacking = replace(
+        cell(2, 500), metrics={**cell(2, 500).metrics, "pss_end": Missing("x"), "rss_peak": Missing("x")}
+    )
+    found = standing([cell(1, 1000), lacking], MEMORY, Terms())
+    assert (found.measure, found.metric, found.reason) == ("memory", None, "not all subjects have it")
+    assert (found.ranked, found.best, found.left_out) == ((), (), ())
+    assert (found.letters, found.blocks, found.omnibus_p) == (None, 0, None)
 
 
 def test_where_nobody_qualifies_there_is_no_best_and_a_reason():

@@ -14,6 +14,7 @@ SLEPT = Fault(FaultKind.SLEPT, slept_ns=2_000_000_000)
 DISTURBED = replace(MEASURED, counters={"machine.suspended_ns": 2_000_000_000})
 GENERATOR = Fault(FaultKind.GENERATOR, text="it was killed")
 SANDBOX = Fault(FaultKind.SANDBOX, text="no control group")
+FAILED = replace(MEASURED, outcome=Failed("load", "it ended"))
 LEFT = "it left 2 processes that could not be killed and may still run"
 
 
@@ -67,6 +68,7 @@ def test_a_recording_that_is_none_or_contradicts_itself_does_not_count(recording
         (MEASURED, None, Failed("stop", LEFT)),
         (DISTURBED, None, Failed("stop", LEFT)),
         (MEASURED, GENERATOR, Invalid(f"the generator: it was killed; {LEFT}")),
+        (FAILED, None, Failed("load", f"it ended; {LEFT}")),
     ],
 )
 def test_processes_that_are_left_spoil_what_comes_after(trial, broke, outcome):
@@ -74,8 +76,41 @@ def test_processes_that_are_left_spoil_what_comes_after(trial, broke, outcome):
     assert (found.outcome, found.fault) == (outcome, broke)
 
 
-def test_every_kind_of_fault_has_words():
-    assert all(in_words(Fault(kind, slept_ns=1, share=0.5, text="x")) for kind in FaultKind)
+WORDS = {
+    FaultKind.SLEPT: "the machine slept for 2.5 s within the window",
+    FaultKind.STOLEN_TIME: "the hypervisor gave 25% of the CPUs' time to others",
+    FaultKind.OTHER_LOAD: "other programs used 25% of the CPUs of server and generator",
+    FaultKind.SANDBOX: "it broke",
+    FaultKind.GENERATOR: "the generator: it broke",
+    FaultKind.NO_RECORDING: "the generator returned no recording",
+    FaultKind.INTERRUPTED: "interrupted",
+    FaultKind.LITTLES_LAW: "Little's law is off by +25%: the generator's own figures disagree",
+    FaultKind.PRONY: "a fault in Prony: it broke",
+}
+
+
+@pytest.mark.parametrize("kind", FaultKind)
+def test_every_kind_of_fault_is_told_in_words_with_its_figure(kind):
+    assert in_words(Fault(kind, slept_ns=2_500_000_000, share=0.25, text="it broke")) == WORDS[kind]
+
+
+def test_one_process_that_is_left_is_told_in_the_singular():
+    found = judge(MEASURED, Circumstances(left=1)).outcome
+    assert found == Failed("stop", "it left 1 process that could not be killed and may still run")
+
+
+def test_a_fault_without_a_figure_has_words_too():
+    assert in_words(Fault(FaultKind.SLEPT)) == "the machine slept for 0.0 s within the window"
+    assert in_words(Fault(FaultKind.STOLEN_TIME)) == "the hypervisor gave 0% of the CPUs' time to others"
+
+
+@pytest.mark.parametrize(
+    ("residual", "integral_ns", "counts"),
+    [(-0.5, 50_000_000, True), (-0.5, 50_000_001, False), (None, 10**9, True), (-0.5, None, True)],
+)
+def test_littles_law_is_asked_only_where_enough_was_in_flight(residual, integral_ns, counts):
+    recording = recording_of(little={"residual": residual, "in_flight_integral_ns": integral_ns})
+    assert (judge(replace(MEASURED, recording=recording), Circumstances()).outcome == Ok()) is counts
 
 
 def test_faults_of_the_environment_are_those_that_another_attempt_may_be_spared():

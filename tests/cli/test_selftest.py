@@ -78,7 +78,7 @@ def test_reports_of_this_machine_use_the_floor(said, tmp_path):
     file = archive(tmp_path / "aa.prony", twins(), 20)
     before = said("report", file).out
     assert said("selftest", "aa", file).status == 0
-    assert "where there is none (prony selftest aa)" in " ".join(said("report", file).out.split())
+    assert "between equal servers (prony selftest aa)" in " ".join(said("report", file).out.split())
     assert "prony selftest aa" not in before
 
 

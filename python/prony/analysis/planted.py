@@ -18,7 +18,6 @@ from prony.analysis.answer import geometric_mean, log_ratios
 from prony.analysis.compare import Comparison, Terms, Verdict, compare_family
 from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.noise_floor import BLOCKS
-from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary
 from prony.model import Cell
 from prony.units import MICROSECOND_NS, SECOND_NS
@@ -229,19 +228,14 @@ def _in_metric(
         more: expected_effect(metric, mean, MICROSECOND_NS * (more - work)) if mean else None
         for more, _ in others
     }
-    reasons = {more: _reason(base, cell, metric) for more, cell in others}
+    # All that is planted is a speed: of a cell that does not qualify there is none.
+    reasons = {more: base.unqualified or cell.unqualified for more, cell in others}
     family = {more: () if reasons[more] else log_ratios(base, cell, metric) for more, cell in others}
     agreed = terms(max(map(len, family.values())))
     powers = _powers(family, expected, terms)
     for more, found in compare_family(family, agreed).items():
         known = (expected[more], found, agreed.margin, powers.get(more, ()), reasons[more])
         yield Planted(metric, work, more - work, *known)
-
-
-def _reason(base: CellSummary, cell: CellSummary, metric: str) -> str | None:
-    if not is_speed(metric):
-        return None
-    return next((one.unqualified for one in (base, cell) if one.unqualified), None)
 
 
 def _powers(

@@ -165,7 +165,7 @@ def _spread(found: Sequence[Segment], pace: Sequence[float]) -> float:
     """Return the standard deviation of the seconds about the means of their segments."""
     squares = fsum((value - one.mean) ** 2 for one in found for value in pace[one.start : one.end])
     deviation = sqrt(squares / (len(pace) - len(found)))
-    return max(deviation, _LEAST_DEVIATION * abs(fsum(pace)) / len(pace)) or 1.0
+    return max(deviation, _LEAST_DEVIATION * abs(fsum(pace)) / len(pace))
 
 
 def _reach(seconds: int, count: int) -> float:

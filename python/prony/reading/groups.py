@@ -35,11 +35,11 @@ class Group:
     sandbox: SandboxChoice
     cells: tuple[CellSummary, ...]
     answer: Answer
-    standings: tuple[Standing, ...] = ()
-    primary: bool = True
-    of_generators: bool = False
-    noise_floor: float = 0.0
-    failures: tuple[FailureTest, ...] = ()
+    standings: tuple[Standing, ...]
+    primary: bool
+    of_generators: bool
+    noise_floor: float
+    failures: tuple[FailureTest, ...]
 
 
 def groups_of(plan: Plan, trials: Sequence[TrialFigures], floors: Sequence[Floor]) -> tuple[Group, ...]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from prony.analysis.claim_cells import claimed
 from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
@@ -36,9 +36,9 @@ class Reading:
     groups: tuple[Group, ...]
     findings: tuple[Found, ...]
     placements: tuple[Placement, ...]
-    trials: tuple[TrialFigures, ...] = ()
-    claims: tuple[tuple[Claim, ClaimResult], ...] = ()
-    added: Mapping[TrialRole, tuple[CellSummary, ...]] = field(default_factory=dict)
+    trials: tuple[TrialFigures, ...]
+    claims: tuple[tuple[Claim, ClaimResult], ...]
+    added: Mapping[TrialRole, tuple[CellSummary, ...]]
 
     @property
     def cells(self) -> tuple[CellSummary, ...]:

@@ -1,0 +1,33 @@
+"""Parts of a claim have Student's interval, of values or of their logarithms, at the level that is asked."""
+
+from math import exp, log
+
+import pytest
+from scipy import stats
+
+from prony.analysis.claim_parts import Part, of_effect, of_values
+
+VALUES = [10.0, 11.0, 9.5, 10.5, 12.0]
+
+
+@pytest.mark.parametrize("level", [0.05, 0.01])
+def test_values_have_their_mean_and_students_interval(level):
+    found, oracle = of_values(VALUES, "a"), stats.ttest_1samp(VALUES, 0.0).confidence_interval(1 - level)
+    assert (found.name, found.n, found.figure, found.lost) == ("a", 5, pytest.approx(10.6), None)
+    assert found.interval(level) == pytest.approx((oracle.low, oracle.high))
+
+
+@pytest.mark.parametrize("level", [0.05, 0.01])
+def test_ratios_have_their_geometric_mean_and_an_interval_on_the_scale_of_logarithms(level):
+    logs = [log(value) for value in VALUES]
+    found, oracle = of_effect(logs, "a", "why"), stats.ttest_1samp(logs, 0.0).confidence_interval(1 - level)
+    assert (found.name, found.n, found.lost) == ("a", 5, "why")
+    assert found.figure == pytest.approx(stats.gmean(VALUES))
+    assert found.interval(level) == pytest.approx((exp(oracle.low), exp(oracle.high)))
+
+
+def test_below_two_blocks_there_is_no_interval():
+    assert of_values([], "a") == Part("a", 0)
+    assert of_values([3.0], "a") == Part("a", 1, 3.0)
+    assert of_effect([], "a") == Part("a", 0)
+    assert of_effect([0.5], "a", "why") == Part("a", 1, lost="why")

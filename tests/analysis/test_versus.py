@@ -1,0 +1,199 @@
+"""Two subjects are compared at each load and in each metric that both have, or it is told why not."""
+
+from math import log
+
+import pytest
+
+from cells import cell_of, measured
+from prony.analysis.compare import Terms, Verdict, compare
+from prony.analysis.failure_rates import Failures
+from prony.analysis.missing import Missing
+from prony.analysis.versus import Match, differing_parts, matches, versus
+from prony.model import ClosedLoop, EngineChoice, OpenLoop, SandboxChoice
+
+SIX = [1000.0, 1003.0, 997.0, 1002.0, 998.0, 1001.0]
+
+
+def times(factor, values=SIX):
+    """Values of a second subject: so many times those of the first, block by block, within 0.2 %."""
+    return [factor * value * (1 + 0.001 * (k % 3 - 1)) for k, value in enumerate(values)]
+
+
+def ratios(second, first=SIX):
+    return [log(above / below) for below, above in zip(first, second, strict=True)]
+
+
+def compared(first, second, is_paired=True, terms=None, primary=()):
+    return versus([Match(first, second)], is_paired, lambda _match, _blocks: terms or Terms(), primary)
+
+
+def by_metric(found):
+    return {row.metric: row for row in found.rows}
+
+
+# --- which cells ------------------------------------------------------------------------------------------
+
+
+def test_cells_match_that_have_the_same_load_and_generator():
+    first = [measured(cell_of("a+hello", ClosedLoop(n)), ok_per_s=SIX) for n in (10, 100)]
+    second = [measured(cell_of("b+hello", ClosedLoop(n)), ok_per_s=SIX) for n in (100, 10)]
+    other = measured(cell_of("b+hello", engine=EngineChoice("wrk")), ok_per_s=SIX)
+    found = matches(first, [*second, other], alike=False)
+    assert found == (Match(first[0], second[1]), Match(first[1], second[0]))
+
+
+def test_of_two_archives_those_of_one_subject_match():
+    first = [measured(cell_of(name), ok_per_s=SIX) for name in ("a+hello", "b+hello")]
+    second = [measured(cell_of(name), ok_per_s=times(2)) for name in ("b+hello", "a+hello")]
+    found = matches(first, second, alike=True)
+    assert found == (Match(first[0], second[1]), Match(first[1], second[0]))
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({}, ()),
+        ({"sandbox": SandboxChoice(cpu_quota=1.5)}, ("sandbox",)),
+        ({"seconds": 4}, ("window",)),
+        ({"path": "/else"}, ("request",)),
+    ],
+)
+def test_what_differs_beside_the_subjects_is_named(other, told):
+    match = Match(measured(cell_of("a+hello")), measured(cell_of("b+hello", **other)))
+    assert differing_parts(match) == told
+
+
+# --- what is said of them ---------------------------------------------------------------------------------
+
+
+def test_within_an_archive_a_comparison_is_that_of_the_log_ratios_by_block():
+    first = measured(cell_of("a+hello"), ok_per_s=SIX)
+    second = measured(cell_of("b+hello"), ok_per_s=times(1.5))
+    found = compared(first, second)
+    (row,) = found.rows
+    assert (row.metric, row.screens, row.reason) == ("ok_per_s", False, None)
+    assert row.comparison == compare(ratios(times(1.5)))
+    assert row.comparison.verdict is Verdict.HIGHER
+    assert (found.matches, found.paired) == ((Match(first, second),), True)
+
+
+def test_between_archives_it_is_welchs_of_the_logarithms():
+    first, second = (measured(cell_of("a+hello"), ok_per_s=values) for values in (SIX, times(1.5)[:5]))
+    found = compared(first, second, is_paired=False)
+    row = by_metric(found)["ok_per_s"]
+    assert (found.paired, row.comparison.method) == (False, "Welch on logarithms, unpaired")
+    assert (row.comparison.blocks, row.comparison.effect) == (5, pytest.approx(0.5, rel=2e-3))
+
+
+@pytest.mark.parametrize(
+    ("loop", "metric"), [(ClosedLoop(10), "ok_per_s"), (OpenLoop(100), "response_ok_p99")]
+)
+def test_what_decides_is_primary_and_all_else_a_screening(loop, metric):
+    names = ("ok_per_s", "response_ok_p99", "pss_end")
+    first, second = (
+        measured(cell_of(name, loop), **dict.fromkeys(names, values))
+        for name, values in (("a+hello", SIX), ("b+hello", times(1.5)))
+    )
+    rows = by_metric(compared(first, second))
+    assert {name: row.screens for name, row in rows.items()} == {name: name != metric for name in names}
+
+
+def test_metrics_that_the_comparison_is_made_for_are_one_family_over_all_loads():
+    found = [
+        Match(*(measured(cell_of(name, ClosedLoop(n)), ok_per_s=values) for name, values in sides.items()))
+        for n, sides in (
+            (10, {"a+hello": SIX, "b+hello": times(1.5)}),
+            (100, {"a+hello": SIX, "b+hello": times(1)}),
+        )
+    ]
+    rows = versus(found, True, lambda _match, _blocks: Terms()).rows
+    # Holm: the smaller of two p-values is held to half of the level.
+    assert [row.comparison.level for row in rows] == [0.025, 0.05]
+    assert [row.comparison.verdict for row in rows] == [Verdict.HIGHER, Verdict.EQUIVALENT]
+    assert [row.match for row in rows] == found
+
+
+def test_screenings_do_not_take_from_the_level_of_what_was_asked():
+    first = measured(cell_of("a+hello"), ok_per_s=SIX, pss_end=SIX, rss_peak=SIX)
+    second = measured(cell_of("b+hello"), ok_per_s=times(1.5), pss_end=times(1.5), rss_peak=times(1.0))
+    rows = by_metric(compared(first, second))
+    assert rows["ok_per_s"].comparison.level == 0.05
+    # Benjamini and Hochberg: one of two is found.
+    assert {rows[name].comparison.level for name in ("pss_end", "rss_peak")} == {0.025}
+
+
+def test_metrics_that_are_asked_for_take_the_place_of_the_one_that_decides():
+    first = measured(cell_of("a+hello"), ok_per_s=SIX, pss_end=SIX)
+    second = measured(cell_of("b+hello"), ok_per_s=times(1.5), pss_end=times(1.5))
+    rows = by_metric(compared(first, second, primary=["pss_end"]))
+    assert (rows["ok_per_s"].screens, rows["pss_end"].screens) == (True, False)
+
+
+def test_each_metric_is_held_to_its_own_noise_floor():
+    first = measured(cell_of("a+hello"), ok_per_s=SIX, pss_end=SIX)
+    second = measured(cell_of("b+hello"), ok_per_s=times(1.05), pss_end=times(1.05))
+    rows = by_metric(compared(first, second, terms=Terms(floors={"pss_end": 0.2})))
+    verdicts = {name: row.comparison.verdict for name, row in rows.items()}
+    assert verdicts == {"ok_per_s": Verdict.HIGHER, "pss_end": Verdict.TRIVIAL}
+
+
+def test_terms_are_asked_for_by_load_and_number_of_blocks():
+    asked = []
+
+    def terms(match, blocks):
+        asked.append((match, blocks))
+        return Terms()
+
+    match = Match(measured(cell_of("a+hello"), ok_per_s=SIX), measured(cell_of("b+hello"), ok_per_s=SIX[:5]))
+    versus([match], True, terms)
+    assert asked == [(match, 5)]
+
+
+# --- what cannot be said ----------------------------------------------------------------------------------
+
+
+def test_a_metric_that_one_has_not_is_not_compared():
+    first = measured(cell_of("a+hello"), ok_per_s=SIX, pss_end=SIX, rss_peak=[0.0] * 6)
+    second = measured(cell_of("b+hello"), ok_per_s=SIX, rss_peak=SIX)
+    assert list(by_metric(compared(first, second))) == ["ok_per_s"]
+
+
+def test_a_speed_that_does_not_qualify_is_not_compared_and_says_why():
+    first = measured(cell_of("a+hello"), ok_per_s=SIX, pss_end=SIX)
+    second = measured(cell_of("b+hello"), lost=200, ok_per_s=SIX, pss_end=SIX)
+    for sides in ((first, second), (second, first)):
+        rows = by_metric(compared(*sides))
+        assert rows["ok_per_s"].comparison is None
+        assert rows["ok_per_s"].reason == "speed does not qualify: its requests fail"
+        assert (rows["pss_end"].comparison.blocks, rows["pss_end"].reason) == (6, None)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "is_paired", "reason"),
+    [
+        (1, True, "1 common blocks: no interval"),
+        (1, False, "6 and 1 trials: no interval"),
+        (2, True, None),
+        (2, False, None),
+    ],
+)
+def test_one_block_has_no_interval_and_two_have(blocks, is_paired, reason):
+    first = measured(cell_of("a+hello"), ok_per_s=SIX)
+    second = measured(cell_of("b+hello"), ok_per_s=times(1.5)[:blocks])
+    (row,) = compared(first, second, is_paired).rows
+    assert (row.reason, row.comparison is None) == (reason, reason is not None)
+
+
+def test_a_value_that_is_missing_in_one_block_leaves_the_others():
+    first = measured(cell_of("a+hello"), ok_per_s=SIX)
+    second = measured(cell_of("b+hello"), ok_per_s=[*times(1.5)[:5], Missing("no request")])
+    for is_paired in (True, False):
+        (row,) = compared(first, second, is_paired).rows
+        assert row.comparison.blocks == 5
+
+
+def test_trials_that_failed_are_counted_on_both_sides():
+    first = measured(cell_of("a+hello"), failed=1, ok_per_s=SIX)
+    second = measured(cell_of("b+hello"), failed=4, ok_per_s=SIX)
+    (found,) = compared(first, second).failures
+    assert (found.first, found.second) == (Failures(1, 7), Failures(4, 10))

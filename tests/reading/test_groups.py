@@ -1,0 +1,80 @@
+"""Cells that share a load are one group, compared by what was settled before the run."""
+
+from dataclasses import replace
+
+import pytest
+
+from cells import UNKNOWN, cell_of
+from golden import build
+from prony.analysis.answer import answer
+from prony.analysis.compare import Terms
+from prony.analysis.noise_floor import Floor
+from prony.analysis.spending import Look
+from prony.analysis.summary import figures
+from prony.model import ClosedLoop, Design, OpenLoop, Plan, Precision
+from prony.reading.groups import families, groups_of, load_size, terms
+
+TEN = [1000.0 + step for step in (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)]
+ONE = figures(build.trial(cell_of("any+hello"), 0, 0, [1_000_000] * 2000))
+
+
+def plan_of(*cells, **design):
+    return Plan("shop", "Shop", "", "quick", cells, 10, 1, design=Design(**design))
+
+
+def trials(speeds):
+    """Trials with this throughput, block by block, of the cells by number."""
+    return [
+        replace(ONE, cell_id=number, block=block, metrics=UNKNOWN | {"ok_per_s": speed})
+        for number, values in speeds.items()
+        for block, speed in enumerate(values)
+    ]
+
+
+def pair(loop=None, first=1):
+    return cell_of("a+hello", loop, number=first), cell_of("b+hello", loop, number=first + 1)
+
+
+def grouped(floors=(), **design):
+    found = trials({1: TEN, 2: [1.05 * value for value in reversed(TEN)]})
+    (group,) = groups_of(plan_of(*pair(), **design), found, floors)
+    return group
+
+
+def test_a_study_that_looks_is_read_at_the_look_after_its_blocks():
+    group = grouped(precision=Precision(0.02))
+    (compared,) = group.answer.comparisons.values()
+    assert compared.level == Look(10, (10, 15, 20)).nominal(0.05)
+    assert group.answer == answer(group.cells, terms(plan_of(precision=Precision(0.02)), 10))
+
+
+def test_a_study_of_a_fixed_number_of_blocks_is_read_at_the_whole_level_and_with_its_margin():
+    assert terms(plan_of(margin=0.1), 10) == Terms(margin=0.1)
+    (compared,) = grouped(margin=0.1).answer.comparisons.values()
+    assert (compared.level, grouped(margin=0.1).answer.ties) == (0.05, ("a+hello",))
+
+
+def test_the_noise_floor_is_that_of_the_metric_that_decides_the_load_and_the_blocks():
+    floors = (
+        Floor("ok_per_s", "closed", 5, 0.09),
+        Floor("ok_per_s", "closed", 10, 0.08),
+        Floor("ok_per_s", "open", 10, 0.3),
+        Floor("pss_end", "closed", 10, 0.4),
+    )
+    assert (grouped(floors).noise_floor, grouped(floors).answer.ties) == (0.08, ("a+hello",))
+    assert (grouped().noise_floor, grouped().answer.ties) == (0.0, ())
+
+
+@pytest.mark.parametrize(
+    ("primary", "is_primary"), [({"connections": 10}, True), ({"connections": 9}, False)]
+)
+def test_loads_that_the_study_was_not_made_for_are_a_screening(primary, is_primary):
+    assert grouped(primary=primary).primary is is_primary
+    assert grouped().primary is True
+
+
+def test_families_are_loads_that_differ_in_one_thing_the_lightest_first():
+    loops = (ClosedLoop(100), ClosedLoop(10), OpenLoop(50.0))
+    cells = [cell for k, loop in enumerate(loops) for cell in pair(loop, 2 * k)]
+    found = families(groups_of(plan_of(*cells), trials({cell.id: TEN for cell in cells}), ()))
+    assert [[load_size(group) for group in linked] for linked in found] == [[10, 100], [50.0]]

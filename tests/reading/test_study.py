@@ -1,0 +1,41 @@
+"""Claims are held to the noise of the machine, and subjects that were not measured are named."""
+
+import pytest
+
+from cells import cell_of
+from golden import build
+from prony.analysis.claims import ClaimVerdict
+from prony.analysis.noise_floor import Floor
+from prony.model import Claim, ClaimKind, Fingerprint, Plan, Run, TrialRecord
+from prony.model.facts import RunFacts
+from prony.reading.study import read
+
+CELLS = cell_of("a+hello", number=1), cell_of("b+hello", number=2)
+CLAIM = Claim("c", "a is the fastest", ClaimKind.HIGHEST, "ok_per_s", "a+*")
+
+
+def reading(counts, floors=(), left_out=None):
+    """A Reading of five blocks with so many replies of each cell, by number."""
+    plan = Plan("shop", "Shop", "", "quick", CELLS, 5, 1, claims=(CLAIM,))
+    run = Run(1, "1.0", 0, 1, build.RunStatus.FINISHED, Fingerprint(), RunFacts(left_out=left_out or {}))
+    records = [
+        TrialRecord(0, 1, build.trial(cell, block, 0, [1_000_000] * (counts[cell.id] + block * cell.id)))
+        for block in range(5)
+        for cell in CELLS
+        if cell.id in counts
+    ]
+    return read(plan, (run,), {}, records, floors=floors)
+
+
+@pytest.mark.parametrize(("floor", "holds"), [(0.0, True), (0.2, False)])
+def test_a_claim_is_held_to_the_noise_floor_of_its_metric_on_the_machine(floor, holds):
+    found = reading({1: 2100, 2: 2000}, [Floor("ok_per_s", "closed", 5, floor)])
+    ((claim, result),) = found.claims
+    assert (claim, result.verdict is ClaimVerdict.HOLDS, result.n) == (CLAIM, holds, 5)
+
+
+def test_subjects_without_a_trial_are_named_with_the_reason_that_the_run_gives():
+    assert reading({1: 2100, 2: 2000}).unmeasured == {}
+    assert reading({1: 2100}).unmeasured == {"b+hello": "no trial was run"}
+    told = {"2": "its generator is not here"}
+    assert reading({1: 2100}, left_out=told).unmeasured == {"b+hello": "its generator is not here"}
