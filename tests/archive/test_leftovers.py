@@ -215,7 +215,7 @@ def test_a_journal_that_appears_while_an_archive_is_written_is_refused(path, vic
         writer.append(closed_trial(1))
         beside(path, "journal").unlink()
         beside(path, "journal").write_bytes(naming(path, victim))
-        with pytest.raises(ArchiveError, match="another one than this run's"):
+        with pytest.raises(ArchiveError, match="is not this run's journal"):
             writer.append(closed_trial(2))
     assert victim.read_bytes() == KEPT
 
