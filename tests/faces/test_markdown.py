@@ -28,9 +28,9 @@ def page(*blocks, heading=""):
     return markdown(Document("Title", (Section(heading, blocks),)))
 
 
-def test_a_document_has_headings():
+def test_a_document_has_headings_by_level():
     document = Document("Title", (Section("Part", (Paragraph("Words."),)),))
-    assert markdown(document) == "# Title\n\n## Part\n\nWords.\n"
+    assert markdown(document, level=2) == "## Title\n\n### Part\n\nWords.\n"
 
 
 def test_a_table_aligns_numbers_and_names_groups():

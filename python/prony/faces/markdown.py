@@ -13,6 +13,7 @@ characters that Markdown or HTML would read as markup are escaped. Must not know
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from prony.faces.terms import terms_of
 from prony.glossary import TERMS, anchor, replaced
@@ -39,17 +40,24 @@ _LINE_START = re.compile(r"^(\s*)([-+#>]|\d+\.)(?=\s)")
 _LONGEST_BAR = 40
 
 
-def markdown(document: Document) -> str:
-    """Return the document as a page to publish anywhere: with the terms that it uses, and links to them."""
-    terms = terms_of(document)
-    return "\n\n".join([*_linked(_parts(document), terms), *_terms(terms)]) + "\n"
+def markdown(document: Document, level: int = 1, with_terms: bool = True) -> str:
+    """Return the document as Markdown; its title is a heading of ``level``.
+
+    ``with_terms``: it is a page of its own, to publish anywhere; it defines the terms that it uses, and links
+    to them.
+    """
+    parts = _parts(document, level)
+    if with_terms:
+        terms = terms_of(document)
+        parts = chain(_linked(parts, terms), _terms(terms))
+    return "\n\n".join(parts) + "\n"
 
 
-def _parts(document: Document) -> Iterator[str]:
-    yield f"# {_text(document.title)}"
+def _parts(document: Document, level: int) -> Iterator[str]:
+    yield f"{'#' * level} {_text(document.title)}"
     for section in document.sections:
         if section.heading:
-            yield f"## {_text(section.heading)}"
+            yield f"{'#' * (level + 1)} {_text(section.heading)}"
         yield from (text for block in section.blocks if (text := _block(block)))
 
 
