@@ -31,7 +31,7 @@ def test_a_study_measures_every_subject_and_says_which_to_start(prony, folder, s
         assert {Phase.WARMUP, Phase.WINDOW, Phase.DRAIN} <= {sample.phase for sample in trial.samples}
         assert any(sample.processes for sample in trial.samples)
         assert trial.counters["PassiveOpens"] >= 0
-        assert [event["event"] for event in trial.events] == ["window_open", "window_close"]
+        assert [event.event for event in trial.events] == ["window_open", "window_close"]
     assert any(trial.log.text for trial in found)
 
     report = json.loads((folder / "out.json").read_text())
