@@ -3,7 +3,7 @@
 Takes about half a second for all limits; call it once in a run. Must not know subjects.
 
 >>> states_without("no cgroups")["cpus"].holding
-'by affinity only'
+<LimitHolding.AFFINITY: 'by affinity only'>
 """
 
 import json
