@@ -130,9 +130,12 @@ def test_half_a_cpu_is_half_a_cpu_and_the_report_says_what_held_it_back(prony, f
     window_ns = 2_000_000_000
     assert 0.35 < counters["cgroup.server.cpu_ns"] / window_ns < 0.65
     assert "its CPU quota throttled it in" in " ".join(done.out.split())
-    holder = {"cgroup": "a control group", "container": "a container"}[kind]
+    holder = {
+        "cgroup": "A control group limited the server",
+        "container": "A container limited the server and its companions",
+    }[kind]
     said = " ".join(done.out.split())
-    assert f"held by {holder} to its CPUs (enforced), 0.5 CPUs (enforced)" in said
+    assert f"{holder} to its CPUs (enforced), 0.5 CPUs (enforced)" in said
 
 
 def test_a_server_that_forks_without_end_is_held(prony, folder, kind):

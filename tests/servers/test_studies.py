@@ -41,7 +41,7 @@ def test_a_study_measures_every_subject_and_says_which_to_start(prony, folder, s
         assert cell["metrics"]["response_ok_p50"]["mean"] > 0
         assert cell["metrics"]["rss_peak"]["mean"] > 1_000_000
     command = group["answer"]["command_line"]
-    last = done.out.rstrip().splitlines()[-4:]
+    last = done.out.rstrip().splitlines()[-6:]
     assert any(command.splitlines()[0][:40] in line for line in last)
     assert done.out.rstrip().endswith("(prony report out.prony)")
 
