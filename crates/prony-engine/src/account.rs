@@ -277,6 +277,24 @@ mod tests {
     }
 
     #[test]
+    fn the_names_of_kinds_are_those_that_the_reading_side_knows() {
+        let mut names: Vec<&str> = CLASSES.iter().map(|(_, kind)| kind.name()).collect();
+        names.dedup();
+        let expected = [
+            "ok",
+            "other reply",
+            "unconnected",
+            "unanswered",
+            "unconnected",
+            "broken",
+            "unanswered",
+            "client",
+            "unspecified",
+        ];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
     fn the_classes_are_those_of_the_account_and_one_of_other_generators() {
         let json = serde_json::to_value(Account::default()).unwrap();
         let mut counted: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
