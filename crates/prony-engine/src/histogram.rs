@@ -160,6 +160,17 @@ mod tests {
     }
 
     #[test]
+    fn smallest_largest_and_mean_are_those_of_the_values_to_a_thousandth() {
+        let histogram = of(&[1_000_000, 2_000_000, 6_000_000]);
+        let near = |value: f64, expected: f64| (value - expected).abs() * 1000.0 <= expected;
+        assert!(near(histogram.min() as f64, 1e6), "{histogram:?}");
+        assert!(near(histogram.max() as f64, 6e6), "{histogram:?}");
+        assert!(near(histogram.mean(), 3e6), "{histogram:?}");
+        let empty = Histogram::new();
+        assert_eq!((empty.min(), empty.max(), empty.mean()), (0, 0, 0.0));
+    }
+
+    #[test]
     fn t18_a_percentile_lies_at_a_real_sample() {
         let mut histogram = Histogram::new();
         histogram.record_n(100_000_000, 94);
