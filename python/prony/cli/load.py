@@ -24,6 +24,7 @@ from prony.cli.options import (
     wait_of,
     write_output,
 )
+from prony.cli.request_options import Body, ExpectStatus, Header, Method, RequestTimeout
 from prony.errors import ExitCode, UsageError
 from prony.model import (
     Address,
@@ -66,21 +67,14 @@ class RequestOptions:
 
     PANEL: ClassVar[str] = "Requests"
 
-    method: Annotated[str, typer.Option("-m", "--method", help="The method of the requests.")] = "GET"
-    header: Annotated[
-        list[str] | None,
-        typer.Option("-H", "--header", help="A header of the requests, `Name: value`; may be repeated."),
-    ] = None
-    body: Annotated[
-        str | None, typer.Option(help="The body of the requests; @FILE reads it from a file.")
-    ] = None
+    method: Method = "GET"
+    header: Header = None
+    body: Body = None
     keep_alive: Annotated[
         bool,
         typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request."),
     ] = True
-    expect_status: Annotated[
-        int | None, typer.Option(min=100, max=999, help="Only this status is a success (200 to 399).")
-    ] = None
+    expect_status: ExpectStatus = None
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="Allow load on this host, which is not this machine; may be repeated."),
@@ -121,7 +115,7 @@ class PaceOptions:
     warmup: Annotated[
         str | None, typer.Option(help="The same load before the window, not recorded (0s).")
     ] = None
-    timeout: Annotated[str, typer.Option(help="How long a request may take.")] = "10s"
+    timeout: RequestTimeout = "10s"
     grace: Annotated[
         str | None, typer.Option(help="How long to wait for replies after the window (as --timeout).")
     ] = None

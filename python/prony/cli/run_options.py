@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from prony.cli.options import MAX_SEED, MAX_THREADS
+from prony.cli.request_options import Body, ExpectStatus, Header, Method, RequestTimeout
 from prony.cli.sandbox_options import SandboxOptions
 from prony.model import Arrivals, Interface
 
@@ -123,19 +124,12 @@ class LoadOptions:
     ] = None
     duration: Annotated[str | None, typer.Option(help="Length of each trial's window (10s).")] = None
     warmup: Annotated[str | None, typer.Option(help="The same load before each window (3s).")] = None
-    timeout: Annotated[str, typer.Option(help="How long a request may take.")] = "10s"
+    timeout: RequestTimeout = "10s"
     path: Annotated[str, typer.Option(help="The path to request.")] = "/"
-    method: Annotated[str, typer.Option("-m", "--method", help="The method of the requests.")] = "GET"
-    header: Annotated[
-        list[str] | None,
-        typer.Option("-H", "--header", help="A header of the requests, `Name: value`; may be repeated."),
-    ] = None
-    body: Annotated[
-        str | None, typer.Option(help="The body of the requests; @FILE reads it from a file.")
-    ] = None
-    expect_status: Annotated[
-        int | None, typer.Option(min=100, max=999, help="Only this status is a success (200 to 399).")
-    ] = None
+    method: Method = "GET"
+    header: Header = None
+    body: Body = None
+    expect_status: ExpectStatus = None
     expect_body: Annotated[
         str | None, typer.Option(help="Only this body is a success; @FILE reads it from a file.")
     ] = None

@@ -1,0 +1,18 @@
+"""The options of a request, which `prony run` and `prony load` share: each is written once."""
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["Body", "ExpectStatus", "Header", "Method", "RequestTimeout"]
+
+Method = Annotated[str, typer.Option("-m", "--method", help="The method of the requests.")]
+Header = Annotated[
+    list[str] | None,
+    typer.Option("-H", "--header", help="A header of the requests, `Name: value`; may be repeated."),
+]
+Body = Annotated[str | None, typer.Option(help="The body of the requests; @FILE reads it from a file.")]
+ExpectStatus = Annotated[
+    int | None, typer.Option(min=100, max=999, help="Only this status is a success (200 to 399).")
+]
+RequestTimeout = Annotated[str, typer.Option(help="How long a request may take.")]
