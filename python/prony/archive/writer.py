@@ -18,16 +18,18 @@ from typing import Self
 
 from prony.archive import codec
 from prony.archive.archive import open_archive
-from prony.archive.database import open_database, schema
+from prony.archive.caps import check_caps, check_subjects
+from prony.archive.database import open_database
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, check_version
 from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
 from prony.archive.rows import insert_trial
+from prony.archive.schema import schema
 from prony.errors import ArchiveError
 from prony.model import Cell, Fingerprint, Json, Plan, RunFacts, RunStatus, SubjectRecord, Trial, TrialRole
 from prony.model.shapes import encode
 from prony.version import prony_version
 
-__all__ = ["ArchiveWriter", "create", "resume"]
+__all__ = ["ArchiveWriter", "check_free", "create", "resume"]
 
 
 class ArchiveWriter:
@@ -230,18 +232,35 @@ def create(
 ) -> ArchiveWriter:
     """Create an archive for ``plan`` and its ``cross_checks``; return its writer, with the first run begun.
 
-    *Errors*: ArchiveError when ``path`` exists already (results are never overwritten) or cannot be written.
+    *Errors*: ArchiveError when ``path`` exists already (results are never overwritten), cannot be written, or
+    when the plan is larger than any archive; then there is no file.
     """
     place = Path(os.path.realpath(path))
     check_beside(place)
+    try:
+        check_subjects(plan.cells)
+    except ValueError as error:
+        raise ArchiveError(f"the plan of `{path}` has {error}") from error
     try:
         path.open("xb").close()
     except FileExistsError as error:
         raise ArchiveError(f"`{path}` exists already", "name another file, or move this one away") from error
     except OSError as error:
         raise ArchiveError(f"`{path}` cannot be created: {error.strerror}") from error
-    with _holding(path, place, _created(plan, fingerprint, cross_checks)) as held:
-        return ArchiveWriter(path, held)
+    try:
+        with _holding(path, place, _created(plan, fingerprint, cross_checks)) as held:
+            return ArchiveWriter(path, held)
+    except ArchiveError:
+        place.unlink(missing_ok=True)
+        raise
+
+
+def check_free(path: Path) -> None:
+    """Refuse an archive to which another process writes at this moment.
+
+    *Errors*: ArchiveError for that, and for one that cannot be written.
+    """
+    os.close(_locked(Path(os.path.realpath(path))))
 
 
 def resume(path: Path, fingerprint: Fingerprint) -> ArchiveWriter:
@@ -296,6 +315,8 @@ def _created(
         for cell in cross_checks:
             _insert_cell(database, cell, TrialRole.CROSS_CHECK)
         _insert_run(database, fingerprint)
+        # What no reader would accept is not measured.
+        check_caps(database, place, FORMAT_VERSION)
         database.execute("COMMIT")
 
     return begin
