@@ -7,8 +7,9 @@ trial as it ends. Must not know the command line or reports.
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
-from prony.archive import ArchiveWriter, create, resume
+from prony.archive import ArchiveWriter, check_free, create, resume
 from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
 from prony.model import Fingerprint, RunFacts, RunStatus
 from prony.sandbox import describe
@@ -56,7 +57,7 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
     placement = place_in(sandbox, cpus, study.plan.engine_threads)
     facts = replace(describe(sandbox, study.user, groups), reasons=study.sandbox.reasons)
     forced = admit(study, placement, facts, listener)
-    earlier = read_earlier(study.out) if study.resumes else None
+    earlier = _earlier(study.out) if study.resumes else None
     prepared = prepare_subjects(study, listener, placement, facts)
     if earlier is None:
         refuse_without_subjects(study, prepared)
@@ -78,6 +79,15 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
         left_out = {str(number): reason for number, reason in absent.items()}
         writer.record_facts(replace(decided, left_out=left_out))
         writer.finish(RunStatus.FINISHED)
+
+
+def _earlier(path: Path) -> Earlier:
+    """Return what a study to resume holds, if nobody else writes to it now.
+
+    *Errors*: ArchiveError, before anything is prepared.
+    """
+    check_free(path)
+    return read_earlier(path)
 
 
 def _without_generator(study: Study, listener: StudyListener) -> Mapping[int, str]:
