@@ -379,9 +379,16 @@ def _changed_blob(draw, data, how, head_bytes):
         case "inner":
             inner = bytearray(_flipped(draw, bytes(inner) or b"x"))
         case "counts":
-            inner[40:] = draw.choice(
-                (b"\xfe" + b"\xff" * 8, b"\xff" * 9, b"\x01" * 9, b"\x02", b"\x80" * 50)
-            ) * draw.choice((1, 3, 40_000))
+            few = (
+                b"\xfe" + b"\xff" * 8,
+                b"\xff" * 9,
+                b"\x01" * 9,
+                b"\x02",
+                b"\x80" * 50,
+                b"\xfe" * 7 + b"\x01",
+            )
+            inner[40:] = draw.choice(few) * draw.choice((1, 3, 40_000))
+            inner[4:8] = struct.pack(">I", len(inner) - 40)
         case "header" if head_bytes:
             at = draw.choice((0, 4, 8, 12, 16, 24, 32))
             inner[at : at + 8] = struct.pack(">Q", draw.choice((0, 1, 3, 2**31, 2**62, 2**64 - 1)))

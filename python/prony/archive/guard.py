@@ -8,6 +8,7 @@ None of these is accepted, and nothing in an archive is ever executed.
 """
 
 import os
+import re
 import sqlite3
 import stat
 import struct
@@ -61,6 +62,9 @@ _HISTOGRAM_COOKIE = 0x1C849304
 _HISTOGRAM_COOKIE_MASK = 0xFFFFFF0F
 _HISTOGRAM_INNER = struct.Struct(">IIIIQQd")
 _HISTOGRAM_DIGITS = 3
+# A count is seven bits a byte, and each byte but its last has the eighth bit set: seven of these in a row are
+# a count that no load has, and with which sums would overflow.
+_TOO_LARGE = re.compile(rb"[\x80-\xff]{7}")
 _HIGHEST_TRACKABLE_NS = 2 * HOUR_NS
 
 _MAGIC = b"SQLite format 3\x00"
@@ -162,7 +166,7 @@ def inflate_log(data: bytes) -> str:
 
 
 def check_histogram(data: bytes) -> bytes:
-    """Return ``data`` if it is an HdrHistogram V2 (deflate) of a size that Prony writes.
+    """Return ``data`` if it is an HdrHistogram V2 (deflate) of the size, range and counts that Prony writes.
 
     *Errors*: ValueError. It runs before the engine's decoder allocates the size that the header names.
     """
@@ -171,7 +175,9 @@ def check_histogram(data: bytes) -> bytes:
     inner = _inflate(data[8:], _LARGEST_HISTOGRAM_BYTES)
     if len(inner) < _HISTOGRAM_INNER.size:
         raise ValueError("histogram is cut off")
-    digits, highest = _HISTOGRAM_INNER.unpack_from(inner)[3], _HISTOGRAM_INNER.unpack_from(inner)[5]
-    if digits != _HISTOGRAM_DIGITS or highest > _HIGHEST_TRACKABLE_NS:
+    _, _, _, digits, lowest, highest, _ = _HISTOGRAM_INNER.unpack_from(inner)
+    if (digits, lowest) != (_HISTOGRAM_DIGITS, 1) or highest > _HIGHEST_TRACKABLE_NS:
         raise ValueError("histogram has another precision or range than Prony's")
+    if _TOO_LARGE.search(inner, _HISTOGRAM_INNER.size):
+        raise ValueError("histogram has a count of 2**48 or more")
     return data
