@@ -13,6 +13,7 @@ from golden.build import SECOND
 from prony.analysis.validity import in_words
 from prony.archive import create, resume
 from prony.catalog.schema.loader import load_catalog
+from prony.errors import FailureStage
 from prony.model import (
     AddressKind,
     Cell,
@@ -25,6 +26,8 @@ from prony.model import (
     Fingerprint,
     Interface,
     Invalid,
+    Limit,
+    LimitKind,
     ListenerUsage,
     Network,
     Original,
@@ -42,12 +45,25 @@ from prony.model import (
     TrialRole,
     Workload,
 )
-from prony.model.facts import DeclaredFacts, FoundRate, RateStep, SearchPart, Stopped, SubjectFacts, TrialStep
+from prony.model.facts import (
+    DeclaredFacts,
+    FoundRate,
+    RateStep,
+    SearchPart,
+    Stopped,
+    SubjectFacts,
+    TrialStep,
+    Unmet,
+)
 
 ARCHIVES = Path(__file__).parents[1] / "golden" / "archives"
 SERVERS = {"gunicorn": {"workers": 2}, "waitress": {"threads": 2}}
 USAGE = ListenerUsage("server", AddressKind.TCP4, "127.0.0.1:8000", 71, 9, 128, 3)
-STEPS = (RateStep(100.0, True), RateStep(200.0, False, "p99 of 60 ms", "1 % went out late"))
+STEPS = (
+    RateStep(100.0, True),
+    RateStep(200.0, False, unmet=Unmet("p99 < 50ms", "response_all_p99", 61.2e6)),
+    RateStep(150.0, False, "no port", FailureStage.START, limit=Limit(LimitKind.BUSY, share=0.95)),
+)
 
 
 def prepare(folder: Path) -> dict[str, Path]:
@@ -56,6 +72,7 @@ def prepare(folder: Path) -> dict[str, Path]:
         "small": build.study_two(folder / "small.prony", blocks=1),
         "grid": studies.grid_study(folder / "grid.prony", blocks=2),
         "generators": generators.generators_study(folder / "generators.prony"),
+        "checked": generators.checked_study(folder / "checked.prony"),
         "rich": rich(folder / "rich.prony"),
         "begun": begun(folder / "begun.prony"),
     }
@@ -164,7 +181,7 @@ def rich(path):
         for number, fault in enumerate(FAULTS):
             lost = _trial(cells[0], 3, 0, attempt=number, outcome=Invalid(in_words(fault)), fault=fault)
             writer.append(replace(lost, recording=None, samples=()))
-        found = FoundRate("gunicorn+hello", 100.0, 3, 3, "the steps are close", STEPS)
+        found = FoundRate("gunicorn+hello", 100.0, 3, 3, STEPS)
         writer.record_facts(RunFacts(Stopped("budget", 2, "no time is left"), (found,), {"8": "no wrk"}))
         writer.finish()
     with resume(path, build.FINGERPRINT) as writer:
