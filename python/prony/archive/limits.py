@@ -18,7 +18,8 @@ from prony.units import MILLISECOND_NS
 
 __all__ = ["decode_limit", "decode_limit_states", "decode_step_limits"]
 
-_NUMBER = r"(\d+(?:\.\d+)?)"
+# No longer than a number that somebody measured: beyond, it might be infinite.
+_NUMBER = r"(\d{1,15}(?:\.\d{1,15})?)"
 _BUSY = re.compile(rf"a worker thread was busy {_NUMBER} % of the time")
 _WAITED = re.compile(rf"others kept a worker thread waiting for its CPU {_NUMBER} % of the time")
 _LATE = re.compile(rf"1 % of the requests went out more than {_NUMBER} ms late")
