@@ -34,7 +34,7 @@ def mutate(seed: int, goldens: dict[str, Path], place: Path) -> str:
     # What is expensive to read is expensive to write: the schema is changed late, and then the bytes.
     for kind in sorted(drawn, key=list(KINDS).index):
         # A fault may be impossible after another: of a table that is gone, of a value that is empty.
-        with suppress(sqlite3.Error, zlib.error, ValueError):
+        with suppress(sqlite3.Error, zlib.error, struct.error, ValueError):
             said.append(f"{kind}: {KINDS[kind][0](draw, place)}")
     return ", ".join(said)
 

@@ -8,14 +8,14 @@ import json
 import os
 import random
 import shutil
-import signal
 import sys
+import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -91,7 +91,7 @@ class Ground:
 
 
 def main() -> int:
-    """Print the tally, also of what was read until it is interrupted, and return the exit status."""
+    """Print the tally and return the exit status: 1 after a breach."""
     options = _options()
     with TemporaryDirectory(prefix="prony-fuzz-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -101,11 +101,9 @@ def main() -> int:
         workers.warm([_words(one, made["rich"], made, folder / "warm") for one in COMMANDS])
         jobs = [_started(_ground(folder, job, made, home), options, job) for job in range(options.jobs)]
         tally = Tally()
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        with suppress(KeyboardInterrupt):
-            # In turns: whose lines nobody reads stands still.
-            for line in filter(None, chain.from_iterable(zip_longest(*jobs))):
-                tally.add(json.loads(line))
+        # In turns: a job whose lines nobody reads stands still.
+        for line in filter(None, chain.from_iterable(zip_longest(*jobs))):
+            tally.add(json.loads(line))
     print(tally)
     return 1 if tally.breaches or not tally.mutants else 0
 
@@ -118,6 +116,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--commands", type=int, default=len(COMMANDS), help="how many of them read each mutant"
     )
+    parser.add_argument("--seconds", type=float, default=inf, help="draw no more mutants after this time")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument(
         "--keep", type=Path, help="a folder for the files of breaches, each named by its seed"
@@ -158,7 +157,7 @@ def _words(command: Sequence[str], file: Path, made: Mapping[str, Path], new: Pa
 def _started(ground: Ground, options: argparse.Namespace, job: int) -> Iterator[str]:
     """Let a forked process read its share of the mutants; yield its lines as they come."""
     there, here = os.pipe()
-    parent = os.getpid()
+    parent, until_s = os.getpid(), time.monotonic() + options.seconds
     child = os.fork()
     if child == 0:
         os.close(there)
@@ -166,7 +165,7 @@ def _started(ground: Ground, options: argparse.Namespace, job: int) -> Iterator[
         try:
             with os.fdopen(here, "w") as out:
                 for seed in range(options.seed + job, options.seed + options.count, options.jobs):
-                    if os.getppid() != parent:
+                    if os.getppid() != parent or time.monotonic() > until_s:
                         break
                     out.write(json.dumps(_read_mutant(seed, ground, options)) + "\n")
                     out.flush()
