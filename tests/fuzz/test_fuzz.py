@@ -8,8 +8,6 @@ from fuzz import mutants, run, workers
 from fuzz.workers import Done
 
 FUZZ = Path(__file__).parents[2] / "bench" / "fuzz"
-# What is found once is read again for ever: seeds that hung, swelled or were called a fault in Prony.
-KNOWN = (2006, 2037, 2142, 2162, 5024)
 
 
 def fuzz(*options):
