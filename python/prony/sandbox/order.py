@@ -13,10 +13,11 @@ from pathlib import Path
 
 from prony.errors import FailureStage, SubjectError
 from prony.model import Json, Launch, Placement
-from prony.runas import RunAs
+from prony.runas import RunAs, generator_for, own_folder
 from prony.sandbox.base import EngineSeat
 from prony.sandbox.files import write_files
 from prony.sandbox.identity import Identity, identify
+from prony.sandbox.journal import generator_folder
 from prony.sandbox.spawn import BASE_ENVIRONMENT
 
 __all__ = ["identities", "make_order", "make_seat", "not_started", "write_folders"]
@@ -87,17 +88,20 @@ def not_started(failed: Json, user: str) -> SubjectError:
 def make_seat(pid: int, placement: Placement, user: RunAs, *, isolated: bool, folder: Path) -> EngineSeat:
     """Return the generator's seat; ``isolated``: in the network of the process ``pid``.
 
-    ``folder``: the trial's.
+    ``folder``: the trial's. The generator runs as another user than the subject, if Prony may choose, and
+    writes into a folder that only this user can enter: a subject must not write its own result.
     """
+    sender = generator_for(user)
+    own = own_folder(generator_folder(folder), sender, 0o700)
     return EngineSeat(
         cpus=placement.generator_cpus,
         network_namespace=f"/proc/{pid}/ns/net" if isolated else None,
-        uid=user.uid if user.drop else None,
-        gid=user.gid if user.drop else None,
-        groups=user.groups() if user.drop else None,
+        uid=sender.uid if sender.drop else None,
+        gid=sender.gid if sender.drop else None,
+        groups=(sender.gid,) if sender.drop else None,
         nice=_GENERATOR_NICE if os.geteuid() == 0 else 0,
         # Files of a killed generator are removed with the trial, or by the next Prony.
-        folder=str(folder),
+        folder=str(own),
     )
 
 
