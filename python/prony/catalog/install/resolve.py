@@ -129,7 +129,8 @@ def _lock(text: str) -> Lock:
     """Return what uv resolved. Only a folder or a repository of the user's own has no hash; then those of the
     others are still compared.
     """
-    wanted = [line for line in text.replace("\\\n", " ").splitlines() if line and line[0] not in "#- "]
+    lines = text.replace("\\\n", " ").splitlines()
+    wanted = [line for line in lines if line.strip() and not line.startswith(("#", " ", "--"))]
     return Lock(text, hashed=all("--hash=" in line for line in wanted))
 
 
