@@ -11,7 +11,7 @@ from prony.archive import codec
 from prony.archive.database import expected_columns, reading
 from prony.archive.guard import FORMAT_VERSION, check_database, check_header, check_version
 from prony.archive.leftovers import connect_to_read
-from prony.archive.limits import decode_limit_states
+from prony.archive.limits import decode_limit_states, decode_step_limits
 from prony.archive.migrations import columns_before, migrated
 from prony.archive.rows import read_trial
 from prony.model import (
@@ -103,7 +103,7 @@ class Archive:
                 Run(
                     *(run_id, made_by, started, ended, RunStatus(status)),
                     fingerprint=decode(Fingerprint, codec.load_object(fingerprint), "fingerprint"),
-                    facts=decode(RunFacts, codec.load_object(facts), "facts"),
+                    facts=decode(RunFacts, decode_step_limits(codec.load_object(facts)), "facts"),
                 )
                 for run_id, made_by, started, ended, status, fingerprint, facts in found
             )

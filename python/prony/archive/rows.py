@@ -13,6 +13,7 @@ from typing import Any
 
 from prony.archive.codec import decode_placement, dump, encode_placement, load_object
 from prony.archive.guard import check_histogram, inflate_log
+from prony.archive.limits import decode_step_limits
 from prony.archive.secrets import masked
 from prony.errors import FailureStage
 from prony.model import (
@@ -337,7 +338,7 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
         log=_read_log(database, trial_id),
         events=tuple(decode(TrialEvent, load_object(text), "event") for (text,) in events),
         threads=tuple(ThreadUsage(*columns) for columns in threads),
-        facts=decode(TrialFacts, load_object(facts), "facts"),
+        facts=decode(TrialFacts, decode_step_limits(load_object(facts)), "facts"),
         fault=_read_fault(*fault),
     )
     return TrialRecord(trial_id, run_id, trial)
