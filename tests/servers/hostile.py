@@ -135,10 +135,16 @@ def shared_segment():
 
 
 def forked():
-    """Start processes until the kernel refuses; return how many."""
-    for _ in range(TARGETS["forks"]):
+    """Start processes, and threads in them, which count alike, until the kernel refuses; return how many."""
+    threading.stack_size(65536)
+    for _ in range(8):
         if os.fork() == 0:
-            signal.pause()
+            threading.Event().wait()
+    try:
+        for _ in range(TARGETS["forks"]):
+            threading.Thread(target=threading.Event().wait, daemon=True).start()
+    except RuntimeError:
+        return None
     return TARGETS["forks"]
 
 

@@ -269,5 +269,5 @@ def test_it_cannot_fill_the_disk(attacked: Attacked) -> None:
 
 @pytest.mark.slow
 def test_it_cannot_fork_without_end(attacked: Attacked) -> None:
-    _, got = attacked.run("fork", more=("--duration", "20s"), forks=4200)
+    _, got = attacked.run("fork", more=("--duration", "10s"), forks=4200)
     assert got == {"fork without end": None}
