@@ -336,3 +336,22 @@ def test_the_page_of_the_calibration_has_every_key():
     names = {field.name for kind in kinds for field in fields(kind)}
     assert first_cells(page) == names | {"version"}
     assert all(f"`{name}`" in page.read_text() for name in PARTS)
+
+
+SECURITY = DOCS / "security.md"
+
+
+def test_each_test_that_the_page_on_security_names_is_there():
+    named = re.findall(r"`(tests/[^`:]+)::(\w+)`", SECURITY.read_text())
+    assert len(named) > 20
+    missing = [f"{path}::{name}" for path, name in named if f"def {name}(" not in (ROOT / path).read_text()]
+    assert missing == []
+
+
+def test_each_promise_of_the_page_on_archives_and_the_machine_names_a_test():
+    sections = re.split(r"^## ", SECURITY.read_text(), flags=re.MULTILINE)
+    promises = {one.splitlines()[0]: one for one in sections}
+    for title in ("Archives", "The machine"):
+        items = re.split(r"^- ", promises[title], flags=re.MULTILINE)[1:]
+        assert items
+        assert [item for item in items if "  - `tests/" not in item] == []

@@ -102,7 +102,7 @@ def seen(request):
         yield {**json.loads(done.stdout), "version": (folder / "version").read_text()}
 
 
-def test_of_twenty_kinds_of_secrets_none_reaches_a_build_a_version_uv_or_a_subject(seen):
+def test_of_twenty_kinds_of_secrets_none_reaches_a_build_or_a_subject(seen):
     assert len(SECRETS) >= 20
     assert {part for part, text in seen.items() if "secret of" in text} == set()
 
