@@ -43,9 +43,9 @@ def run_study(study: Study, listener: StudyListener) -> None:
     starts. A failure within a trial is that trial's outcome. KeyboardInterrupt is raised after everything is
     stopped; the archive then holds all finished trials.
     """
-    with claim_machine():
+    with claim_machine() as claim:
         clear_and_report(study.user, listener.notice)
-        for reason in study.sandbox.reasons:
+        for reason in (*claim, *study.sandbox.reasons):
             listener.notice(reason)
         with open_groups(study.plan.cells[0].sandbox, study.sandbox.required) as groups:
             _run_study(study, listener, groups)

@@ -1,10 +1,12 @@
 """Lists and removes the content of Prony's cache. Must not know what is in an environment."""
 
+import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from prony.catalog.install.sealed import remove_tree
 
 __all__ = ["CacheItem", "cache_items", "remove"]
 
@@ -31,7 +33,8 @@ def cache_items(cache: Path) -> tuple[CacheItem, ...]:
 
 def remove(item: CacheItem) -> bool:
     """Remove one item; false when a part of it could not be removed."""
-    shutil.rmtree(item.path, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        remove_tree(item.path)
     return not item.path.exists()
 
 
