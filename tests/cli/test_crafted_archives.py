@@ -10,9 +10,9 @@ import pytest
 from golden.build import study_two
 
 
-def histogram(counts, digits=3, highest=3_600_000_000_000):
+def histogram(counts, digits=3, highest=3_600_000_000_000, length=None):
     """Return an HdrHistogram V2 with such a header and these bytes of counts."""
-    inner = struct.pack(">IIIIQQd", 0x1C849313, len(counts), 0, digits, 1, highest, 1.0) + counts
+    inner = struct.pack(">IIIIQQd", 0x1C849313, length or len(counts), 0, digits, 1, highest, 1.0) + counts
     packed = zlib.compress(inner)
     return struct.pack(">II", 0x1C849314, len(packed)) + packed
 
@@ -21,6 +21,7 @@ CRAFTED = {
     "a histogram of huge counts": ("distribution", "histogram", histogram(b"\xfe" + b"\xff" * 8)),
     "a histogram that skips beyond its end": ("distribution", "histogram", histogram(b"\xff" * 9)),
     "a histogram of too many counts": ("distribution", "histogram", histogram(b"\x02" * 100_000)),
+    "a histogram that promises gigabytes": ("distribution", "histogram", histogram(b"\x02", length=2**31)),
     "a histogram of another range": ("distribution", "histogram", histogram(b"\x02", highest=2**63)),
     "a claim with a text as its bound": (
         "plan", "claims_json", '[{"name":"a","text":"b","kind":"value","metric":"ok_per_s","low":"x"}]'
