@@ -14,7 +14,7 @@ from prony.archive.database import reading
 from prony.archive.deadline import Deadline
 from prony.archive.guard import FORMAT_VERSION, check_header, check_pages, check_version
 from prony.archive.leftovers import connect_to_read
-from prony.archive.limits import decode_limit_states, decode_step_limits
+from prony.archive.limits import decode_limit_states
 from prony.archive.migrations import migrated
 from prony.archive.rows import read_trial
 from prony.archive.schema import check_schema
@@ -23,7 +23,6 @@ from prony.model import (
     Fingerprint,
     Plan,
     Run,
-    RunFacts,
     RunStatus,
     SandboxFacts,
     SubjectFacts,
@@ -113,7 +112,7 @@ class Archive:
                 Run(
                     *(run_id, made_by, started, ended, RunStatus(status)),
                     fingerprint=decode(Fingerprint, codec.load_object(fingerprint), "fingerprint"),
-                    facts=decode(RunFacts, decode_step_limits(codec.load_object(facts)), "facts"),
+                    facts=codec.decode_run_facts(facts),
                 )
                 for run_id, made_by, started, ended, status, fingerprint, facts in found
             )

@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
+from prony.archive.limits import decode_step_limits
 from prony.archive.secrets import masked
 from prony.escapes import shortened
+from prony.metrics import METRICS
 from prony.model import (
     App,
     Check,
@@ -29,10 +31,13 @@ from prony.model import (
     Json,
     Original,
     Placement,
+    RunFacts,
     SandboxChoice,
     Subject,
+    TrialFacts,
     Workload,
 )
+from prony.model.facts import RateStep
 from prony.model.shapes import ShapeError, decode, encode
 
 __all__ = [
@@ -42,10 +47,12 @@ __all__ = [
     "decode_names",
     "decode_originals",
     "decode_placement",
+    "decode_run_facts",
     "decode_sandbox",
     "decode_settings",
     "decode_subject",
     "decode_texts",
+    "decode_trial_facts",
     "decode_workload",
     "dump",
     "encode_claims",
@@ -292,7 +299,10 @@ def encode_claims(claims: Sequence[Claim]) -> str:
 
 def decode_claims(text: str) -> tuple[Claim, ...]:
     """Return the claims that ``encode_claims`` wrote."""
-    return decode(tuple[Claim, ...], load_array(text), "claims")
+    found = decode(tuple[Claim, ...], load_array(text), "claims")
+    for one in found:
+        _check_metric(one.metric, "claims")
+    return found
 
 
 def encode_originals(originals: Sequence[Original]) -> str:
@@ -302,7 +312,36 @@ def encode_originals(originals: Sequence[Original]) -> str:
 
 def decode_originals(text: str) -> tuple[Original, ...]:
     """Return the figures that ``encode_originals`` wrote."""
-    return decode(tuple[Original, ...], load_array(text), "originals")
+    found = decode(tuple[Original, ...], load_array(text), "originals")
+    for one in found:
+        _check_metric(one.metric, "originals")
+    return found
+
+
+def decode_run_facts(text: str) -> RunFacts:
+    """Return what a run decided."""
+    found = decode(RunFacts, decode_step_limits(load_object(text)), "facts")
+    _check_steps([step for one in found.found_rates for step in one.steps])
+    return found
+
+
+def decode_trial_facts(text: str) -> TrialFacts:
+    """Return what was learnt of a trial's surroundings."""
+    found = decode(TrialFacts, decode_step_limits(load_object(text)), "facts")
+    _check_steps([found.find_rate.step] if found.find_rate else [])
+    return found
+
+
+def _check_steps(steps: Sequence[RateStep]) -> None:
+    for one in steps:
+        if one.unmet is not None:
+            _check_metric(one.unmet.metric, "facts.unmet")
+
+
+def _check_metric(name: str, place: str) -> None:
+    """Refuse what is no metric: reports look up its title and its unit."""
+    if name not in METRICS:
+        raise ShapeError("one of the metrics", name, place, "metric")
 
 
 def decode_texts(text: str, place: str) -> tuple[str, ...]:

@@ -175,7 +175,9 @@ def check_histogram(data: bytes) -> bytes:
     inner = _inflate(data[8:], _LARGEST_HISTOGRAM_BYTES)
     if len(inner) < _HISTOGRAM_INNER.size:
         raise ValueError("histogram is cut off")
-    _, _, _, digits, lowest, highest, _ = _HISTOGRAM_INNER.unpack_from(inner)
+    _, counts_bytes, _, digits, lowest, highest, _ = _HISTOGRAM_INNER.unpack_from(inner)
+    if counts_bytes != len(inner) - _HISTOGRAM_INNER.size:
+        raise ValueError(f"histogram says that its counts have {counts_bytes:,} bytes, and they have others")
     if (digits, lowest) != (_HISTOGRAM_DIGITS, 1) or highest > _HIGHEST_TRACKABLE_NS:
         raise ValueError("histogram has another precision or range than Prony's")
     if _TOO_LARGE.search(inner, _HISTOGRAM_INNER.size):

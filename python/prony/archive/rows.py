@@ -16,12 +16,12 @@ from prony.archive.codec import (
     decode_names,
     decode_placement,
     decode_texts,
+    decode_trial_facts,
     dump,
     encode_placement,
     load_object,
 )
 from prony.archive.guard import check_histogram, inflate_log
-from prony.archive.limits import decode_step_limits
 from prony.archive.secrets import masked
 from prony.errors import FailureStage
 from prony.model import (
@@ -38,7 +38,6 @@ from prony.model import (
     ThreadUsage,
     Trial,
     TrialEvent,
-    TrialFacts,
     TrialRecord,
     TrialRole,
 )
@@ -361,7 +360,7 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
             decode(TrialEvent, load_object(text), "event") for (text,) in _of_trial(events, "event")
         ),
         threads=tuple(ThreadUsage(*columns) for columns in _of_trial(threads, "thread")),
-        facts=decode(TrialFacts, decode_step_limits(load_object(facts)), "facts"),
+        facts=decode_trial_facts(facts),
         fault=_read_fault(*fault),
     )
     return TrialRecord(trial_id, run_id, trial)

@@ -62,6 +62,7 @@ def resumed_study(wish: Resumption) -> "Study":
 
     with open_archive(wish.file) as archive:
         plan, checks = archive.plan(), archive.cells(TrialRole.CROSS_CHECK)
+    _check_objective(plan, wish)
     cells = (*plan.cells, *((plan.calibration,) if plan.calibration else ()), *checks)
     for app in (cell.subject.app for cell in cells):
         _check_app(app, wish)
@@ -111,6 +112,17 @@ def _here(cell: "Cell", known: "Catalog", wish: Resumption) -> "Cell":
     _check_known(cell.subject, known)
     load = replace(cell.workload, request=_request(cell.workload.request, wish))
     return replace(cell, subject=replace(cell.subject, app=app), workload=load)
+
+
+def _check_objective(plan: "Plan", wish: Resumption) -> None:
+    """Refuse a search for what is no objective, before anything is prepared."""
+    from prony.analysis.objective import parse_objective
+
+    try:
+        if plan.design.find_rate:
+            parse_objective(plan.design.find_rate)
+    except ValueError as error:
+        raise UsageError(f"`{wish.file}` searches for a rate by what is no objective: {error}") from error
 
 
 def _check_known(subject: "Subject", known: "Catalog") -> None:
