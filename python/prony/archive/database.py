@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from prony.archive.guard import limit, table_columns
-from prony.errors import ArchiveError
+from prony.errors import ArchiveError, explained
 
 __all__ = ["expected_columns", "open_database", "reading", "schema"]
 
@@ -16,8 +16,12 @@ __all__ = ["expected_columns", "open_database", "reading", "schema"]
 _WAIT_S = 30.0
 
 
+@explained("Prony's own files cannot be read", "install Prony again")
 def schema() -> str:
-    """Return the statements that create an archive's tables."""
+    """Return the statements that create an archive's tables.
+
+    *Errors*: HostError when Prony's own files cannot be read.
+    """
     return files("prony.archive").joinpath("schema.sql").read_text("utf-8")
 
 

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from prony.errors import HostError
+from prony.errors import HostError, explained
 
 __all__ = ["claim_machine"]
 
@@ -25,7 +25,9 @@ def claim_machine(name: str | None = None) -> Iterator[None]:
 
     *Errors*: HostError naming the process that holds it already.
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as held:
+    with explained("cannot claim the machine"):
+        held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with held:
         try:
             held.bind(name or _NAME)
         except OSError as error:

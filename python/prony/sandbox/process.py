@@ -23,7 +23,7 @@ from prony.sandbox.base import RunningSubject
 from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.groups import Groups, TrialGroups, states_by_affinity
 from prony.sandbox.identity import identify
-from prony.sandbox.linux import may_enter_networks
+from prony.sandbox.namespaces import can_isolate_networks
 from prony.sandbox.order import identities, make_order, make_seat, not_started, write_folders
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.subject import SupervisedSubject
@@ -56,7 +56,7 @@ class ProcessSandbox:
             missing["network namespace"] = "the user chose the host's network"
         elif possible["network"] is not None:
             missing["network namespace"] = str(possible["network"])
-        elif not may_enter_networks():
+        elif not can_isolate_networks():
             missing["network namespace"] = "this process is in no user namespace of its own, and not root"
         if possible["pids"] is not None:
             missing["pid namespace"] = str(possible["pids"])

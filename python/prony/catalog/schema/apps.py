@@ -13,7 +13,7 @@ from re import fullmatch
 from prony.catalog import DATA
 from prony.catalog.schema.entry import AppEntry, CheckEntry, RepeatedBody
 from prony.catalog.schema.toml_source import read_toml, validate
-from prony.errors import UsageError
+from prony.errors import UsageError, explained
 from prony.model import App, Check, Contract, Interface, Request
 from prony.units import MIB
 
@@ -166,10 +166,13 @@ def _psgi_app(target: str, folder: Path, contract: Contract, environment: Mappin
     )
 
 
+@explained("cannot read the app's files", "servers and you must be able to read all of them")
 def folder_digest(folder: Path) -> str:
     """Return the SHA-256, in hexadecimal, over names and content of an app's files in ``folder`` and below.
 
     Version control, virtual environments and caches are left out.
+
+    *Errors*: HostError for a file that cannot be read.
     """
     digest = hashlib.sha256()
     budget = _MOST_BYTES
