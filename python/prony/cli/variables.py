@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from prony.cli.options import given_content
 from prony.errors import UsageError
 
 __all__ = ["typed_line", "variables"]
@@ -51,9 +52,7 @@ def _lines(file: Path | None) -> list[tuple[str, str]]:
     if file is None:
         return []
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UsageError(f"`--env-file {file}`: cannot read it: {error.strerror}") from None
+        lines = given_content(f"--env-file {file}", file).decode().splitlines()
     except UnicodeDecodeError:
         raise UsageError(f"`--env-file {file}`: is not UTF-8 text") from None
     numbered = ((f"{file}:{number}", line.strip()) for number, line in enumerate(lines, 1))
