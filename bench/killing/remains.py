@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from prony.errors import HostError
 from prony.sandbox.cgroup.mark import parse_mark
@@ -13,17 +14,27 @@ from prony.sandbox.identity import descendants
 from prony.sandbox.linux import become_subreaper
 
 __all__ = [
+    "Gone",
     "Left",
     "adopt_orphans",
-    "gone_after_s",
+    "gone",
     "groups_of",
-    "new_since",
     "reap",
     "seen",
+    "state_of",
     "supervisors",
 ]
 
 Left = Callable[[], list[str]]
+
+
+class Gone(NamedTuple):
+    """How long it took until nothing was left, and what was still there when it should have been gone."""
+
+    seconds: float
+    late: tuple[str, ...]
+
+
 _LISTEN = "0A"
 # What container engines keep for themselves.
 _FOREIGN = ("/run/netns", "/var/lib/containers", "/var/lib/docker")
@@ -41,25 +52,23 @@ def reap() -> None:
             pass
 
 
-def seen() -> frozenset[str]:
-    """Return, in words, all that a study could leave."""
-    processes = (f"process {pid}, `{_command(pid)}`" for pid in descendants(os.getpid()))
-    return frozenset([*processes, *_mounts(), *_listeners(), *_containers()])
+def seen(containers: bool) -> frozenset[str]:
+    """Return, in words, all that a study could leave; to list containers takes an engine a second."""
+    processes = map(words_of, descendants(os.getpid()))
+    return frozenset([*processes, *_mounts(), *_listeners(), *(_containers() if containers else ())])
 
 
-def new_since(before: frozenset[str]) -> list[str]:
-    """Return what is there now, and was not before."""
-    return sorted(seen() - before)
-
-
-def gone_after_s(left: Left, timeout_s: float) -> float | None:
-    """Wait until nothing is left, and return how long that took; null: something is still there."""
+def gone(left: Left, soon_s: float) -> Gone:
+    """Wait until nothing is left, ten times as long as it should take."""
     begun_s = time.monotonic()
-    while left():
-        if time.monotonic() - begun_s > timeout_s:
-            return None
+    late: tuple[str, ...] = ()
+    while found := tuple(left()):
+        seconds = time.monotonic() - begun_s
+        late = late or (found if seconds > soon_s else ())
+        if seconds > 10 * soon_s:
+            break
         time.sleep(0.01)
-    return time.monotonic() - begun_s
+    return Gone(time.monotonic() - begun_s, late)
 
 
 def supervisors(prony: int) -> list[int]:
@@ -72,6 +81,21 @@ def groups_of(prony: int) -> list[str]:
     """Return the control groups of a Prony's process."""
     found = Path("/sys/fs/cgroup").rglob("prony-*")
     return [str(path) for path in found if (mark := parse_mark(path.name)) and mark.owner.pid == prony]
+
+
+def words_of(pid: int) -> str:
+    """Return a process in words."""
+    return f"process {pid}, `{_command(pid)}`"
+
+
+def state_of(pid: int) -> str:
+    """Return in which state of the kernel a process is, and where it waits."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+        state = status.partition("State:")[2].partition("\n")[0].split()[0]
+        return f"process {pid}: {state} in {Path(f'/proc/{pid}/wchan').read_text()}"
+    except (OSError, IndexError):
+        return f"process {pid}"
 
 
 def _command(pid: int) -> str:

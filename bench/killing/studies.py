@@ -120,11 +120,10 @@ class Where:
         }
         return {**os.environ, **own}
 
-    def left_in_folders(self) -> list[str]:
+    def left_in_folders(self) -> frozenset[str]:
         """Return what nobody needs any more: folders of runs, temporary files."""
-        return [
-            str(path) for path in (*(self.cache / "run").glob("*"), *(self.folder / "temporary").iterdir())
-        ]
+        left = (*(self.cache / "run").glob("*"), *(self.folder / "temporary").iterdir())
+        return frozenset(map(str, left))
 
 
 @dataclass(frozen=True, slots=True)
