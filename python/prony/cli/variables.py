@@ -60,8 +60,9 @@ def _lines(file: Path | None) -> list[tuple[str, str]]:
 
 
 def typed_line() -> str:
-    """Return the typed command line without secrets: an archive keeps it."""
-    return shlex.join(["prony", *_without_values(sys.argv[1:])])
+    """Return the typed command line without secrets: an archive keeps it, in UTF-8."""
+    typed = shlex.join(["prony", *_without_values(sys.argv[1:])])
+    return typed.encode("utf-8", "backslashreplace").decode()
 
 
 def _without_values(arguments: Sequence[str]) -> list[str]:
