@@ -165,7 +165,9 @@ class World:
         monkeypatch.setattr(preflight, "watch_machine", lambda: Activity({}, {}, 0))
         # Windows of no length say nothing of the machine.
         monkeypatch.setattr("prony.analysis.validity.environment_fault", self._fault)
-        monkeypatch.setitem(SANDBOXES, "process", lambda choice, user, place, groups: Sandbox(place, self))
+        monkeypatch.setitem(
+            SANDBOXES, "process", lambda choice, user, place, groups, _hidden: Sandbox(place, self)
+        )
         monkeypatch.setitem(ENGINES, "prony", lambda choice: Engine(self))
 
     def _fault(self, trial):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from prony.archive.schema import schema
 from prony.catalog.schema.entry import ServerEntry
 from prony.catalog.schema.loader import load_catalog
 from prony.check import names_to_check, subjects_to_check
@@ -299,9 +300,8 @@ def test_the_output_in_the_readme_has_the_figures_of_the_recorded_page():
 def test_every_column_of_an_archive_is_documented():
     from sqlite3 import connect
 
-    schema = (ROOT / "python/prony/archive/schema.sql").read_text()
     database = connect(":memory:")
-    database.executescript(schema)
+    database.executescript(schema())
     page = (DOCS / "archive-format.md").read_text()
     tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     missing = [

@@ -37,6 +37,7 @@ KNOWS_THE_ENGINE = {
     "__main__": "its version, before the commands are loaded",
     "analysis.account": "the classes of the account",
     "analysis.distribution": "histograms",
+    "catalog.install.sealed": "the state of everything below a folder",
     "cli.main": "its version",
     "cli.reference": "the reference server",
     "engine.child": "the load of a trial",

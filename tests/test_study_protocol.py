@@ -12,7 +12,7 @@ from prony.analysis.compare import Verdict
 from prony.analysis.noise_floor import Floor
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
-from prony.errors import EngineError, HostError
+from prony.errors import EngineError, FailureStage, HostError
 from prony.host import fingerprint
 from prony.host.noise_floors import keep_floors, kept_floors
 from prony.model import (
@@ -27,7 +27,7 @@ from prony.model import (
     RunStatus,
     TrialRole,
 )
-from prony.model.facts import SearchPart
+from prony.model.facts import RateStep, SearchPart
 from prony.plan import calibrated
 from prony.reading.found_rates import confirmed_rates
 from prony.reading.study import read_archive
@@ -298,7 +298,10 @@ def test_the_highest_rate_is_found_to_two_per_cent_and_confirmed_for_each_subjec
         one = found[name]
         assert one.rate_per_s <= limit < one.rate_per_s * 1.02
         assert (one.met, one.of) == (3, 3)
-        assert "not `p99 < 50ms`: it was 90" in one.stopped
+        missed = min(step.rate_per_s for step in one.steps if step.met is False)
+        (unmet,) = (step.unmet for step in one.steps if step.rate_per_s == missed)
+        assert (unmet.condition, unmet.metric) == ("p99 < 50ms", "response_all_p99")
+        assert 90e6 <= unmet.value < 91e6
     trials, _, run = world.archive()
     assert {trial.role for trial in trials} == {TrialRole.FIND_RATE}
     assert run.status is RunStatus.FINISHED
@@ -341,7 +344,8 @@ def test_a_server_that_never_meets_it_has_no_rate(world):
     search(world)
     slow, _ = facts_of(world).found_rates
     assert (slow.rate_per_s, slow.of) == (None, 0)
-    assert slow.stopped.startswith("no rate met it, down to ")
+    assert slow.steps
+    assert not any(step.met for step in slow.steps)
 
 
 def test_a_server_that_fails_does_not_meet_it(world):
@@ -350,7 +354,7 @@ def test_a_server_that_fails_does_not_meet_it(world):
     search(world)
     failing, _ = facts_of(world).found_rates
     assert failing.rate_per_s is None
-    assert "it failed at start: it ended" in failing.stopped
+    assert {(step.stage, step.reason) for step in failing.steps} == {(FailureStage.START, "it ended")}
 
 
 def test_a_rate_whose_trials_are_spoilt_by_the_generator_ends_the_search(world):
@@ -358,7 +362,7 @@ def test_a_rate_whose_trials_are_spoilt_by_the_generator_ends_the_search(world):
     world.errors = {2: EngineError("it crashed")}
     search(world)
     first, _ = facts_of(world).found_rates
-    assert first.stopped == "at 1500/s the search could not decide: the generator: it crashed"
+    assert first.steps[-1] == RateStep(1500.0, None, "the generator: it crashed")
     assert first.rate_per_s == 1000
 
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 
 from golden.build import recording
-from prony.archive import open_archive
+from prony.archive import open_archive, resume
 from prony.catalog.schema.loader import load_catalog
-from prony.errors import HostError
+from prony.errors import ArchiveError, HostError
 from prony.host import fingerprint
 from prony.model import Design, Invalid, Ok, RunStatus, TrialRole
 from prony.plan import calibrated
@@ -223,6 +223,16 @@ def with_other_versions(world, monkeypatch):
         }
 
     monkeypatch.setattr("prony.study.preparing.prepare", newer)
+
+
+def test_an_archive_that_another_process_writes_is_refused_before_a_server_is_prepared(world, monkeypatch):
+    study = world.study()
+    broken_off(world, study, 5)
+    monkeypatch.setattr("prony.study.run.prepare_subjects", None)
+    with resume(archive_of(world), fingerprint()):
+        with pytest.raises(ArchiveError, match=r"out\.prony` is being written by another process"):
+            world.measure(replace(study, resumes=True))
+        assert len(runs_of(world)) == 2
 
 
 def test_another_version_of_a_server_is_refused_with_the_difference(world, monkeypatch):

@@ -1,6 +1,7 @@
 """The measuring parts of Prony that are written in Rust (crates/prony-python)."""
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Literal, Self, final
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "process_detail",
     "process_identity",
     "process_memory",
+    "read_tree",
     "run",
 ]
 
@@ -162,3 +164,4 @@ def process_memory(pid: int) -> Memory | None: ...
 def process_identity(pid: int) -> tuple[int, int] | None: ...
 def process_command_line(pid: int) -> list[str] | None: ...
 def machine_cpu() -> MachineCpu: ...
+def read_tree(folder: str | PathLike[str]) -> tuple[int, bytes]: ...

@@ -11,7 +11,7 @@ Pure.
 
 import re
 
-__all__ = ["escaped", "escaped_lines", "plain"]
+__all__ = ["escaped", "escaped_lines", "plain", "shortened"]
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
@@ -37,6 +37,15 @@ def escaped_lines(text: str) -> str:
     'a\n\tb\\x1b'
     """
     return "".join(letter if letter in "\n\t" else _escaped_letter(letter) for letter in text)
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """Return the beginning of a text that may be long, on one line.
+
+    >>> shortened("a" * 9, 5), shortened("a\\nb")
+    ('aaaaa…', 'a\\\\nb')
+    """
+    return escaped(text[:most]) + ("…" if len(text) > most else "")
 
 
 def plain(text: str) -> str:

@@ -1,8 +1,9 @@
-"""Who subjects run as, and where Prony keeps what they need.
+"""Who builds, who owns and who runs subjects, and where Prony keeps what they need.
 
-When Prony is started as root, it uses root's privileges only to set up sandboxes. Everything else
-(installing packages, servers, frontends) runs as an ordinary user: ``--run-as``, else the caller of sudo,
-else ``nobody``. Must not know what is run.
+When Prony is started as root, it uses root's privileges only to set up sandboxes, and to own what was
+built. Servers and frontends run as an ordinary user: ``--run-as``, else the caller of sudo, else ``nobody``.
+Packages are built by another one, and the load is sent by a third, so that a subject can change neither. An
+ordinary user's Prony does all of it as that user. Must not know what is run.
 """
 
 import os
@@ -13,10 +14,25 @@ from pathlib import Path
 
 from prony.errors import HostError, UsageError
 
-__all__ = ["SUBJECT_PATH", "RunAs", "find_uv", "own_folder", "resolve_user"]
+__all__ = [
+    "SUBJECT_PATH",
+    "RunAs",
+    "builder_for",
+    "find_uv",
+    "generator_for",
+    "own_folder",
+    "resolve_user",
+]
 
 SUBJECT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where subjects find programs: not the caller's PATH, so that two users measure the same."""
+
+# Who may build: an account made for it, else the first of those that every distribution has and that owns
+# nothing. Some programs, such as initdb, need a user with a name.
+_BUILDERS = ("prony-build", "nobody", "bin", "daemon")
+# Who sends the load: a number without an account. *Source*: systemd, Users, Groups, UIDs and GIDs: 60578 to
+# 61183 are unused.
+_GENERATOR = 60_941
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +65,40 @@ def resolve_user(run_as: str | None = None) -> RunAs:
     return RunAs(entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_uid != 0, _cache_of_root())
 
 
+def builder_for(user: RunAs) -> RunAs:
+    """Return the user that builds what ``user`` runs: another one where Prony may choose, else the same.
+
+    *Errors*: HostError when this machine has no such user.
+    """
+    if not user.drop:
+        return user
+    found = (_found(name) for name in _BUILDERS)
+    entry = next((one for one in found if one and one.pw_uid not in (0, user.uid)), None)
+    if entry is None:
+        raise HostError(
+            f"no user but `{user.name}` can build packages: this machine has none of {', '.join(_BUILDERS)}",
+            hint="useradd --system prony-build",
+        )
+    return RunAs(entry.pw_name, entry.pw_uid, entry.pw_gid, True, user.cache)
+
+
+def generator_for(user: RunAs) -> RunAs:
+    """Return the user that sends load to what ``user`` runs: another one where Prony may choose."""
+    return RunAs("generator", _GENERATOR, _GENERATOR, True, user.cache) if user.drop else user
+
+
 def own_folder(path: Path, user: RunAs, mode: int = 0o755) -> Path:
     """Create ``path`` (and its parents) as a folder of ``user`` and return it.
 
     *Errors*: HostError when it cannot be created.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        for parent in reversed(path.parents):
+            if not parent.exists():
+                # Whatever the umask is: the user has to reach its folder.
+                parent.mkdir(exist_ok=True)
+                parent.chmod(0o755)
+        path.mkdir(exist_ok=True)
         if user.drop:
             os.chown(path, user.uid, user.gid)
         path.chmod(mode)
@@ -94,10 +137,17 @@ def _caller(run_as: str | None) -> RunAs:
 
 
 def _entry(name: str) -> pwd.struct_passwd:
+    entry = _found(name)
+    if entry is None:
+        raise UsageError(f"`--run-as {name}`: this machine has no such user")
+    return entry
+
+
+def _found(name: str) -> pwd.struct_passwd | None:
     try:
         return pwd.getpwnam(name)
     except KeyError:
-        raise UsageError(f"`--run-as {name}`: this machine has no such user") from None
+        return None
 
 
 def _sudo_caller() -> pwd.struct_passwd | None:

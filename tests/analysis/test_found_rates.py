@@ -6,8 +6,9 @@ from cells import cell_of
 from golden import build
 from prony.analysis.found_rates import found_rate, judge_rate, least_rate
 from prony.analysis.objective import parse_objective
-from prony.model import Failed, Invalid, OpenLoop
-from prony.model.facts import FoundRate, RateStep
+from prony.errors import FailureStage
+from prony.model import Failed, Invalid, Limit, LimitKind, OpenLoop
+from prony.model.facts import FoundRate, RateStep, Unmet
 
 CELL = cell_of("a+hello", OpenLoop(1000))
 MEASURED = build.trial(CELL, 0, 0, [1_000_000] * 2000)
@@ -27,18 +28,18 @@ def test_a_trial_that_meets_all_conditions_meets_the_objective():
 def test_a_trial_that_does_not_says_which_condition_and_what_was_measured():
     found = judged(MEASURED, "errors < 1%, p99 < 0.5ms, p50 < 0.1ms")
     assert (found.rate_per_s, found.met) == (1000.0, False)
-    assert found.reason == "not `p99 < 0.5ms`: it was 1.00 ms"
+    assert (found.unmet.condition, found.unmet.metric) == ("p99 < 0.5ms", "response_all_p99")
+    assert found.unmet.value == pytest.approx(1e6, rel=0.001)
 
 
 def test_a_figure_that_is_missing_does_not_meet_it():
-    found = judged(MEASURED, "p99.99 < 2ms")
-    assert (found.rate_per_s, found.met) == (1000.0, False)
-    assert found.reason == "not `p99.99 < 2ms`: fewer than 10 requests lie above it"
+    missing = Unmet("p99.99 < 2ms", "response_all_p9999", None, "fewer than 10 requests lie above it")
+    assert judged(MEASURED, "p99.99 < 2ms") == RateStep(1000.0, False, unmet=missing)
 
 
 def test_a_subject_that_fails_does_not_meet_it():
-    failed = build.trial(CELL, 0, 0, [], outcome=Failed("load", "it died"))
-    assert judged(failed) == RateStep(1000.0, False, "it failed at load: it died")
+    failed = build.trial(CELL, 0, 0, [], outcome=Failed(FailureStage.LOAD, "it died"))
+    assert judged(failed) == RateStep(1000.0, False, "it died", FailureStage.LOAD)
 
 
 def test_of_a_trial_that_is_not_valid_nothing_can_be_told():
@@ -49,54 +50,21 @@ def test_of_a_trial_that_is_not_valid_nothing_can_be_told():
 @pytest.mark.parametrize(("objective", "met"), [("p99 < 2ms", True), ("p99 < 0.5ms", False)])
 def test_a_limit_of_the_generator_is_told_whatever_came_of_it(objective, met):
     found = judged(build.trial(CELL, 0, 0, [1_000_000] * 2000, limited="cpu"), objective)
-    assert (found.met, found.limited) == (met, "cpu")
+    assert (found.met, found.limit) == (met, Limit(LimitKind.OTHER, reason="cpu"))
 
 
 # --- a search ---------------------------------------------------------------------------------------------
 
 
 def test_the_rate_is_the_highest_that_met_it_and_fresh_trials_are_counted():
-    steps = (RateStep(100.0, True), RateStep(200.0, True), RateStep(400.0, False, "p99 was 80 ms"))
+    steps = (RateStep(100.0, True), RateStep(200.0, True), RateStep(400.0, False))
     fresh = [RateStep(200.0, True), RateStep(200.0, False, "x"), RateStep(200.0, None, "y")]
-    told = "200/s met it; 400/s did not: p99 was 80 ms"
-    assert found_rate("a", steps, fresh) == FoundRate("a", 200.0, 1, 3, told, steps)
+    assert found_rate("a", steps, fresh) == FoundRate("a", 200.0, 1, 3, steps)
 
 
-@pytest.mark.parametrize(
-    ("steps", "rate", "stopped"),
-    [
-        ((), None, ""),
-        ((RateStep(100.0, True),), 100.0, "100/s met it, and no higher rate was tried"),
-        (
-            (RateStep(100.0, False, "x"), RateStep(50.0, False, "y")),
-            None,
-            "no rate met it, down to 50/s: y",
-        ),
-        (
-            (RateStep(100.0, True), RateStep(200.0, None, "it slept")),
-            100.0,
-            "at 200/s the search could not decide: it slept",
-        ),
-        (
-            (RateStep(100.0, True), RateStep(400.0, False, "x"), RateStep(200.0, False, "y")),
-            100.0,
-            "100/s met it; 200/s did not: y",
-        ),
-        (
-            (RateStep(100.0, False, "x"), RateStep(150.0, True)),
-            150.0,
-            "150/s met it, and no higher rate was tried",
-        ),
-        (
-            (RateStep(100.0, True), RateStep(200.0, False, "x", "cpu")),
-            100.0,
-            "100/s met it; 200/s did not: x (the generator may have been the limit: cpu)",
-        ),
-    ],
-)
-def test_what_ended_a_search_is_told(steps, rate, stopped):
-    found = found_rate("a", steps, ())
-    assert (found.rate_per_s, found.stopped) == (rate, stopped)
+def test_where_no_rate_meets_it_there_is_none():
+    steps = (RateStep(100.0, False), RateStep(50.0, None))
+    assert found_rate("a", steps, ()) == FoundRate("a", None, 0, 0, steps)
 
 
 # --- where it begins --------------------------------------------------------------------------------------

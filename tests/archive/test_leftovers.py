@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 from test_archive import HALF_A_TRANSACTION, WORKLOAD, closed_trial, plan_of
 
-from prony.archive import create, open_archive, resume
+from prony.archive import check_free, create, open_archive, resume
 from prony.errors import ArchiveError
 from prony.model import Fingerprint
 
@@ -248,6 +248,16 @@ def test_a_second_writer_is_refused(path):
             resume(path, Fingerprint())
         with open_archive(path) as archive:
             assert len(archive.runs()) == 2
+
+
+def test_what_is_being_written_is_known_before_anything_is_prepared(path):
+    check_free(path)
+    with (
+        resume(path, Fingerprint()),
+        pytest.raises(ArchiveError, match="is being written by another process"),
+    ):
+        check_free(path)
+    check_free(path)
 
 
 def test_an_archive_that_is_a_fifo_is_refused_at_once(tmp_path):

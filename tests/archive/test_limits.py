@@ -53,3 +53,8 @@ def test_what_is_no_limit_is_refused(limit, place):
     with pytest.raises(ShapeError) as error:
         generator(limit=limit)
     assert place in str(error.value)
+
+
+def test_a_sentence_with_a_number_without_end_has_no_number():
+    sentence = f"1 % of the requests went out more than {'9' * 400} ms late"
+    assert decode_limit(generator(limited=sentence)) == Limit(LimitKind.OTHER, reason=sentence)

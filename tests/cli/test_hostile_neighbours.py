@@ -1,39 +1,119 @@
-"""A file that a stranger put beside an archive deletes nothing, whichever command opens the archive."""
+"""What a stranger put beside an archive, or in its place, makes no command write, delete, follow or wait."""
 
 import os
-import struct
+import random
+import stat
+import subprocess
+import sys
 
 import pytest
 
+from fuzz.mutants import BESIDE, journal_naming
+from fuzz.workers import everything
 from golden.build import study_two
 
-MAGIC = bytes.fromhex("d9d505f920a163d7")
+READING = [
+    ("report", "out.prony"),
+    ("report", "out.prony", "--json"),
+    ("report", "out.prony", "--markdown", "-"),
+    ("compare", "out.prony", "out.prony"),
+    ("run", "--resume", "out.prony"),
+    ("run", "--resume", "out.prony", "--trust-plan", "--force"),
+]
+PLACES = {
+    "a fifo": os.mkfifo,
+    "a folder": os.mkdir,
+    "a socket": lambda path: os.mknod(path, stat.S_IFSOCK | 0o600),
+    "a link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "a link to a terminal": lambda path: path.symlink_to("/dev/tty"),
+    "a link to itself": lambda path: path.symlink_to(path),
+    "an empty file": lambda path: path.write_bytes(b""),
+    "a file larger than any": lambda path: os.truncate(study_two(path), 2**40),
+}
 
 
-def journal_naming(archive, victim):
-    """Return a journal of a transaction half done, whose super-journal is ``victim``."""
-    pages, name = archive.stat().st_size // 4096, os.fsencode(victim)
-    head = struct.pack(">8sIIIII", MAGIC, 0, 0, pages, 512, 4096).ljust(512, b"\0")
-    place = 0x40000000 // 4096 + 1
-    return head + struct.pack(f">I{len(name)}sII8s", place, name, len(name), sum(name), MAGIC)
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("report", "out.prony"),
-        ("compare", "out.prony", "out.prony"),
-        ("run", "--resume", "out.prony"),
-        ("run", "--resume", "out.prony", "--trust-plan", "--force"),
-    ],
-)
+@pytest.mark.parametrize("command", READING)
 def test_a_journal_that_names_another_file_deletes_nothing(said, folder, command):
     study_two(folder / "out.prony")
     victim = folder / "victim"
     victim.write_text("mine")
     (folder / "out.prony-journal").write_bytes(journal_naming(folder / "out.prony", victim))
-    before = {one.name: one.read_bytes() for one in folder.iterdir()}
+    before = everything(folder)
     done = said(*command)
-    assert {one.name: one.read_bytes() for one in folder.iterdir()} == before
+    assert everything(folder) == before
     assert done.status == 3
     assert "out.prony-journal` names another file, which SQLite would delete" in done.err
+
+
+def assert_changes_nothing(said, folder, command):
+    before = everything(folder)
+    done = said(*command)
+    assert everything(folder) == before
+    assert done.status in (0, 2, 3), done.err
+    assert "fault in Prony" not in done.err
+
+
+@pytest.mark.parametrize("what", ["journal", "wal", "shm"])
+@pytest.mark.parametrize("kind", sorted(BESIDE))
+def test_a_report_changes_nothing_whatever_lies_beside_the_file(said, folder, kind, what):
+    place = study_two(folder / "out.prony", blocks=1)
+    BESIDE[kind](random.Random(1), place, folder / f"out.prony-{what}")
+    assert_changes_nothing(said, folder, READING[0])
+
+
+@pytest.mark.parametrize("kind", ["records", "header", "a link", "a write-ahead log"])
+@pytest.mark.parametrize("command", READING)
+def test_no_reading_command_changes_anything(said, folder, command, kind):
+    place = study_two(folder / "out.prony", blocks=1)
+    BESIDE[kind](random.Random(1), place, folder / "out.prony-journal")
+    assert_changes_nothing(said, folder, command)
+
+
+HALF_A_TRANSACTION = """
+import os, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("PRAGMA cache_size=1")
+database.execute("BEGIN IMMEDIATE")
+database.execute("DELETE FROM trial")
+database.execute("UPDATE sample SET phase = 'x'")
+os._exit(0)
+"""
+READ_ONLY = (
+    'mount --bind . . && mount -o remount,bind,ro . && cd "$PWD" && ! touch x 2>/dev/null && exec "$@"'
+)
+
+
+def in_a_read_only_folder(prony, command):
+    """Run a command where nothing can be written, not even by root."""
+    words = [sys.executable, "-m", "prony", *command]
+    if os.geteuid() == 0:
+        words = ["unshare", "--mount", "sh", "-c", READ_ONLY, "sh", *words]
+    else:
+        prony.folder.chmod(0o555)
+    return subprocess.run(
+        words, cwd=prony.folder, env=prony.environment(), capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("half_done", [False, True])
+def test_an_archive_is_read_where_nothing_can_be_written(prony, folder, half_done):
+    place = study_two(folder / "out.prony", blocks=1)
+    if half_done:
+        subprocess.run([sys.executable, "-c", HALF_A_TRANSACTION, str(place)], check=False)
+        assert (folder / "out.prony-journal").stat().st_size > 0
+    before = everything(folder)
+    done = in_a_read_only_folder(prony, READING[0])
+    folder.chmod(0o755)
+    assert "Servers embedded in a Python program" in done.stdout, done.stderr
+    assert done.returncode == 0
+    assert [one[-1] for one in everything(folder).values()] == [one[-1] for one in before.values()]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("command", [READING[0], READING[3], READING[4]])
+def test_what_is_no_archive_is_refused_at_once(said, folder, place, command):
+    PLACES[place](folder / "out.prony")
+    done = said(*command)
+    assert done.status == 3
+    assert done.err.startswith("error: `out.prony` ")
+    assert done.err.count("\n") <= 3

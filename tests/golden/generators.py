@@ -7,6 +7,7 @@ from golden import build
 from golden.build import SECOND
 from golden.studies import record
 from prony.archive import create
+from prony.errors import FailureStage
 from prony.model import (
     Cell,
     Claim,
@@ -21,7 +22,7 @@ from prony.model import (
     TrialRole,
     Workload,
 )
-from prony.model.facts import FoundRate, RateStep
+from prony.model.facts import FoundRate, RateStep, Unmet
 from prony.model.shapes import encode
 from recordings import with_parts
 
@@ -144,13 +145,14 @@ def checked_study(path, blocks=6):
     found = [
         FoundRate(
             *("bjoern+hello", 4100.0, 6, 6),
-            stopped="4100/s met it; 4180/s did not: not `p99 < 50ms`: it was 61.2 ms",
-            steps=(RateStep(100.0, True),) * 9,
+            steps=(
+                *((RateStep(100.0, True),) * 8),
+                RateStep(4180.0, False, unmet=Unmet("p99 < 50ms", "response_all_p99", 61.2e6)),
+            ),
         ),
         FoundRate(
             *("waitress+hello", None, 0, 0),
-            stopped="no rate met it, down to 0.1/s: it failed at start: no port",
-            steps=(RateStep(100.0, False, "it failed at start: no port"),) * 10,
+            steps=(RateStep(0.1, False, "no port", FailureStage.START),) * 10,
         ),
     ]
     with create(path, plan, build.FINGERPRINT) as writer:

@@ -16,9 +16,10 @@ from modules import modules, tree
 from prony.analysis.noise_floor import Floor
 from prony.analysis.validity import in_words
 from prony.archive import open_archive
+from prony.errors import FailureStage
 from prony.faces.json_report import reading_json
-from prony.model import Failed, Fault, FaultKind, Invalid, RunFacts
-from prony.model.facts import FoundRate, RateStep
+from prony.model import Failed, Fault, FaultKind, Invalid, Limit, LimitKind, RunFacts
+from prony.model.facts import FoundRate, RateStep, Unmet
 from prony.reading.study import read_archive
 from prony.report.document import Bars, Command, Judgements, Notes, Paragraph, Table
 from prony.report.redaction import redacted
@@ -78,9 +79,16 @@ def spoilt(trial, share):
 def search(path):
     load = build.Workload(build.ClosedLoop(20), build.DurationStop(build.SECOND))
     cell = build.Cell(1, build.subject("a1+x"), load)
-    found = FoundRate("a1+x", 250.0, 4, 5, "300/s did not", (RateStep(200.0, True), RateStep(300.0, False)))
+    met, slow = RateStep(200.0, True), Unmet("p99 < 50ms", "response_all_p99", 61.2e6)
+    busy = Limit(LimitKind.BUSY, share=0.95)
+    found = (
+        FoundRate("a1+x", 250.0, 4, 5, (met, RateStep(300.0, False, unmet=slow, limit=busy))),
+        FoundRate("a2+x", 200.0, 5, 5, (met,)),
+        FoundRate("a3+x", None, 0, 0, (RateStep(0.5, None, "the machine slept"),)),
+        FoundRate("a4+x", None, 0, 0, (RateStep(0.5, False, "no port", FailureStage.START),)),
+    )
     with build.create(path, build.Plan("study", "", "", "quick", (cell,), 5, 1), {}) as writer:
-        writer.record_facts(RunFacts(found_rates=(found,)))
+        writer.record_facts(RunFacts(found_rates=found))
     return path
 
 

@@ -50,6 +50,15 @@ def test_limits_are_shown_with_how_far_they_hold(tmp_path: Path, limits: object)
     ) in text
 
 
+def test_what_a_server_could_exhaust_here_is_told(tmp_path: Path) -> None:
+    holds = {"at": 4096, "holding": "enforced", "reason": "a bomb was held"}
+    ceilings = {"pids": holds, "memory": {"at": 2**34, "holding": "absent", "reason": "no control groups"}}
+    text = told(tmp_path, SandboxChoice(), kind="process", ceilings=ceilings, missing={"files": "Linux 5.10"})
+    assert "Nothing limited the memory of a server: no control groups." in text
+    assert "Servers could write all files that their user may write: Linux 5.10." in text
+    assert "processes" not in text
+
+
 def test_limits_of_a_study_are_told_without_control_groups_too(tmp_path: Path) -> None:
     choice = SandboxChoice(cpu_quota=1.0, memory_bytes=2**29)
     limits = {"cpu_quota": "by affinity only: none", "memory": "absent: none"}

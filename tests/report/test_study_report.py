@@ -115,9 +115,9 @@ def test_a_search_alone_ends_in_the_highest_rate_that_was_confirmed(tmp_path):
     plan = build_plan()
     tried = (RateStep(100.0, True),)
     found = (
-        FoundRate("a+b", 250.0, 5, 5, "300/s did not", tried),
-        FoundRate("c+b", 900.0, 4, 5, "950/s did not", tried),
-        FoundRate("d+b", None, 0, 0, "no rate met it", tried),
+        FoundRate("a+b", 250.0, 5, 5, tried),
+        FoundRate("c+b", 900.0, 4, 5, tried),
+        FoundRate("d+b", None, 0, 0, tried),
     )
     cell = replace(plan.cells[0], id=9)
     with build.create(tmp_path / "a.prony", plan, Fingerprint()) as writer:

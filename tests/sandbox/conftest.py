@@ -112,6 +112,10 @@ def any_sandbox(
         request.getfixturevalue("engine")
         return open_sandbox(SandboxChoice(SandboxKind.CONTAINER), user, run.trial_folder("trial"))
     if request.param == "ordinary":
-        denied = {"network": "denied by the test", "pids": "denied by the test"}
+        denied = {
+            "network": "denied by the test",
+            "pids": "denied by the test",
+            "files": "denied by the test",
+        }
         monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
     return sandbox

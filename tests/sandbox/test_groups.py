@@ -20,10 +20,10 @@ def groups() -> None:
 
 
 @pytest.mark.usefixtures("groups")
-def test_only_what_is_asked_for_is_tried() -> None:
+def test_what_is_asked_for_is_tried_and_what_has_a_ceiling() -> None:
     with open_groups(SandboxChoice(SandboxKind.CGROUP, pids=100)) as opened:
         assert opened is not None
-        assert sorted(opened.states) == ["cpus", "pids"]
+        assert sorted(opened.states) == ["cpus", "memory", "pids"]
 
 
 @pytest.mark.usefixtures("groups")
@@ -50,7 +50,11 @@ def test_without_groups_whole_cpus_are_held_by_affinity(quota: float, holding: s
     assert states_by_affinity(SandboxChoice(cpu_quota=quota))["cpu_quota"].holding == holding
 
 
-def test_without_groups_memory_and_pids_are_absent_and_the_rest_is_not_told() -> None:
+def test_without_groups_memory_and_pids_are_absent() -> None:
     states = states_by_affinity(SandboxChoice(memory_bytes=2**29, pids=9))
     assert {name: state.holding for name, state in states.items()} == {"memory": "absent", "pids": "absent"}
-    assert states_by_affinity(SandboxChoice()) == {}
+
+
+def test_without_groups_the_kernel_holds_the_ceiling_of_processes_for_each_user() -> None:
+    states = states_by_affinity(SandboxChoice())
+    assert {name: state.holding for name, state in states.items()} == {"memory": "absent", "pids": "enforced"}

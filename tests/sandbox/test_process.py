@@ -333,9 +333,18 @@ def test_folders_are_given_away_when_all_is_in_them(
     assert (folder / "script.py").stat().st_uid == 0
 
 
-def test_what_a_generator_keeps_goes_with_the_trial(any_sandbox: Sandbox, placement: Placement) -> None:
+def test_what_a_generator_keeps_lies_where_only_its_user_can_enter_and_goes_with_the_trial(
+    any_sandbox: Sandbox, placement: Placement, run: RunFolder, user: RunAs
+) -> None:
     with any_sandbox.start(launch_script(any_sandbox, SERVER), placement) as subject:
-        assert subject.seat.folder == str(any_sandbox.folder)
+        kept = Path(str(subject.seat.folder))
+        assert not kept.is_relative_to(any_sandbox.folder)
+        assert kept.stat().st_mode & 0o777 == 0o700
+        if user.drop:
+            assert subject.seat.uid == kept.stat().st_uid
+            assert subject.seat.uid not in (0, user.uid)
+    run.remove_trial_folder(any_sandbox.folder.name)
+    assert not kept.exists()
 
 
 @needs_root
@@ -392,7 +401,7 @@ def test_the_hosts_network_can_be_asked_for(user: RunAs, run: RunFolder, placeme
 
 
 def test_facts_name_a_reason_for_what_is_absent(user: RunAs, monkeypatch: pytest.MonkeyPatch) -> None:
-    denied = {"network": "Operation not permitted", "pids": None}
+    denied = {"network": "Operation not permitted", "pids": None, "files": None}
     monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
     facts = describe(SandboxChoice(), user)
     assert (facts.network, facts.pid_namespace) == (Network.HOST, True)

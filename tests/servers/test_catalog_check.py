@@ -40,6 +40,7 @@ def own_entry(folder, name, script):  # noqa: F811
     return folder / f"{name}.toml"
 
 
+AT_ONCE = 3
 CATALOG = load_catalog()
 # What is checked by the name of each entry, and around which app.
 CHECKED = [entry for entry in CATALOG.entries() if entry.name not in CATALOG.services]
@@ -86,7 +87,10 @@ class Checks:
 
 @pytest.fixture(scope="module")
 def checks(module_prony):
-    """All checks of built-in entries, two at a time: they say what works, and measure nothing."""
+    """All checks of built-in entries, three at a time: they say what works, and measure nothing.
+
+    One more than the CPUs of a small machine: while one waits for its server, another builds.
+    """
 
     def check(*arguments):
         done = module_prony(
@@ -103,21 +107,21 @@ def checks(module_prony):
         lacks[app] = lacking(module_prony, [*parts, app])
         return [] if lacks[app] else check("--app", app, *AROUND[app])
 
-    with ThreadPoolExecutor(2) as two:
-        halves = [two.submit(check, *names) for names in halved(missed)]
-        around = {app: two.submit(check_around, app) for app in AROUND}
-    rows = [row for half in halves for row in half.result()]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        parts = [pool.submit(check, *names) for names in divided(missed)]
+        around = {app: pool.submit(check_around, app) for app in AROUND}
+    rows = [row for part in parts for row in part.result()]
     by_app = {app: done.result() for app, done in around.items()}
     return Checks(rows, missed, by_app, lacks, nothing_is_left(module_prony))
 
 
-def halved(missed):
-    """Two lists of about as many rows of all that can be checked here."""
+def divided(missed):
+    """Lists of about as many rows each, of all that can be checked here."""
     counts = {entry.name: len(rows_of(entry.name)) for entry in CHECKED if entry.name not in missed}
-    halves = [], []
+    parts = [[] for _ in range(AT_ONCE)]
     for name in sorted(counts, key=counts.get, reverse=True):
-        min(halves, key=lambda half: sum(counts[one] for one in half)).append(name)
-    return halves
+        min(parts, key=lambda part: sum(counts[one] for one in part)).append(name)
+    return parts
 
 
 def rows_of(name):

@@ -227,6 +227,7 @@ def test_a_study_that_was_killed_goes_on_as_if_nothing_had_happened(prony, folde
 
 def test_the_highest_rate_of_a_server_is_found_and_confirmed(prony, folder):
     from prony.model import TrialRole
+    from prony.reading.found_rates import SearchEnd, confirmed_rates
 
     done = prony(
         *("run", "--app", "hello", "--servers", "reference", "--find-rate", "p90 < 20ms, errors < 1%"),
@@ -236,8 +237,8 @@ def test_the_highest_rate_of_a_server_is_found_and_confirmed(prony, folder):
     )
     assert done.status == 0, done.err
     with open_archive(folder / "out.prony") as archive:
-        (found,) = archive.runs()[-1].facts.found_rates
+        (found,) = confirmed_rates(archive.runs())
         assert {record.trial.role for record in archive.trials()} == {TrialRole.FIND_RATE}
     # Other programs may spoil a trial three times: then the search ends there, and says so.
-    assert (found.rate_per_s or 0) > 100 or "could not decide" in found.stopped, found.stopped
-    assert (found.of, bool(found.stopped)) == (2 if found.rate_per_s else 0, True)
+    assert (found.rate_per_s or 0) > 100 or found.end is SearchEnd.UNDECIDED, found
+    assert (found.of, bool(found.steps)) == (2 if found.rate_per_s else 0, True)

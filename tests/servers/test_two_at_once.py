@@ -53,7 +53,7 @@ def test_whoever_comes_second_is_told_who_measures_and_the_first_ends_undisturbe
     for name, second in seconds.items():
         assert second.status == ExitCode.COULD_NOT_MEASURE == 3, name
         (message,) = [line for line in second.err.splitlines() if line.startswith("error: ")]
-        holder = f"another Prony is measuring on this machine: process {first.pid}, `"
+        holder = f"another Prony is measuring on this machine: process {first.pid} of the user "
         assert message.startswith(f"error: {holder}"), name
         assert "-m prony run --app mine:app" in message
         assert "hint: two measurements at once disturb each other" in second.err

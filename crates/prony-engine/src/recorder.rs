@@ -307,4 +307,26 @@ mod tests {
         let little = recorder.little();
         assert_eq!((little.in_flight_integral_ns, little.sojourn_sum_ns), (120, 120));
     }
+
+    #[test]
+    fn of_each_class_three_failures_are_kept_with_what_they_were() {
+        let mut recorder = Recorder::new(false, Seconds::detached());
+        let classes = [Class::BadStatus(503), Class::FailedValidation, Class::Reset];
+        for class in [classes, classes, classes, classes].concat() {
+            let one = flight(0, 0);
+            recorder.scheduled(&one);
+            recorder.sent(&one, 0, 0);
+            recorder.ended(&one, class, 7, 0, "as the driver says");
+        }
+        let said = |class: &str| {
+            let samples = recorder.error_samples.iter();
+            let of_class = samples.filter(|sample| sample.class == class);
+            of_class
+                .map(|sample| (sample.detail.as_str(), sample.at_ns))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(said("bad_status"), [("status 503", 7); 3]);
+        assert_eq!(said("failed_validation"), [("another body than expected", 7); 3]);
+        assert_eq!(said("reset"), [("as the driver says", 7); 3]);
+    }
 }

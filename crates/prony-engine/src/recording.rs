@@ -401,45 +401,4 @@ fn keep_few(samples: &mut Vec<ErrorSample>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Generator, Limit, LimitKind, Thread};
-
-    const SECOND: u64 = 1_000_000_000;
-
-    fn limit(run_queue_ns: u64, turns: u64) -> Option<Limit> {
-        let thread = Thread {
-            run_queue_ns,
-            turns,
-            ..Thread::default()
-        };
-        let generator = Generator {
-            threads: vec![thread],
-            ..Generator::default()
-        };
-        generator.found_limit(SECOND, None)
-    }
-
-    #[test]
-    fn many_turns_that_each_begin_at_once_are_no_limit() {
-        assert_eq!(limit(26_000_000, 22_000), None);
-    }
-
-    #[test]
-    fn few_turns_that_others_kept_waiting_are_one() {
-        let found = limit(26_000_000, 1_000);
-        assert_eq!(found, Some(Limit::of_share(LimitKind::KeptWaiting, 0.021)));
-    }
-
-    #[test]
-    fn a_limit_has_its_kind_and_number_beside_its_words() {
-        let found = limit(26_000_000, 1_000).map(|limit| {
-            (
-                serde_json::to_string(&limit).unwrap_or_default(),
-                limit.to_string(),
-            )
-        });
-        let words = "others kept a worker thread waiting for its CPU 2.1 % of the time";
-        let value = r#"{"kind":"kept_waiting","share":0.021,"lag_ns":null}"#;
-        assert_eq!(found, Some((value.to_owned(), words.to_owned())));
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@ mod histogram;
 mod process;
 mod reference;
 mod run;
+mod tree;
 
 use pyo3::prelude::*;
 
@@ -21,5 +22,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     exchange::register(module)?;
     histogram::register(module)?;
     reference::register(module)?;
-    process::register(module)
+    process::register(module)?;
+    tree::register(module)
 }

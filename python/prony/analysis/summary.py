@@ -47,14 +47,16 @@ __all__ = [
 
 # If a larger share of trials does not count, there is no figure of speed.
 _MOST_FAILED = 0.2
+_LONGEST_LOG = 32_768
 
 
 @dataclass(frozen=True, slots=True)
 class TrialFigures:
     """The figures of a trial, without its samples and histograms.
 
-    ``steady``: how its pace developed over the window, or why that is unknown. ``listeners``: each in its
-    fullest state of the window. ``engine``: what the generator says of itself (version, command, caveats).
+    ``log``: its end, of a trial that is not ok. ``steady``: how its pace developed over the window, or why
+    that is unknown. ``listeners``: each in its fullest state of the window. ``engine``: what the generator
+    says of itself (version, command, caveats).
     """
 
     cell_id: int
@@ -173,11 +175,16 @@ def figures(trial: Trial) -> TrialFigures:
         steady=steady_state(trial.recording),
         listeners=listeners,
         shared_addresses=shared_addresses(listeners, window_samples(trial.samples)),
-        log=trial.log,
+        log=_end(trial.log) if not isinstance(trial.outcome, Ok) else LogTail(""),
         command=trial.command,
         placement=trial.placement,
         engine=recording.engine if recording else None,
     )
+
+
+def _end(log: LogTail) -> LogTail:
+    """Return what is kept of a log in memory: its end says why a trial failed, and there are many trials."""
+    return log if len(log.text) <= _LONGEST_LOG else LogTail(log.text[-_LONGEST_LOG:], truncated=True)
 
 
 def latest_attempts(trials: Iterable[TrialFigures]) -> tuple[TrialFigures, ...]:

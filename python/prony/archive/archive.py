@@ -3,17 +3,21 @@
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from prony.archive import codec
-from prony.archive.database import expected_columns, reading
-from prony.archive.guard import FORMAT_VERSION, check_database, check_header, check_version
+from prony.archive.caps import check_caps, check_subjects
+from prony.archive.database import reading
+from prony.archive.deadline import Deadline
+from prony.archive.guard import FORMAT_VERSION, check_header, check_pages, check_version
 from prony.archive.leftovers import connect_to_read
-from prony.archive.limits import decode_limit_states
-from prony.archive.migrations import columns_before, migrated
+from prony.archive.limits import decode_limit_states, decode_step_limits
+from prony.archive.migrations import migrated
 from prony.archive.rows import read_trial
+from prony.archive.schema import check_schema
 from prony.model import (
     Cell,
     Fingerprint,
@@ -40,16 +44,20 @@ class Archive:
     *Errors*: each method raises ArchiveError on a damaged row.
     """
 
-    def __init__(self, path: Path, database: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, database: sqlite3.Connection, deadline: Deadline) -> None:
         self.path = path
         self._database = database
+        self._deadline = deadline
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return reading(self.path, self._deadline)
 
     def _cells(self, role: TrialRole) -> tuple[Cell, ...]:
         found = self._database.execute(
             f"SELECT {_CELL_COLUMNS} FROM cell WHERE role = ? ORDER BY cell_id",  # noqa: S608 - constant
             (role.value,),
         )
-        return tuple(
+        cells = tuple(
             Cell(
                 id=cell_id,
                 subject=codec.decode_subject(codec.load_object(subject)),
@@ -59,17 +67,19 @@ class Archive:
             )
             for cell_id, subject, workload, engine, sandbox in found
         )
+        check_subjects(cells)
+        return cells
 
     def cells(self, role: TrialRole = TrialRole.SUBJECT) -> tuple[Cell, ...]:
         """Return the cells that were measured for this reason, by id: the plan's own, or added ones."""
-        with reading(self.path):
+        with self._reading():
             return self._cells(role)
 
     def plan(self) -> Plan:
         """Return the plan, as it was resolved. Values of an app's environment are not stored: they read as
         empty.
         """
-        with reading(self.path):
+        with self._reading():
             row = self._database.execute(
                 "SELECT name, title, text, profile, blocks_count, seed, question, source, design_json,"
                 " claims_json, originals_json, notes_json FROM plan"
@@ -89,12 +99,12 @@ class Archive:
                 design=codec.decode_design(design),
                 claims=codec.decode_claims(claims),
                 originals=codec.decode_originals(originals),
-                notes=codec.decode_texts(notes),
+                notes=codec.decode_texts(notes, "notes"),
             )
 
     def runs(self) -> tuple[Run, ...]:
         """Return the runs that measured into the archive, oldest first."""
-        with reading(self.path):
+        with self._reading():
             found = self._database.execute(
                 "SELECT run_id, prony_version, started_unix_ns, ended_unix_ns, status, fingerprint_json,"
                 " facts_json FROM run ORDER BY run_id"
@@ -103,7 +113,7 @@ class Archive:
                 Run(
                     *(run_id, made_by, started, ended, RunStatus(status)),
                     fingerprint=decode(Fingerprint, codec.load_object(fingerprint), "fingerprint"),
-                    facts=decode(RunFacts, codec.load_object(facts), "facts"),
+                    facts=decode(RunFacts, decode_step_limits(codec.load_object(facts)), "facts"),
                 )
                 for run_id, made_by, started, ended, status, fingerprint, facts in found
             )
@@ -115,7 +125,7 @@ class Archive:
 
     def subjects(self) -> dict[str, SubjectRecord]:
         """Return the resolved subjects by name."""
-        with reading(self.path):
+        with self._reading():
             found = self._database.execute(
                 "SELECT subject_name, server_version, interpreter, packages_json, lock_digest, settings_json,"
                 " command_line, sandbox_json, facts_json, unavailable_reason, entry_digest FROM subject"
@@ -127,10 +137,10 @@ class Archive:
         """Yield the trials in the order in which they were run, one at a time: an archive may exceed
         memory.
         """
-        with reading(self.path):
+        with self._reading():
             rows = self._database.execute("SELECT * FROM trial ORDER BY trial_id").fetchall()
         for row in rows:
-            with reading(self.path):
+            with self._reading():
                 record = read_trial(self._database, row)
             yield record
 
@@ -165,9 +175,9 @@ def _read_subject(row: tuple[Any, ...]) -> SubjectRecord:
         name=name,
         server_version=server_version,
         interpreter=interpreter,
-        packages=codec.load_object(packages),
+        packages=codec.decode_names(codec.load_object(packages), "packages"),
         lock_digest=lock_digest,
-        settings=codec.load_object(settings),
+        settings=codec.decode_settings(codec.load_object(settings), "settings"),
         command_line=command_line,
         sandbox=decode(SandboxFacts, decode_limit_states(codec.load_object(sandbox)), "sandbox"),
         facts=decode(SubjectFacts, codec.load_object(facts), "facts"),
@@ -179,18 +189,22 @@ def _read_subject(row: tuple[Any, ...]) -> SubjectRecord:
 def open_archive(path: Path) -> Archive:
     """Return the archive at ``path``, checked and read-only; one of an older format as a copy in this one.
 
-    *Errors*: ArchiveError when it is missing, foreign, damaged, or of a later format.
+    *Errors*: UsageError when it is missing; ArchiveError when it is foreign, damaged, of a later format, or
+    holds more than any study.
     """
     check_header(path)
-    with reading(path):
-        # SQLite looks for a journal beside the target of a symbolic link.
-        database = connect_to_read(Path(os.path.realpath(path)))
-        try:
-            version = check_version(database, path)
-            check_database(database, path, version, columns_before(expected_columns(), version))
-            if version < FORMAT_VERSION:
-                database = migrated(database, version)
-        except BaseException:
-            database.close()
-            raise
-    return Archive(path, database)
+    # SQLite looks for a journal beside the target of a symbolic link.
+    place = Path(os.path.realpath(path))
+    deadline = Deadline(path)
+    with ExitStack() as undone, reading(path, deadline):
+        database = undone.enter_context(closing(connect_to_read(place, deadline)))
+        version = check_version(database, path)
+        check_schema(database, path, version)
+        check_pages(database, path)
+        check_caps(database, path, version)
+        if version < FORMAT_VERSION:
+            older, database = database, migrated(database, version)
+            older.close()
+            deadline.watch(database)
+        undone.pop_all()
+    return Archive(path, database, deadline)

@@ -9,39 +9,41 @@ these into its own error.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 from prony.archive.secrets import masked
+from prony.escapes import shortened
 from prony.model import (
     App,
     Check,
     Claim,
-    ClaimKind,
     Contract,
     Design,
     EngineChoice,
     Frontend,
     Interface,
     Json,
-    Needs,
     Original,
     Placement,
-    Precision,
     SandboxChoice,
     Subject,
     Workload,
 )
-from prony.model.shapes import decode, encode
+from prony.model.shapes import ShapeError, decode, encode
 
 __all__ = [
     "decode_claims",
     "decode_design",
     "decode_engine",
+    "decode_names",
     "decode_originals",
     "decode_placement",
     "decode_sandbox",
+    "decode_settings",
     "decode_subject",
     "decode_texts",
     "decode_workload",
@@ -54,8 +56,15 @@ __all__ = [
     "encode_sandbox",
     "encode_subject",
     "encode_workload",
+    "load_array",
     "load_object",
 ]
+
+_MOST_LEVELS = 100
+# 2**128 has 39.
+_MOST_DIGITS = 40
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
+_OPENING, _CLOSING = ("[", "{"), ("]", "}")
 
 
 def dump(value: Any) -> str:
@@ -63,18 +72,45 @@ def dump(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
+def load_object(text: str) -> Json:
+    """Return the JSON object that ``text`` writes.
+
+    *Errors*: ValueError or TypeError, also for what Python would accept: NaN, infinities, numbers of more
+    than 40 digits, and more than 100 levels.
+    """
+    if text.count("[") + text.count("{") > _MOST_LEVELS and _levels(text) > _MOST_LEVELS:
+        raise ValueError(f"JSON of {_levels(text):,} levels; expected at most {_MOST_LEVELS}")
+    value = json.loads(text, parse_constant=_refuse, parse_int=_whole, parse_float=_finite)
+    if not isinstance(value, dict):
+        raise TypeError("expected a JSON object")
+    return value
+
+
 def _refuse(constant: str) -> None:
     raise ValueError(f"`{constant}` is not JSON")
 
 
-def load_object(text: str) -> Json:
-    """Return the JSON object that ``text`` writes; NaN and infinities, which Python would accept, are
-    refused.
-    """
-    value = json.loads(text, parse_constant=_refuse)
-    if not isinstance(value, dict):
-        raise TypeError("expected a JSON object")
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits; expected at most {_MOST_DIGITS}")
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not isfinite(value):
+        raise ValueError(f"`{shortened(digits)}` is no finite number")
     return value
+
+
+def _levels(text: str) -> int:
+    """Return how deep JSON goes. The text is not parsed: it may be none."""
+    level = deepest = 0
+    for mark in _MARKS.findall(text):
+        level += mark in _OPENING
+        level -= mark in _CLOSING
+        deepest = max(deepest, level)
+    return deepest
 
 
 def encode_workload(workload: Workload) -> Json:
@@ -104,19 +140,62 @@ def _encode_app(app: App) -> Json:
     }
 
 
-def _decode_app(value: Json) -> App:
-    checks = decode(tuple[Check, ...], value["checks"], "app.checks")
+@dataclass(frozen=True, slots=True)
+class _StoredApp:
+    """An app as it is written: its environment has only names."""
+
+    name: str
+    title: str
+    folder: str
+    targets: Mapping[str, str]
+    requirements: tuple[str, ...]
+    checks: tuple[Check, ...]
+    environment_names: tuple[str, ...]
+    digest: str
+    services: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredFrontend:
+    entry: str
+    variant: str
+    settings: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredSubject:
+    """A subject as it is written. Archives of the first versions have no frontend."""
+
+    name: str
+    server: str
+    app: _StoredApp
+    interface: Interface
+    variant: str
+    settings: Mapping[str, object]
+    frontend: _StoredFrontend | None = None
+
+
+def _app(stored: _StoredApp) -> App:
     return App(
-        name=value["name"],
-        title=value["title"],
-        folder=value["folder"],
-        targets={Interface(interface): target for interface, target in value["targets"].items()},
-        requirements=tuple(value["requirements"]),
-        contract=Contract(checks),
-        environment=dict.fromkeys(value["environment_names"], ""),
-        digest=value["digest"],
-        services=tuple(value.get("services", ())),
+        name=stored.name,
+        title=stored.title,
+        folder=stored.folder,
+        targets={_interface(name): target for name, target in stored.targets.items()},
+        requirements=stored.requirements,
+        contract=Contract(stored.checks),
+        environment=dict.fromkeys(stored.environment_names, ""),
+        digest=stored.digest,
+        services=stored.services,
     )
+
+
+def _interface(name: str) -> Interface:
+    return decode(Interface, name, "subject.app.targets")
+
+
+def _frontend(stored: _StoredFrontend) -> Frontend:
+    settings = decode_settings(stored.settings, "subject.frontend.settings")
+    return Frontend(stored.entry, stored.variant, settings)
 
 
 def encode_subject(subject: Subject) -> Json:
@@ -128,22 +207,38 @@ def encode_subject(subject: Subject) -> Json:
         "interface": subject.interface.value,
         "variant": subject.variant,
         "settings": dict(subject.settings),
-        "frontend": None if subject.frontend is None else asdict(subject.frontend),
+        "frontend": encode(subject.frontend),
     }
 
 
 def decode_subject(value: Json) -> Subject:
     """Return the subject that ``encode_subject`` wrote; the app's environment has names with empty values."""
+    stored = decode(_StoredSubject, value, "subject")
+    front = stored.frontend
     return Subject(
-        name=value["name"],
-        server=value["server"],
-        app=_decode_app(value["app"]),
-        interface=Interface(value["interface"]),
-        variant=value["variant"],
-        settings=dict(value["settings"]),
-        # Archives of the first versions have none.
-        frontend=Frontend(**value["frontend"]) if value.get("frontend") else None,
+        name=stored.name,
+        server=stored.server,
+        app=_app(stored.app),
+        interface=stored.interface,
+        variant=stored.variant,
+        settings=decode_settings(stored.settings, "subject.settings"),
+        frontend=None if front is None else _frontend(front),
     )
+
+
+def decode_settings(value: Mapping[str, object], place: str) -> dict[str, int | str]:
+    """Return settings by name; ``place`` names them in errors."""
+    found: dict[str, int | str] = {}
+    for name, one in value.items():
+        if not isinstance(one, (int, str)):
+            raise ShapeError("a whole number or text", one, place, name)
+        found[name] = one
+    return found
+
+
+def decode_names(value: Mapping[str, object], place: str) -> dict[str, str]:
+    """Return texts by name; ``place`` names them in errors."""
+    return {name: decode(str, one, f"{place}.{name}") for name, one in value.items()}
 
 
 def encode_engine(engine: EngineChoice) -> Json:
@@ -182,48 +277,39 @@ def decode_placement(text: str | None) -> Placement | None:
 
 def encode_design(design: Design) -> str:
     """Return a design as JSON text."""
-    return dump(asdict(design))
+    return dump(encode(design))
 
 
 def decode_design(text: str) -> Design:
     """Return the design that ``encode_design`` wrote; archives of the first format have none."""
-    value = load_object(text)
-    precision = value.get("precision")
-    if precision is not None:
-        precision = Precision(**{**precision, "looks": tuple(precision["looks"])})
-    return Design(**{**value, "precision": precision})
+    return decode(Design, load_object(text), "design")
 
 
 def encode_claims(claims: Sequence[Claim]) -> str:
     """Return claims as JSON text."""
-    return dump([asdict(claim) for claim in claims])
+    return dump(encode(claims))
 
 
 def decode_claims(text: str) -> tuple[Claim, ...]:
     """Return the claims that ``encode_claims`` wrote."""
-    return tuple(
-        Claim(**{**value, "kind": ClaimKind(value["kind"]), "needs": Needs(**value["needs"])})
-        for value in _load_list(text)
-    )
+    return decode(tuple[Claim, ...], load_array(text), "claims")
 
 
 def encode_originals(originals: Sequence[Original]) -> str:
     """Return published figures as JSON text."""
-    return dump([asdict(original) for original in originals])
+    return dump(encode(originals))
 
 
 def decode_originals(text: str) -> tuple[Original, ...]:
     """Return the figures that ``encode_originals`` wrote."""
-    return tuple(Original(**value) for value in _load_list(text))
+    return decode(tuple[Original, ...], load_array(text), "originals")
 
 
-def decode_texts(text: str) -> tuple[str, ...]:
-    """Return texts that were written as a JSON array."""
-    return tuple(str(value) for value in _load_list(text))
+def decode_texts(text: str, place: str) -> tuple[str, ...]:
+    """Return texts that were written as a JSON array; ``place`` names it in errors."""
+    return decode(tuple[str, ...], load_array(text), place)
 
 
-def _load_list(text: str) -> list[Json]:
-    found = load_object(f'{{"list":{text}}}')["list"]
-    if not isinstance(found, list):
-        raise TypeError("expected a JSON array")
-    return found
+def load_array(text: str) -> object:
+    """Return what ``text`` writes, which should be an array; errors as ``load_object``."""
+    return load_object(f'{{"list":{text}}}')["list"]

@@ -1,45 +1,30 @@
-"""A connection to an archive's file, and its required tables."""
+"""A connection to an archive's file, and what its errors mean."""
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from functools import cache
-from importlib.resources import files
+from contextlib import contextmanager
 from pathlib import Path
 
-from prony.archive.guard import limit, table_columns
-from prony.errors import ArchiveError, explained
+from prony.archive.deadline import Deadline
+from prony.archive.guard import limit
+from prony.errors import ArchiveError
+from prony.escapes import shortened
 
-__all__ = ["expected_columns", "open_database", "reading", "schema"]
+__all__ = ["open_database", "reading"]
 
 # Another process may be reading: its quick_check of a large archive takes seconds.
 _WAIT_S = 30.0
-
-
-@explained("Prony's own files cannot be read", "install Prony again")
-def schema() -> str:
-    """Return the statements that create an archive's tables.
-
-    *Errors*: HostError when Prony's own files cannot be read.
-    """
-    return files("prony.archive").joinpath("schema.sql").read_text("utf-8")
-
-
-@cache
-def expected_columns() -> dict[str, tuple[str, ...]]:
-    """Return the tables of this format with their columns."""
-    with closing(sqlite3.connect(":memory:")) as database:
-        database.executescript(schema())
-        return table_columns(database)
+_LONGEST_REASON = 300
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn all errors of a foreign or damaged file into one kind."""
+def reading(path: Path, deadline: Deadline) -> Iterator[None]:
+    """Turn all errors of a foreign or damaged file into one kind; the time for it runs."""
     try:
-        yield
+        with deadline.running():
+            yield
     except sqlite3.OperationalError as error:
-        raise ArchiveError(f"`{path}` cannot be read: {error}") from error
+        raise ArchiveError(f"`{path}` cannot be read: {_shown(error)}") from error
     except (
         sqlite3.Error,
         KeyError,
@@ -49,7 +34,12 @@ def reading(path: Path) -> Iterator[None]:
         RecursionError,
         OverflowError,
     ) as error:
-        raise ArchiveError(f"`{path}` is damaged: {error}") from error
+        raise ArchiveError(f"`{path}` is damaged: {_shown(error)}") from error
+
+
+def _shown(error: Exception) -> str:
+    """Return the words of an error; what it quotes of the file may be long."""
+    return shortened(str(error), _LONGEST_REASON)
 
 
 def open_database(path: Path, mode: str) -> sqlite3.Connection:

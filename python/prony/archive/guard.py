@@ -1,39 +1,60 @@
 """The checks of a file before anything in it is trusted.
 
-An archive may come from anyone. SQLite files can carry views and triggers that run when read, and blobs
-that inflate without limit. None of these is accepted, and nothing in an archive is ever executed.
+An archive may come from anyone. SQLite files can carry expressions that run when read
+(`prony.archive.schema`), values without limit (`prony.archive.caps`), and blobs that inflate without limit.
+None of these is accepted, and nothing in an archive is ever executed.
 
 *Source*: SQLite, "Defense Against The Dark Arts", sqlite.org/security.html, section 1.2.
 """
 
 import os
+import re
 import sqlite3
 import stat
 import struct
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from prony.errors import ArchiveError, UsageError
-from prony.units import HOUR_NS, MIB
+from prony.escapes import shortened
+from prony.units import GIB, HOUR_NS, MIB
 
 __all__ = [
     "APPLICATION_ID",
     "FORMAT_VERSION",
-    "check_database",
     "check_header",
     "check_histogram",
+    "check_pages",
     "check_version",
     "inflate_log",
     "limit",
-    "table_columns",
 ]
 
 APPLICATION_ID = 0x50524E59  # "PRNY"
 FORMAT_VERSION = 3
 
-# The largest value that is written is the JSON of a recording or the log of a trial: kilobytes.
-_LARGEST_VALUE_BYTES = 64 * MIB
-_LARGEST_LOG_BYTES = 16 * MIB
+# *Source*: SQLite, "Defense Against The Dark Arts", and what our own statements need.
+_LIMITS: Mapping[int, int] = MappingProxyType(
+    {
+        sqlite3.SQLITE_LIMIT_LENGTH: 64 * MIB,  # of a row; `prony.archive.caps` has the caps of values
+        sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+        sqlite3.SQLITE_LIMIT_COLUMN: 100,
+        sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
+        sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 3,
+        sqlite3.SQLITE_LIMIT_VDBE_OP: 25_000,
+        sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 8,
+        sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
+        sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 100,
+        sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+        sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+        sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+    }
+)
+# A server's is 320 KiB at most, and a subject has up to four programs.
+_LARGEST_LOG_BYTES = 4 * MIB
+_LARGEST_FILE_BYTES = 4 * GIB
 # 1 ns to 1 h with 3 digits are 33,792 counts of at most 9 bytes each, and a header of 40.
 _LARGEST_HISTOGRAM_BYTES = 40 + 33_792 * 9
 # The second-lowest hexadecimal digit is a word size that readers ignore.
@@ -41,6 +62,9 @@ _HISTOGRAM_COOKIE = 0x1C849304
 _HISTOGRAM_COOKIE_MASK = 0xFFFFFF0F
 _HISTOGRAM_INNER = struct.Struct(">IIIIQQd")
 _HISTOGRAM_DIGITS = 3
+# A count is seven bits a byte, and each byte but its last has the eighth bit set: seven of these in a row are
+# a count that no load has, and with which sums would overflow.
+_TOO_LARGE = re.compile(rb"[\x80-\xff]{7}")
 _HIGHEST_TRACKABLE_NS = 2 * HOUR_NS
 
 _MAGIC = b"SQLite format 3\x00"
@@ -50,18 +74,11 @@ _WHICH = "an archive is the file `*.prony` that `prony run` names in its last li
 
 
 def limit(database: sqlite3.Connection) -> None:
-    """Switch off what a reader never needs, and limit the size of values."""
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE_BYTES)
-    database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    """Switch off what neither reader nor writer ever needs, and limit the rest."""
+    for name, most in _LIMITS.items():
+        database.setlimit(name, most)
     for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
         database.execute(f"PRAGMA {pragma}")
-
-
-def table_columns(database: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-    """Return each table's columns, hidden and generated ones included."""
-    names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    rows = {name: database.execute("SELECT name FROM pragma_table_xinfo(?)", (name,)) for name in names}
-    return {name: tuple(column for (column,) in found) for name, found in rows.items()}
 
 
 def check_header(path: Path) -> None:
@@ -89,8 +106,14 @@ def _head(path: Path) -> bytes:
     """Return a file's first bytes; none for a pipe, which would block."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise ArchiveError(f"`{path}` is not a file", hint=_WHICH)
+        if status.st_size > _LARGEST_FILE_BYTES:
+            raise ArchiveError(
+                f"`{path}` has {status.st_size:,} bytes; expected at most {_LARGEST_FILE_BYTES:,}",
+                hint=_WHICH,
+            )
         return os.read(descriptor, _HEADER_BYTES)
     finally:
         os.close(descriptor)
@@ -112,22 +135,13 @@ def check_version(database: sqlite3.Connection, path: Path) -> int:
     )
 
 
-def check_database(
-    database: sqlite3.Connection, path: Path, version: int, expected: dict[str, tuple[str, ...]]
-) -> None:
-    """Refuse a database that does not have the tables of format ``version``, or is damaged.
+def check_pages(database: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database whose pages are damaged.
 
-    *Errors*: ArchiveError, which says why.
+    *Errors*: ArchiveError, with SQLite's reason.
     """
-    foreign = database.execute(
-        "SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index') LIMIT 1"
-    ).fetchone()
-    if foreign is not None:
-        raise ArchiveError(f"`{path}` contains a {foreign[0]} (`{foreign[1]}`); an archive has only tables")
-    if table_columns(database) != expected:
-        raise ArchiveError(f"`{path}` does not have the tables of archive format {version}")
     if (problem := database.execute("PRAGMA quick_check(1)").fetchone()) != ("ok",):
-        raise ArchiveError(f"`{path}` is damaged: {problem[0]}")
+        raise ArchiveError(f"`{path}` is damaged: {shortened(problem[0], 200)}")
 
 
 def _inflate(data: bytes, largest_bytes: int) -> bytes:
@@ -146,13 +160,13 @@ def _inflate(data: bytes, largest_bytes: int) -> bytes:
 def inflate_log(data: bytes) -> str:
     """Return the text of a log.
 
-    *Errors*: ValueError when it is damaged or inflates to more than 16 MiB.
+    *Errors*: ValueError when it is damaged or inflates to more than 4 MiB.
     """
     return _inflate(data, _LARGEST_LOG_BYTES).decode("utf-8", "replace")
 
 
 def check_histogram(data: bytes) -> bytes:
-    """Return ``data`` if it is an HdrHistogram V2 (deflate) of a size that Prony writes.
+    """Return ``data`` if it is an HdrHistogram V2 (deflate) of the size, range and counts that Prony writes.
 
     *Errors*: ValueError. It runs before the engine's decoder allocates the size that the header names.
     """
@@ -161,7 +175,9 @@ def check_histogram(data: bytes) -> bytes:
     inner = _inflate(data[8:], _LARGEST_HISTOGRAM_BYTES)
     if len(inner) < _HISTOGRAM_INNER.size:
         raise ValueError("histogram is cut off")
-    digits, highest = _HISTOGRAM_INNER.unpack_from(inner)[3], _HISTOGRAM_INNER.unpack_from(inner)[5]
-    if digits != _HISTOGRAM_DIGITS or highest > _HIGHEST_TRACKABLE_NS:
+    _, _, _, digits, lowest, highest, _ = _HISTOGRAM_INNER.unpack_from(inner)
+    if (digits, lowest) != (_HISTOGRAM_DIGITS, 1) or highest > _HIGHEST_TRACKABLE_NS:
         raise ValueError("histogram has another precision or range than Prony's")
+    if _TOO_LARGE.search(inner, _HISTOGRAM_INNER.size):
+        raise ValueError("histogram has a count of 2**48 or more")
     return data

@@ -27,6 +27,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, mkstemp
 
 from prony.archive.database import open_database
+from prony.archive.deadline import Deadline
 from prony.errors import ArchiveError
 from prony.units import GIB, MIB
 
@@ -125,7 +126,7 @@ def _bytes_before(journal: bytes) -> int:
 # --- reading ----------------------------------------------------------------------------------------------
 
 
-def connect_to_read(path: Path) -> sqlite3.Connection:
+def connect_to_read(path: Path, deadline: Deadline) -> sqlite3.Connection:
     """Return a connection to the last complete state of ``path``, which is no symbolic link. Changes nothing.
 
     SQLite itself says whether the journal is of a living writer, for which a reader waits, or a leftover: a
@@ -135,6 +136,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     """
     check_beside(path)
     database = open_database(path, "ro")
+    deadline.watch(database)
     try:
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
@@ -144,12 +146,14 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     else:
         return database
     try:
-        return _rolled_back_copy(path)
+        copy = _rolled_back_copy(path)
     except OSError as error:
         raise ArchiveError(
             f"`{path}` cannot be copied to undo the transaction of its last writer: {error.strerror}",
             "name a folder with space for it in the environment variable TMPDIR",
         ) from error
+    deadline.watch(copy)
+    return copy
 
 
 def _rolled_back_copy(path: Path) -> sqlite3.Connection:

@@ -13,14 +13,18 @@ from collections.abc import Mapping
 
 from prony.model import Limit, LimitKind
 from prony.model.recording import GeneratorCost
+from prony.model.shapes import encode
 from prony.units import MILLISECOND_NS
 
-__all__ = ["decode_limit", "decode_limit_states"]
+__all__ = ["decode_limit", "decode_limit_states", "decode_step_limits"]
 
-_NUMBER = r"(\d+(?:\.\d+)?)"
+# No longer than a number that somebody measured: beyond, it might be infinite.
+_NUMBER = r"(\d{1,15}(?:\.\d{1,15})?)"
 _BUSY = re.compile(rf"a worker thread was busy {_NUMBER} % of the time")
 _WAITED = re.compile(rf"others kept a worker thread waiting for its CPU {_NUMBER} % of the time")
 _LATE = re.compile(rf"1 % of the requests went out more than {_NUMBER} ms late")
+# Facts of a run, and of a trial, that hold steps.
+_OF_SEARCH = ("found_rates", "find_rate")
 
 
 def decode_limit(generator: GeneratorCost) -> Limit | None:
@@ -38,6 +42,25 @@ def _of_sentence(sentence: str) -> Limit:
     if late := _LATE.fullmatch(sentence):
         return Limit(LimitKind.LATE, lag_ns=round(float(late[1]) * MILLISECOND_NS))
     return Limit(LimitKind.OTHER, reason=sentence)
+
+
+def decode_step_limits(facts: Mapping[str, object]) -> dict[str, object]:
+    """Return the facts of a run or a trial with the limits of a search's steps as values, as above.
+
+    >>> decode_step_limits({"find_rate": {"rate_per_s": 9.0, "limited": "slow"}})["find_rate"]["limit"]
+    {'kind': 'other', 'share': None, 'lag_ns': None, 'reason': 'slow'}
+    """
+    return {name: _with_limits(one) if name in _OF_SEARCH else one for name, one in facts.items()}
+
+
+def _with_limits(found: object) -> object:
+    if isinstance(found, list):
+        return [_with_limits(one) for one in found]
+    if not isinstance(found, Mapping):
+        return found
+    known = {name: _with_limits(one) if name == "steps" else one for name, one in found.items()}
+    sentence = known.get("limited")
+    return {**known, "limit": encode(_of_sentence(sentence))} if isinstance(sentence, str) else known
 
 
 def decode_limit_states(sandbox: Mapping[str, object]) -> dict[str, object]:

@@ -5,12 +5,11 @@ They run on a private copy; the file itself is not changed.
 
 import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from types import MappingProxyType
 
-from prony.archive.guard import FORMAT_VERSION
+from prony.archive.guard import FORMAT_VERSION, limit
 
-__all__ = ["MIGRATIONS", "columns_before", "migrated"]
+__all__ = ["MIGRATIONS", "migrated"]
 
 _ONE_TO_TWO = """
 ALTER TABLE plan ADD COLUMN source TEXT NOT NULL DEFAULT '';
@@ -73,45 +72,21 @@ UPDATE trial SET fault_kind = 'prony', fault_text = substr(outcome_reason, 19)
 MIGRATIONS: Mapping[int, str] = MappingProxyType({1: _ONE_TO_TWO, 2: _TWO_TO_THREE})
 """From a format to the next."""
 
-# Tables and columns that each step adds, so that an older file is checked for exactly its own tables.
-_ADDED: Mapping[int, Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        1: {
-            "plan": ("source", "design_json", "claims_json", "originals_json", "notes_json"),
-            "run": ("facts_json",),
-            "cell": ("role",),
-            "subject": ("entry_digest",),
-            "process_sample": (
-                "rss_peak_bytes",
-                "voluntary_switches_count",
-                "involuntary_switches_count",
-                "descriptors_count",
-            ),
-            "gauge": ("sample_id", "name", "value"),
-            "thread": ("trial_id", "pid", "tid", "name", "cpu_ns"),
-        },
-        2: {"trial": ("fault_kind", "fault_slept_ns", "fault_share", "fault_text")},
-    }
-)
-
-
-def columns_before(current: Mapping[str, tuple[str, ...]], version: int) -> dict[str, tuple[str, ...]]:
-    """Return the tables of format ``version`` with their columns, from those of the present one."""
-    found = dict(current)
-    for step in range(FORMAT_VERSION - 1, version - 1, -1):
-        for table, added in _ADDED[step].items():
-            found[table] = tuple(name for name in found[table] if name not in added)
-    return {table: columns for table, columns in found.items() if columns}
-
 
 def migrated(database: sqlite3.Connection, version: int) -> sqlite3.Connection:
     """Return a private copy of a checked database of format ``version``, brought to the present format.
 
-    The copy is a temporary file of SQLite's own, which is gone with the connection. ``database`` is closed.
+    The copy is a temporary file of SQLite's own, which is gone with the connection. ``database`` stays open.
+
+    *Errors*: sqlite3.Error; then there is no copy any more.
     """
     copy = sqlite3.connect("", isolation_level=None)
-    with closing(database):
+    try:
+        limit(copy)
         database.backup(copy)
-    for step in range(version, FORMAT_VERSION):
-        copy.executescript(MIGRATIONS[step])
+        for step in range(version, FORMAT_VERSION):
+            copy.executescript(MIGRATIONS[step])
+    except BaseException:
+        copy.close()
+        raise
     return copy

@@ -7,18 +7,26 @@ rest stays JSON. What is read back equals what was written.
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, fields, replace
 from typing import Any
 
-from prony.archive.codec import decode_placement, dump, encode_placement, load_object
+from prony.archive.caps import MOST_ROWS_OF_A_TRIAL
+from prony.archive.codec import (
+    decode_names,
+    decode_placement,
+    decode_texts,
+    dump,
+    encode_placement,
+    load_object,
+)
 from prony.archive.guard import check_histogram, inflate_log
+from prony.archive.limits import decode_step_limits
 from prony.archive.secrets import masked
 from prony.errors import FailureStage
 from prony.model import (
     Failed,
     Fault,
-    FaultKind,
     Invalid,
     Json,
     LogTail,
@@ -54,6 +62,15 @@ def _insert(database: sqlite3.Connection, table: str, rows: Iterable[_Row]) -> N
         database.execute(f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", row)  # noqa: S608 - table is ours
 
 
+def _of_trial(found: Iterable[_Row], table: str) -> Iterator[_Row]:
+    """Yield a trial's rows of a table, and no more than a trial has."""
+    most = MOST_ROWS_OF_A_TRIAL[table]
+    for number, row in enumerate(found):
+        if number == most:
+            raise ValueError(f"a trial has more rows in the table `{table}`; expected at most {most:,}")
+        yield row
+
+
 # --- the trial's own row ----------------------------------------------------------------------------------
 
 
@@ -85,8 +102,10 @@ def _fault_columns(fault: Fault | None) -> tuple[str | None, int | None, float |
     return fault.kind.value, fault.slept_ns, fault.share, fault.text
 
 
-def _read_fault(kind: str | None, *figures: Any) -> Fault | None:
-    return None if kind is None else Fault(FaultKind(kind), *figures)
+def _read_fault(kind: str | None, slept_ns: object, share: object, text: object) -> Fault | None:
+    if kind is None:
+        return None
+    return decode(Fault, {"kind": kind, "slept_ns": slept_ns, "share": share, "text": text}, "fault")
 
 
 def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int:
@@ -192,7 +211,7 @@ def _read_distributions(database: sqlite3.Connection, trial_id: int) -> Json:
         "SELECT name, requests_count, min_ns, max_ns, sum_ns, histogram FROM distribution WHERE trial_id = ?",
         (trial_id,),
     )
-    return {name: _read_distribution(columns) for name, *columns in found}
+    return {name: _read_distribution(columns) for name, *columns in _of_trial(found, "distribution")}
 
 
 def _read_series(database: sqlite3.Connection, trial_id: int) -> tuple[Json, ...]:
@@ -210,7 +229,7 @@ def _read_series(database: sqlite3.Connection, trial_id: int) -> tuple[Json, ...
             "body_bytes": body_bytes,
             "latency": _read_distribution(latency),
         }
-        for second, scheduled, ok, failed, body_bytes, *latency in found
+        for second, scheduled, ok, failed, body_bytes, *latency in _of_trial(found, "series")
     )
 
 
@@ -261,7 +280,7 @@ def _usage(process: ProcessRow) -> _Row:
 
 def _read_samples(database: sqlite3.Connection, trial_id: int) -> tuple[Sample, ...]:
     usage: dict[int, list[ProcessRow]] = {}
-    for sample_id, *columns in database.execute(
+    processes = database.execute(
         "SELECT u.sample_id, p.pid, p.start_time_ticks, p.role, p.command, u.user_ns, u.system_ns,"
         " u.rss_bytes, u.vsz_bytes, u.threads_count, u.pss_bytes, u.uss_bytes,"
         " u.rss_peak_bytes, u.voluntary_switches_count, u.involuntary_switches_count, u.descriptors_count"
@@ -269,14 +288,16 @@ def _read_samples(database: sqlite3.Connection, trial_id: int) -> tuple[Sample, 
         " JOIN sample s ON s.sample_id = u.sample_id"
         " WHERE s.trial_id = ? ORDER BY u.rowid",
         (trial_id,),
-    ):
+    )
+    for sample_id, *columns in _of_trial(processes, "process_sample"):
         usage.setdefault(sample_id, []).append(ProcessRow(*columns))
     gauges: dict[int, dict[str, int]] = {}
-    for sample_id, name, value in database.execute(
+    read = database.execute(
         "SELECT g.sample_id, g.name, g.value FROM gauge g JOIN sample s ON s.sample_id = g.sample_id"
         " WHERE s.trial_id = ? ORDER BY g.rowid",
         (trial_id,),
-    ):
+    )
+    for sample_id, name, value in _of_trial(read, "gauge"):
         gauges.setdefault(sample_id, {})[name] = value
     found = database.execute(
         "SELECT sample_id, monotonic_ns, phase, machine_busy_ns, machine_idle_ns, machine_steal_ns"
@@ -293,7 +314,7 @@ def _read_samples(database: sqlite3.Connection, trial_id: int) -> tuple[Sample, 
             steal,
             gauges.get(sample_id, {}),
         )
-        for sample_id, monotonic_ns, phase, busy, idle, steal in found
+        for sample_id, monotonic_ns, phase, busy, idle, steal in _of_trial(found, "sample")
     )
 
 
@@ -311,9 +332,10 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
     """Return the trial whose row of the table `trial` is ``row``."""
     trial_id, run_id, cell_id, block, position, attempt, role, started, ended, *rest = row
     kind, stage, reason, command, placement, nuisances, facts, *fault = rest
-    counters = database.execute(
+    found = database.execute(
         "SELECT name, delta_count, missing_reason FROM counter WHERE trial_id = ? ORDER BY rowid", (trial_id,)
-    ).fetchall()
+    )
+    counters = [*_of_trial(found, "counter")]
     threads = database.execute(
         "SELECT pid, tid, name, cpu_ns FROM thread WHERE trial_id = ? ORDER BY rowid", (trial_id,)
     )
@@ -327,17 +349,19 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
         outcome=_read_outcome(kind, stage, reason),
         started_unix_ns=started,
         ended_unix_ns=ended,
-        command=tuple(load_object(f'{{"command":{command}}}')["command"]),
+        command=decode_texts(command, "command"),
         placement=decode_placement(placement),
-        nuisances=load_object(nuisances),
+        nuisances=decode_names(load_object(nuisances), "nuisances"),
         recording=_read_recording(database, trial_id),
         samples=_read_samples(database, trial_id),
         counters={name: delta for name, delta, _ in counters if delta is not None},
         missing={name: missing or "not known" for name, delta, missing in counters if delta is None},
         log=_read_log(database, trial_id),
-        events=tuple(decode(TrialEvent, load_object(text), "event") for (text,) in events),
-        threads=tuple(ThreadUsage(*columns) for columns in threads),
-        facts=decode(TrialFacts, load_object(facts), "facts"),
+        events=tuple(
+            decode(TrialEvent, load_object(text), "event") for (text,) in _of_trial(events, "event")
+        ),
+        threads=tuple(ThreadUsage(*columns) for columns in _of_trial(threads, "thread")),
+        facts=decode(TrialFacts, decode_step_limits(load_object(facts)), "facts"),
         fault=_read_fault(*fault),
     )
     return TrialRecord(trial_id, run_id, trial)

@@ -18,16 +18,18 @@ from typing import BinaryIO, Self
 
 from prony.archive import codec
 from prony.archive.archive import open_archive
-from prony.archive.database import open_database, schema
+from prony.archive.caps import check_caps, check_subjects
+from prony.archive.database import open_database
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, check_version
 from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
 from prony.archive.rows import insert_trial
+from prony.archive.schema import schema
 from prony.errors import ArchiveError
 from prony.model import Cell, Fingerprint, Json, Plan, RunFacts, RunStatus, SubjectRecord, Trial, TrialRole
 from prony.model.shapes import encode
 from prony.version import prony_version
 
-__all__ = ["ArchiveWriter", "create", "remove_unheld", "resume"]
+__all__ = ["ArchiveWriter", "check_free", "create", "remove_unheld", "resume"]
 
 
 class ArchiveWriter:
@@ -230,11 +232,16 @@ def create(
 ) -> ArchiveWriter:
     """Create an archive for ``plan`` and its ``cross_checks``; return its writer, with the first run begun.
 
-    *Errors*: ArchiveError when ``path`` exists already (results are never overwritten) or cannot be written.
+    *Errors*: ArchiveError when ``path`` exists already (results are never overwritten), cannot be written, or
+    when the plan is larger than any archive; then there is no file.
     """
     place = Path(os.path.realpath(path))
     check_beside(place)
-    content = _first_content(plan, fingerprint, cross_checks)
+    try:
+        check_subjects(plan.cells)
+    except ValueError as error:
+        raise ArchiveError(f"the plan of `{path}` has {error}") from error
+    content = _first_content(path, plan, fingerprint, cross_checks)
     try:
         _put_new(path, content)
     except FileExistsError as error:
@@ -243,6 +250,14 @@ def create(
         raise ArchiveError(f"`{path}` cannot be created: {error.strerror}") from error
     with _holding(path, place, _nothing_to_undo) as held:
         return ArchiveWriter(path, held)
+
+
+def check_free(path: Path) -> None:
+    """Refuse an archive to which another process writes at this moment.
+
+    *Errors*: ArchiveError for that, and for one that cannot be written.
+    """
+    os.close(_locked(Path(os.path.realpath(path))))
 
 
 def resume(path: Path, fingerprint: Fingerprint) -> ArchiveWriter:
@@ -280,10 +295,12 @@ def _holding(path: Path, place: Path, begin: Callable[[Path, sqlite3.Connection]
         undone.pop_all()
 
 
-def _first_content(plan: Plan, fingerprint: Fingerprint, cross_checks: Sequence[Cell]) -> bytes:
+def _first_content(path: Path, plan: Plan, fingerprint: Fingerprint, cross_checks: Sequence[Cell]) -> bytes:
     """Return a new archive with its first run.
 
     Made in memory: a run that is killed, or a disk that is full, leaves no half of it.
+
+    *Errors*: ArchiveError for a plan that is larger than any archive.
     """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         stamp = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT_VERSION};"
@@ -292,6 +309,8 @@ def _first_content(plan: Plan, fingerprint: Fingerprint, cross_checks: Sequence[
         for cell in cross_checks:
             _insert_cell(database, cell, TrialRole.CROSS_CHECK)
         _insert_run(database, fingerprint)
+        # What no reader would accept is not measured.
+        check_caps(database, path, FORMAT_VERSION)
         database.execute("COMMIT")
         return database.serialize()
 

@@ -45,8 +45,10 @@ def run_calibration(order: Commission, listener: StudyListener) -> Calibration:
     *Errors*: HostError when another Prony measures on this machine or there are too few CPUs; SubjectError
     when the reference server is unavailable. KeyboardInterrupt is raised after everything is stopped.
     """
-    with claim_machine():
+    with claim_machine() as claim:
         clear_and_report(order.user, listener.notice)
+        for words in claim:
+            listener.notice(words)
         with _groups() as (groups, no_groups):
             return _calibrate(order, listener, groups, no_groups)
 

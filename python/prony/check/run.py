@@ -72,8 +72,10 @@ def check_servers(  # noqa: PLR0913 - what a user may say of a check
     *Errors*: HostError when uv, an interpreter, a writable cache or a second CPU is missing, or when another
     Prony measures on this machine; UsageError for an app that a server cannot serve.
     """
-    with claim_machine():
+    with claim_machine() as claim:
         clear_and_report(user, listener.notice)
+        for words in claim:
+            listener.notice(words)
         sandbox = choose(Wish(choice=SandboxChoice(share_cpus=share_cpus)), look(STRONGEST_FIRST)).choice
         with open_groups(sandbox) as groups:
             yield from _check_servers(catalog, names, user, listener, app, sandbox, groups)

@@ -1,6 +1,5 @@
 """``prony load``: the engine on its own."""
 
-import ipaddress
 import json
 import os
 import re
@@ -10,6 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import typer
 
+from prony.cli.allowed_hosts import address_of, is_loopback
 from prony.cli.applicable import given, refuse_closed_loop_options
 from prony.cli.flat import flattened
 from prony.cli.options import (
@@ -28,7 +28,6 @@ from prony.cli.request_options import Body, ExpectStatus, Header, Method, Reques
 from prony.errors import ExitCode, UsageError
 from prony.model import (
     Address,
-    AddressKind,
     Arrivals,
     ClosedLoop,
     CountStop,
@@ -149,7 +148,7 @@ def load(
     refuse_closed_loop_options(given(context))
     check_output(output.json_to)
     parts = _target(url)
-    address = _address(parts, request.allow_host or ())
+    address = address_of(parts.hostname or "", parts.port or 80, request.allow_host or ())
     engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=pace.pacing)
     return _run(_workload(parts, pace, request), address, engine, output.json_to)
 
@@ -215,7 +214,7 @@ def _target(url: str) -> SplitResult:
         raise UsageError(
             f"`{_without_credentials(url)}`: TLS is not supported yet; expected `http://HOST[:PORT][/PATH]`"
         )
-    if "//" not in url and port is None and not _is_loopback(parts.hostname or ""):
+    if "//" not in url and port is None and not is_loopback(parts.hostname or ""):
         raise refusal
     if parts.scheme != "http" or not parts.hostname or port == 0 or parts.username is not None:
         raise refusal
@@ -231,30 +230,10 @@ def _without_credentials(url: str) -> str:
     return re.sub(r"^([a-zA-Z][a-zA-Z0-9+.-]*://)?[^/?#]*@", lambda found: f"{found[1] or ''}...@", url)
 
 
-def _address(parts: SplitResult, allowed: list[str] | tuple[str, ...]) -> Address:
-    host = parts.hostname or ""
-    if not _is_loopback(host) and host not in allowed:
-        raise UsageError(
-            f"`{host}` is not this machine; a load can do harm, so other hosts must be named",
-            hint=f"if you may load it: prony load ... --allow-host {host}",
-        )
-    kind = AddressKind.TCP6 if ":" in host else AddressKind.TCP4
-    return Address(host, parts.port or 80, kind)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _host_header(parts: SplitResult, headers: list[str]) -> list[str]:
     """The engine writes `Host` from the address; a name in the URL must reach the server as typed."""
     is_given = any(header.partition(":")[0].strip().lower() == "host" for header in headers)
-    is_literal = _is_loopback(parts.hostname or "") and parts.hostname != "localhost"
+    is_literal = is_loopback(parts.hostname or "") and parts.hostname != "localhost"
     return [] if is_given or is_literal else [f"Host: {parts.netloc}"]
 
 

@@ -134,6 +134,8 @@ class StudyProgress(StudyListener):
 
     def environment(self, progress: EnvironmentProgress) -> None:
         """Show the progress of an environment's build."""
+        if progress.why:
+            self.notice(f"{progress.key} is built again: {progress.why}")
         if progress.state in ("ready", "failed") and progress.seconds >= 1:
             self.notice(f"  {progress.key}: {progress.state} after {progress.seconds:.0f} s")
         else:

@@ -469,19 +469,19 @@ def advice_document(advice: InstallAdvice) -> Document:
         blocks.append(Paragraph(words, Tone.WARNING))
     if advice.command:
         blocks += [Paragraph("Install what is missing with:"), Command(advice.command)]
-    blocks += [Paragraph(_no_python(name), Tone.WARNING) for name in advice.pythons]
+    blocks += [Paragraph(_no_python(version), Tone.WARNING) for version in advice.pythons]
     if not (advice.missing or unknown):
         blocks.append(Paragraph("Nothing is missing.", Tone.GOOD))
     return Document("System packages that servers need", (Section("", tuple(blocks)),))
 
 
-def _no_python(name: str) -> Text:
-    version = Name(name.removeprefix("CPython "))
+def _no_python(missing: str) -> Text:
+    version = Name(missing)
     return text(
-        "{} is not on this machine: there is no python{} on the PATH, in /usr/local/bin, in /usr/bin, or "
-        "installed by pyenv or uv. The system's packages may not offer it; `uv python install {}` or `pyenv "
-        "install {}` installs it.",
-        *(Name(name), version, version, version),
+        "CPython {} is not on this machine: there is no python{} on the PATH, in /usr/local/bin, in "
+        "/usr/bin, or installed by pyenv or uv. The system's packages may not offer it; `uv python install "
+        "{}` or `pyenv install {}` installs it.",
+        *(version, version, version, version),
     )
 
 

@@ -27,6 +27,7 @@ from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.recording import Account, Recording
 from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
 from prony.model.sandbox import (
+    Ceiling,
     LimitHolding,
     LimitState,
     Network,
@@ -64,6 +65,7 @@ __all__ = [
     "Arrivals",
     "Availability",
     "AvailabilityKind",
+    "Ceiling",
     "Cell",
     "Check",
     "Claim",

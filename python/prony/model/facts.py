@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from prony.errors import FailureStage
+from prony.model.limit import Limit
 from prony.model.observation import ListenerUsage
 from prony.model.shapes import INLINE, OPTIONAL, REST
 
@@ -29,6 +31,7 @@ __all__ = [
     "TrialFacts",
     "TrialStep",
     "Unknown",
+    "Unmet",
 ]
 
 
@@ -76,16 +79,33 @@ class SearchPart(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Unmet:
+    """A condition of an objective that a trial did not meet, as it was typed, and what was measured.
+
+    ``value``: of ``metric``, in the metric's unit; null where it is missing, and then ``reason`` says why.
+    """
+
+    condition: str
+    metric: str
+    value: float | None
+    reason: str = field(default="", metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
 class RateStep:
     """One rate, in requests per second, and whether it met the objective; null: it is not known.
 
-    ``reason``: why not, or why it is not known. ``limited``: what of the generator may have been the cause.
+    Why not: ``unmet``, the first condition that the figures do not meet; or the trial has none, and
+    ``reason`` is its outcome's, with the ``stage`` at which the subject failed (null: the trial is not
+    valid). ``limit``: what of the generator may have been the cause.
     """
 
     rate_per_s: float
     met: bool | None
-    reason: str = ""
-    limited: str | None = None
+    reason: str = field(default="", metadata=OPTIONAL)
+    stage: FailureStage | None = field(default=None, metadata=OPTIONAL)
+    unmet: Unmet | None = field(default=None, metadata=OPTIONAL)
+    limit: Limit | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +120,13 @@ class TrialStep:
 class FoundRate:
     """What was found for one subject: ``rate_per_s`` null when no rate met the objective.
 
-    ``met`` of ``of`` fresh trials at that rate, fixed before them, met it. ``stopped``: what ended the
-    search.
+    ``met`` of ``of`` fresh trials at that rate, fixed before them, met it.
     """
 
     subject: str
     rate_per_s: float | None
     met: int
     of: int
-    stopped: str
     steps: tuple[RateStep, ...]
 
 

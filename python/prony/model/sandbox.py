@@ -11,6 +11,7 @@ from enum import StrEnum
 from prony.model.shapes import OPTIONAL, REST
 
 __all__ = [
+    "Ceiling",
     "LimitHolding",
     "LimitState",
     "Network",
@@ -53,6 +54,19 @@ class LimitState:
 
 
 @dataclass(frozen=True, slots=True)
+class Ceiling:
+    """A limit that Prony sets where nobody asked for one, so that a subject cannot exhaust the machine.
+
+    ``at``: bytes, or a number of processes and threads; ``holding``: how far it holds, ``reason``: the
+    evidence, or why it does not.
+    """
+
+    at: int
+    holding: LimitHolding
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SandboxChoice:
     """How subjects are isolated.
 
@@ -77,8 +91,8 @@ class SandboxFacts:
     """What keeps subjects apart on this machine. ``missing`` names what does not, with its reason.
 
     ``cpus``: how they are held to theirs, in words. ``limits``: how far each limit that is asked for holds
-    here. ``kind``: the sandbox that was taken; ``reasons``: why no stronger one was.
-    Null: not known.
+    here; ``ceilings``: the limits that nobody asked for. ``kind``: the sandbox that was taken; ``reasons``:
+    why no stronger one was. Null: not known.
     """
 
     network: Network | None = field(default=None, metadata=OPTIONAL)
@@ -86,6 +100,7 @@ class SandboxFacts:
     user: str | None = field(default=None, metadata=OPTIONAL)
     cpus: str | None = field(default=None, metadata=OPTIONAL)
     limits: Mapping[str, LimitState] = field(default_factory=dict, metadata=OPTIONAL)
+    ceilings: Mapping[str, Ceiling] = field(default_factory=dict, metadata=OPTIONAL)
     missing: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
     kind: SandboxKind | None = field(default=None, metadata=OPTIONAL)
     reasons: tuple[str, ...] = field(default=(), metadata=OPTIONAL)

@@ -2,12 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from prony.analysis.failure_rates import clopper_pearson
 from prony.model import Run
 from prony.model.facts import FoundRate, RateStep
 
-__all__ = ["Confirmed", "confirmed_rates"]
+__all__ = ["Confirmed", "SearchEnd", "confirmed_rates"]
+
+
+class SearchEnd(StrEnum):
+    """What ended a search."""
+
+    NOTHING_TRIED = "nothing tried"
+    UNDECIDED = "undecided"
+    NONE_MET = "none met"
+    NO_HIGHER_TRIED = "no higher tried"
+    NEXT_UNMET = "next unmet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +26,8 @@ class Confirmed:
     """The result of a search for one subject: ``rate_per_s`` null where no rate met the objective.
 
     ``met`` of ``of`` fresh trials at that rate met it; ``low`` and ``high``: the exact 95 % interval of that
-    share, null without one. ``stopped``: what ended the search, ``steps``: the rates that were tried.
+    share, null without one. ``end``: what ended the search, ``ended_by``: the step that did, null without
+    one; ``steps``: the rates that were tried.
     """
 
     subject: str
@@ -24,7 +36,8 @@ class Confirmed:
     of: int
     low: float | None
     high: float | None
-    stopped: str
+    end: SearchEnd
+    ended_by: RateStep | None
     steps: tuple[RateStep, ...]
 
 
@@ -37,6 +50,17 @@ def confirmed_rates(runs: Sequence[Run]) -> tuple[Confirmed, ...]:
 def _confirmed(found: FoundRate) -> Confirmed:
     is_share = found.rate_per_s is not None and 0 < found.of >= found.met
     low, high = clopper_pearson(found.met, found.of) if is_share else (None, None)
-    return Confirmed(
-        found.subject, found.rate_per_s, found.met, found.of, low, high, found.stopped, found.steps
-    )
+    end, by = _end(found.steps, found.rate_per_s)
+    return Confirmed(found.subject, found.rate_per_s, found.met, found.of, low, high, end, by, found.steps)
+
+
+def _end(steps: Sequence[RateStep], rate: float | None) -> tuple[SearchEnd, RateStep | None]:
+    unknown = next((step for step in steps if step.met is None), None)
+    if unknown is not None:
+        return SearchEnd.UNDECIDED, unknown
+    above = [step for step in steps if step.met is False and (rate is None or step.rate_per_s > rate)]
+    if rate is None:
+        return (SearchEnd.NONE_MET, above[-1]) if above else (SearchEnd.NOTHING_TRIED, None)
+    if not above:
+        return SearchEnd.NO_HIGHER_TRIED, None
+    return SearchEnd.NEXT_UNMET, min(above, key=lambda step: step.rate_per_s)

@@ -30,19 +30,25 @@ __all__ = [
 ]
 
 
-def _process(choice: SandboxChoice, user: RunAs, folder: Path, groups: "Groups | None") -> Sandbox:
+def _process(
+    choice: SandboxChoice, user: RunAs, folder: Path, groups: "Groups | None", hidden: Path | None
+) -> Sandbox:
     from prony.sandbox.process import ProcessSandbox
 
-    return ProcessSandbox(choice, user, folder, groups)
+    return ProcessSandbox(choice, user, folder, groups, hidden)
 
 
-def _container(choice: SandboxChoice, user: RunAs, folder: Path, _groups: "Groups | None") -> Sandbox:
+def _container(
+    choice: SandboxChoice, user: RunAs, folder: Path, _groups: "Groups | None", hidden: Path | None
+) -> Sandbox:
     from prony.sandbox.container import ContainerSandbox
 
-    return ContainerSandbox(choice, user, folder)
+    return ContainerSandbox(choice, user, folder, hidden)
 
 
-SANDBOXES: Mapping[SandboxKind, Callable[[SandboxChoice, RunAs, Path, "Groups | None"], Sandbox]] = {
+SANDBOXES: Mapping[
+    SandboxKind, Callable[[SandboxChoice, RunAs, Path, "Groups | None", Path | None], Sandbox]
+] = {
     SandboxKind.PROCESS: _process,
     # The same, with the groups that `groups.open_groups` opened.
     SandboxKind.CGROUP: _process,
@@ -50,12 +56,19 @@ SANDBOXES: Mapping[SandboxKind, Callable[[SandboxChoice, RunAs, Path, "Groups | 
 }
 
 
-def open_sandbox(choice: SandboxChoice, user: RunAs, folder: Path, groups: "Groups | None" = None) -> Sandbox:
+def open_sandbox(
+    choice: SandboxChoice,
+    user: RunAs,
+    folder: Path,
+    groups: "Groups | None" = None,
+    hidden: Path | None = None,
+) -> Sandbox:
     """Return the sandbox of one trial; ``folder`` is the trial's folder: the subject's working directory.
 
-    ``groups``: the result of `prony.sandbox.groups.open_groups` for this choice.
+    ``groups``: the result of `prony.sandbox.groups.open_groups` for this choice. ``hidden``: a file that the
+    subject must not see, if there is one: the archive.
     """
-    return SANDBOXES[choice.kind](choice, user, folder, groups)
+    return SANDBOXES[choice.kind](choice, user, folder, groups, hidden)
 
 
 def describe(choice: SandboxChoice, user: RunAs, groups: "Groups | None" = None) -> SandboxFacts:

@@ -14,10 +14,11 @@ from prony.model import Launch, Network, Placement, SandboxChoice, SandboxFacts,
 from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.base import RunningSubject
+from prony.sandbox.ceilings import ceilings, with_ceilings
 from prony.sandbox.cgroup.base import Limits
 from prony.sandbox.containers.container import Container
 from prony.sandbox.containers.found import limit_states, usable_engine
-from prony.sandbox.containers.options import limit_options
+from prony.sandbox.containers.options import hiding_options, limit_options
 from prony.sandbox.groups import TrialGroups, limits_asked
 from prony.sandbox.linux import in_network, read_network_settings, write_network_settings
 from prony.sandbox.order import identities, make_order, make_seat, not_started, write_folders
@@ -32,7 +33,8 @@ _START_S = 20.0
 class ContainerSandbox:
     """See ``Sandbox``. One for each trial."""
 
-    def __init__(self, choice: SandboxChoice, user: RunAs, folder: Path) -> None:
+    def __init__(self, choice: SandboxChoice, user: RunAs, folder: Path, hidden: Path | None = None) -> None:
+        self._hidden = hidden
         self._choice = choice
         self._user = user
         # Folders and ports are the same as in the sandbox `process`.
@@ -44,13 +46,14 @@ class ContainerSandbox:
     def facts(self) -> SandboxFacts:
         """What it isolates on this machine."""
         isolated = self._choice.network is Network.ISOLATED
-        states = limit_states(("cpus", *limits_asked(self._choice)))
+        states = limit_states(("cpus", *limits_asked(with_ceilings(self._choice))))
         return SandboxFacts(
             network=self._choice.network,
             pid_namespace=True,
             user=self._user.name,
             cpus=f"by a container of {usable_engine().engine.name}",
-            limits=dict(states.items()),
+            limits={name: states[name] for name in ("cpus", *limits_asked(self._choice))},
+            ceilings=ceilings(self._choice, self.folder, dict(states)),
             missing={} if isolated else {"network namespace": "the user chose the host's network"},
             kind=SandboxKind.CONTAINER,
         )
@@ -75,12 +78,13 @@ class ContainerSandbox:
             raise
 
     def _container(self, launch: Launch, placement: Placement) -> Container:
-        choice = self._choice
+        choice = with_ceilings(self._choice)
         isolated = choice.network is Network.ISOLATED
         # Beside the subject's processes, its supervisor.
         pids = None if choice.pids is None else choice.pids + 1
         limits = Limits(placement.server_cpus, choice.cpu_quota, choice.memory_bytes, pids)
         options = ["--network", "none" if isolated else "host", *limit_options(limits)]
+        options += hiding_options(self._hidden)
         name = launch.name if len(launch.processes) == 1 else "container"
         shown = [self._user.cache, *_folders_of(launch)]
         container = Container.start(usable_engine(), name, options, shown, [self.folder])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from prony.errors import HostError
 from prony.model import Launch, LimitHolding, LimitState, Placement, SandboxChoice, SandboxKind
+from prony.sandbox.ceilings import with_ceilings
 from prony.sandbox.cgroup.base import (
     CgroupTree,
     ControlGroup,
@@ -48,7 +49,7 @@ class Groups:
             for process in launch.processes:
                 group = made.groups[process.name] = self.tree.create(process.name)
                 own = process.name == launch.name
-                refused = group.set_limits(_limits(placement, choice if own else None))
+                refused = group.set_limits(_limits(placement, choice if own else SandboxChoice()))
                 for limit, reason in refused.items():
                     if self.states[limit].holding is LimitHolding.ENFORCED:
                         raise HostError(f"the limit `{limit}` cannot be set for the {process.name}: {reason}")
@@ -105,7 +106,7 @@ def open_groups(choice: SandboxChoice, required: Collection[LimitName] = ()) -> 
             f"`--sandbox cgroup` is not available, no control groups: {tree.reason}", hint=tree.hint
         )
     try:
-        states = probe_limits(tree, ("cpus", *limits_asked(choice)))
+        states = probe_limits(tree, ("cpus", *limits_asked(with_ceilings(choice))))
         require(states, required)
         yield Groups(tree, states)
     finally:
@@ -124,12 +125,17 @@ def limits_asked(choice: SandboxChoice) -> tuple[LimitName, ...]:
 def states_by_affinity(choice: SandboxChoice) -> Mapping[LimitName, LimitState]:
     """Return how far the limits of ``choice`` hold without control groups: only whole CPUs, by affinity.
 
+    A ceiling of processes is one of all processes of the subject's user.
+
     >>> states_by_affinity(SandboxChoice(cpu_quota=2.0, pids=9))["cpu_quota"].holding.value
     'by affinity only'
     """
     reason = "the sandbox `process` has no control groups"
     states = states_without(reason)
-    asked = {limit: states[limit] for limit in limits_asked(choice)}
+    asked = {limit: states[limit] for limit in limits_asked(with_ceilings(choice))}
+    if choice.pids is None:
+        by_user = "the kernel counts the processes of the subject's user (RLIMIT_NPROC)"
+        asked["pids"] = LimitState(LimitHolding.ENFORCED, by_user)
     if choice.cpu_quota is not None and choice.cpu_quota.is_integer():
         asked["cpu_quota"] = LimitState(LimitHolding.AFFINITY, reason)
     return asked
@@ -145,7 +151,6 @@ def require(states: Mapping[LimitName, LimitState], required: Collection[LimitNa
             raise HostError(f"the limit `{limit}` does not hold here: {states[limit].reason}")
 
 
-def _limits(placement: Placement, choice: SandboxChoice | None) -> Limits:
-    if choice is None:
-        return Limits(cpus=placement.server_cpus)
-    return Limits(placement.server_cpus, choice.cpu_quota, choice.memory_bytes, choice.pids)
+def _limits(placement: Placement, choice: SandboxChoice) -> Limits:
+    full = with_ceilings(choice)
+    return Limits(placement.server_cpus, full.cpu_quota, full.memory_bytes, full.pids)

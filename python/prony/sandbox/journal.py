@@ -26,7 +26,16 @@ from prony.model import Json
 from prony.runas import RunAs, own_folder
 from prony.sandbox.identity import Identity, boot_id, descendants, end_process, identify, pid_namespace
 
-__all__ = ["Remains", "RunFolder", "census_of", "clear_remains", "forget", "open_run", "record"]
+__all__ = [
+    "Remains",
+    "RunFolder",
+    "census_of",
+    "clear_remains",
+    "forget",
+    "generator_folder",
+    "open_run",
+    "record",
+]
 
 _OWNER = "owner.json"
 _SUFFIX = ".journal"
@@ -64,7 +73,8 @@ class RunFolder:
 
     def remove_trial_folder(self, name: str) -> None:
         """Remove a trial's folder; a study of hundreds of trials would fill the disk."""
-        shutil.rmtree(self.folder / name, ignore_errors=True)
+        for folder in (self.folder / name, generator_folder(self.folder / name)):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
         """Remove the folder and release the lock."""
@@ -120,6 +130,11 @@ def forget(trial_folder: Path) -> None:
 def census_of(trial_folder: Path) -> Path:
     """Return the file in which a trial's supervisor lists its descendants, without a PID namespace."""
     return trial_folder.with_name(trial_folder.name + ".census" + _SUFFIX)
+
+
+def generator_folder(trial_folder: Path) -> Path:
+    """Return the folder in which a trial's generator writes, beside the subject's."""
+    return trial_folder.with_name(trial_folder.name + ".generator")
 
 
 @explained("cannot look for what a killed Prony has left")

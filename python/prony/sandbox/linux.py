@@ -12,14 +12,16 @@ import fcntl
 import os
 import signal
 import socket
+import stat
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import TypeVar
 
 __all__ = [
+    "NEW_EXCHANGES",
     "NEW_MOUNTS",
     "NEW_NETWORK",
     "NEW_PIDS",
@@ -28,10 +30,14 @@ __all__ = [
     "die_with_parent",
     "enter_network",
     "forbid_new_privileges",
+    "hide",
     "in_network",
+    "make_read_only",
     "may_enter_networks",
     "mount_own_proc",
     "mount_own_shared_memory",
+    "mount_own_temporary_folders",
+    "own_mounts",
     "own_users",
     "raise_loopback",
     "read_network_settings",
@@ -43,6 +49,7 @@ Result = TypeVar("Result")
 
 # include/uapi/linux/sched.h
 NEW_MOUNTS = 0x00020000
+NEW_EXCHANGES = 0x08000000
 NEW_USERS = 0x10000000
 NEW_PIDS = 0x20000000
 NEW_NETWORK = 0x40000000
@@ -53,10 +60,17 @@ _SET_CHILD_SUBREAPER = 36
 _SET_NO_NEW_PRIVILEGES = 38
 
 # include/uapi/linux/mount.h
-_NO_SETUID, _NO_DEVICES, _NO_EXEC, _RECURSIVE, _PRIVATE = 2, 4, 8, 16384, 1 << 18
+_NO_SETUID, _NO_DEVICES, _NO_EXEC, _BIND, _RECURSIVE, _PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
+_MOUNT_IS_READ_ONLY = 1
+# include/uapi/asm-generic/unistd.h: since Linux 5.12, with the same number on every architecture.
+_MOUNT_SETATTR = 442
+# include/uapi/linux/fcntl.h
+_AT_WORKING_FOLDER, _AT_RECURSIVE = -100, 0x8000
 
 # include/uapi/linux/sockios.h, if.h
 _GET_INTERFACE_FLAGS, _SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8913, 0x8914, 1
+
+_TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - the places of the Filesystem Hierarchy Standard
 
 # Settings that each network namespace has for itself and that decide how a server under load behaves; a new
 # namespace starts without the host's values.
@@ -227,19 +241,95 @@ def forbid_new_privileges() -> None:
     _check(_libc().prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
 
 
-def mount_own_proc() -> None:
-    """Move the caller into a mount namespace of its own and mount the /proc of its PID namespace.
+def own_mounts() -> None:
+    """Move the caller into a mount namespace of its own, which no longer hears of the others' mounts.
 
-    *Errors*: OSError, EPERM without CAP_SYS_ADMIN or where a container's /proc is masked.
+    *Errors*: OSError.
     """
     unshare(NEW_MOUNTS)
     _check(_libc().mount(b"none", b"/", None, _RECURSIVE | _PRIVATE, None), "mount --make-rprivate /")
+
+
+def make_read_only(folders: Sequence[str], but: Sequence[str] = ()) -> None:
+    """Make these folders with all below read-only in the caller's own mount namespace; ``but`` some in them.
+
+    A process without privileges cannot undo that, nor in further namespaces: its mounts are locked there.
+
+    *Errors*: OSError, ENOSYS before Linux 5.12. *Source*: mount_setattr(2), mount_namespaces(7).
+    """
+    for path in (*but, *(folder for folder in folders if folder != "/")):
+        _bind(path, path)
+    for path in folders:
+        _set_mount(path, _AT_RECURSIVE, set_=_MOUNT_IS_READ_ONLY)
+    for path in but:
+        _set_mount(path, 0, clear=_MOUNT_IS_READ_ONLY)
+
+
+def mount_own_temporary_folders(folder: str, shown: Sequence[str]) -> None:
+    """Mount ``folder``, which anybody may write, as /tmp and /var/tmp of the caller's mount namespace.
+
+    ``shown``: what of the old /tmp and /var/tmp stays there, by paths.
+
+    *Errors*: OSError.
+    """
+    kept = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in shown if Path(path).exists()}
+    own = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+    for place in _TEMPORARY:
+        if Path(place).is_dir():
+            _bind(f"/proc/self/fd/{own}", place)
+    os.close(own)
+    for path, descriptor in kept.items():
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            Path(path).mkdir(exist_ok=True)
+        else:
+            Path(path).touch()
+        _bind(f"/proc/self/fd/{descriptor}", path)
+        os.close(descriptor)
+
+
+def hide(paths: Sequence[str]) -> None:
+    """Let these files and folders be empty in the caller's own mount namespace, whatever is in them.
+
+    *Errors*: OSError.
+    """
+    for path in paths:
+        if Path(path).is_dir():
+            flags = _NO_SETUID | _NO_DEVICES | _NO_EXEC | _MOUNT_IS_READ_ONLY
+            done = _libc().mount(b"tmpfs", os.fsencode(path), b"tmpfs", flags, b"mode=555,size=4k")
+            _check(done, f"mount {path}")
+        elif Path(path).exists():
+            _bind(os.devnull, path)
+
+
+def _bind(source: str, target: str) -> None:
+    done = _libc().mount(os.fsencode(source), os.fsencode(target), None, _BIND | _RECURSIVE, None)
+    _check(done, f"mount --rbind {target}")
+
+
+def _set_mount(path: str, flags: int, *, set_: int = 0, clear: int = 0) -> None:
+    attributes = struct.pack("QQQQ", set_, clear, 0, 0)
+    syscall = _libc().syscall
+    syscall.restype = ctypes.c_long
+    done = syscall(
+        *(ctypes.c_long(_MOUNT_SETATTR), ctypes.c_int(_AT_WORKING_FOLDER), os.fsencode(path)),
+        *(ctypes.c_uint(flags), attributes, ctypes.c_size_t(len(attributes))),
+    )
+    _check(done, f"mount_setattr {path}")
+
+
+def mount_own_proc() -> None:
+    """Mount the /proc of the caller's PID namespace in its own mount namespace.
+
+    *Errors*: OSError, EPERM without CAP_SYS_ADMIN or where a container's /proc is masked.
+    """
     flags = _NO_SETUID | _NO_DEVICES | _NO_EXEC
     _check(_libc().mount(b"proc", b"/proc", b"proc", flags, None), "mount /proc")
 
 
-def mount_own_shared_memory() -> None:
+def mount_own_shared_memory(size_bytes: int | None = None) -> None:
     """Mount a /dev/shm for the caller's mount namespace alone; it disappears with the last process in it.
+
+    ``size_bytes``: the most that it holds; null: the kernel's default, half of the memory.
 
     In the host's /dev/shm the semaphores and segments of a killed server would stay (shm_overview(7)).
 
@@ -247,7 +337,8 @@ def mount_own_shared_memory() -> None:
     """
     if Path("/dev/shm").is_dir():  # noqa: S108 - the place that the C library uses
         flags = _NO_SETUID | _NO_DEVICES
-        _check(_libc().mount(b"tmpfs", b"/dev/shm", b"tmpfs", flags, b"mode=1777"), "mount /dev/shm")
+        options = b"mode=1777" + (b"" if size_bytes is None else f",size={size_bytes}".encode())
+        _check(_libc().mount(b"tmpfs", b"/dev/shm", b"tmpfs", flags, options), "mount /dev/shm")
 
 
 def raise_loopback() -> None:

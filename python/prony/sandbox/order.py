@@ -8,21 +8,27 @@ Must not know how subjects are isolated.
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from prony.errors import FailureStage, SubjectError
 from prony.model import Json, Launch, Placement
-from prony.runas import RunAs
+from prony.runas import RunAs, generator_for, own_folder
 from prony.sandbox.base import EngineSeat
+from prony.sandbox.ceilings import disk_bytes
 from prony.sandbox.files import write_files
 from prony.sandbox.identity import Identity, identify
+from prony.sandbox.journal import generator_folder
 from prony.sandbox.spawn import BASE_ENVIRONMENT
 
-__all__ = ["identities", "make_order", "make_seat", "not_started", "write_folders"]
+__all__ = ["files_order", "identities", "make_order", "make_seat", "not_started", "write_folders"]
 
 # If allowed: other work on the generator's CPUs, including Prony's own, then waits for the generator.
 _GENERATOR_NICE = -10
+# Whose groups they are may write them, and so undo their limits.
+_GROUPS = Path("/sys/fs/cgroup")
+_TEMPORARY = re.compile(r"(?<![^\s:='\"])(/(?:var/)?tmp/[^/\s:'\"]+)")
 FolderOf = Callable[[str], Path]
 
 
@@ -47,6 +53,7 @@ def make_order(
 
     ``join_paths`` returns, for a process's name, the files by which it enters its control group.
     """
+    folder = folder_of(launch.name)
     return {
         "processes": [
             _process(one, user, folder_of(one.name), join_paths(one.name)) for one in launch.processes
@@ -59,7 +66,35 @@ def make_order(
         "network_namespace": False,
         "pid_namespace": False,
         "census": None,
+        "watched": str(folder),
+        "disk_bytes": disk_bytes(folder),
     }
+
+
+def files_order(launch: Launch, user: RunAs, folder: Path, *, isolated: bool, hidden: Path | None) -> Json:
+    """Return the part of an order that says which files a subject in a mount namespace may write.
+
+    ``isolated``: only its own folder, ``folder``, which also holds what it puts into /tmp. Else all that its
+    user may write, as a user's own app may have to, but not what Prony keeps. ``hidden``: the archive. It
+    does not see the generator's folder either.
+    """
+    unseen = [own_folder(generator_folder(folder), generator_for(user), 0o700), *([hidden] if hidden else [])]
+    own = {"writable": [str(folder)], "hidden": [str(one) for one in unseen]}
+    if not isolated:
+        kept = [str(one) for one in (user.cache, _GROUPS) if one.is_dir()]
+        return {**own, "read_only": kept}
+    temporary = folder / ".tmp"
+    temporary.mkdir(exist_ok=True)
+    temporary.chmod(0o1777)
+    return {**own, "read_only": ["/"], "temporary": str(temporary), "shown": _named_temporary(launch, user)}
+
+
+def _named_temporary(launch: Launch, user: RunAs) -> list[str]:
+    """Return what of /tmp and /var/tmp a subject needs: what its commands, variables and folders name."""
+    named = [str(user.cache)]
+    for process in launch.processes:
+        named += [*process.command, *process.environment.values(), process.folder or ""]
+    return sorted({found for text in named for found in _TEMPORARY.findall(text)})
 
 
 def _process(launch: Launch, user: RunAs, folder: Path, join_paths: Sequence[str]) -> Json:
@@ -87,17 +122,20 @@ def not_started(failed: Json, user: str) -> SubjectError:
 def make_seat(pid: int, placement: Placement, user: RunAs, *, isolated: bool, folder: Path) -> EngineSeat:
     """Return the generator's seat; ``isolated``: in the network of the process ``pid``.
 
-    ``folder``: the trial's.
+    ``folder``: the trial's. The generator runs as another user than the subject, if Prony may choose, and
+    writes into a folder that only this user can enter: a subject must not write its own result.
     """
+    sender = generator_for(user)
+    own = own_folder(generator_folder(folder), sender, 0o700)
     return EngineSeat(
         cpus=placement.generator_cpus,
         network_namespace=f"/proc/{pid}/ns/net" if isolated else None,
-        uid=user.uid if user.drop else None,
-        gid=user.gid if user.drop else None,
-        groups=user.groups() if user.drop else None,
+        uid=sender.uid if sender.drop else None,
+        gid=sender.gid if sender.drop else None,
+        groups=(sender.gid,) if sender.drop else None,
         nice=_GENERATOR_NICE if os.geteuid() == 0 else 0,
         # Files of a killed generator are removed with the trial, or by the next Prony.
-        folder=str(folder),
+        folder=str(own),
     )
 
 

@@ -1,9 +1,9 @@
-"""Which namespaces are available on this machine, tested in a copy of the supervisor.
+"""Which namespaces and mounts are available on this machine, tested in a copy of the supervisor.
 
 Standard library only: the supervisor imports it. Must not know what runs in them.
 
 >>> sorted(probe_namespaces())
-['network', 'pids']
+['files', 'network', 'pids']
 """
 
 import json
@@ -18,20 +18,37 @@ __all__ = ["probe_namespaces"]
 
 
 def probe_namespaces() -> dict[str, Any]:
-    """Return, for each kind of namespace, null when it is available, else the reason."""
+    """Return, for each kind of namespace, and for read-only files in one, null when it is available, else why
+    not.
+    """
 
     def own_network() -> None:
         linux.unshare(linux.NEW_NETWORK)
         linux.raise_loopback()
 
-    return {"network": _try_in_child(own_network), "pids": _try_in_child(_try_pids)}
+    return {
+        "network": _try_in_child(own_network),
+        "pids": _try_in_child(lambda: _try_in_namespace(_own_proc)),
+        "files": _try_in_child(lambda: _try_in_namespace(_read_only_files)),
+    }
 
 
-def _try_pids() -> None:
+def _try_in_namespace(action: Callable[[], None]) -> None:
     linux.unshare(linux.NEW_PIDS)
-    reason = _try_in_child(linux.mount_own_proc)
+    reason = _try_in_child(action)
     if reason is not None:
         raise OSError(reason)
+
+
+def _own_proc() -> None:
+    linux.own_mounts()
+    linux.mount_own_proc()
+
+
+def _read_only_files() -> None:
+    linux.unshare(linux.NEW_EXCHANGES)
+    linux.own_mounts()
+    linux.make_read_only(["/"])
 
 
 def _try_in_child(action: Callable[[], None]) -> str | None:

@@ -21,10 +21,11 @@ from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.base import RunningSubject
 from prony.sandbox.carry_over import carried_over, read_sockets
-from prony.sandbox.groups import Groups, TrialGroups, states_by_affinity
+from prony.sandbox.ceilings import PIDS, ceilings
+from prony.sandbox.groups import Groups, TrialGroups, limits_asked, states_by_affinity
 from prony.sandbox.identity import identify
 from prony.sandbox.namespaces import can_isolate_networks
-from prony.sandbox.order import identities, make_order, make_seat, not_started, write_folders
+from prony.sandbox.order import files_order, identities, make_order, make_seat, not_started, write_folders
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.subject import SupervisedSubject
 
@@ -39,8 +40,14 @@ class ProcessSandbox:
     """See ``Sandbox``. One for each trial."""
 
     def __init__(
-        self, choice: SandboxChoice, user: RunAs, folder: Path, groups: Groups | None = None
+        self,
+        choice: SandboxChoice,
+        user: RunAs,
+        folder: Path,
+        groups: Groups | None = None,
+        hidden: Path | None = None,
     ) -> None:
+        self._hidden = hidden
         self._choice = choice
         self._user = user
         self._groups = groups
@@ -60,6 +67,8 @@ class ProcessSandbox:
             missing["network namespace"] = "this process is in no user namespace of its own, and not root"
         if possible["pids"] is not None:
             missing["pid namespace"] = str(possible["pids"])
+        if possible["files"] is not None:
+            missing["files"] = str(possible["files"])
         if os.geteuid() != 0 and os.getpriority(os.PRIO_PROCESS, 0) > 0:
             missing["priority"] = "Prony was started with `nice`, and only root can undo that"
         states = self._groups.states if self._groups else states_by_affinity(self._choice)
@@ -68,7 +77,8 @@ class ProcessSandbox:
             pid_namespace="pid namespace" not in missing,
             user=self._user.name,
             cpus="by affinity" if self._groups is None else "by control group",
-            limits=dict(states.items()),
+            limits={name: states[name] for name in ("cpus", *limits_asked(self._choice)) if name in states},
+            ceilings=ceilings(self._choice, self.folder, dict(states)),
             missing=missing,
             kind=self._choice.kind,
         )
@@ -106,7 +116,11 @@ class ProcessSandbox:
     ) -> RunningSubject:
         order = make_order(launch, placement, self._user, self.folder_for, groups.join_paths)
         isolated = facts.network is Network.ISOLATED
-        own = {"network_namespace": isolated, "pid_namespace": facts.pid_namespace}
+        own: Json = {"network_namespace": isolated, "pid_namespace": facts.pid_namespace}
+        if "files" not in facts.missing and facts.pid_namespace:
+            own |= files_order(launch, self._user, self.folder, isolated=isolated, hidden=self._hidden)
+        if self._groups is None:
+            own |= {"pids": PIDS}
         supervisor = Supervisor.start({**order, **own, "census": str(journal.census_of(self.folder))})
         try:
             journal.record(self.folder, {"supervisor": identify(supervisor.pid)})
@@ -148,4 +162,4 @@ def _possible_namespaces() -> Json:
         return dict(json.loads(done.stdout))
     except ValueError:
         reason = f"the probe failed: {done.stderr.decode(errors='replace').strip()[-200:]}"
-        return {"network": reason, "pids": reason}
+        return {"network": reason, "pids": reason, "files": reason}

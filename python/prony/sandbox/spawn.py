@@ -11,7 +11,7 @@ import json
 import os
 import resource
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from prony.runas import SUBJECT_PATH
@@ -46,6 +46,11 @@ class SpawnOrder(NamedTuple):
 
     ``processes`` are started in their order and together are the subject. ``kill_timeout_s``: how long to
     keep killing what is left of it, before reporting what still runs.
+
+    In a PID namespace ``read_only`` folders cannot be written, but ``writable`` ones in them can;
+    ``temporary`` takes the place of /tmp, of which ``shown`` stays; ``hidden`` files are empty.
+    ``disk_bytes``: how large its folder ``watched`` may become; ``pids``: how many processes its user may
+    have. Null: no limit.
     """
 
     processes: list[Process]
@@ -59,6 +64,14 @@ class SpawnOrder(NamedTuple):
     census: str | None = None
     no_new_privileges: bool = True
     kill_timeout_s: float = 10.0
+    read_only: Sequence[str] = ()
+    writable: Sequence[str] = ()
+    temporary: str | None = None
+    shown: Sequence[str] = ()
+    hidden: Sequence[str] = ()
+    watched: str | None = None
+    disk_bytes: int | None = None
+    pids: int | None = None
 
     @classmethod
     def parse(cls, line: bytes) -> "SpawnOrder":
@@ -106,7 +119,7 @@ def _steps(
         # Entering a group's CPU set may reset the affinity, so it comes first.
         ("enter the control group", lambda: join(process.join_paths)),
         ("set the CPUs", lambda: os.sched_setaffinity(0, order.cpus)),
-        ("set limits", _set_limits),
+        ("set limits", lambda: _set_limits(order)),
         ("connect the output", lambda: _connect(log, failures)),
         (f"change to the user {order.uid}", lambda: _change_user(order)),
         ("tie it to the supervisor", lambda: _die_with(parent)),
@@ -140,10 +153,18 @@ def _reset_priority() -> None:
             os.setpriority(os.PRIO_PROCESS, 0, 0)
 
 
-def _set_limits() -> None:
+def _set_limits(order: SpawnOrder) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _lower(resource.RLIMIT_NPROC, order.pids)
+    _lower(resource.RLIMIT_FSIZE, order.disk_bytes)
+
+
+def _lower(limit: int, to: int | None) -> None:
+    hard = resource.getrlimit(limit)[1]
+    if to is not None and (hard == resource.RLIM_INFINITY or to < hard):
+        resource.setrlimit(limit, (to, to))
 
 
 def _connect(log: int, failures: int) -> None:

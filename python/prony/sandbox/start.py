@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from prony.sandbox import linux
-from prony.sandbox.spawn import SpawnOrder, become, report_failure
+from prony.sandbox.spawn import Process, SpawnOrder, become, report_failure
 
 __all__ = ["Started", "start"]
 
@@ -140,11 +140,8 @@ def _run_init(order: SpawnOrder, log: int, failures: int, report: int, there: so
     try:
         # It is killed with the supervisor, and the kernel then kills the whole namespace.
         linux.die_with_parent()
-        linux.mount_own_proc()
-        if order.network_namespace:
-            # An app on the host's network may also share memory with programs there.
-            linux.mount_own_shared_memory()
-        for place, process in enumerate(order.processes):
+        processes = _mounted(order)
+        for place, process in enumerate(processes):
             pid = os.fork()
             if pid == 0:
                 there.send(bytes([place]))
@@ -156,6 +153,30 @@ def _run_init(order: SpawnOrder, log: int, failures: int, report: int, there: so
     _step_back(order, keep=report)
     _reap_until_empty(pids, report)
     os._exit(0)
+
+
+def _mounted(order: SpawnOrder) -> Sequence[Process]:
+    """Give the namespace its own mounts; return what to start, with files that are still writable."""
+    # By descriptors of before: where the groups' files are read-only, a subject cannot write them either.
+    entered = [_with_open_groups(process) for process in order.processes]
+    linux.own_mounts()
+    if order.network_namespace:
+        # An app on the host's network may also exchange messages with programs there.
+        linux.unshare(linux.NEW_EXCHANGES)
+    linux.make_read_only(order.read_only, order.writable)
+    if order.temporary is not None:
+        linux.mount_own_temporary_folders(order.temporary, order.shown)
+    linux.hide(order.hidden)
+    linux.mount_own_proc()
+    if order.network_namespace:
+        # The same holds for memory.
+        linux.mount_own_shared_memory(order.disk_bytes)
+    return entered
+
+
+def _with_open_groups(process: Process) -> Process:
+    opened = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in process.join_paths]
+    return process._replace(join_paths=[f"/proc/self/fd/{descriptor}" for descriptor in opened])
 
 
 def _step_back(order: SpawnOrder, keep: int) -> None:

@@ -23,6 +23,7 @@ from prony.sandbox.contract import verify
 from prony.sandbox.groups import TrialGroups
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.readiness import wait_until_ready
+from prony.units import format_bytes
 
 __all__ = ["SupervisedSubject", "exit_words"]
 
@@ -67,6 +68,9 @@ class SupervisedSubject:
     def exit_reason(self) -> str | None:
         """Return which of its processes ended first, and how; null while all run."""
         event = self._supervisor.seen("exited", "ended")
+        if event is not None and "outgrew" in event:
+            most = format_bytes(int(event["outgrew"]))
+            return f"the {event['name']} was killed because its files took more than {most}"
         if event is not None and "status" in event:
             return f"the {event['name']} {exit_words(int(event['status']))}"
         gone = event is not None or self._supervisor.is_gone()

@@ -25,6 +25,7 @@ from typing import Any
 
 from prony.sandbox import linux
 from prony.sandbox.census import Census
+from prony.sandbox.growth import Growth
 from prony.sandbox.identity import descendants
 from prony.sandbox.probe import probe_namespaces
 from prony.sandbox.ring import Ring
@@ -86,6 +87,7 @@ class _Supervisor:
         self._order = order
         self._commands = commands
         self._ring = Ring()
+        self._growth = Growth(order.watched, order.disk_bytes)
         self._census = Census(None if order.pid_namespace else order.census)
         self._statuses: dict[int, int] = {}
         self._asked_to_stop = False
@@ -136,6 +138,7 @@ class _Supervisor:
             self._wait(_LOOK_SOON_S if self._soon else self._look_s, commands=True)
             self._say_exit_once()
             self._census.take()
+            self._end_what_outgrew()
             for line in self._pending_commands:
                 if self._obey(json.loads(line)):
                     return
@@ -170,6 +173,17 @@ class _Supervisor:
             self._exit_said = True
             place, status = next(iter(self._statuses.items()))
             _say({"event": "exited", "name": self._order.processes[place].name, "status": status})
+
+    def _end_what_outgrew(self) -> None:
+        if self._exit_said or not self._growth.is_exceeded(self._everybody):
+            return
+        self._exit_said = True
+        bytes_ = self._order.disk_bytes
+        self._kill_all()
+        _say({"event": "exited", "name": self._order.processes[0].name, "status": -9, "outgrew": bytes_})
+
+    def _everybody(self) -> list[int]:
+        return descendants(self._subject.init_pid or os.getpid())
 
     def _obey(self, command: dict[str, Any]) -> bool:
         """Execute one command, and return whether it was the last."""

@@ -52,7 +52,8 @@ class Bench:
 
     def sandbox(self, name: str, choice: SandboxChoice) -> Sandbox:
         """Return a sandbox with a folder of this name below the run's."""
-        return open_sandbox(choice, self.study.user, self.run.folder / name, self.groups)
+        hidden = self.study.out.absolute()
+        return open_sandbox(choice, self.study.user, self.run.folder / name, self.groups, hidden)
 
     def launch(self, subject: Subject, sandbox: Sandbox, nuisance: Nuisances) -> Launch:
         """Return the exact processes to start, on free ports, with the nuisances in the environment."""

@@ -125,6 +125,9 @@ def _probed(bench: Bench, cell: Cell) -> _Probed:
             return probe(Check(cell.workload.request), subject.address, subject.seat.network_namespace)
     except SubjectError as error:
         return _Silent(error.message, error.log)
+    finally:
+        # The next subject must not find it.
+        bench.run.remove_trial_folder(sandbox.folder.name)
 
 
 def _described(reply: Reply | str) -> str:

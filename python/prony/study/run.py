@@ -7,8 +7,9 @@ trial as it ends. Must not know the command line or reports.
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
-from prony.archive import ArchiveWriter, create, resume
+from prony.archive import ArchiveWriter, check_free, create, resume
 from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
 from prony.model import Fingerprint, RunFacts, RunStatus
 from prony.sandbox import describe
@@ -42,9 +43,9 @@ def run_study(study: Study, listener: StudyListener) -> None:
     starts. A failure within a trial is that trial's outcome. KeyboardInterrupt is raised after everything is
     stopped; the archive then holds all finished trials.
     """
-    with claim_machine():
+    with claim_machine() as claim:
         clear_and_report(study.user, listener.notice)
-        for reason in study.sandbox.reasons:
+        for reason in (*claim, *study.sandbox.reasons):
             listener.notice(reason)
         with open_groups(study.plan.cells[0].sandbox, study.sandbox.required) as groups:
             _run_study(study, listener, groups)
@@ -56,7 +57,7 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
     placement = place_in(sandbox, cpus, study.plan.engine_threads)
     facts = replace(describe(sandbox, study.user, groups), reasons=study.sandbox.reasons)
     forced = admit(study, placement, facts, listener)
-    earlier = read_earlier(study.out) if study.resumes else None
+    earlier = _earlier(study.out) if study.resumes else None
     prepared = prepare_subjects(study, listener, placement, facts)
     if earlier is None:
         refuse_without_subjects(study, prepared)
@@ -78,6 +79,15 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
         left_out = {str(number): reason for number, reason in absent.items()}
         writer.record_facts(replace(decided, left_out=left_out))
         writer.finish(RunStatus.FINISHED)
+
+
+def _earlier(path: Path) -> Earlier:
+    """Return what a study to resume holds, if nobody else writes to it now.
+
+    *Errors*: ArchiveError, before anything is prepared.
+    """
+    check_free(path)
+    return read_earlier(path)
 
 
 def _without_generator(study: Study, listener: StudyListener) -> Mapping[int, str]:

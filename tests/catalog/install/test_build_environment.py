@@ -6,8 +6,8 @@ import pytest
 
 from commands import passable_folder
 from prony.catalog.install.child import Children
-from prony.catalog.install.uv import open_uv, tool_environment
-from prony.runas import resolve_user
+from prony.catalog.install.uv import build_environment, open_uv, probe_environment
+from prony.runas import builder_for, resolve_user
 
 SECRETS = (
     *("AWS_SECRET_ACCESS_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "GOAUTH", "GO_TOKEN"),
@@ -57,11 +57,11 @@ def secrets_in(environment):
 @pytest.mark.usefixtures("planted")
 def test_no_secret_reaches_a_build(user):
     assert len(SECRETS) >= 20
-    assert secrets_in(tool_environment(user)) == set()
-    if user.drop:
-        assert secrets_in(open_uv(user, Children(user)).environment) == set()
+    assert secrets_in(build_environment(builder_for(user))) == set()
+    assert secrets_in(probe_environment(user)) == set()
+    assert secrets_in(open_uv(Children(user)).environment) == set()
 
 
 @pytest.mark.usefixtures("planted")
 def test_the_settings_by_which_tools_find_packages_reach_a_build(user):
-    assert SETTINGS.items() <= tool_environment(user).items()
+    assert SETTINGS.items() <= build_environment(builder_for(user)).items()

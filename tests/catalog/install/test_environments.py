@@ -1,6 +1,7 @@
 """Environments that are really built, with uv, from the package index that pip would use."""
 
 import os
+import stat
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -144,13 +145,17 @@ def test_an_interruption_ends_what_is_being_built(catalog, user, monkeypatch):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: runs as another user")
-def test_the_environment_belongs_to_the_user_and_its_mark_does_not(catalog, user):
+def test_the_environment_belongs_to_root_and_who_runs_servers_can_use_it(catalog, user):
     environment = prepared(user, EnvironmentRequest("wsgiref", catalog.server("wsgiref")))[0]["wsgiref"]
-    folder = environment.bin.parent
-    assert folder.owner() == user.name
-    assert folder.parent.stat().st_uid == 0
-    owners = {path.stat().st_uid for path in Path(folder).rglob("*") if not path.is_symlink()}
-    assert owners == {user.uid}
+    everything = list(user.cache.rglob("*"))
+    assert len(everything) > 100
+    assert [path for path in everything if path.lstat().st_uid == user.uid] == []
+    (closed,) = user.cache.glob("builder-*")
+    assert closed.stat().st_mode & 0o777 == 0o700
+    open_to_all = [path for path in everything if path.lstat().st_mode & stat.S_IWOTH]
+    assert [path for path in open_to_all if not path.is_symlink() and closed not in path.parents] == []
+    within = [path for path in environment.bin.parent.rglob("*") if not path.is_symlink()]
+    assert {(path.stat().st_uid, path.stat().st_mode & 0o222) for path in within} == {(0, 0)}
     done = subprocess.run(
         [environment.python, "-c", "import flask"], user=user.uid, group=user.gid, check=False, cwd="/"
     )

@@ -71,7 +71,7 @@ def test_a_users_own_environment_of_another_python_is_refused(entry, me):
 
 def test_advice_names_it_without_inventing_a_package(entry, tmp_path):
     advice = advise([entry], Debian(tmp_path), has_python=lambda _entry: False)
-    assert (advice.missing, advice.pythons, advice.command) == (("CPython 3.99",), ("CPython 3.99",), None)
+    assert (advice.missing, advice.pythons, advice.command) == (("CPython 3.99",), ("3.99",), None)
     assert (advice.servers[0].needs, advice.servers[0].missing) == (("CPython 3.99",), ("CPython 3.99",))
     (section,) = advice_document(advice).sections
     text = " ".join(str(one.text) for one in section.blocks if isinstance(one, Paragraph))

@@ -8,11 +8,12 @@ import os
 import stat
 from pathlib import Path
 
+from prony.errors import HostError
 from prony.runas import RunAs
 
-__all__ = ["first_unreadable", "may"]
+__all__ = ["first_unreadable", "may", "refuse_open_cache"]
 
-_READ, _SEARCH = 4, 1
+_READ, _WRITE, _SEARCH = 4, 2, 1
 
 
 def first_unreadable(path: Path, user: RunAs) -> Path | None:
@@ -45,3 +46,26 @@ def may(path: Path, user: RunAs, wanted: int) -> bool:
     else:
         granted = mode
     return granted & wanted == wanted
+
+
+def refuse_open_cache(user: RunAs) -> None:
+    """Refuse a cache that ``user`` could exchange for another one, where Prony is root and owns it.
+
+    *Errors*: HostError.
+    """
+    cache = user.cache.resolve()
+    ours = (one for one in (cache, *cache.parents) if one.exists() and user.drop)
+    theirs = next((one for one in ours if _may_exchange(one, user)), None)
+    if theirs:
+        raise HostError(
+            f"servers run as the user `{user.name}`, who can change `{theirs}`, and with it Prony's cache "
+            f"`{cache}`",
+            hint="choose another place with the environment variable PRONY_CACHE, such as /var/cache/prony",
+        )
+
+
+def _may_exchange(folder: Path, user: RunAs) -> bool:
+    status = folder.stat()
+    # In a folder like /tmp only its owner exchanges what belongs to others.
+    sticky = bool(status.st_mode & stat.S_ISVTX)
+    return status.st_uid == user.uid or (not sticky and may(folder, user, _WRITE))

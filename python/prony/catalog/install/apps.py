@@ -2,9 +2,9 @@
 
 import shutil
 from pathlib import Path
-from tempfile import mkdtemp
 
 from prony.catalog.install.access import first_unreadable
+from prony.catalog.install.sealed import sealed_copy
 from prony.catalog.schema.apps import app_files, is_built_in
 from prony.errors import HostError, UsageError
 from prony.model import App
@@ -39,23 +39,13 @@ def _first_closed_file(folder: Path, user: RunAs) -> Path | None:
 
 def _copied(folder: Path, digest: str, user: RunAs) -> Path:
     target = user.cache / "apps" / f"{folder.name}-{digest[:16]}"
-    if target.is_dir():
-        return target
+    skipped = shutil.ignore_patterns("__pycache__")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.parent.chmod(0o755)
-        # Renamed when complete: an interrupted copy is never mistaken for the app.
-        draft = Path(mkdtemp(prefix=".draft-", dir=target.parent))
-        shutil.copytree(folder, draft, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-        for path in [draft, *draft.rglob("*")]:
-            path.chmod(0o755 if path.is_dir() else 0o644)
-        try:
-            draft.rename(target)
-        except OSError:  # another process was first
-            shutil.rmtree(draft)
-    except OSError as error:
+        return sealed_copy(
+            target, lambda draft: shutil.copytree(folder, draft, dirs_exist_ok=True, ignore=skipped)
+        )
+    except (OSError, shutil.Error) as error:
         raise HostError(
-            f"cannot copy the app `{folder.name}` to `{target}`: {error.strerror}",
+            f"cannot copy the app `{folder.name}` to `{target}`: {error.strerror or error}",
             hint="choose another place with the environment variable PRONY_CACHE",
         ) from error
-    return target

@@ -1,15 +1,14 @@
 """Builds one environment: chooses its lock, installs the packages, tests it, and marks it as complete.
 
-The folder of an environment belongs to Prony's own user and holds the lock, the mark and the virtual
-environment. Only the virtual environment belongs to the user that servers run as: no server can change what
-Prony trusts later.
+The folder of an environment holds the lock, the mark and the virtual environment. While it is built, the
+virtual environment belongs to the user that builds, and then it is sealed: no server can change what Prony,
+or another server, trusts later. Before each use Prony compares it with its state when it was sealed.
 """
 
 import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,20 +21,21 @@ from prony.catalog.install.made import Making, NotMade, locked, make
 from prony.catalog.install.own_parts import own_parts
 from prony.catalog.install.programs import VERSION_UNKNOWN, find_programs, try_system
 from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
+from prony.catalog.install.sealed import Tree, change_since, read_mark, remove_tree, seal, write_mark
 from prony.catalog.install.system import find_system, missing
 from prony.catalog.install.uv import Uv, cause, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.errors import HostError
 from prony.model import Json
-from prony.runas import RunAs, own_folder
+from prony.runas import RunAs, builder_for, own_folder
 from prony.version import prony_version
 
 __all__ = ["Builder", "environment_name"]
 
 # Part of every environment's name: increase it when environments are built in another way.
-_RECIPE = "1"
+_RECIPE = "2"
 
-_MARK = "complete.json"
+_VENV = "venv"
 
 _REPORT = """
 import importlib, importlib.metadata, json, platform, sys
@@ -76,9 +76,10 @@ class Builder:
         self._children.end()
 
     def environment(
-        self, request: EnvironmentRequest, on_build: Callable[[], None]
+        self, request: EnvironmentRequest, on_build: Callable[[str], None]
     ) -> Environment | Unavailable:
-        """Return the environment for ``request``; ``on_build`` is called when it has to be built.
+        """Return the environment for ``request``; ``on_build`` is called when it has to be built, with the
+        reason why again, or "".
 
         *Errors*: HostError as `prony.catalog.install.environment.prepare`.
         """
@@ -104,7 +105,7 @@ class Builder:
         return replace(found, build=product)
 
     def _python(
-        self, request: EnvironmentRequest, install: PythonInstall, on_build: Callable[[], None]
+        self, request: EnvironmentRequest, install: PythonInstall, on_build: Callable[[str], None]
     ) -> Environment | Unavailable:
         programs = find_programs(install.programs, self._user)
         absent = tuple(name for name in install.programs if name not in programs)
@@ -126,7 +127,7 @@ class Builder:
         return replace(found, programs=programs, version=tried.version)
 
     def _locked(
-        self, request: EnvironmentRequest, install: PythonInstall, on_build: Callable[[], None]
+        self, request: EnvironmentRequest, install: PythonInstall, on_build: Callable[[str], None]
     ) -> Environment | Unavailable:
         interpreter = self._interpreter(install)
         if interpreter is None:
@@ -135,12 +136,15 @@ class Builder:
         lock = self._chosen_lock(request, install, uv, interpreter)
         if isinstance(lock, Unresolved):
             return Unavailable(request.key, lock.reason, lock.log)
-        folder = self._user.cache / "environments" / environment_name(request.server, lock, interpreter)
-        recipe = _Recipe(uv, interpreter, lock)
+        name = environment_name(request.server, lock, interpreter, self._user)
+        folder = self._user.cache / "environments" / name
         with locked(folder, self._children):
-            return _marked(request, install, folder, lock) or self._built(
-                request, install, folder, recipe, on_build
-            )
+            mark = read_mark(folder)
+            changed = change_since(mark, folder / _VENV) if mark else ""
+            if mark is None or changed:
+                on_build(changed)
+                return self._built(request, install, folder, _Recipe(uv, interpreter, lock))
+            return _environment(request.key, install, mark, _python_of(folder), lock.digest)
 
     def _system(self, request: EnvironmentRequest, install: SystemInstall) -> Environment | Unavailable:
         tried = try_system(request.server, install, self._user, self._children)
@@ -157,7 +161,7 @@ class Builder:
     def _ready_uv(self) -> Uv:
         with self._lock:
             if self._uv is None:
-                self._uv = open_uv(self._user, self._children)
+                self._uv = open_uv(self._children)
             return self._uv
 
     def _interpreter(self, install: PythonInstall) -> Interpreter | None:
@@ -189,54 +193,26 @@ class Builder:
         install: PythonInstall,
         folder: Path,
         recipe: _Recipe,
-        on_build: Callable[[], None],
     ) -> Environment | Unavailable:
-        on_build()
         if folder.exists():
-            shutil.rmtree(folder)
+            remove_tree(folder)
         folder.mkdir()
         folder.chmod(0o755)
         lock_file = folder / "lock.txt"
         lock_file.write_text(recipe.lock.text)
         lock_file.chmod(0o644)
-        venv = own_folder(folder / "venv", self._user)
-        found = self._filled(request, install, venv, lock_file, recipe)
-        if isinstance(found, Unavailable):
-            shutil.rmtree(folder)
-        else:
-            _mark(folder, found)
-        return found
-
-    def _filled(
-        self,
-        request: EnvironmentRequest,
-        install: PythonInstall,
-        venv: Path,
-        lock_file: Path,
-        recipe: _Recipe,
-    ) -> Environment | Unavailable:
-        python = venv / "bin" / "python"
-        interpreter = str(recipe.interpreter.path)
-        create = ["venv", "--allow-existing", "--no-project", "--python", interpreter, str(venv)]
-        hashes = ["--require-hashes"] if recipe.lock.hashed else []
-        # Compile bytecode now: trials forbid writing it, so that the first one is not slower than the others.
-        fill = [
-            "pip",
-            "sync",
-            "--python",
-            str(python),
-            "--compile-bytecode",
-            "--allow-empty-requirements",
-            *hashes,
-        ]
-        for command in (create, [*fill, str(lock_file)]):
-            done = recipe.uv.run(*command)
-            if not done.ok:
-                log = last_words(done)
-                return Unavailable(
-                    request.key, f"`{request.server.name}` cannot be installed: {cause(done)}", log
-                )
-        return self._tried(request, install, python, recipe.lock.digest)
+        builder = self._children.builder
+        venv = own_folder(folder / _VENV, builder)
+        tree = _filled(request, venv, lock_file, recipe) or _sealed(request, venv, builder)
+        if isinstance(tree, Tree):
+            # Sealed before anything of it runs as the user that will run it.
+            found = self._tried(request, install, _python_of(folder), recipe.lock.digest)
+            if isinstance(found, Environment):
+                content = {"packages": dict(found.packages), "interpreter": found.interpreter}
+                write_mark(folder, content, tree)
+                return found
+        remove_tree(folder)
+        return found if isinstance(tree, Tree) else tree
 
     def _own(
         self, request: EnvironmentRequest, install: PythonInstall, given: Path
@@ -279,11 +255,48 @@ class Builder:
         return _environment(key, install, report, python, digest)
 
 
-def environment_name(server: ProcessEntry, lock: Lock, interpreter: Interpreter) -> str:
-    """Return the name of an environment's folder: the same for the same packages on the same interpreter."""
-    parts = [_RECIPE, lock.digest, str(interpreter.path), interpreter.name]
+def environment_name(server: ProcessEntry, lock: Lock, interpreter: Interpreter, user: RunAs) -> str:
+    """Return the name of an environment's folder: the same for the same packages on the same interpreter, run
+    by the same user.
+    """
+    parts = [_RECIPE, lock.digest, str(interpreter.path), interpreter.name, builder_for(user).name]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    return f"{server.name}-{digest[:16]}"
+    return f"{server.name}-{digest[:16]}-{user.name}"
+
+
+def _python_of(folder: Path) -> Path:
+    return folder / _VENV / "bin" / "python"
+
+
+def _filled(request: EnvironmentRequest, venv: Path, lock_file: Path, recipe: _Recipe) -> Unavailable | None:
+    """Install what the lock says; return null, or why that failed."""
+    python = venv / "bin" / "python"
+    interpreter = str(recipe.interpreter.path)
+    create = ["venv", "--allow-existing", "--no-project", "--python", interpreter, str(venv)]
+    hashes = ["--require-hashes"] if recipe.lock.hashed else []
+    # Compile bytecode now: trials forbid writing it, so that the first one is not slower than the others.
+    fill = [
+        "pip",
+        "sync",
+        "--python",
+        str(python),
+        "--compile-bytecode",
+        "--allow-empty-requirements",
+        *hashes,
+    ]
+    for command in (create, [*fill, str(lock_file)]):
+        done = recipe.uv.run(*command)
+        if not done.ok:
+            reason = f"`{request.server.name}` cannot be installed: {cause(done)}"
+            return Unavailable(request.key, reason, last_words(done))
+    return None
+
+
+def _sealed(request: EnvironmentRequest, venv: Path, builder: RunAs) -> Tree | Unavailable:
+    try:
+        return seal(venv, builder.uid)
+    except ValueError as error:
+        return Unavailable(request.key, f"`{request.server.name}` cannot be kept: {error}", "")
 
 
 def _missing_program(server: ProcessEntry, folder: Path) -> list[str]:
@@ -292,25 +305,6 @@ def _missing_program(server: ProcessEntry, folder: Path) -> list[str]:
         return []
     path = folder / program.removeprefix("{bin}/")
     return [] if path.is_file() else [f"there is no program `{path}`"]
-
-
-def _mark(folder: Path, environment: Environment) -> None:
-    content = {"packages": dict(environment.packages), "interpreter": environment.interpreter}
-    draft = folder / f"{_MARK}.draft"
-    draft.write_text(json.dumps(content, sort_keys=True))
-    draft.chmod(0o644)
-    draft.rename(folder / _MARK)
-
-
-def _marked(
-    request: EnvironmentRequest, install: PythonInstall, folder: Path, lock: Lock
-) -> Environment | None:
-    try:
-        content = json.loads((folder / _MARK).read_text())
-    except (OSError, ValueError):
-        return None
-    python = folder / "venv" / "bin" / "python"
-    return _environment(request.key, install, content, python, lock.digest) if python.exists() else None
 
 
 def _environment(

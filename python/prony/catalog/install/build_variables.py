@@ -5,7 +5,7 @@ Packages run code when they are built, and a name that only begins like a settin
 whoever builds needs it to fetch.
 """
 
-__all__ = ["passes_to_tools", "passes_to_uv"]
+__all__ = ["passes_to_own_uv", "passes_to_tools", "passes_to_uv"]
 
 _COMMON = frozenset(
     (
@@ -22,7 +22,7 @@ _UV = frozenset(
         *("UV_FIND_LINKS", "UV_NO_INDEX", "UV_INDEX_STRATEGY", "UV_INSECURE_HOST"),
         *("UV_NATIVE_TLS", "UV_SYSTEM_CERTS", "UV_OFFLINE", "UV_CONFIG_FILE"),
         *("UV_NO_CONFIG", "UV_EXCLUDE_NEWER", "UV_HTTP_TIMEOUT", "UV_HTTP_CONNECT_TIMEOUT"),
-        *("UV_HTTP_RETRIES", "UV_REQUEST_TIMEOUT", "UV_LINK_MODE", "UV_CONCURRENT_BUILDS"),
+        *("UV_HTTP_RETRIES", "UV_REQUEST_TIMEOUT", "UV_KEYRING_PROVIDER", "UV_CONCURRENT_BUILDS"),
         *(
             "UV_CONCURRENT_DOWNLOADS",
             "UV_CONCURRENT_INSTALLS",
@@ -32,6 +32,8 @@ _UV = frozenset(
         *("UV_PYTHON_INSTALL_MIRROR", "UV_PYPY_INSTALL_MIRROR"),
     )
 )
+# Where an ordinary user's uv finds that user's settings.
+_OWN_PLACES = frozenset(("HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "NETRC", "SSL_CLIENT_CERT"))
 _CARGO = frozenset(
     (
         *("CARGO_HTTP_CAINFO", "CARGO_HTTP_CHECK_REVOKE", "CARGO_HTTP_MULTIPLEXING", "CARGO_HTTP_PROXY"),
@@ -65,6 +67,15 @@ def passes_to_uv(name: str) -> bool:
     (True, False)
     """
     return name in _COMMON | _UV or name.lower() in _PROXIES
+
+
+def passes_to_own_uv(name: str) -> bool:
+    """Return whether uv may see a variable of its own user: where the user's settings lie, too.
+
+    >>> passes_to_own_uv("HOME"), passes_to_own_uv("GITHUB_TOKEN")
+    (True, False)
+    """
+    return passes_to_uv(name) or name in _OWN_PLACES
 
 
 def passes_to_tools(name: str) -> bool:

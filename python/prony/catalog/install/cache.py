@@ -1,12 +1,12 @@
 """Lists and removes the content of Prony's cache. Must not know what is in an environment."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from prony.catalog.install.sealed import remove_tree
 from prony.errors import explained
 
 __all__ = ["CacheItem", "cache_items", "remove"]
@@ -38,7 +38,8 @@ def cache_items(cache: Path) -> tuple[CacheItem, ...]:
 
 def remove(item: CacheItem) -> bool:
     """Remove one item; false when a part of it could not be removed."""
-    shutil.rmtree(item.path, ignore_errors=True)
+    with suppress(OSError):
+        remove_tree(item.path)
     return not item.path.exists()
 
 

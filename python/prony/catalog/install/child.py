@@ -1,4 +1,4 @@
-"""Runs commands as the user that servers run as; collects their output and makes sure that they end.
+"""Runs commands as the users that build and run servers; collects their output and makes sure that they end.
 
 Must not know what they do.
 """
@@ -15,7 +15,7 @@ from threading import Lock
 from typing import BinaryIO
 
 from prony.catalog.install.access import first_unreadable
-from prony.runas import RunAs
+from prony.runas import RunAs, builder_for
 
 __all__ = ["Children", "FinishedCommand"]
 
@@ -36,7 +36,7 @@ class FinishedCommand:
 
 @dataclass(slots=True)
 class Children:
-    """Runs commands as ``user`` in threads; `end` kills all that still run.
+    """Runs commands in threads, as ``user`` or as its ``builder``; `end` kills all that still run.
 
     Each command has a process group of its own, so that its children end with it.
     """
@@ -46,20 +46,32 @@ class Children:
     _lock: Lock = field(default_factory=Lock)
     _ended: bool = False
 
+    @property
+    def builder(self) -> RunAs:
+        """The user that builds what ``user`` runs.
+
+        *Errors*: HostError when there is none.
+        """
+        return builder_for(self.user)
+
     def run(
         self,
         command: Sequence[str],
         environment: Mapping[str, str],
         folder: Path,
         stdin: Path | None = None,
+        *,
+        by: RunAs | None = None,
     ) -> FinishedCommand:
         """Run ``command`` in ``folder`` and return how it ended; status 127: it cannot be started.
 
-        ``stdin``: the file that is its standard input; null: none.
+        ``stdin``: the file that is its standard input; null: none. ``by``: the user; null: the one that runs
+        servers.
         """
+        user = by or self.user
         try:
-            with _opened_as(self.user, stdin or Path(os.devnull)) as given:
-                process = self._start(command, environment, folder, given)
+            with _opened_as(user, stdin or Path(os.devnull)) as given:
+                process = self._start(command, environment, folder, given, user)
         except OSError as error:
             return FinishedCommand(127, "", f"{command[0]}: {error.strerror}")
         try:
@@ -87,9 +99,13 @@ class Children:
             raise InterruptedError(EINTR, "was interrupted")
 
     def _start(
-        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, stdin: BinaryIO
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        stdin: BinaryIO,
+        user: RunAs,
     ) -> subprocess.Popen[str]:
-        user = self.user
         with self._lock:
             self.check()
             process = subprocess.Popen(

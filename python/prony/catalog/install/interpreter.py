@@ -1,6 +1,6 @@
-"""The Python interpreter of environments: one that the user of the servers can reach and run.
+"""The Python interpreter of environments: one that those who build and who run servers can reach and run.
 
-Prony tests this: it starts the candidate as that user, never as another one. An interpreter that the user
+Prony tests this: it starts the candidate as these users, never as another one. An interpreter that they
 cannot reach is copied to the cache. Must not know servers or packages.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.child import Children
+from prony.catalog.install.sealed import sealed_copy
 from prony.errors import HostError
 from prony.runas import RunAs
 
@@ -35,7 +36,7 @@ __all__ = [
 OLDEST = (3, 11)
 
 # Part of every copy's name: increase it when copies are made in another way.
-_LAYOUT = "2"
+_LAYOUT = "3"
 
 _PROGRAM = re.compile(r"python3\.(\d+)")
 
@@ -132,10 +133,12 @@ def candidates(folders: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def try_interpreter(children: Children, path: Path) -> Interpreter | None:
-    """Return the interpreter at ``path`` as it describes itself, or null when the user cannot run it."""
+    """Return the interpreter at ``path`` as it describes itself, or null when a user cannot run it."""
     environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = children.run([str(path), "-I", "-c", _REPORT], environment, Path("/"))
-    if not done.ok:
+    asked = [str(path), "-I", "-c", _REPORT]
+    done = children.run(asked, environment, Path("/"))
+    builder = children.builder
+    if not done.ok or (builder.drop and not children.run(asked, environment, Path("/"), by=builder).ok):
         return None
     try:
         base, implementation, version = json.loads(done.output)
@@ -204,41 +207,34 @@ def _programs(folder: Path) -> Iterable[Path]:
 
 
 def _copy(prefix: Path, program: Path, user: RunAs) -> Path:
-    """Return the interpreter in a copy of ``prefix`` in the cache, of hard links where that is possible."""
+    """Return the interpreter in a copy of ``prefix`` in the cache."""
     status = program.stat()
     parts = (_LAYOUT, prefix, program.name, status.st_size, status.st_mtime_ns)
     key = hashlib.sha256(" ".join(map(str, parts)).encode()).hexdigest()[:16]
     target = user.cache / "interpreters" / key
-    if not target.is_dir():
-        draft = target.with_name(f".draft-{key}-{os.getpid()}")
-        try:
-            (draft / "bin").mkdir(parents=True)
-            target.parent.chmod(0o755)
-            _fill(draft, prefix, program)
-            draft.rename(target)
-        except OSError as error:
-            shutil.rmtree(draft, ignore_errors=True)
-            if target.is_dir():  # another Prony was quicker
-                return target / "bin" / program.name
-            raise HostError(
-                f"cannot copy the interpreter `{program}` to `{target}`: {error.strerror}",
-                hint="install Python for all users, or choose another place with the environment variable "
-                "PRONY_CACHE",
-            ) from error
+    try:
+        sealed_copy(target, lambda draft: _fill(draft, prefix, program))
+    except (OSError, shutil.Error) as error:
+        raise HostError(
+            f"cannot copy the interpreter `{program}` to `{target}`: {error.strerror or error}",
+            hint="install Python for all users, or choose another place with the environment variable "
+            "PRONY_CACHE",
+        ) from error
     return target / "bin" / program.name
 
 
 def _fill(folder: Path, prefix: Path, program: Path) -> None:
-    # Keep bytecode: trials write none, and without it the library is compiled again at every start.
+    # Keep bytecode: trials write none, and without it the library is compiled again at every start. No hard
+    # links: a copy is read-only, the original is not.
     unneeded = shutil.ignore_patterns("site-packages", "test", "*.a", "pkgconfig")
-    shutil.copytree(prefix / "lib", folder / "lib", symlinks=True, ignore=unneeded, copy_function=_link)
+    shutil.copytree(prefix / "lib", folder / "lib", symlinks=True, ignore=unneeded)
     # Compiling packages for an environment needs the headers.
     if (prefix / "include").is_dir():
-        shutil.copytree(prefix / "include", folder / "include", symlinks=True, copy_function=_link)
+        shutil.copytree(prefix / "include", folder / "include", symlinks=True)
+    (folder / "bin").mkdir()
     copy = folder / "bin" / program.name
     copy.write_bytes(_relocated(program.read_bytes(), prefix))
-    for path, mode in ((folder, 0o755), (folder / "bin", 0o755), (copy, 0o755)):
-        path.chmod(mode)
+    copy.chmod(0o755)
 
 
 def _relocated(program: bytes, prefix: Path) -> bytes:
@@ -255,11 +251,3 @@ def _relocated(program: bytes, prefix: Path) -> bytes:
         if len(beside) < len(absolute)
         else program
     )
-
-
-def _link(source: str, target: str) -> str:
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(source, target, follow_symlinks=False)
-    return target

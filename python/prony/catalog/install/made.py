@@ -1,4 +1,4 @@
-"""Compiles or generates an entry's product from its files: once, in the cache, as the user of the servers.
+"""Compiles or generates an entry's product from its files: once, in the cache, as the user that builds.
 
 A product is identified by all its inputs: the files, the commands, the programs' versions, and the app if the
 commands read it. Must not know how environments are chosen.
@@ -6,7 +6,6 @@ commands read it. Must not know how environments are chosen.
 
 import fcntl
 import hashlib
-import json
 import os
 import shutil
 import time
@@ -16,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.catalog.install.child import Children, FinishedCommand
-from prony.catalog.install.uv import cause, last_words, tool_environment
+from prony.catalog.install.sealed import change_since, read_mark, remove_tree, seal, write_mark
+from prony.catalog.install.uv import build_environment, cause, last_words
 from prony.catalog.schema.entry import Build, BuildStep, ProcessEntry
 from prony.catalog.schema.template import fill
 from prony.runas import RunAs, own_folder
@@ -24,8 +24,8 @@ from prony.runas import RunAs, own_folder
 __all__ = ["Making", "NotMade", "locked", "make"]
 
 # Part of every product's name: increase it when products are made in another way.
-_RECIPE = "1"
-_MARK = "complete.json"
+_RECIPE = "2"
+_PRODUCT = "out"
 _SKIPPED = {"__pycache__"}
 
 
@@ -47,8 +47,10 @@ class NotMade:
     log: str
 
 
-def make(making: Making, user: RunAs, children: Children, on_build: Callable[[], None]) -> Path | NotMade:
+def make(making: Making, user: RunAs, children: Children, on_build: Callable[[str], None]) -> Path | NotMade:
     """Return the folder with the product: from the cache, or built now.
+
+    ``on_build`` gets the reason why it is built again, or "".
 
     *Errors*: OSError when the cache cannot be written.
     """
@@ -59,17 +61,19 @@ def make(making: Making, user: RunAs, children: Children, on_build: Callable[[],
 
 
 def _made_or_kept(
-    making: Making, user: RunAs, children: Children, on_build: Callable[[], None]
+    making: Making, user: RunAs, children: Children, on_build: Callable[[str], None]
 ) -> Path | NotMade:
-    folder = user.cache / "builds" / f"{making.entry.name}-{_digest(making)[:16]}"
+    folder = user.cache / "builds" / f"{making.entry.name}-{_digest(making)[:16]}-{user.name}"
     with locked(folder, children):
-        if not (folder / _MARK).is_file():
-            on_build()
-            failure = _made(making, folder, user, children)
+        mark = read_mark(folder)
+        changed = change_since(mark, folder / _PRODUCT) if mark else ""
+        if mark is None or changed:
+            on_build(changed)
+            failure = _made(making, folder, children)
             if failure:
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_tree(folder)
                 return failure
-        return folder / "out"
+        return folder / _PRODUCT
 
 
 @contextmanager
@@ -88,14 +92,15 @@ def locked(folder: Path, children: Children) -> Iterator[None]:
         yield
 
 
-def _made(making: Making, folder: Path, user: RunAs, children: Children) -> NotMade | None:
+def _made(making: Making, folder: Path, children: Children) -> NotMade | None:
     if folder.exists():
-        shutil.rmtree(folder)
+        remove_tree(folder)
     folder.mkdir()
     folder.chmod(0o755)
-    source, out = _copied(making.entry, folder, user), own_folder(folder / "out", user)
+    builder = children.builder
+    source, out = _copied(making.entry, folder, builder), own_folder(folder / _PRODUCT, builder)
     values = {**making.values, "source": str(source), "build": str(out)}
-    environment = tool_environment(user)
+    environment = build_environment(builder)
     for step in making.build.steps:
         done = _run(step, values, environment, source, children)
         if not done.ok:
@@ -106,9 +111,7 @@ def _made(making: Making, folder: Path, user: RunAs, children: Children) -> NotM
             f"`{making.entry.name}` cannot be built: the commands did not create `{making.build.product}`", ""
         )
     shutil.rmtree(source)
-    mark = folder / _MARK
-    mark.write_text(json.dumps({"made_from": making.made_from}))
-    mark.chmod(0o644)
+    write_mark(folder, {"made_from": making.made_from}, seal(out, builder.uid))
     return None
 
 
@@ -121,7 +124,7 @@ def _run(
 ) -> FinishedCommand:
     command = [fill(word, values) for word in step.run]
     file = Path(fill(step.stdin, values)) if step.stdin else None
-    return children.run(command, environment, folder, file)
+    return children.run(command, environment, folder, file, by=children.builder)
 
 
 def _copied(entry: ProcessEntry, folder: Path, user: RunAs) -> Path:

@@ -8,8 +8,8 @@ import hashlib
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import mkdtemp
 
+from prony.catalog.install.sealed import sealed_copy
 from prony.runas import RunAs
 
 __all__ = ["own_parts"]
@@ -23,9 +23,7 @@ def own_parts(user: RunAs) -> Path:
     files = _files()
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     target = user.cache / "parts" / f"prony-{digest[:16]}"
-    if not target.is_dir():
-        _copy(files, target)
-    return target
+    return sealed_copy(target, lambda draft: _copy(files, draft / "prony"))
 
 
 def _files() -> tuple[Path, ...]:
@@ -35,16 +33,6 @@ def _files() -> tuple[Path, ...]:
 
 
 def _copy(files: tuple[Path, ...], target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.parent.chmod(0o755)
-    # Renamed when complete: an interrupted copy is never mistaken for a complete one.
-    draft = Path(mkdtemp(prefix=".draft-", dir=target.parent))
-    (draft / "prony").mkdir()
+    target.mkdir()
     for file in files:
-        shutil.copyfile(file, draft / "prony" / file.name)
-    for path in [draft, *draft.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    try:
-        draft.rename(target)
-    except OSError:  # another process was first
-        shutil.rmtree(draft)
+        shutil.copyfile(file, target / file.name)

@@ -7,6 +7,7 @@ from queue import Empty, Queue
 from time import monotonic
 from typing import Literal
 
+from prony.catalog.install.access import refuse_open_cache
 from prony.catalog.install.build import Builder
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.runas import RunAs
@@ -19,11 +20,15 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentProgress:
-    """The state of one request, ``seconds`` after it was started."""
+    """The state of one request, ``seconds`` after it was started.
+
+    ``why``: why it is built again, if it is.
+    """
 
     key: str
     state: Literal["queued", "building", "ready", "failed"]
     seconds: float = 0.0
+    why: str = ""
 
 
 def prepare(
@@ -37,9 +42,11 @@ def prepare(
     ``on_progress`` is called in the calling thread. An interruption kills all builds, and none of them is
     later mistaken for complete.
 
-    *Errors*: HostError when there is no uv, no interpreter or no writable cache. A single unavailable
+    *Errors*: HostError when there is no uv, no interpreter, no writable cache, or one that who
+    runs servers can change. A single unavailable
     environment is not an error but returned as `Unavailable`.
     """
+    refuse_open_cache(user)
     builder = Builder(user)
     waiting: Queue[EnvironmentProgress] = Queue()
     executor = ThreadPoolExecutor(max_workers=max(1, jobs), thread_name_prefix="environment")
@@ -62,7 +69,9 @@ def _prepare_one(
     start = monotonic()
     found = builder.environment(
         request,
-        on_build=lambda: progress.put(EnvironmentProgress(request.key, "building", monotonic() - start)),
+        on_build=lambda why: progress.put(
+            EnvironmentProgress(request.key, "building", monotonic() - start, why)
+        ),
     )
     state: Literal["ready", "failed"] = "ready" if isinstance(found, Environment) else "failed"
     progress.put(EnvironmentProgress(request.key, state, monotonic() - start))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from prony.catalog.install.access import may
 from prony.catalog.install.child import Children
-from prony.catalog.install.uv import cause, tool_environment
+from prony.catalog.install.uv import cause, probe_environment
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.catalog.schema.template import fill
 from prony.runas import SUBJECT_PATH, RunAs
@@ -58,7 +58,7 @@ def try_system(
         return Tried(programs, None, reason=f"the user `{user.name}` cannot find or run the program {names}")
     if install.version is None:
         return Tried(programs, VERSION_UNKNOWN)
-    environment = tool_environment(user)
+    environment = probe_environment(user)
     texts = {name: str(path) for name, path in programs.items()}
     done = children.run([fill(word, texts) for word in install.version], environment, Path("/"))
     if not done.ok:

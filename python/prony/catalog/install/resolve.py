@@ -108,7 +108,7 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
         return refused
     kept = _kept_file(user, interpreter, wanted)
     if kept.is_file() and _self_contained(wanted.file):
-        return Lock(kept.read_text(), hashed=False)
+        return _lock(kept.read_text())
     pins = wanted.install.requirements
     done = _compile(uv, user, interpreter, wanted, pins)
     if not done.ok and pins:
@@ -121,10 +121,19 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
         done = _compile(uv, user, interpreter, wanted, _relaxed(pins))
     if done.ok:
         _keep(kept, done.output)
-        return Lock(done.output, hashed=False)
+        return _lock(done.output)
     app = f"`{wanted.file}`" if wanted.file else ", ".join(f"`{name}`" for name in wanted.requirements)
     together = f"`{wanted.server.name}` and {app or 'nothing else'} cannot be installed together"
     return Unresolved(f"{together}: {cause(done)}", last_words(done))
+
+
+def _lock(text: str) -> Lock:
+    """Return what uv resolved. Only a folder or a repository of the user's own has no hash; then those of the
+    others are still compared.
+    """
+    lines = text.replace("\\\n", " ").splitlines()
+    wanted = [line for line in lines if line.strip() and not line.startswith(("#", " ", "--"))]
+    return Lock(text, hashed=all("--hash=" in line for line in wanted))
 
 
 def _compile(
@@ -133,19 +142,34 @@ def _compile(
     draft = Path(mkdtemp(prefix=".resolve-", dir=_folder(user)))
     try:
         draft.chmod(0o755)
-        source = draft / "requirements.in"
-        source.write_text("".join(f"{line}\n" for line in (*pins, *wanted.requirements)))
-        source.chmod(0o644)
-        overrides = draft / "overrides.txt"
-        overrides.write_text("".join(f"{line}\n" for line in wanted.install.overrides))
-        overrides.chmod(0o644)
-        files = [str(source), *([str(wanted.file)] if wanted.file else [])]
+        source = _written(draft / "requirements.in", (*pins, *wanted.requirements))
+        overrides = _written(draft / "overrides.txt", wanted.install.overrides)
+        file = _readable(wanted.file, draft, uv.children.builder) if wanted.file else None
+        files = [str(source), *([str(file)] if file else [])]
         options = ["--python", str(interpreter.path), "--no-header", "--no-annotate", "--generate-hashes"]
         options += ["--override", str(overrides)]
         # Relative paths in a requirements file are relative to its folder.
-        return uv.run("pip", "compile", *options, *files, folder=wanted.file.parent if wanted.file else None)
+        return uv.run("pip", "compile", *options, *files, folder=file.parent if file else None)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _written(file: Path, lines: Sequence[str]) -> Path:
+    file.write_text("".join(f"{line}\n" for line in lines))
+    file.chmod(0o644)
+    return file
+
+
+def _readable(file: Path, folder: Path, builder: RunAs) -> Path:
+    """Return the user's file, or a copy in ``folder`` if the user that builds cannot read it."""
+    if first_unreadable(file, builder) is None:
+        return file
+    copy = folder / "of-the-user" / file.name
+    copy.parent.mkdir()
+    copy.parent.chmod(0o755)
+    shutil.copyfile(file, copy)
+    copy.chmod(0o644)
+    return copy
 
 
 def _refused(file: Path, user: RunAs) -> Unresolved | None:

@@ -5,6 +5,7 @@ Must not know how environments are built.
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from glob import escape
 from pathlib import Path
 
 from prony.catalog.install.child import Children
@@ -39,8 +40,7 @@ def status(entry: ProcessEntry, user: RunAs | None = None) -> Availability:
             ready = _built(entry, user)
         case SystemInstall(build=build):
             ready = True
-    # Its digest has 16 digits: another entry's name may begin with this one's.
-    made = build is None or any((user.cache / "builds").glob(f"{entry.name}-{'[0-9a-f]' * 16}/complete.json"))
+    made = build is None or any((user.cache / "builds").glob(f"{_kept(entry, user)}/complete.json"))
     return READY if ready and made else INSTALLABLE
 
 
@@ -89,6 +89,12 @@ def works(entry: ProcessEntry, user: RunAs) -> bool:
     )
 
 
+def _kept(entry: ProcessEntry, user: RunAs) -> str:
+    """Return the pattern of the names of what is kept of ``entry`` for ``user``."""
+    # A digest has 16 digits: another entry's name may begin with this one's.
+    return f"{entry.name}-{'[0-9a-f]' * 16}-{escape(user.name)}"
+
+
 @explained(
     "cannot look for servers in the cache", "choose another place with PRONY_CACHE, or open the folder"
 )
@@ -96,7 +102,7 @@ def _built(entry: ProcessEntry, user: RunAs) -> bool:
     lock = committed_lock(entry, ())
     if lock is None:
         return False
-    folders = (user.cache / "environments").glob(f"{entry.name}-*")
+    folders = (user.cache / "environments").glob(_kept(entry, user))
     return any(_is_whole(folder, lock.text) for folder in folders)
 
 

@@ -125,8 +125,12 @@ def missing(needs: SystemNeeds, system: System | None) -> tuple[str, ...]:
 
 def wanted_python(entry: ProcessEntry) -> tuple[str, ...]:
     """Return the Python that ``entry`` needs, such as ``CPython 3.8``; empty if it needs none of its own."""
-    version = entry.install.python if isinstance(entry.install, PythonInstall) else None
+    version = _wanted_version(entry)
     return (f"CPython {version}",) if version else ()
+
+
+def _wanted_version(entry: ProcessEntry) -> str | None:
+    return entry.install.python if isinstance(entry.install, PythonInstall) else None
 
 
 # --- advice -----------------------------------------------------------------------------------------------
@@ -146,7 +150,7 @@ class ServerNeeds:
 class InstallAdvice:
     """What a list of servers needs on this machine; ``command`` null: no package is missing.
 
-    ``pythons``: those of ``missing`` that are interpreters, which no package installs.
+    ``pythons``: the versions of CPython among ``missing``, such as ``3.8``, which no package installs.
     """
 
     system: str | None
@@ -170,7 +174,8 @@ def advise(
     """
     known = tuple(entries)
     packages = tuple(_needs_of(entry, system, works) for entry in known)
-    pythons = {entry.name: () if has_python(entry) else wanted_python(entry) for entry in known}
+    absent = tuple(entry for entry in known if not has_python(entry))
+    pythons = {entry.name: wanted_python(entry) if entry in absent else () for entry in known}
     found = tuple(
         replace(
             item,
@@ -180,9 +185,10 @@ def advise(
         for entry, item in zip(known, packages, strict=True)
     )
     lacking = tuple(sorted({name for item in packages for name in item.missing}))
-    absent = tuple(sorted({name for names in pythons.values() for name in names}))
+    names = tuple(sorted({name for names in pythons.values() for name in names}))
+    versions = tuple(sorted({version for entry in absent if (version := _wanted_version(entry))}))
     command = system.command(lacking) if system and lacking else None
-    return InstallAdvice(system.name if system else None, found, (*lacking, *absent), command, absent)
+    return InstallAdvice(system.name if system else None, found, (*lacking, *names), command, versions)
 
 
 def _needs_of(

@@ -1,4 +1,4 @@
-"""Runs uv as the user of the servers, with its cache inside Prony's, and with pip's settings.
+"""Runs uv as the user that builds, with its cache inside Prony's, and with pip's settings.
 
 Must not know servers or environments.
 """
@@ -6,29 +6,17 @@ Must not know servers or environments.
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prony.catalog.install.access import first_unreadable
-from prony.catalog.install.build_variables import passes_to_tools, passes_to_uv
+from prony.catalog.install.build_variables import passes_to_own_uv, passes_to_tools, passes_to_uv
 from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.pip_settings import configuration_files, uv_settings
 from prony.errors import HostError
 from prony.runas import SUBJECT_PATH, RunAs, find_uv, own_folder
 
-__all__ = ["Uv", "cause", "last_words", "open_uv", "tool_environment"]
-
-# Variables that would make uv use another interpreter or project.
-_DROPPED = (
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "UV_PYTHON",
-    "UV_PROJECT",
-    "UV_PROJECT_ENVIRONMENT",
-)
-
+__all__ = ["Uv", "build_environment", "cause", "last_words", "open_uv", "probe_environment"]
 
 # Lines of uv's output that do not name the cause.
 _NO_CAUSE = ("Using ", "Creating ", "Resolved ", "Activate ", "No solution found", "warning:", "hint:")
@@ -48,28 +36,41 @@ class Uv:
     def run(self, *arguments: str, folder: Path | None = None) -> FinishedCommand:
         """Run uv with ``arguments`` and return how it ended."""
         command = [self.path, "--no-progress", "--color", "never", *arguments]
-        return self.children.run(command, self.environment, folder or self.folder)
+        by = self.children.builder
+        return self.children.run(command, self.environment, folder or self.folder, by=by)
 
 
-def open_uv(user: RunAs, children: Children) -> Uv:
-    """Return uv, ready to run as ``user``.
+def open_uv(children: Children) -> Uv:
+    """Return uv, ready to run as the user that builds.
 
     *Errors*: HostError when there is none, or the cache cannot be written.
     """
-    home = own_folder(user.cache / "home", user)
-    cache = own_folder(user.cache / "uv", user)
-    environment = _environment(user, home, cache)
-    return Uv(_program(user, children), environment, home, children)
+    builder = children.builder
+    home = _home(builder)
+    return Uv(_program(children), _environment(builder, home), home, children)
 
 
-def tool_environment(user: RunAs) -> dict[str, str]:
-    """Return the environment of commands that build an entry or print its version.
+def build_environment(builder: RunAs) -> dict[str, str]:
+    """Return the environment of commands that build an entry.
 
     Programs are searched where subjects will find them; tools store downloads below Prony's cache.
 
     *Errors*: HostError when the cache cannot be written.
     """
-    home = own_folder(user.cache / "home", user)
+    return _tool_environment(builder, _home(builder))
+
+
+def probe_environment(user: RunAs) -> dict[str, str]:
+    """Return the environment of commands that print an entry's version, as the user that runs it.
+
+    Their home is an empty folder that nobody writes: what one subject left there would be read by the next.
+
+    *Errors*: HostError when the cache cannot be written.
+    """
+    return _tool_environment(user, own_folder(user.cache / "empty", replace(user, drop=False), 0o555))
+
+
+def _tool_environment(user: RunAs, home: Path) -> dict[str, str]:
     passed = {name: value for name, value in os.environ.items() if passes_to_tools(name)}
     if "SSL_CERT_FILE" in passed:
         passed["SSL_CERT_FILE"] = _readable(Path(passed["SSL_CERT_FILE"]), user)
@@ -80,6 +81,13 @@ def tool_environment(user: RunAs) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+
+
+def _home(builder: RunAs) -> Path:
+    """Return the folder of the user that builds, which no other user can enter: what tools keep between
+    builds, such as unpacked packages, gets into the next one.
+    """
+    return own_folder(own_folder(builder.cache / f"builder-{builder.name}", builder, 0o700) / "home", builder)
 
 
 def last_words(done: FinishedCommand, count: int = 12) -> str:
@@ -106,24 +114,26 @@ def cause(done: FinishedCommand) -> str:
     return words if len(words) <= _LONGEST_CAUSE else f"{words[:_LONGEST_CAUSE]}…"
 
 
-def _environment(user: RunAs, home: Path, cache: Path) -> dict[str, str]:
+def _environment(builder: RunAs, home: Path) -> dict[str, str]:
     own = dict(os.environ)
     settings = own | uv_settings(own, configuration_files(own, Path.home()))
-    environment = {name: value for name, value in settings.items() if name not in _DROPPED}
-    if user.drop:
-        environment = {name: value for name, value in environment.items() if passes_to_uv(name)}
-        environment |= {"HOME": str(home), "UV_CACHE_DIR": str(cache)}
-        if "SSL_CERT_FILE" in environment:
-            environment["SSL_CERT_FILE"] = _readable(Path(environment["SSL_CERT_FILE"]), user)
-    environment.setdefault("UV_CACHE_DIR", str(cache))
-    return environment | {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
+    passes = passes_to_uv if builder.drop else passes_to_own_uv
+    environment = {name: value for name, value in settings.items() if passes(name)}
+    if builder.drop:
+        environment["HOME"] = str(home)
+    if "SSL_CERT_FILE" in environment:
+        environment["SSL_CERT_FILE"] = _readable(Path(environment["SSL_CERT_FILE"]), builder)
+    # Copies: a file that several environments share would be changed in all of them.
+    fixed = {"UV_LINK_MODE": "copy", "UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
+    return environment | {"UV_CACHE_DIR": str(home.with_name("uv"))} | fixed
 
 
-def _program(user: RunAs, children: Children) -> str:
-    path = find_uv()
-    if not user.drop or children.run([path, "--version"], {"PATH": os.defpath}, Path("/")).ok:
+def _program(children: Children) -> str:
+    path, builder = find_uv(), children.builder
+    asked = [path, "--version"]
+    if not builder.drop or children.run(asked, {"PATH": os.defpath}, Path("/"), by=builder).ok:
         return path
-    return _copied(Path(path), user)
+    return _copied(Path(path), builder)
 
 
 def _readable(file: Path, user: RunAs) -> str:

@@ -167,6 +167,7 @@ def _version(program: str, arguments: tuple[str, ...]) -> str | None:
             capture_output=True,
             timeout=10,
             check=False,
+            env={"PATH": SUBJECT_PATH, "LANG": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
             text=True,
             errors="replace",

@@ -1,9 +1,11 @@
 """The highest rate at which each subject meets an objective: found by search, confirmed in fresh trials."""
 
-from prony.reading.found_rates import Confirmed
+from prony.model.facts import RateStep, Unmet
+from prony.reading.found_rates import Confirmed, SearchEnd
 from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
-from prony.report.forms import count, rate, whole_percent
+from prony.report.findings import limit_words
+from prony.report.forms import count, in_metric, rate, whole_percent
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, pointer, text
 
 __all__ = ["rate_answers", "rates"]
@@ -52,8 +54,7 @@ def rates(reading: Reading) -> Section | None:
 
 
 def _row(one: Confirmed, at: str, notes: Footnotes) -> tuple[Entry, ...]:
-    stopped = (text("{}", Quote(one.stopped, at + pointer("stopped"))),) if one.stopped else ()
-    name = Entry(notes.marked(Name(one.subject), *stopped))
+    name = Entry(notes.marked(Name(one.subject), *_end(one, at)))
     tried = Entry(text("{}", Figure(len(one.steps), count, at + pointer("steps"))))
     if one.rate_per_s is None:
         return name, Entry("—", Tone.BAD), Entry(""), Entry(""), tried
@@ -70,3 +71,43 @@ def _interval(one: Confirmed, at: str) -> Text:
         return EMPTY
     low = Figure(one.low, whole_percent, at + pointer("low"))
     return text("{} to {}", low, Figure(one.high, whole_percent, at + pointer("high")))
+
+
+def _end(one: Confirmed, at: str) -> tuple[Text, ...]:
+    """Return what ended a search; empty where nothing was tried."""
+    if one.end is SearchEnd.NO_HIGHER_TRIED:
+        return (text("{}/s met it, and no higher rate was tried", _rate(one, at)),)
+    if one.ended_by is None:
+        return ()
+    step, at_step = one.ended_by, at + pointer("ended_by")
+    tried, why = Figure(step.rate_per_s, rate, at_step + pointer("rate_per_s")), _why(step, at_step)
+    match one.end:
+        case SearchEnd.UNDECIDED:
+            return (text("at {}/s the search could not decide: {}", tried, why),)
+        case SearchEnd.NONE_MET:
+            return (text("no rate met it, down to {}/s: {}", tried, why),)
+        case _:
+            return (text("{}/s met it; {}/s did not: {}", _rate(one, at), tried, why),)
+
+
+def _why(step: RateStep, at: str) -> Text:
+    reason = _reason(step, at)
+    if step.limit is None:
+        return reason
+    limit = limit_words(step.limit, at + pointer("limit"))
+    return text("{} (the generator may have been the limit: {})", reason, limit)
+
+
+def _reason(step: RateStep, at: str) -> Text:
+    if step.unmet is not None:
+        return _unmet(step.unmet, at + pointer("unmet"))
+    said = text("{}", Quote(step.reason, at + pointer("reason")))
+    return said if step.stage is None else text("it failed at {}: {}", Name(step.stage), said)
+
+
+def _unmet(unmet: Unmet, at: str) -> Text:
+    condition = Quote(unmet.condition, at + pointer("condition"))
+    if unmet.value is None:
+        return text("not `{}`: {}", condition, Quote(unmet.reason, at + pointer("reason")))
+    value = Figure(unmet.value, in_metric(unmet.metric), at + pointer("value"))
+    return text("not `{}`: it was {}", condition, value)

@@ -5,7 +5,7 @@ Must not know other remarks.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.model import LimitState, Network, SandboxChoice, SandboxFacts, SandboxKind
+from prony.model import LimitHolding, LimitState, Network, SandboxChoice, SandboxFacts, SandboxKind
 from prony.reading.study import Reading
 from prony.report.forms import as_typed, byte_size, count
 from prony.report.text import Figure, Name, Part, Text, counted, joined, pointer, text
@@ -17,6 +17,8 @@ _HOLDERS = {
     SandboxKind.CGROUP: "A control group limited the server to",
     SandboxKind.CONTAINER: "A container limited the server and its companions to",
 }
+
+_EXHAUSTIBLE = {"memory": "memory", "pids": "processes", "disk": "disk space"}
 
 
 def sandbox_notes(reading: Reading) -> Iterator[Text]:
@@ -82,7 +84,22 @@ def _limit_notes(reading: Reading) -> Iterator[Text]:
     limits = _limits_in_words(choice, facts.limits)
     if limits:
         yield text(f"{_HOLDERS[choice.kind]} {{}}.", joined(limits))
+    yield from _ceiling_notes(facts)
     yield from _scaling_notes(reading, choice.cpu_quota)
+
+
+def _ceiling_notes(facts: SandboxFacts) -> Iterator[Text]:
+    """Yield what a subject could have exhausted here, as no limit held that Prony sets by itself."""
+    for name, one in facts.ceilings.items():
+        if one.holding is not LimitHolding.ENFORCED:
+            yield text(
+                "Nothing limited the {} of a server: {}.",
+                _EXHAUSTIBLE.get(name, Name(name)),
+                Name(one.reason),
+            )
+    if facts.missing.get("files"):
+        reason = Name(facts.missing["files"])
+        yield text("Servers could write all files that their user may write: {}.", reason)
 
 
 def _scaling_notes(reading: Reading, quota: float | None) -> Iterator[Text]:

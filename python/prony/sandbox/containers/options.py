@@ -18,7 +18,7 @@ import prony
 from prony.sandbox.cgroup.base import Limits
 from prony.sandbox.containers.engine import LABEL
 
-__all__ = ["limit_options", "mounts", "run_options", "without_nested"]
+__all__ = ["hiding_options", "limit_options", "mounts", "run_options", "without_nested"]
 
 _SYSTEM = ("/usr", "/etc", "/opt", "/bin", "/lib", "/lib32", "/lib64", "/sbin")
 # Where root lacks CAP_SYS_RESOURCE, engines try to set a higher limit of processes than they may.
@@ -50,6 +50,13 @@ def limit_options(limits: Limits) -> list[str]:
     return [*options, "--pids-limit", str(limits.pids or -1)]
 
 
+def hiding_options(file: Path | None) -> list[str]:
+    """Return the options that let ``file`` be empty in a container, if there is such a file."""
+    if file is None or not file.is_file():
+        return []
+    return ["--mount", _csv(["type=bind", f"source={os.devnull}", f"target={file}", "readonly"])]
+
+
 def mounts(read_only: Iterable[Path], writable: Iterable[Path] = ()) -> list[str]:
     """Return the options that mount the host's system, Prony and these folders at their usual paths."""
     own = [Path(prony.__file__).parent.parent, *map(Path, (sys.prefix, sys.base_prefix))]
@@ -63,9 +70,14 @@ def mounts(read_only: Iterable[Path], writable: Iterable[Path] = ()) -> list[str
 
 
 def _mount(path: Path, way: Sequence[str]) -> str:
-    """Return the value that mounts a folder at its own path, in the engines' CSV format."""
+    """Return the value that mounts a folder at its own path."""
+    return _csv(["type=bind", f"source={path}", f"target={path}", *way])
+
+
+def _csv(parts: Sequence[str]) -> str:
+    """Return the parts of a value in the engines' CSV format."""
     line = StringIO()
-    csv.writer(line, lineterminator="").writerow(("type=bind", f"source={path}", f"target={path}", *way))
+    csv.writer(line, lineterminator="").writerow(parts)
     return line.getvalue()
 
 

@@ -1,0 +1,307 @@
+#![allow(clippy::unwrap_used)]
+
+use super::{
+    Bytes, Completed, Connections, Distributions, ErrorSample, Generator, Limit, LimitKind, Little, Queue,
+    Recording, Second, Thread, Window,
+};
+use crate::account::{Account, Class};
+use crate::distribution::Distribution;
+use serde_json::{json, Value};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn limit(run_queue_ns: u64, turns: u64) -> Option<Limit> {
+    let thread = Thread {
+        run_queue_ns,
+        turns,
+        ..Thread::default()
+    };
+    let generator = Generator {
+        threads: vec![thread],
+        ..Generator::default()
+    };
+    generator.found_limit(SECOND, None)
+}
+
+#[test]
+fn many_turns_that_each_begin_at_once_are_no_limit() {
+    assert_eq!(limit(26_000_000, 22_000), None);
+}
+
+#[test]
+fn few_turns_that_others_kept_waiting_are_one() {
+    let found = limit(26_000_000, 1_000);
+    assert_eq!(found, Some(Limit::of_share(LimitKind::KeptWaiting, 0.021)));
+}
+
+#[test]
+fn a_limit_has_its_kind_and_number_beside_its_words() {
+    let found = limit(26_000_000, 1_000).map(|limit| {
+        (
+            serde_json::to_string(&limit).unwrap_or_default(),
+            limit.to_string(),
+        )
+    });
+    let words = "others kept a worker thread waiting for its CPU 2.1 % of the time";
+    let value = r#"{"kind":"kept_waiting","share":0.021,"lag_ns":null}"#;
+    assert_eq!(found, Some((value.to_owned(), words.to_owned())));
+}
+
+fn recording() -> Recording {
+    let value = json!({
+        "format": 1,
+        "engine": {"name": "prony", "version": "1", "driver": "epoll", "threads": 1, "pacing": null},
+        "spec": {
+            "target": {"host": "127.0.0.1", "port": 80},
+            "workload": {
+                "loop": {"kind": "closed", "connections": 2},
+                "stop": {"kind": "requests", "requests": 1},
+                "warmup_ns": 0, "timeout_ns": 1, "grace_ns": 1,
+                "request": {"method": "GET", "path": "/", "headers": [], "body": null, "keep_alive": true},
+                "expect": {"status": null, "body": null}
+            },
+            "threads": 1, "cpus": null, "pacing": "economical"
+        },
+        "loop": "closed",
+        "window": Window::default(),
+        "account": Account::default(),
+        "completed": Completed::default(),
+        "connections": Connections::default(),
+        "bytes": Bytes::default(),
+        "queue": Queue::default(),
+        "distributions": Distributions::default(),
+        "series": Vec::<Second>::new(),
+        "generator": Generator::default(),
+        "little": Little::default(),
+        "error_samples": Vec::<ErrorSample>::new(),
+    });
+    serde_json::from_value(value).unwrap()
+}
+
+/// The parts of a recording that only count, as JSON.
+const COUNTS: [&str; 6] = ["account", "completed", "connections", "bytes", "queue", "little"];
+
+/// Gives each number below `value` a value of its own, upwards from `next`.
+fn number(value: &mut Value, next: &mut u64) {
+    match value {
+        Value::Number(_) => {
+            *value = json!(*next);
+            *next += 1;
+        }
+        Value::Object(fields) => fields.values_mut().for_each(|field| number(field, next)),
+        _ => {}
+    }
+}
+
+fn numbered(first: u64) -> Recording {
+    let mut value = serde_json::to_value(recording()).unwrap();
+    let mut next = first;
+    for part in COUNTS {
+        number(&mut value[part], &mut next);
+    }
+    serde_json::from_value(value).unwrap()
+}
+
+/// The numbers below `value`, with their pointers.
+fn numbers(value: &Value, at: &str) -> Vec<(String, u64)> {
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .flat_map(|(name, field)| numbers(field, &format!("{at}/{name}")))
+            .collect(),
+        other => other
+            .as_u64()
+            .map(|number| (at.to_owned(), number))
+            .into_iter()
+            .collect(),
+    }
+}
+
+fn counts(of: &Recording) -> Vec<(String, u64)> {
+    let value = serde_json::to_value(of).unwrap();
+    COUNTS
+        .iter()
+        .flat_map(|part| numbers(&value[part], part))
+        .collect()
+}
+
+#[test]
+fn every_count_of_a_merged_recording_is_the_sum_of_both() {
+    let (one, other) = (numbered(100), numbered(5_000));
+    let mut merged = one.clone();
+    merged.merge(&other);
+    let pairs = counts(&one).into_iter().zip(counts(&other));
+    let expected: Vec<_> = pairs
+        .map(|((name, a), (_, b))| match name.as_str() {
+            "connections/answered/min" => (name, a.min(b)),
+            "connections/answered/max" => (name, a.max(b)),
+            _ => (name, a + b),
+        })
+        .collect();
+    assert!(expected.len() > 30);
+    assert_eq!(counts(&merged), expected);
+}
+
+#[test]
+fn workers_without_a_connection_have_no_least_number_of_answers() {
+    let none = recording();
+    let mut merged = none.clone();
+    merged.merge(&numbered(100));
+    assert_eq!(
+        merged.connections.answered.min,
+        numbered(100).connections.answered.min
+    );
+    merged.merge(&none);
+    assert_eq!(merged.connections.answered.min, 0);
+}
+
+#[test]
+fn the_window_of_a_merged_recording_spans_both() {
+    let of = |open_ns, close_ns, drained_ns, interrupted| Recording {
+        window: Window {
+            open_ns,
+            close_ns,
+            drained_ns,
+            open_unix_ns: open_ns,
+            interrupted,
+        },
+        ..recording()
+    };
+    let mut merged = of(10, 20, 40, false);
+    merged.merge(&of(5, 30, 35, true));
+    let Window {
+        open_ns,
+        close_ns,
+        drained_ns,
+        open_unix_ns,
+        interrupted,
+    } = merged.window;
+    assert_eq!((open_ns, close_ns, drained_ns, open_unix_ns), (5, 30, 40, 5));
+    assert!(interrupted);
+    assert_eq!(merged.engine.threads, 2);
+}
+
+#[test]
+fn seconds_merge_by_their_number_and_stay_in_order() {
+    let second = |second, ok| {
+        let mut latency = Distribution::default();
+        latency.record(ok);
+        Second {
+            second,
+            scheduled: ok + 3,
+            ok,
+            failed: 2,
+            body_bytes: 10 * ok,
+            latency,
+        }
+    };
+    let of = |series| Recording {
+        series,
+        ..recording()
+    };
+    let mut merged = of(vec![second(1, 10), second(3, 30)]);
+    merged.merge(&of(vec![second(0, 1), second(1, 5), second(2, 20)]));
+    let seen: Vec<_> = merged
+        .series
+        .iter()
+        .map(|one| {
+            (
+                one.second,
+                one.scheduled,
+                one.ok,
+                one.failed,
+                one.body_bytes,
+                one.latency.count(),
+            )
+        })
+        .collect();
+    let expected = [
+        (0, 4, 1, 2, 10, 1),
+        (1, 21, 15, 4, 150, 2),
+        (2, 23, 20, 2, 200, 1),
+        (3, 33, 30, 2, 300, 1),
+    ];
+    assert_eq!(seen, expected);
+}
+
+fn thread(work_ns: u64, spin_ns: u64, run_queue_ns: u64) -> Thread {
+    Thread {
+        user_ns: work_ns,
+        system_ns: spin_ns,
+        spin_ns,
+        run_queue_ns,
+        ..Thread::default()
+    }
+}
+
+#[test]
+fn the_cost_of_a_request_is_the_work_of_all_threads_and_spinning_is_none() {
+    let mut whole = recording();
+    for _ in 0..8 {
+        whole.account.scheduled += 1;
+        whole.account.count(Class::Ok);
+    }
+    whole.window.open_ns = SECOND;
+    whole.window.drained_ns = 3 * SECOND;
+    whole.generator.threads = vec![thread(5_000, SECOND, 40), thread(3_000, 0, 2)];
+    whole.little.in_flight_integral_ns = 330;
+    whole.little.sojourn_sum_ns = 300;
+    whole.finish().unwrap();
+    let own = &whole.generator;
+    assert_eq!(
+        (own.cpu_work_ns, own.cpu_spin_ns, own.run_queue_ns),
+        (8_000, SECOND, 42)
+    );
+    assert_eq!(own.cpu_ns_per_request, Some(1_000.0));
+    assert_eq!(own.spin_share.to_string(), "0.25");
+    assert_eq!(
+        whole.little.residual.map(|share| format!("{share:.3}")),
+        Some("0.100".into())
+    );
+}
+
+#[test]
+fn a_run_without_an_end_has_no_cost_per_request_and_no_residual() {
+    let mut whole = recording();
+    whole.finish().unwrap();
+    assert_eq!(whole.generator.cpu_ns_per_request, None);
+    assert_eq!(whole.little.residual, None);
+}
+
+#[test]
+fn of_failures_of_a_class_three_different_ones_are_kept_the_earliest() {
+    let sample = |class: &str, detail: &str, at_ns| ErrorSample {
+        class: class.to_owned(),
+        detail: detail.to_owned(),
+        at_ns,
+    };
+    let mut whole = Recording {
+        error_samples: vec![
+            sample("reset", "d", 9),
+            sample("reset", "a", 1),
+            sample("reset", "a", 2),
+            sample("reset", "b", 3),
+        ],
+        ..recording()
+    };
+    let other = Recording {
+        error_samples: vec![sample("reset", "c", 4), sample("eof", "a", 5)],
+        ..recording()
+    };
+    whole.merge(&other);
+    whole.finish().unwrap();
+    let seen: Vec<_> = whole
+        .error_samples
+        .iter()
+        .map(|kept| (kept.class.as_str(), kept.detail.as_str(), kept.at_ns))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("eof", "a", 5),
+            ("reset", "a", 1),
+            ("reset", "b", 3),
+            ("reset", "c", 4)
+        ]
+    );
+}

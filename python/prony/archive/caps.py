@@ -1,0 +1,188 @@
+"""How much an archive may hold, so that a small file does not become gigabytes of memory or hours of time.
+
+The largest built-in study has 696 trials and 171 cells; its texts and objects in JSON are kilobytes. Each
+cap is ten times more at least. What is kept in memory as a whole (plan, runs, cells, subjects, the trials'
+own rows) has common caps as well; all else is read trial by trial (`prony.archive.rows`).
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from prony.archive.schema import columns_of
+from prony.errors import ArchiveError
+from prony.model import Cell
+from prony.units import KIB, MIB
+
+__all__ = ["MOST_ROWS", "MOST_ROWS_OF_A_TRIAL", "check_caps", "check_subjects"]
+
+MOST_ROWS: Mapping[str, int] = MappingProxyType(
+    {"meta": 1, "plan": 1, "run": 1000, "cell": 2000, "subject": 1000, "trial": 10_000}
+)
+"""Rows of a table that is kept in memory."""
+
+MOST_ROWS_OF_A_TRIAL: Mapping[str, int] = MappingProxyType(
+    {
+        "distribution": 100,
+        # A day, and its drain, at one a second; at two a second with eleven processes.
+        "series": 200_000,
+        "sample": 200_000,
+        "process_sample": 2_000_000,
+        "gauge": 4_000_000,
+        "thread": 100_000,
+        "counter": 10_000,
+        "event": 100_000,
+    }
+)
+"""Rows of one trial."""
+
+# Whole bodies of requests are in it, as base64.
+_MOST_JSON_BYTES = 16 * MIB
+_MOST_TEXT_BYTES = 256 * KIB
+# Of programs, where the kernel allows 2 MiB, and of Prony itself.
+_COMMAND_LINES = frozenset((("plan", "text"), ("subject", "command_line"), ("process", "command")))
+_MOST_COMMAND_LINE_BYTES = 4 * MIB
+# 33,792 counts of at most 9 bytes, deflated, and a log of 4 MiB, deflated.
+_MOST_BLOB_BYTES = 4 * MIB
+# Values of one JSON text, counted by its punctuation. A value takes some 100 bytes of memory.
+_MOST_VALUES = 10_000
+_MOST_VALUES_OF: Mapping[tuple[str, str], int] = MappingProxyType(
+    {
+        ("run", "fingerprint_json"): 100_000,
+        ("run", "facts_json"): 100_000,
+        ("plan", "originals_json"): 100_000,
+        ("recording", "recording_json"): 100_000,
+        # Every report shows them in full.
+        ("plan", "notes_json"): 1000,
+        ("subject", "sandbox_json"): 1000,
+    }
+)
+# Of all that is kept.
+_MOST_KEPT_BYTES = 128 * MIB
+_MOST_KEPT_VALUES = 1_000_000
+# Each is compared with each: 400 take half a minute.
+_MOST_SUBJECTS = 250
+# What may be below 0: the difference of a counter, a gauge.
+_SIGNED = frozenset((("counter", "delta_count"), ("gauge", "value")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cap:
+    """What a column holds at most; null: it holds no number below 0. ``measure`` is SQL, ``unit`` follows
+    its number.
+    """
+
+    table: str
+    column: str
+    measure: str
+    most: int | None
+    unit: str
+
+    @property
+    def broken(self) -> str:
+        """SQL that is true of a row that breaks it."""
+        return f"{self.measure} < 0" if self.most is None else f"{self.measure} > {self.most}"
+
+
+def _bytes(column: str) -> str:
+    return f"length(CAST({column} AS BLOB))"
+
+
+def _values(column: str) -> str:
+    """Return SQL for the number of values in a JSON text, or more: each but the first follows ``,[{``."""
+    without = " - ".join(f"length(replace({column}, '{mark}', ''))" for mark in ",[{")
+    return f"(3 * length({column}) - {without})"
+
+
+def _of_column(table: str, column: str, kind: str) -> Iterator[_Cap]:
+    match kind:
+        case "TEXT" if column.endswith("_json"):
+            yield _Cap(table, column, _bytes(column), _MOST_JSON_BYTES, " bytes")
+            most = _MOST_VALUES_OF.get((table, column), _MOST_VALUES)
+            yield _Cap(table, column, _values(column), most, " values")
+        case "TEXT" if (table, column) in _COMMAND_LINES:
+            yield _Cap(table, column, _bytes(column), _MOST_COMMAND_LINE_BYTES, " bytes")
+        case "TEXT":
+            yield _Cap(table, column, _bytes(column), _MOST_TEXT_BYTES, " bytes")
+        case "BLOB":
+            yield _Cap(table, column, f"length({column})", _MOST_BLOB_BYTES, " bytes")
+        case "INTEGER" if (table, column) not in _SIGNED:
+            yield _Cap(table, column, column, None, "")
+
+
+@cache
+def _caps(version: int) -> Mapping[str, tuple[_Cap, ...]]:
+    """Return the caps of the columns of each table."""
+    return {
+        table: tuple(cap for column, kind in columns.items() for cap in _of_column(table, column, kind))
+        for table, columns in columns_of(version).items()
+    }
+
+
+def check_caps(database: sqlite3.Connection, path: Path, version: int) -> None:
+    """Refuse a database of the right tables that holds more than any study, or numbers below 0.
+
+    *Errors*: ArchiveError with table, column, what it has, and what was expected.
+    """
+    for table, most in MOST_ROWS.items():
+        (rows,) = database.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - names of our own
+        if rows > most:
+            raise _over(path, f"its table `{table}` has {rows:,} rows", f"at most {most:,}")
+    for caps in _caps(version).values():
+        _check_columns(database, path, caps)
+    for measure, most, unit in (
+        (_bytes, _MOST_KEPT_BYTES, "bytes"),
+        (_values, _MOST_KEPT_VALUES, "values of JSON"),
+    ):
+        found = sum(_total(database, version, table, measure) for table in MOST_ROWS)
+        if found > most:
+            raise _over(path, f"{', '.join(MOST_ROWS)} have {found:,} {unit} together", f"at most {most:,}")
+
+
+def check_subjects(cells: Sequence[Cell]) -> None:
+    """Refuse cells of more subjects than any study has.
+
+    *Errors*: ValueError.
+    """
+    found = len({cell.subject.name for cell in cells})
+    if found > _MOST_SUBJECTS:
+        raise ValueError(f"{found:,} subjects; expected at most {_MOST_SUBJECTS}")
+
+
+def _check_columns(database: sqlite3.Connection, path: Path, caps: tuple[_Cap, ...]) -> None:
+    """Look at all columns of a table in one pass; for the row that is refused, in another."""
+    table = caps[0].table
+    asked = ", ".join(f"max({cap.broken})" for cap in caps)
+    broken = database.execute(f"SELECT {asked} FROM {table}").fetchone()  # noqa: S608 - names of our own
+    for cap in (cap for cap, is_broken in zip(caps, broken, strict=True) if is_broken):
+        row, found = database.execute(
+            f"SELECT rowid, {cap.measure} FROM {table} WHERE {cap.broken} LIMIT 1"  # noqa: S608 - names of our own
+        ).fetchone()
+        if cap.most is None:
+            raise ArchiveError(
+                f"`{path}` is damaged: `{table}.{cap.column}` of row {row} is {found}; expected at least 0"
+            )
+        raise _over(
+            path, f"`{table}.{cap.column}` of row {row} has {found:,}{cap.unit}", f"at most {cap.most:,}"
+        )
+
+
+def _total(database: sqlite3.Connection, version: int, table: str, measure: Callable[[str], str]) -> int:
+    """Return the sum of a measure over the texts of a table: its JSON for values, all for bytes."""
+    columns = [
+        column
+        for column, kind in columns_of(version)[table].items()
+        if kind == "TEXT" and (measure is _bytes or column.endswith("_json"))
+    ]
+    if not columns:
+        return 0
+    summed = " + ".join(f"coalesce(sum({measure(column)}), 0)" for column in columns)
+    (found,) = database.execute(f"SELECT {summed} FROM {table}").fetchone()  # noqa: S608 - names of our own
+    return int(found)
+
+
+def _over(path: Path, found: str, expected: str) -> ArchiveError:
+    return ArchiveError(f"`{path}` holds more than an archive may: {found}; expected {expected}")

@@ -1,0 +1,77 @@
+"""What is resolved for a user's app is installed with its hashes, unless something in it cannot have one."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from commands import passable_folder
+from prony.catalog.install.build import _filled, _Recipe
+from prony.catalog.install.child import FinishedCommand
+from prony.catalog.install.environment import EnvironmentRequest
+from prony.catalog.install.interpreter import Interpreter
+from prony.catalog.install.resolve import Lock, Wanted, resolve_lock
+from prony.catalog.install.uv import Uv
+from prony.catalog.schema.loader import load_catalog
+from prony.runas import builder_for, resolve_user
+
+HASHED = (
+    "falcon==4.4.0 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\nflask==3.1.3 \\\n    --hash=sha256:cc\n"
+)
+
+
+@dataclass
+class Uvs:
+    """Runs nothing: keeps the commands, and answers with a lock."""
+
+    builder: object
+    answer: str
+    commands: list
+
+    def run(self, command, environment, folder, **_):
+        self.commands.append(command)
+        return FinishedCommand(0, self.answer, "")
+
+
+@pytest.fixture
+def user():
+    with passable_folder() as folder:
+        yield replace(resolve_user(), cache=folder)
+
+
+def resolved(user, answer):
+    """Return the lock that is made of what uv answers, and the command that was given."""
+    server = load_catalog().server("wsgiref")
+    uvs = Uvs(builder_for(user), answer, [])
+    uv = Uv("uv", {}, user.cache, uvs)
+    python = Interpreter(user.cache / "python", "CPython 3.11.2", (3, 11))
+    wanted = Wanted(server, server.install, ("falcon==4.4.0",))
+    found = resolve_lock(uv, user, python, wanted)
+    _filled(
+        EnvironmentRequest("x", server),
+        user.cache / "venv",
+        user.cache / "lock.txt",
+        _Recipe(uv, python, found),
+    )
+    return found, uvs.commands
+
+
+def test_uv_is_asked_for_hashes_and_must_compare_them(user):
+    lock, (compiled, _, installed) = resolved(user, HASHED)
+    assert lock == Lock(HASHED, hashed=True)
+    assert "--generate-hashes" in compiled
+    assert "--require-hashes" in installed
+
+
+@pytest.mark.parametrize("more", ["-e ./mine", "mine @ file:///srv/mine", "mine @ git+https://x/mine"])
+def test_what_cannot_have_a_hash_is_installed_and_the_others_are_still_compared(user, more):
+    lock, (_, _, installed) = resolved(user, f"{HASHED}{more}\n")
+    assert not lock.hashed
+    assert "--require-hashes" not in installed
+    assert not {"--no-verify-hashes"} & set(installed)
+
+
+def test_a_lock_that_was_kept_is_compared_too(user):
+    resolved(user, HASHED)
+    lock, commands = resolved(user, "not asked again")
+    assert lock.hashed
+    assert not any("--generate-hashes" in command for command in commands)

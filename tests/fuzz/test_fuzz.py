@@ -1,0 +1,61 @@
+"""Three hundred archives with faults, each read by two commands: none breaks what `fuzz.workers` demands."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from fuzz import mutants, run, workers
+from fuzz.workers import Done
+
+FUZZ = Path(__file__).parents[2] / "bench" / "fuzz"
+
+
+def fuzz(*options):
+    return subprocess.run(
+        [sys.executable, FUZZ, *map(str, options)], capture_output=True, text=True, check=False
+    )
+
+
+def test_no_mutant_of_three_hundred_makes_a_command_fail_hang_swell_or_change_anything():
+    done = fuzz("--count", 300, "--commands", 2)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "300 mutants, 600 commands" in done.stdout
+
+
+def test_a_seed_makes_the_same_mutant_again(tmp_path):
+    from golden.build import study_two
+
+    made = {"small": study_two(tmp_path / "small.prony", blocks=1)}
+    for seed in range(20):
+        places = [tmp_path / f"{seed}-{name}" / "out.prony" for name in "ab"]
+        for place in places:
+            place.parent.mkdir()
+        assert mutants.mutate(seed, made, places[0]) == mutants.mutate(seed, made, places[1])
+
+
+def test_the_fuzzer_notices_what_no_command_may_do():
+    good = Done(3, 0, "error: `out.prony` is damaged\n", 0.1, 10**8)
+    assert workers.breaches(good) == []
+    bad = {
+        "ended with 4": Done(4, 0, "error: x", 0.1, 10**8),
+        "took 11.0 s": Done(0, 9, "", 11, 10**8),
+        "took 572 MiB": Done(0, 9, "", 1, 6 * 10**8),
+        "showed a traceback": Done(0, 9, "Traceback (most recent call last):", 1, 10**8),
+        "blamed Prony": Done(3, 9, "error: a fault in Prony itself", 1, 10**8),
+        "wrote nothing": Done(3, 0, "", 1, 10**8),
+        "refused more than once": Done(3, 0, "error: a\nerror: b", 1, 10**8),
+        "refused in a line without end": Done(3, 0, f"error: {'x' * 1000}", 1, 10**8),
+        "refused, and called it done": Done(0, 0, "error: a", 1, 10**8),
+    }
+    for words, done in bad.items():
+        assert words in workers.breaches(done)
+
+
+def test_the_fuzzer_notices_each_change_of_a_folder(tmp_path):
+    file = tmp_path / "a"
+    file.write_bytes(b"x")
+    before = workers.everything(tmp_path)
+    file.write_bytes(b"y")
+    assert run._changed(before, workers.everything(tmp_path)) == [str(file)]
+    (tmp_path / "b").mkdir()
+    assert str(tmp_path / "b") in run._changed(before, workers.everything(tmp_path))

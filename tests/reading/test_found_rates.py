@@ -1,0 +1,36 @@
+"""What ended the search for a rate."""
+
+import pytest
+
+from prony.model import Fingerprint, Run, RunFacts, RunStatus
+from prony.model.facts import FoundRate, RateStep
+from prony.reading.found_rates import SearchEnd, confirmed_rates
+
+MET = RateStep(100.0, True)
+
+
+def ended(rate, *steps):
+    facts = RunFacts(found_rates=(FoundRate("a", rate, 0, 0, steps),))
+    (found,) = confirmed_rates([Run(1, "1", 0, 1, RunStatus.FINISHED, Fingerprint(), facts)])
+    return found.end, found.ended_by
+
+
+def unmet(rate_per_s):
+    return RateStep(rate_per_s, False, "x")
+
+
+@pytest.mark.parametrize(
+    ("rate", "steps", "end", "by"),
+    [
+        (None, (), SearchEnd.NOTHING_TRIED, None),
+        (100.0, (MET,), SearchEnd.NO_HIGHER_TRIED, None),
+        (150.0, (unmet(100.0), RateStep(150.0, True)), SearchEnd.NO_HIGHER_TRIED, None),
+        (None, (unmet(100.0), unmet(50.0)), SearchEnd.NONE_MET, 1),
+        (100.0, (MET, unmet(400.0), unmet(200.0)), SearchEnd.NEXT_UNMET, 2),
+        (100.0, (MET, unmet(100.0)), SearchEnd.NO_HIGHER_TRIED, None),
+        (100.0, (MET, unmet(400.0), RateStep(200.0, None, "it slept")), SearchEnd.UNDECIDED, 2),
+        (None, (RateStep(100.0, None, "it slept"),), SearchEnd.UNDECIDED, 0),
+    ],
+)
+def test_what_ended_a_search_is_a_step_or_the_want_of_one(rate, steps, end, by):
+    assert ended(rate, *steps) == (end, None if by is None else steps[by])

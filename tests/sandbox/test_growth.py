@@ -1,0 +1,77 @@
+"""How large a subject's files may become, and the ceilings of what nobody limited."""
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.sandbox.subjects import eventually, launch_script
+
+from prony.model import Launch, Placement, SandboxChoice
+from prony.sandbox import Sandbox
+from prony.sandbox.ceilings import PIDS, ceilings, disk_bytes, memory_bytes, with_ceilings
+from prony.sandbox.growth import Growth
+from prony.units import GIB, MIB
+
+
+def grown(folder: Path, size_bytes: int) -> Path:
+    file = folder / "large"
+    with file.open("wb") as opened:
+        os.posix_fallocate(opened.fileno(), 0, size_bytes)
+    return file
+
+
+def test_a_folder_below_its_limit_is_left_alone(tmp_path: Path) -> None:
+    watched = Growth(str(tmp_path), 64 * MIB)
+    grown(tmp_path, 16 * MIB)
+    assert not watched.is_exceeded(list)
+
+
+def test_a_folder_beyond_its_limit_is_noticed(tmp_path: Path) -> None:
+    watched = Growth(str(tmp_path), 64 * MIB)
+    grown(tmp_path, 256 * MIB)
+    assert watched.is_exceeded(list)
+
+
+def test_a_file_that_was_removed_and_is_still_open_counts(tmp_path: Path) -> None:
+    watched = Growth(str(tmp_path), 64 * MIB)
+    file = grown(tmp_path, 256 * MIB)
+    with file.open("rb"):
+        file.unlink()
+        assert watched.is_exceeded(lambda: [os.getpid()])
+
+
+def test_what_others_fill_is_not_the_subjects(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    watched = Growth(str(tmp_path / "own"), 64 * MIB)
+    grown(tmp_path, 256 * MIB)
+    assert not watched.is_exceeded(list)
+
+
+def test_a_subject_that_outgrew_its_folder_is_killed_and_named(
+    any_sandbox: Sandbox, placement: Placement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prony.sandbox.order.disk_bytes", lambda _folder: 64 * MIB)
+    script = """
+import os, time
+for n in range(8):
+    with open(f"file-{n}", "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 48 << 20)
+time.sleep(60)
+"""
+    launch: Launch = launch_script(any_sandbox, script)
+    with any_sandbox.start(launch, placement) as subject:
+        assert eventually(lambda: subject.exit_reason() is not None, timeout_s=15)
+        assert subject.exit_reason() == "the server was killed because its files took more than 64.0 MiB"
+
+
+def test_a_typed_limit_wins_over_a_ceiling() -> None:
+    full = with_ceilings(SandboxChoice(pids=7))
+    assert (full.pids, full.memory_bytes) == (7, memory_bytes())
+    assert set(ceilings(SandboxChoice(pids=7), Path("/"), {})) == {"disk"}
+
+
+def test_ceilings_are_far_above_what_a_server_needs(tmp_path: Path) -> None:
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0.79 * total < memory_bytes() < 0.81 * total
+    assert PIDS == 4096
+    assert 0 < disk_bytes(tmp_path / "not" / "there") <= 8 * GIB
