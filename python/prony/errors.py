@@ -13,6 +13,8 @@ Must not know the commands. A message says what failed, on which value, where, a
 ``hint`` is the next command to type.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum, StrEnum
 
 __all__ = [
@@ -24,6 +26,8 @@ __all__ = [
     "PronyError",
     "SubjectError",
     "UsageError",
+    "explained",
+    "refused_by",
 ]
 
 
@@ -106,3 +110,26 @@ class ArchiveError(PronyError):
     """A file is not an archive, is damaged, or is of a version that this Prony does not read."""
 
     exit_code = ExitCode.COULD_NOT_MEASURE
+
+
+@contextmanager
+def explained(what: str, hint: str | None = None) -> Iterator[None]:
+    """Turn an OSError within the block, or the function that this decorates, into a HostError.
+
+    >>> try:
+    ...     with explained("cannot read the figures"):
+    ...         raise FileNotFoundError(2, "No such file or directory", "/a/b")
+    ... except HostError as error:
+    ...     print(error.message)
+    cannot read the figures: `/a/b`: No such file or directory
+    """
+    try:
+        yield
+    except OSError as error:
+        raise HostError(f"{what}: {refused_by(error)}", hint) from error
+
+
+def refused_by(error: OSError) -> str:
+    """Return why the system refused a call, with the file that it was about."""
+    why = error.strerror or str(error)
+    return f"`{error.filename}`: {why}" if error.filename else why

@@ -21,3 +21,11 @@ def test_trials_that_are_repeated_are_counted_as_they_come(cell, capsys):
             progress.trial_ended(cell, build.trial(cell, 0, 0, [5], outcome=outcome, attempt=attempt))
     shown = [line.split()[0] for line in capsys.readouterr().err.splitlines() if "[" in line]
     assert shown == ["[1/1]", "[2/2]", "[3/3]"]
+
+
+def test_a_study_that_continues_with_nothing_but_repeats_shows_them(cell, capsys):
+    with StudyProgress(4, 1.0) as progress:
+        progress.planned(0)
+        progress.trial_started(cell, 0, 1)
+        progress.trial_ended(cell, build.trial(cell, 0, 0, [5], attempt=1))
+    assert "[1/1]" in capsys.readouterr().err

@@ -228,7 +228,7 @@ def test_secret_headers_and_variables_stay_out_of_the_command_line_that_is_kept(
 
 
 def test_a_file_of_variables_that_is_not_there_is_told(refused):
-    assert "`--env-file nowhere`: cannot read it" in refused(*own("--env-file", "nowhere"))
+    assert "`--env-file nowhere`: cannot read `nowhere`" in refused(*own("--env-file", "nowhere"))
 
 
 @pytest.mark.parametrize(

@@ -44,21 +44,26 @@ def test_a_full_listen_queue_is_counted_in_the_trials_network(
         sandbox = open_sandbox(SandboxChoice(), user, run.trial_folder("1"))
         if sandbox.facts.network == Network.HOST:
             pytest.skip(sandbox.facts.missing["network namespace"])
-        launch = Launch(("/bin/sleep", "600"), Address("127.0.0.1", 1))
-        with sandbox.start(launch, Placement(cpus, cpus, shared=True)) as subject:
-            counters, host = KernelCounters(subject.network_pid), KernelCounters(os.getpid())
+        # Another trial's network, and not the host's: there other programs overflow listeners too.
+        other = open_sandbox(SandboxChoice(), user, run.trial_folder("2"))
+        launch, placement = (
+            Launch(("/bin/sleep", "600"), Address("127.0.0.1", 1)),
+            Placement(cpus, cpus, True),
+        )
+        with sandbox.start(launch, placement) as subject, other.start(launch, placement) as neighbour:
+            counters, elsewhere = KernelCounters(subject.network_pid), KernelCounters(neighbour.network_pid)
             counters.open_window()
-            host.open_window()
+            elsewhere.open_window()
             in_network(subject.seat.network_namespace, overflow_a_listener)
             counters.close_window()
-            host.close_window()
+            elsewhere.close_window()
     counted, missing = counters.deltas()
     assert counted["ListenOverflows"] > 0
     assert counted["ListenDrops"] >= counted["ListenOverflows"]
     assert counted["ActiveOpens"] == 8
     assert counted["TimeWaitAtOpen"] == 0
     assert missing == {} or set(missing.values()) == {"this kernel does not count it"}
-    assert host.deltas()[0]["ListenOverflows"] == 0
+    assert elsewhere.deltas()[0]["ListenOverflows"] == 0
 
 
 def test_a_network_that_is_gone_gives_the_reason_and_no_zero() -> None:

@@ -139,7 +139,7 @@ def test_where_users_may_have_no_namespaces_nothing_changes(
     before = os.readlink("/proc/self/ns/user")  # noqa: PTH115
     monkeypatch.setattr(linux, "_become_own_user", refuse)
     monkeypatch.setattr(linux, "_may_administer", lambda: False)
-    monkeypatch.setattr("prony.sandbox.process.may_enter_networks", lambda: False)
+    monkeypatch.setattr("prony.sandbox.process.can_isolate_networks", lambda: False)
     with pytest.raises(OSError, match="ordinary users may not create namespaces on this machine"):
         linux.own_users()
     gain_namespaces()

@@ -53,6 +53,23 @@ def test_the_licences_are_of_what_is_linked_and_not_of_what_builds_or_tests():
     assert wheels.linked_packages(metadata) == {"prony-python", "engine", "libc"}
 
 
+def test_without_git_it_ends_with_one_line_before_it_builds_anything(tmp_path):
+    done = subprocess.run(
+        [sys.executable, SCRIPTS / "build-wheel", "--out", tmp_path / "dist"],
+        check=False,
+        env={**os.environ, "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.splitlines() == [
+        "error: `git` is not installed; it names the files of the wheel",
+        "",
+        "hint: apt-get install git",
+    ]
+    assert not (tmp_path / "dist").exists()
+
+
 @needs_git
 def test_the_documentation_is_in_the_wheels_record(tmp_path):
     wheel = tmp_path / "prony-1-py3-none-any.whl"

@@ -5,6 +5,6 @@ docs/archive-format.md is normative. Must not know analysis or reports.
 """
 
 from prony.archive.archive import Archive, open_archive
-from prony.archive.writer import ArchiveWriter, check_free, create, resume
+from prony.archive.writer import ArchiveWriter, check_free, create, remove_unheld, resume
 
-__all__ = ["Archive", "ArchiveWriter", "check_free", "create", "open_archive", "resume"]
+__all__ = ["Archive", "ArchiveWriter", "check_free", "create", "open_archive", "remove_unheld", "resume"]

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from prony.archive.guard import FORMAT_VERSION
-from prony.errors import ArchiveError
+from prony.errors import ArchiveError, explained
 from prony.escapes import shortened
 
 __all__ = ["check_schema", "columns_of", "schema"]
@@ -21,8 +21,12 @@ __all__ = ["check_schema", "columns_of", "schema"]
 _Declaration = tuple[str, str, str, str | None]
 
 
+@explained("Prony's own files cannot be read", "install Prony again")
 def schema(version: int = FORMAT_VERSION) -> str:
-    """Return the statements that create the tables of a format."""
+    """Return the statements that create the tables of a format.
+
+    *Errors*: HostError when Prony's own files cannot be read.
+    """
     return files("prony.archive").joinpath(f"schema-{version}.sql").read_text("utf-8")
 
 

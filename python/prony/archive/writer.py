@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from prony.archive import codec
 from prony.archive.archive import open_archive
@@ -29,7 +29,7 @@ from prony.model import Cell, Fingerprint, Json, Plan, RunFacts, RunStatus, Subj
 from prony.model.shapes import encode
 from prony.version import prony_version
 
-__all__ = ["ArchiveWriter", "check_free", "create", "resume"]
+__all__ = ["ArchiveWriter", "check_free", "create", "remove_unheld", "resume"]
 
 
 class ArchiveWriter:
@@ -241,18 +241,15 @@ def create(
         check_subjects(plan.cells)
     except ValueError as error:
         raise ArchiveError(f"the plan of `{path}` has {error}") from error
+    content = _first_content(path, plan, fingerprint, cross_checks)
     try:
-        path.open("xb").close()
+        _put_new(path, content)
     except FileExistsError as error:
         raise ArchiveError(f"`{path}` exists already", "name another file, or move this one away") from error
     except OSError as error:
         raise ArchiveError(f"`{path}` cannot be created: {error.strerror}") from error
-    try:
-        with _holding(path, place, _created(plan, fingerprint, cross_checks)) as held:
-            return ArchiveWriter(path, held)
-    except ArchiveError:
-        place.unlink(missing_ok=True)
-        raise
+    with _holding(path, place, _nothing_to_undo) as held:
+        return ArchiveWriter(path, held)
 
 
 def check_free(path: Path) -> None:
@@ -298,17 +295,14 @@ def _holding(path: Path, place: Path, begin: Callable[[Path, sqlite3.Connection]
         undone.pop_all()
 
 
-def _created(
-    plan: Plan, fingerprint: Fingerprint, cross_checks: Sequence[Cell]
-) -> Callable[[Path, sqlite3.Connection], None]:
-    """Turn an empty file into an archive with its first run.
+def _first_content(path: Path, plan: Plan, fingerprint: Fingerprint, cross_checks: Sequence[Cell]) -> bytes:
+    """Return a new archive with its first run.
 
-    All in one transaction: an archive without a run would not name its machine when it is resumed.
-    Without a journal: a file is no archive before the first commit in any case.
+    Made in memory: a run that is killed, or a disk that is full, leaves no half of it.
+
+    *Errors*: ArchiveError for a plan that is larger than any archive.
     """
-
-    def begin(place: Path, database: sqlite3.Connection) -> None:
-        database.execute("PRAGMA journal_mode=MEMORY")
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         stamp = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT_VERSION};"
         database.executescript(f"BEGIN; {schema()}; {stamp}")
         _insert_plan(database, plan)
@@ -316,10 +310,64 @@ def _created(
             _insert_cell(database, cell, TrialRole.CROSS_CHECK)
         _insert_run(database, fingerprint)
         # What no reader would accept is not measured.
-        check_caps(database, place, FORMAT_VERSION)
+        check_caps(database, path, FORMAT_VERSION)
         database.execute("COMMIT")
+        return database.serialize()
 
-    return begin
+
+def _put_new(path: Path, content: bytes) -> None:
+    """Create a file, whole or not at all.
+
+    *Errors*: FileExistsError; OSError.
+    *Source*: open(2), O_TMPFILE.
+    """
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            nameless = os.open(path.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        except OSError:
+            _write_new(path, content)  # some file systems, as NFS, have no files without a name
+        else:
+            with os.fdopen(nameless, "wb") as file:
+                _write_through(file, content)
+                # Any descriptor: it makes Python take the call that follows this link.
+                os.link(f"/proc/self/fd/{nameless}", path, src_dir_fd=folder)
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        try:
+            _write_through(file, content)
+        except BaseException:
+            path.unlink()
+            raise
+
+
+def _write_through(file: BinaryIO, content: bytes) -> None:
+    file.write(content)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _nothing_to_undo(_place: Path, _database: sqlite3.Connection) -> None:
+    """A new archive has no unfinished transaction."""
+
+
+def remove_unheld(path: Path) -> None:
+    """Remove an archive, unless another process writes to it.
+
+    *Errors*: ArchiveError then, or when it cannot be removed.
+    """
+    lock = _locked(Path(os.path.realpath(path)))
+    try:
+        path.unlink()
+    except OSError as error:
+        raise ArchiveError(f"`{path}` cannot be removed: {error.strerror}") from error
+    finally:
+        os.close(lock)
 
 
 def _rolled_back(place: Path, database: sqlite3.Connection) -> None:

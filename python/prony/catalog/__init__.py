@@ -5,9 +5,19 @@ folders are data: a TOML file for each server in `servers`, a folder for each ap
 trials or reports.
 """
 
+from functools import partial
 from pathlib import Path
 
-__all__ = ["DATA"]
+from prony.errors import explained
+
+__all__ = ["DATA", "readable"]
 
 DATA = Path(__file__).parent
 """The folder with the data that comes with Prony."""
+
+readable = partial(
+    explained,
+    "the catalogue cannot be read",
+    "if the file came with Prony, install Prony again; else open it",
+)
+"""Within this context, or in a function that it decorates, a file that cannot be read is a HostError."""

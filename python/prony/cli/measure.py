@@ -4,13 +4,14 @@ import json
 import shlex
 import textwrap
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.consent import typed_again
 from prony.cli.talk import say, show
-from prony.errors import ExitCode, SubjectError
+from prony.errors import ArchiveError, ExitCode, HostError, SubjectError
 from prony.units import seconds
 
 if TYPE_CHECKING:
@@ -63,8 +64,9 @@ def run_and_report(task: "Study", ending: Ending) -> int:
             run_study(task, progress)
         except KeyboardInterrupt as interrupt:
             status = ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
-        except SubjectError:
-            _discard_without_trials(task)
+        except (SubjectError, HostError):
+            with suppress(ArchiveError):  # what ended the study is the message
+                _discard_without_trials(task)
             raise
     if status and _discard_without_trials(task):
         say("interrupted before the first trial ended: no figures, no archive")
@@ -102,14 +104,14 @@ def _report(out: Path, json_to: str | None) -> None:
 
 def _discard_without_trials(task: "Study") -> bool:
     """Return whether no archive has a trial; remove a new archive without any."""
-    from prony.archive import open_archive
+    from prony.archive import open_archive, remove_unheld
 
     if not task.out.exists():
         return True
     with open_archive(task.out) as archive:
         is_empty = next(iter(archive.trials()), None) is None
     if is_empty and not task.resumes:
-        task.out.unlink()
+        remove_unheld(task.out)
     return is_empty
 
 

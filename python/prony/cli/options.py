@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +20,7 @@ __all__ = [
     "check_output",
     "connections_of",
     "duration_of",
+    "given_content",
     "header_of",
     "make_request",
     "memory_of",
@@ -114,11 +116,23 @@ def body_of(option: str, text: str | None) -> bytes | None:
     """Return a body as typed, or the content of a file for ``@path``; UsageError names the option."""
     if text is None or not text.startswith("@"):
         return None if text is None else text.encode()
-    path = Path(text[1:])
+    return given_content(f"{option} {text}", Path(text[1:]))
+
+
+def given_content(typed: str, path: Path) -> bytes:
+    """Return the content of a file that an option names; ``typed``: the option with its value.
+
+    A pipe is read only as the shell's own, such as `<(command)`: any other may never have a writer.
+
+    *Errors*: UsageError for a file that cannot be read, or that has no end.
+    """
     try:
+        kind = path.stat().st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind) or path.parent == Path("/dev/fd")):
+            raise UsageError(f"`{typed}`: `{path}` is a pipe or a device; expected an ordinary file")
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(f"`{option} {text}`: cannot read `{path}`: {error.strerror}") from None
+        raise UsageError(f"`{typed}`: cannot read `{path}`: {error.strerror}") from None
 
 
 def make_request(
@@ -163,18 +177,34 @@ def _why_not_writable(path: Path) -> int:
 
 
 def write_output(text: str, where: str) -> None:
-    """Write ``text`` to standard output for ``-``, else to a new or replaced file, whole or not at all."""
+    """Write ``text`` to standard output for ``-``, else to a new or replaced file, whole or not at all.
+
+    A device or a pipe is written to, and never replaced.
+
+    *Errors*: UsageError for a target that cannot be written, or a pipe that nobody reads.
+    """
     if where == "-":
         show(text)
         return
     path = Path(where)
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
+        if path.exists() and not path.is_file():
+            _pour(text, path)
+            return
         unfinished.write_text(text + "\n", encoding="utf-8")
         unfinished.replace(path)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise UsageError(f"cannot write `{where}`: {error.strerror}") from None
+
+
+def _pour(text: str, path: Path) -> None:
+    # Without O_NONBLOCK a pipe that nobody reads would wait for its reader.
+    descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    os.set_blocking(descriptor, True)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text + "\n")
 
 
 def settings_of(texts: Sequence[str]) -> dict[str, dict[str, int | str]]:

@@ -178,7 +178,8 @@ class StudyProgress(StudyListener):
 
     def _status(self, counts: str) -> str:
         to_go = _clock(self._left_s() - (time.monotonic() - self._began))
-        done = f"{_bar(self._done / self._trials)} {self._done}/{self._trials}"
+        # A study that continues may have nothing left but repeats, which are not planned.
+        done = f"{_bar(self._done / max(1, self._trials))} {self._done}/{self._trials}"
         return f"{done}  {to_go} to go  {self._running}  {counts}"
 
 

@@ -37,6 +37,15 @@ def check_files(own: AppOptions, user: "RunAs") -> None:
     for option, file in (("--requirements", own.requirements), ("--python", own.python)):
         if file is not None and not file.exists():
             raise UsageError(f"`{option} {file}`: there is no such file")
+    if own.requirements is not None and not own.requirements.is_file():
+        raise UsageError(
+            f"`--requirements {own.requirements}`: is no file; "
+            "expected a requirements.txt or a pyproject.toml"
+        )
+    if own.python is not None and not (own.python.is_file() or own.python.is_dir()):
+        raise UsageError(
+            f"`--python {own.python}`: is no file; expected a virtual environment or an interpreter"
+        )
     if own.python is not None:
         _check_readable(own.python, user)
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from prony.cli.options import given_content
 from prony.errors import UsageError
 
 __all__ = ["typed_line", "variables"]
@@ -51,9 +52,7 @@ def _lines(file: Path | None) -> list[tuple[str, str]]:
     if file is None:
         return []
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UsageError(f"`--env-file {file}`: cannot read it: {error.strerror}") from None
+        lines = given_content(f"--env-file {file}", file).decode().splitlines()
     except UnicodeDecodeError:
         raise UsageError(f"`--env-file {file}`: is not UTF-8 text") from None
     numbered = ((f"{file}:{number}", line.strip()) for number, line in enumerate(lines, 1))
@@ -61,8 +60,9 @@ def _lines(file: Path | None) -> list[tuple[str, str]]:
 
 
 def typed_line() -> str:
-    """Return the typed command line without secrets: an archive keeps it."""
-    return shlex.join(["prony", *_without_values(sys.argv[1:])])
+    """Return the typed command line without secrets: an archive keeps it, in UTF-8."""
+    typed = shlex.join(["prony", *_without_values(sys.argv[1:])])
+    return typed.encode("utf-8", "backslashreplace").decode()
 
 
 def _without_values(arguments: Sequence[str]) -> list[str]:

@@ -46,12 +46,12 @@ def write_csv(archive: Archive, reading: Reading, folder: Path) -> None:
 def write_sheets(found: Iterable[Sheet], folder: Path) -> None:
     """Write tables into a new folder, whole or not at all; errors as `write_csv`."""
     folder = folder.absolute()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(
-            f"`{folder}` exists already", hint="name a folder that does not exist yet, or an empty one"
-        )
     unfinished = folder.with_name(f".{folder.name}.unfinished")
     try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UsageError(
+                f"`{folder}` exists already", hint="name a folder that does not exist yet, or an empty one"
+            )
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
         for sheet in found:

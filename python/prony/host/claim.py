@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.errors import HostError
+from prony.errors import HostError, explained
 
 __all__ = ["claim_machine"]
 
@@ -62,7 +62,9 @@ class _Holder:
 
 @contextlib.contextmanager
 def _bound(name: str) -> Iterator[tuple[str, ...]]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as own:
+    with explained("cannot claim the machine"):
+        own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with own:
         try:
             own.bind(name)
             own.listen(1)

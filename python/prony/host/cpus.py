@@ -10,6 +10,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from prony.host.read import found_in
+
 __all__ = ["Cpu", "available_cpus"]
 
 _FOLDER = Path("/sys/devices/system/cpu")
@@ -45,7 +47,7 @@ def _core(folder: Path, number: int) -> int:
 def _kind(folder: Path, number: int) -> str:
     """Return what the kernel reports about a CPU besides its number; empty where it reports nothing."""
     cpu = folder / f"cpu{number}"
-    caches = sorted(cpu.glob("cache/index*"))
+    caches = found_in(cpu, "cache/index*")
     files = (
         cpu / "topology/physical_package_id",
         *(cache / "shared_cpu_list" for cache in caches[-1:]),

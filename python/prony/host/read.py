@@ -12,7 +12,7 @@ from typing import Any
 
 from prony.model import Json
 
-__all__ = ["Fact", "read_fact", "read_number", "read_text", "unread"]
+__all__ = ["Fact", "found_in", "read_fact", "read_number", "read_text", "unread"]
 
 # A JSON value, or {"missing": reason}.
 Fact = Any
@@ -39,6 +39,14 @@ def read_text(path: Path) -> str | None:
         return path.read_text(errors="replace").strip()
     except OSError:
         return None
+
+
+def found_in(folder: Path, pattern: str) -> list[Path]:
+    """Return what matches in a folder, sorted; nothing where it cannot be read."""
+    try:
+        return sorted(folder.glob(pattern))
+    except OSError:
+        return []
 
 
 def read_number(path: Path) -> int | None:

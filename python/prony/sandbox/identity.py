@@ -12,6 +12,8 @@ import signal
 from pathlib import Path
 from typing import NamedTuple
 
+from prony.errors import explained
+
 __all__ = ["Identity", "boot_id", "descendants", "end_process", "identify", "pid_namespace"]
 
 
@@ -50,8 +52,12 @@ def identify(pid: int) -> Identity:
     return Identity(pid, found.start_time_ticks, boot_id())
 
 
+@explained("the system does not show which boot it is in", "Prony measures only with all of /proc")
 def boot_id() -> str:
-    """Return the id of this boot of the machine."""
+    """Return the id of this boot of the machine.
+
+    *Errors*: HostError where /proc lacks it.
+    """
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 

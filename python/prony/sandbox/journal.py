@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from prony.errors import HostError
+from prony.errors import HostError, explained
 from prony.model import Json
 from prony.runas import RunAs, own_folder
 from prony.sandbox.identity import Identity, boot_id, descendants, end_process, identify, pid_namespace
@@ -137,6 +137,7 @@ def generator_folder(trial_folder: Path) -> Path:
     return trial_folder.with_name(trial_folder.name + ".generator")
 
 
+@explained("cannot look for what a killed Prony has left")
 def clear_remains(user: RunAs) -> list[Remains]:
     """Kill the processes that dead Pronys left, remove their folders, and return what was done.
 

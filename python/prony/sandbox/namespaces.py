@@ -8,9 +8,10 @@ Must not know subjects.
 
 import contextlib
 
-from prony.sandbox.linux import may_enter_networks, own_users
+from prony.errors import explained
+from prony.sandbox import linux
 
-__all__ = ["gain_namespaces"]
+__all__ = ["can_isolate_networks", "gain_namespaces"]
 
 
 def gain_namespaces() -> None:
@@ -18,7 +19,18 @@ def gain_namespaces() -> None:
 
     Only there may its threads enter the networks of its subjects. Call it before any thread is started; if it
     fails, nothing changes, and the sandbox's facts have the reason.
+
+    *Errors*: HostError as `can_isolate_networks`.
     """
-    if not may_enter_networks():
+    if not can_isolate_networks():
         with contextlib.suppress(OSError):
-            own_users()
+            linux.own_users()
+
+
+@explained("cannot read the privileges of this process", "Prony measures only where /proc is mounted")
+def can_isolate_networks() -> bool:
+    """Return whether this process may enter the network namespaces that its supervisors create.
+
+    *Errors*: HostError where the kernel shows no privileges.
+    """
+    return linux.may_enter_networks()

@@ -24,7 +24,7 @@ from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.ceilings import PIDS, ceilings
 from prony.sandbox.groups import Groups, TrialGroups, limits_asked, states_by_affinity
 from prony.sandbox.identity import identify
-from prony.sandbox.linux import may_enter_networks
+from prony.sandbox.namespaces import can_isolate_networks
 from prony.sandbox.order import files_order, identities, make_order, make_seat, not_started, write_folders
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.subject import SupervisedSubject
@@ -63,7 +63,7 @@ class ProcessSandbox:
             missing["network namespace"] = "the user chose the host's network"
         elif possible["network"] is not None:
             missing["network namespace"] = str(possible["network"])
-        elif not may_enter_networks():
+        elif not can_isolate_networks():
             missing["network namespace"] = "this process is in no user namespace of its own, and not root"
         if possible["pids"] is not None:
             missing["pid namespace"] = str(possible["pids"])

@@ -81,11 +81,14 @@ class SpawnOrder(NamedTuple):
         return cls(processes, **fields)
 
 
-def become(order: SpawnOrder, process: Process, log: int, failures: int) -> NoReturn:
-    """Turn the calling process into ``process``. On failure, report it on ``failures`` and exit with 127."""
+def become(order: SpawnOrder, process: Process, log: int, failures: int, parent: int) -> NoReturn:
+    """Turn the calling process into ``process``. On failure, report it on ``failures`` and exit with 127.
+
+    ``parent``: the process that it must not survive.
+    """
     step = ""
     try:
-        for name, action in _steps(order, process, log, failures):
+        for name, action in _steps(order, process, log, failures, parent):
             step = name
             action()
         step = f"execute `{process.command[0]}`"
@@ -107,7 +110,7 @@ def report_failure(failures: int, step: str, error: BaseException) -> None:
 
 
 def _steps(
-    order: SpawnOrder, process: Process, log: int, failures: int
+    order: SpawnOrder, process: Process, log: int, failures: int, parent: int
 ) -> tuple[tuple[str, Callable[[], object]], ...]:
     return (
         ("reset signals", _reset_signals),
@@ -119,12 +122,19 @@ def _steps(
         ("set limits", lambda: _set_limits(order)),
         ("connect the output", lambda: _connect(log, failures)),
         (f"change to the user {order.uid}", lambda: _change_user(order)),
-        ("tie it to the supervisor", linux.die_with_parent),
+        ("tie it to the supervisor", lambda: _die_with(parent)),
         ("give up privileges", lambda: linux.forbid_new_privileges() if order.no_new_privileges else None),
         # As the subject's user, so that a folder that it cannot enter is reported here.
         (f"enter the folder `{process.folder}`", lambda: os.chdir(process.folder)),
         ("set the mask of new files", lambda: os.umask(0o022)),
     )
+
+
+def _die_with(parent: int) -> None:
+    linux.die_with_parent()
+    # It may have been killed before that.
+    if os.getppid() != parent:
+        raise ProcessLookupError("the supervisor is gone")
 
 
 def _reset_signals() -> None:

@@ -92,10 +92,11 @@ def start(order: SpawnOrder, log: int) -> Started | dict[str, str]:
 
 def _start_here(order: SpawnOrder, log: int, failures: int) -> Started:
     pids = []
+    supervisor = os.getpid()
     for process in order.processes:
         pid = os.fork()
         if pid == 0:
-            become(order, process, log, failures)
+            become(order, process, log, failures, supervisor)
         pids.append(pid)
     return Started(pids, None)
 
@@ -144,7 +145,7 @@ def _run_init(order: SpawnOrder, log: int, failures: int, report: int, there: so
             pid = os.fork()
             if pid == 0:
                 there.send(bytes([place]))
-                become(order, process, log, failures)
+                become(order, process, log, failures, 1)
             pids.append(pid)
     except BaseException as error:  # nothing may escape: this is a copy of the supervisor
         report_failure(failures, "make namespaces", error)

@@ -121,6 +121,21 @@ def test_what_is_left_of_a_starter_that_was_killed_lies_where_the_seat_says(tmp_
     assert [str(path) for path in kept.iterdir()] == [(tmp_path / "where").read_text().strip()]
 
 
+def test_nothing_is_left_of_a_starter_that_was_killed_where_the_seat_names_no_folder(tmp_path, monkeypatch):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+
+    def kill_the_starter(event):
+        if event["event"] == "window_close":
+            assert list(temporary.iterdir())
+            os.kill(int((tmp_path / "starter").read_text()), signal.SIGKILL)
+
+    with pytest.raises(EngineError, match="ended without a recording"):
+        engine(f"echo $PPID > {tmp_path}/starter; exec sleep 600").run(LOAD, ADDRESS, SEAT, kill_the_starter)
+    assert list(temporary.iterdir()) == []
+
+
 def test_a_tool_that_fails_is_told_with_its_last_words():
     def parse(_output, _job):
         raise EngineError("nothing to read")

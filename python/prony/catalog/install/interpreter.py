@@ -158,10 +158,18 @@ def _managed(version: str, user: RunAs) -> Iterator[Path]:
         data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
         pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
         uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
-        folders = [*pyenv.glob(f"versions/{version}.*"), *uv.glob(f"cpython-{version}.*")]
+        folders = [*_found(pyenv, f"versions/{version}.*"), *_found(uv, f"cpython-{version}.*")]
         # A `+` marks other kinds of builds, such as free-threaded ones.
         plain = [folder for folder in folders if "+" not in folder.name]
         yield from (folder / "bin" / f"python{version}" for folder in sorted(plain, key=_patch, reverse=True))
+
+
+def _found(folder: Path, pattern: str) -> list[Path]:
+    """Return what matches below a folder; one that cannot be read holds nothing of use."""
+    try:
+        return list(folder.glob(pattern))
+    except OSError:
+        return []
 
 
 def _patch(folder: Path) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 
-from prony.catalog import DATA
+from prony.catalog import DATA, readable
 from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.child import FinishedCommand
 from prony.catalog.install.interpreter import Interpreter
@@ -70,6 +70,7 @@ class Unresolved:
     log: str
 
 
+@readable()
 def built_in_requirements() -> tuple[str, ...]:
     """Return the requirements of all built-in apps, sorted."""
     entries = [validate(read_toml(file), AppEntry) for file in sorted(BUILT_IN_APPS.glob("*/app.toml"))]
@@ -86,6 +87,7 @@ def shared_requirements(server: ProcessEntry) -> tuple[str, ...]:
     return () if alone else built_in_requirements()
 
 
+@readable()
 def committed_lock(server: ProcessEntry, app_requirements: Sequence[str]) -> Lock | None:
     """Return the server's lock that comes with Prony; null: there is none, or the app needs other
     packages.

@@ -14,6 +14,7 @@ from prony.catalog.install.programs import find_programs, try_system
 from prony.catalog.install.resolve import committed_lock
 from prony.catalog.install.system import find_system, missing, wanted_python
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
+from prony.errors import explained
 from prony.model import INSTALLABLE, READY, Availability
 from prony.runas import RunAs, resolve_user
 
@@ -94,6 +95,9 @@ def _kept(entry: ProcessEntry, user: RunAs) -> str:
     return f"{entry.name}-{'[0-9a-f]' * 16}-{escape(user.name)}"
 
 
+@explained(
+    "cannot look for servers in the cache", "choose another place with PRONY_CACHE, or open the folder"
+)
 def _built(entry: ProcessEntry, user: RunAs) -> bool:
     lock = committed_lock(entry, ())
     if lock is None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemNeeds
+from prony.errors import explained
 
 __all__ = [
     "Brew",
@@ -54,6 +55,7 @@ class Debian:
     folder: Path = _DPKG
     name: Literal["debian"] = "debian"
 
+    @explained("cannot read which packages are installed")
     def missing(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return those of ``names`` for which dpkg has no list of files."""
         return tuple(name for name in names if not self._is_installed(name))
@@ -67,9 +69,10 @@ class Debian:
 
 
 def _rpm_knows(name: str) -> bool:
-    done = subprocess.run(
-        ["/usr/bin/rpm", "--query", "--whatprovides", "--", name], capture_output=True, check=False
-    )
+    with explained("cannot ask rpm which packages are installed"):
+        done = subprocess.run(
+            ["/usr/bin/rpm", "--query", "--whatprovides", "--", name], capture_output=True, check=False
+        )
     return done.returncode == 0
 
 

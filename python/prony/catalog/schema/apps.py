@@ -13,7 +13,8 @@ from re import fullmatch
 from prony.catalog import DATA
 from prony.catalog.schema.entry import AppEntry, CheckEntry, RepeatedBody
 from prony.catalog.schema.toml_source import read_toml, validate
-from prony.errors import UsageError
+from prony.errors import UsageError, explained
+from prony.escapes import escaped
 from prony.model import App, Check, Contract, Interface, Request
 from prony.units import MIB
 
@@ -106,7 +107,7 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
         raise UsageError(
             f"`{target}` does not name an application; expected `module:attribute`, such as `hello:app`"
         )
-    folder = folder.expanduser().absolute()
+    folder = _named(folder.expanduser().absolute())
     if not folder.is_dir():
         raise UsageError(
             f"`{folder}` is not a folder; expected the folder that contains the module `{module}`"
@@ -126,6 +127,20 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
         environment=dict(environment or {}),
         digest=folder_digest(folder),
     )
+
+
+def _named(folder: Path) -> Path:
+    """Return an app's folder.
+
+    *Errors*: UsageError for a name that an archive, which is UTF-8, could not hold.
+    """
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"`{escaped(str(folder))}` has a name that is not UTF-8; expected one that an archive can hold"
+        ) from None
+    return folder
 
 
 def is_target(interface: Interface, target: str) -> bool:
@@ -150,7 +165,7 @@ def is_target(interface: Interface, target: str) -> bool:
 
 
 def _psgi_app(target: str, folder: Path, contract: Contract, environment: Mapping[str, str]) -> App:
-    file = folder.expanduser().absolute() / target
+    file = _named(folder.expanduser().absolute()) / target
     if not is_target(Interface.PSGI, file.name) or not file.is_file():
         raise UsageError(
             f"`{target}`: there is no such file; expected a PSGI application, such as `hello.psgi`"
@@ -166,10 +181,13 @@ def _psgi_app(target: str, folder: Path, contract: Contract, environment: Mappin
     )
 
 
+@explained("cannot read the app's files", "servers and you must be able to read all of them")
 def folder_digest(folder: Path) -> str:
     """Return the SHA-256, in hexadecimal, over names and content of an app's files in ``folder`` and below.
 
     Version control, virtual environments and caches are left out.
+
+    *Errors*: HostError for a file that cannot be read.
     """
     digest = hashlib.sha256()
     budget = _MOST_BYTES

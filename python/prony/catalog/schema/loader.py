@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
-from prony.catalog import DATA
+from prony.catalog import DATA, readable
 from prony.catalog.schema.apps import BUILT_IN_APPS, load_apps
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, ServerEntry, ServiceEntry
 from prony.catalog.schema.rules import check_entry
@@ -165,13 +165,15 @@ class Catalog:
         return _with_variants(self.servers.values())
 
 
+@readable()
 def load_catalog(extra: Sequence[Path] = (), found: Path = OWN_FOLDER) -> Catalog:
     """Return the built-in catalogue, with the entries in ``extra`` and the servers in the folder ``found``.
 
     Each of ``extra`` is a server's TOML file, or a folder with such files (in it or in its folder
     ``servers``) and apps (``apps/<name>/app.toml``).
 
-    *Errors*: UsageError with all problems of all files, or for a name that is already taken.
+    *Errors*: UsageError with all problems of all files, or for a name that is already taken; HostError for a
+    folder that cannot be read.
     """
     problems: list[str] = []
     servers = _load(sorted(BUILT_IN_SERVERS.glob("*.toml")), load_server, problems)

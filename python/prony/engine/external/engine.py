@@ -12,16 +12,18 @@ import shutil
 import subprocess
 import time
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from tempfile import TemporaryDirectory
 
 from prony.engine.base import OnEvent
 from prony.engine.child_process import SPARE_NS, Child, ChildResult
 from prony.engine.external.histogram import distribution
 from prony.engine.external.recording import Around, interrupted, to_recording
 from prony.engine.external.tool import Job, Measured, Output, Tool, refusal
-from prony.errors import EngineError
+from prony.errors import EngineError, refused_by
 from prony.model import Address, DurationStop, EngineChoice, Json, Recording, Workload
 from prony.model.recording import GeneratorProcesses, Specification, Window
 from prony.model.shapes import decode
@@ -82,7 +84,8 @@ class ExternalEngine:
             warmed=len(runs) > 1,
             spec=decode(Specification, spec, "spec"),
         )
-        return self._measured(job, {"seat": asdict(seat), "runs": runs}, around, on_event)
+        with _seated(seat) as taken:
+            return self._measured(job, {"seat": asdict(taken), "runs": runs}, around, on_event)
 
     def cancel(self) -> None:
         """Stop the running load, from any thread."""
@@ -108,6 +111,26 @@ class ExternalEngine:
             times = replace(times, ok_service=distribution(measured.latencies))
         cost = replace(recording.generator, processes=_exact(told, recording.window))
         return replace(recording, distributions=times, generator=cost)
+
+
+@contextmanager
+def _seated(seat: EngineSeat) -> Iterator[EngineSeat]:
+    """Yield the seat with a folder for the tool: its own, else one that goes even if the tool's starter is
+    killed.
+
+    *Errors*: EngineError when none can be made.
+    """
+    if seat.folder is not None:
+        yield seat
+        return
+    try:
+        made = TemporaryDirectory(prefix="prony-engine-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise EngineError(f"cannot create a folder for the generator: {refused_by(error)}") from error
+    with made as folder:
+        if seat.uid is not None:
+            os.chown(folder, seat.uid, -1)
+        yield replace(seat, folder=folder)
 
 
 def _exact(told: ChildResult, window: Window) -> GeneratorProcesses:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.host.facts.processor import agreed
-from prony.host.read import Fact, read_fact, read_text, unread
+from prony.host.read import Fact, found_in, read_fact, read_text, unread
 from prony.model import Json
 
 __all__ = [
@@ -166,7 +166,7 @@ def parse_process(text: str) -> tuple[str, int]:
 
 def _processes() -> dict[int, tuple[str, int]]:
     own = os.getpid()
-    numbers = (int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 - quick
+    numbers = (int(path.name) for path in found_in(Path("/proc"), "[0-9]*"))
     found = {pid: read_text(Path(f"/proc/{pid}/stat")) for pid in numbers if pid != own}
     return {pid: parse_process(text) for pid, text in found.items() if text}
 

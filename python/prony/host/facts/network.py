@@ -14,7 +14,7 @@ import socket
 import struct
 from pathlib import Path
 
-from prony.host.read import Fact, read_fact, unread
+from prony.host.read import Fact, found_in, read_fact, unread
 from prony.model import Json
 
 __all__ = ["interfaces", "parse_sockets", "settings", "sockets", "spaced"]
@@ -80,7 +80,7 @@ def spaced(text: str) -> str:
 
 def interfaces() -> Json:
     """Return MTU, state and offloads of each interface, including the loopback."""
-    names = sorted(path.name for path in Path("/sys/class/net").glob("*") if path.is_dir())
+    names = [path.name for path in found_in(Path("/sys/class/net"), "*") if path.is_dir()]
     return {name: _interface(name) for name in names}
 
 

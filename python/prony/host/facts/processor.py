@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from prony.host.cpus import Cpu, available_cpus
-from prony.host.read import Fact, read_fact, unread
+from prony.host.read import Fact, found_in, read_fact, unread
 from prony.model import Json
 
 __all__ = ["agreed", "mitigations", "parse_cpuinfo", "parse_turbo", "processor"]
@@ -122,11 +122,11 @@ def _packages(cpus: tuple[Cpu, ...]) -> Fact:
 
 
 def _numa_nodes() -> Fact:
-    return len(list(_NODES.glob("node[0-9]*"))) or unread(f"`{_NODES}` holds no node")
+    return len(found_in(_NODES, "node[0-9]*")) or unread(f"`{_NODES}` holds no node")
 
 
 def mitigations() -> Fact:
     """Return the kernel's mitigation for each of the processor's vulnerabilities."""
     folder = _CPUS / "vulnerabilities"
-    found = {path.name: read_fact(path) for path in sorted(folder.glob("*"))}
+    found = {path.name: read_fact(path) for path in found_in(folder, "*")}
     return found or unread(f"`{folder}` is not there")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from prony.catalog import DATA
+from prony.catalog import DATA, readable
 from prony.catalog.schema.studies.check import check_study
 from prony.catalog.schema.studies.grid import grid_of
 from prony.catalog.schema.studies.originals import read_originals
@@ -27,6 +27,7 @@ class StudySource:
     originals: tuple[Original, ...] = ()
 
 
+@readable()
 def built_in_studies() -> dict[str, Path]:
     """Return the built-in studies' files by name."""
     return {file.stem: file for file in sorted(FOLDER.glob("*.toml"))}

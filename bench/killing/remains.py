@@ -1,0 +1,132 @@
+"""What of a killed Prony is still there: processes, mounts, listening sockets, containers, control groups."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from prony.errors import HostError
+from prony.sandbox.cgroup.mark import parse_mark
+from prony.sandbox.containers.engine import working_engines
+from prony.sandbox.identity import descendants
+from prony.sandbox.linux import become_subreaper
+
+__all__ = [
+    "Gone",
+    "Left",
+    "adopt_orphans",
+    "gone",
+    "groups_of",
+    "reap",
+    "seen",
+    "state_of",
+    "supervisors",
+]
+
+Left = Callable[[], list[str]]
+
+
+class Gone(NamedTuple):
+    """How long it took until nothing was left, and what was still there when it should have been gone."""
+
+    seconds: float
+    late: tuple[str, ...]
+
+
+_LISTEN = "0A"
+# What container engines keep for themselves.
+_FOREIGN = ("/run/netns", "/var/lib/containers", "/var/lib/docker")
+
+
+def adopt_orphans() -> None:
+    """Become the parent of all that the studies leave, so that nothing of them escapes the list."""
+    become_subreaper()
+
+
+def reap() -> None:
+    """Collect the ended orphans; only between studies, whose own ends are awaited elsewhere."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def seen(containers: bool) -> frozenset[str]:
+    """Return, in words, all that a study could leave; to list containers takes an engine a second."""
+    processes = map(words_of, descendants(os.getpid()))
+    return frozenset([*processes, *_mounts(), *_listeners(), *(_containers() if containers else ())])
+
+
+def gone(left: Left, soon_s: float) -> Gone:
+    """Wait until nothing is left, ten times as long as it should take."""
+    begun_s = time.monotonic()
+    late: tuple[str, ...] = ()
+    while found := tuple(left()):
+        seconds = time.monotonic() - begun_s
+        late = late or (found if seconds > soon_s else ())
+        if seconds > 10 * soon_s:
+            break
+        time.sleep(0.01)
+    return Gone(time.monotonic() - begun_s, late)
+
+
+def supervisors(prony: int) -> list[int]:
+    """Return the supervisors of subjects that a Prony has now."""
+    commands = ((pid, _command(pid)) for pid in descendants(prony))
+    return [pid for pid, words in commands if "prony.sandbox.supervisor" in words and "--probe" not in words]
+
+
+def groups_of(prony: int) -> list[str]:
+    """Return the control groups of a Prony's process."""
+    found = Path("/sys/fs/cgroup").rglob("prony-*")
+    return [str(path) for path in found if (mark := parse_mark(path.name)) and mark.owner.pid == prony]
+
+
+def words_of(pid: int) -> str:
+    """Return a process in words."""
+    return f"process {pid}, `{_command(pid)}`"
+
+
+def state_of(pid: int) -> str:
+    """Return in which state of the kernel a process is, and where it waits."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+        state = status.partition("State:")[2].partition("\n")[0].split()[0]
+        return f"process {pid}: {state} in {Path(f'/proc/{pid}/wchan').read_text()}"
+    except (OSError, IndexError):
+        return f"process {pid}"
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:200]
+    except OSError:
+        return ""
+
+
+def _mounts() -> Iterator[str]:
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        place = line.split()[4]
+        if not place.startswith(_FOREIGN):
+            yield f"mount {place}"
+
+
+def _listeners() -> Iterator[str]:
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTEN:
+                    yield f"socket {fields[1]}"
+    for line in Path("/proc/net/unix").read_text().splitlines():
+        if "@prony" in line:
+            yield f"socket {line.split()[-1]}"
+
+
+def _containers() -> Iterator[str]:
+    for engine in working_engines():
+        with suppress(HostError):
+            yield from (
+                f"container {name}" for name, label in engine.containers().items() if parse_mark(label)
+            )

@@ -1,0 +1,159 @@
+"""The studies that are killed: where they run, as whom, and how they are started."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from killing.remains import reap
+
+__all__ = ["Ended", "Person", "Study", "Where"]
+
+_TEXT = """\
+format = 1
+name = "killed"
+title = "Two servers, briefly"
+
+[[subjects]]
+server = ["wsgiref", "gunicorn-embedded"]
+app = ["hello"]
+
+[[workloads]]
+loop = "open"
+rate = 100
+
+[profiles.quick]
+blocks = BLOCKS
+warmup = "100ms"
+duration = "300ms"
+timeout = "1s"
+"""
+# A study takes seconds; the first one builds its servers.
+_LONGEST_S = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who runs Prony."""
+
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def changes(self) -> bool:
+        """Whether the caller must become this user."""
+        return self.uid != os.geteuid()
+
+    @property
+    def groups(self) -> list[int] | None:
+        """The user's groups; null: as the caller's."""
+        return os.getgrouplist(self.name, self.gid) if self.changes else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended, and what it said on standard error."""
+
+    status: int
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The folders of a person's studies."""
+
+    folder: Path
+    cache: Path
+    person: Person
+    sandbox: str
+
+    @classmethod
+    def made(cls, folder: Path, person: Person, blocks: int, sandbox: str, cache: Path | None) -> Self:
+        """Return ``folder`` with all that studies need in it, owned by the person."""
+        folder.chmod(0o755)
+        (folder / "study.toml").write_text(_TEXT.replace("BLOCKS", str(blocks)))
+        for path in (folder, own := folder / "cache", folder / "temporary"):
+            path.mkdir(exist_ok=True)
+            os.chown(path, person.uid, person.gid)
+        # Root's subjects, of another user, may need it too.
+        (folder / "temporary").chmod(0o1777)
+        return cls(folder, cache or own, person, sandbox)
+
+    def archive(self, name: str) -> Path:
+        """Return the archive of a study of this name."""
+        return self.folder / f"{name}.prony"
+
+    def study(self, name: str) -> "Study":
+        """Start the study."""
+        file, out = str(self.folder / "study.toml"), str(self.archive(name))
+        return self.command("run", file, "--out", out, "--no-calibration", "--sandbox", self.sandbox)
+
+    def command(self, *words: str) -> "Study":
+        """Start a command of Prony's."""
+        said = self.folder / "said"
+        with said.open("w") as file:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "prony", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=file,
+                cwd=self.folder,
+                env=self._environment(),
+                # A group of its own, as a shell gives it.
+                start_new_session=True,
+                user=self.person.uid if self.person.changes else None,
+                group=self.person.gid if self.person.changes else None,
+                extra_groups=self.person.groups,
+            )
+        return Study(process, said)
+
+    def _environment(self) -> dict[str, str]:
+        own = {
+            "HOME": str(self.folder),
+            "PRONY_CACHE": str(self.cache),
+            "TMPDIR": str(self.folder / "temporary"),
+        }
+        return {**os.environ, **own}
+
+    def left_in_folders(self) -> frozenset[str]:
+        """Return what nobody needs any more: folders of runs, temporary files."""
+        left = (*(self.cache / "run").glob("*"), *(self.folder / "temporary").iterdir())
+        return frozenset(map(str, left))
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A command that runs, in a process group of its own."""
+
+    process: "subprocess.Popen[bytes]"
+    said: Path
+
+    @property
+    def pid(self) -> int:
+        """Prony's process."""
+        return self.process.pid
+
+    def kill_group(self) -> None:
+        """Kill its process group."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def kill(self, pid: int | None = None) -> None:
+        """Kill one of its processes, Prony itself by default."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid or self.pid, signal.SIGKILL)
+
+    def is_over(self) -> bool:
+        """Return whether Prony has ended."""
+        return self.process.poll() is not None
+
+    def end(self) -> Ended:
+        """Wait for its end."""
+        status = self.process.wait(_LONGEST_S)
+        reap()
+        return Ended(status, self.said.read_text(errors="replace"))
