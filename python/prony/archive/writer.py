@@ -24,6 +24,7 @@ from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, check_version
 from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
 from prony.archive.rows import insert_trial
 from prony.archive.schema import schema
+from prony.archive.thinning import thinned
 from prony.errors import ArchiveError
 from prony.model import Cell, Fingerprint, Json, Plan, RunFacts, RunStatus, SubjectRecord, Trial, TrialRole
 from prony.model.shapes import encode
@@ -78,9 +79,12 @@ class ArchiveWriter:
             _insert_cell(self._database, cell, role)
 
     def append(self, trial: Trial) -> int:
-        """Store a trial in one transaction and return its id. When this returns, it is on the disk."""
+        """Store a trial in one transaction and return its id. When this returns, it is on the disk.
+
+        Of more samples than a reader takes some are left out.
+        """
         with self._transaction():
-            return insert_trial(self._database, self.run_id, trial)
+            return insert_trial(self._database, self.run_id, thinned(trial))
 
     def record_facts(self, facts: RunFacts) -> None:
         """Store what this run decided; a later call replaces it."""

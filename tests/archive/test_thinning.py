@@ -1,0 +1,46 @@
+"""The samples of a very long trial are thinned, so that its archive can be read."""
+
+from dataclasses import replace
+from functools import partial
+
+from cells import cell_of
+from golden import build
+from prony.archive import create, open_archive
+from prony.archive.caps import MOST_ROWS_OF_A_TRIAL
+from prony.archive.thinning import thinned
+from prony.model import Fingerprint, OpenLoop, Plan
+from prony.model.observation import Phase
+
+CELL = cell_of("a+hello", OpenLoop(1000))
+TRIAL = build.trial(CELL, 0, 0, [1_000_000] * 2000)
+
+
+def long(count):
+    """A trial of so many samples, the first and the last of which are not of the window."""
+    one = TRIAL.samples[0]
+    phases = [Phase.IDLE, *[Phase.WINDOW] * (count - 2), Phase.DRAIN]
+    samples = (replace(one, monotonic_ns=k, phase=phase) for k, phase in enumerate(phases))
+    return replace(TRIAL, samples=tuple(samples))
+
+
+def test_a_trial_that_fits_stays_as_it_is():
+    assert thinned(TRIAL) is TRIAL
+
+
+def test_of_one_that_does_not_every_so_many_are_kept_with_the_ends_of_each_phase():
+    each = len(TRIAL.samples[0].processes)
+    found = thinned(long(100), {"sample": 1000, "process_sample": 45 * each, "gauge": 1000})
+    assert [sample.monotonic_ns for sample in found.samples] == [0, 1, *range(3, 98, 3), 98, 99]
+    assert found.facts.free["one_sample_in"] == 3
+
+
+def test_what_a_writer_stores_a_reader_takes(tmp_path, monkeypatch):
+    caps = {**MOST_ROWS_OF_A_TRIAL, "sample": 50}
+    monkeypatch.setattr("prony.archive.rows.MOST_ROWS_OF_A_TRIAL", caps)
+    monkeypatch.setattr("prony.archive.writer.thinned", partial(thinned, most=caps))
+    with create(tmp_path / "a.prony", Plan("a", "", "", "quick", (CELL,), 1, 1), Fingerprint()) as writer:
+        writer.append(long(100))
+    with open_archive(tmp_path / "a.prony") as archive:
+        (record,) = archive.trials()
+    assert len(record.trial.samples) <= 50
+    assert record.trial.facts.free["one_sample_in"] == 3
