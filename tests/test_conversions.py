@@ -15,6 +15,7 @@ FACTORS = {
 SMALL_FACTORS = {1000, 1024, 1e-3}
 # What has the digits of a factor and converts nothing.
 COUNTS = {
+    "archive.caps": "the most values of JSON in an archive",
     "catalog.schema.entry": "the most times that a file is written with itself",
     "engine.external.hey": "the most results that hey keeps",
     "engine.external.k6": "a rate that takes whole numbers, per 1000 seconds",

@@ -152,6 +152,10 @@ def test_a_whole_number_stays_one_where_any_number_may_stand():
             "distributions.connect.min_ns: expected a value",
         ),
         (
+            {"distributions": {"connect": {"count": 0, "max_ns": 2**70}}},
+            "distributions.connect.max_ns: expected a time of less than 292 years",
+        ),
+        (
             {"distributions": {"connect": {"count": 0, "histogram": "!"}}},
             'recording.distributions.connect.histogram: expected base64, found "!"',
         ),

@@ -231,8 +231,13 @@ class Distribution:
         if self.count and None in (self.min_ns, self.max_ns, self.sum_ns, self.histogram):
             name = next(name for name in _OF_TIMES if getattr(self, name) is None)
             raise ShapeError("a value, as there are times", None, name)
+        for name in ("min_ns", "max_ns"):
+            if (getattr(self, name) or 0) >= _LONGEST_NS:
+                raise ShapeError("a time of less than 292 years", getattr(self, name), name)
 
 
+# What histograms and archives can hold.
+_LONGEST_NS = 2**63
 _OF_TIMES = ("min_ns", "max_ns", "sum_ns", "histogram")
 
 
