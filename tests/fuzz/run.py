@@ -30,7 +30,7 @@ A seed makes a mutant of a whole archive: of its schema, its JSON, its values, b
 what lies beside it. Each command runs in a process of its own, with limits. It must end by itself within 10 s
 of CPU time and 500 MiB, with 0 to 3; a refusal is one line; nothing in the archive's folder or in the user's
 home may change. Prints each breach with its seed, which makes the mutant again, and the tally; exits with 1
-after a breach. Run it with the Python that has Prony: .venv/bin/python.
+after a breach.
 """
 # `GOLDEN`: an archive that is whole; `NEW`: a folder that is not there.
 FILE, GOLDEN, NEW = "out.prony", "GOLDEN", "NEW"
