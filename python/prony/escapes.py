@@ -44,8 +44,11 @@ def shortened(text: str, most: int = 60) -> str:
 
     >>> shortened("a" * 9, 5), shortened("a\\nb")
     ('aaaaa…', 'a\\\\nb')
+    >>> len(shortened(chr(10) * 9, 5))
+    6
     """
-    return escaped(text[:most]) + ("…" if len(text) > most else "")
+    shown = escaped(text[: most + 1])
+    return shown if len(shown) <= most else f"{shown[:most]}…"
 
 
 def plain(text: str) -> str:
