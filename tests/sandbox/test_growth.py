@@ -1,14 +1,16 @@
 """How large a subject's files may become, and the ceilings of what nobody limited."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from tests.sandbox.subjects import eventually, launch_script
 
 from prony.model import Launch, Placement, SandboxChoice
 from prony.sandbox import Sandbox
-from prony.sandbox.ceilings import PIDS, ceilings, disk_bytes, memory_bytes, with_ceilings
+from prony.sandbox.ceilings import PIDS, ceilings, disk_bytes, memory_bytes, pids_of_user, with_ceilings
 from prony.sandbox.growth import Growth
 from prony.units import GIB, MIB
 
@@ -68,6 +70,18 @@ def test_a_typed_limit_wins_over_a_ceiling() -> None:
     full = with_ceilings(SandboxChoice(pids=7))
     assert (full.pids, full.memory_bytes) == (7, memory_bytes())
     assert set(ceilings(SandboxChoice(pids=7), Path("/"), {})) == {"disk"}
+
+
+def test_what_its_user_runs_already_does_not_count_against_a_subject() -> None:
+    before = pids_of_user(os.getuid())
+    assert before > PIDS
+    with ThreadPoolExecutor(50) as pool:
+        barrier = Barrier(51)
+        for _ in range(50):
+            pool.submit(barrier.wait)
+        during = pids_of_user(os.getuid())
+        barrier.wait()
+    assert during >= before + 25
 
 
 def test_ceilings_are_far_above_what_a_server_needs(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ They are so high that no figure of a healthy subject depends on them. Must not k
 4096
 """
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +16,7 @@ from prony.model import Ceiling, LimitHolding, LimitState, SandboxChoice
 from prony.sandbox.cgroup.base import LimitName
 from prony.units import GIB
 
-__all__ = ["PIDS", "ceilings", "disk_bytes", "memory_bytes", "with_ceilings"]
+__all__ = ["PIDS", "ceilings", "disk_bytes", "memory_bytes", "pids_of_user", "with_ceilings"]
 
 PIDS = 4096
 """Processes and threads of one process of a subject and its descendants."""
@@ -34,6 +35,22 @@ def disk_bytes(folder: Path) -> int:
     place = next(one for one in (folder, *folder.parents) if one.exists())
     found = os.statvfs(place)
     return min(_MOST_DISK_BYTES, found.f_bavail * found.f_frsize // 2)
+
+
+def pids_of_user(uid: int) -> int:
+    """Return the ceiling where the kernel counts all processes and threads of a user (RLIMIT_NPROC).
+
+    Those that the user has already come on top: else a busy desktop would end a server, and Prony would call
+    it the server's fault.
+    """
+    return PIDS + sum(_tasks(folder, uid) for folder in Path("/proc").glob("[0-9]*"))
+
+
+def _tasks(folder: Path, uid: int) -> int:
+    with contextlib.suppress(OSError):
+        if folder.stat().st_uid == uid:
+            return len(list((folder / "task").iterdir()))
+    return 0
 
 
 def with_ceilings(choice: SandboxChoice) -> SandboxChoice:

@@ -21,7 +21,7 @@ from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.base import RunningSubject
 from prony.sandbox.carry_over import carried_over, read_sockets
-from prony.sandbox.ceilings import PIDS, ceilings
+from prony.sandbox.ceilings import ceilings, pids_of_user
 from prony.sandbox.groups import Groups, TrialGroups, limits_asked, states_by_affinity
 from prony.sandbox.identity import identify
 from prony.sandbox.namespaces import can_isolate_networks
@@ -120,7 +120,7 @@ class ProcessSandbox:
         if "files" not in facts.missing and facts.pid_namespace:
             own |= files_order(launch, self._user, self.folder, isolated=isolated, hidden=self._hidden)
         if self._groups is None:
-            own |= {"pids": PIDS}
+            own |= {"pids": pids_of_user(self._user.uid)}
         supervisor = Supervisor.start({**order, **own, "census": str(journal.census_of(self.folder))})
         try:
             journal.record(self.folder, {"supervisor": identify(supervisor.pid)})
