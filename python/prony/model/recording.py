@@ -232,12 +232,12 @@ class Distribution:
             name = next(name for name in _OF_TIMES if getattr(self, name) is None)
             raise ShapeError("a value, as there are times", None, name)
         for name in ("min_ns", "max_ns"):
-            if (getattr(self, name) or 0) >= _LONGEST_NS:
+            if (getattr(self, name) or 0) >= _SIGNED_64_BITS:
                 raise ShapeError("a time of less than 292 years", getattr(self, name), name)
 
 
 # What histograms and archives can hold.
-_LONGEST_NS = 2**63
+_SIGNED_64_BITS = 2**63
 _OF_TIMES = ("min_ns", "max_ns", "sum_ns", "histogram")
 
 
