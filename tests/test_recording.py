@@ -30,7 +30,7 @@ from prony.archive import open_archive
 from prony.errors import ArchiveError
 from prony.faces.json_load import load_result
 from prony.model import Limit, LimitKind
-from prony.model.recording import Account, Distribution, Recording, decode_recording
+from prony.model.recording import Account, CarriedIn, Distribution, Recording, decode_recording
 from prony.model.shapes import ShapeError, encode
 from prony.reading.load import read_load
 from prony.report.load import load_document
@@ -91,7 +91,8 @@ def values(kind):
         return FULL | st.just(EMPTY)
     if kind is Account:
         others = st.dictionaries(st.sampled_from(OTHERS), WHOLE | st.none())
-        return st.builds(Account, WHOLE, WHOLE, st.dictionaries(TEXTS, WHOLE), others)
+        carried = st.none() | values(CarriedIn)
+        return st.builds(Account, WHOLE, WHOLE, st.dictionaries(TEXTS, WHOLE), others, carried)
     if kind is Limit:
         return st.builds(Limit, st.sampled_from(LimitKind), st.floats(0, 1), WHOLE, TEXTS)
     if get_origin(kind) is tuple:

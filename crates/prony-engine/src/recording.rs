@@ -54,7 +54,7 @@ pub struct Window {
     pub interrupted: bool,
 }
 
-/// Requests that ended within the window, even if sent before it.
+/// Requests that ended within the window, those that were carried in too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub struct Completed {
@@ -116,6 +116,10 @@ pub struct Queue {
 pub struct Distributions {
     pub ok_response: Option<Distribution>,
     pub ok_service: Distribution,
+    #[serde(default)]
+    pub carried_in_response: Option<Distribution>,
+    #[serde(default)]
+    pub carried_in_service: Distribution,
     pub censored_response: Option<Distribution>,
     pub censored_service: Distribution,
     pub send_lag: Option<Distribution>,
@@ -251,7 +255,7 @@ impl Recording {
         generator.cpu_spin_ns = generator.threads.iter().map(|thread| thread.spin_ns).sum();
         generator.run_queue_ns = generator.threads.iter().map(|thread| thread.run_queue_ns).sum();
         generator.cpu_work_ns = generator.threads.iter().map(Thread::work_ns).sum();
-        let completed = self.account.ended();
+        let completed = self.account.ended() + self.account.carried_in.ended();
         generator.cpu_ns_per_request =
             (completed > 0).then(|| generator.cpu_work_ns as f64 / completed as f64);
         let thread_time_ns = (elapsed_ns * generator.threads.len() as u64).max(1);
@@ -286,9 +290,11 @@ impl Connections {
 impl Distributions {
     fn merge(&mut self, other: &Self) {
         merge_optional(&mut self.ok_response, other.ok_response.as_ref());
+        merge_optional(&mut self.carried_in_response, other.carried_in_response.as_ref());
         merge_optional(&mut self.censored_response, other.censored_response.as_ref());
         merge_optional(&mut self.send_lag, other.send_lag.as_ref());
         self.ok_service.merge(&other.ok_service);
+        self.carried_in_service.merge(&other.carried_in_service);
         self.censored_service.merge(&other.censored_service);
         self.connect.merge(&other.connect);
     }

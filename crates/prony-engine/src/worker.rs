@@ -146,7 +146,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         Ok(())
     }
 
-    /// Answered requests by slot.
+    /// Replies by slot, since the opening of the window.
     pub(crate) fn answered(&self) -> impl Iterator<Item = u64> + '_ {
         self.connections.iter().map(|connection| connection.answered)
     }
@@ -155,7 +155,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.task.schedule.is_some()
     }
 
-    /// Counts of connections are those since the opening of the window.
+    /// Counts of connections, and of what happens on them, are those since the opening of the window.
     fn is_counted(&self, at_ns: u64) -> bool {
         at_ns >= self.task.times.open_ns
     }
@@ -179,8 +179,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     fn take_due(&mut self, now_ns: u64) {
         while let Some(due_ns) = self.next_due_ns.filter(|&due_ns| due_ns <= now_ns) {
-            let recorded = self.in_window(due_ns);
-            if due_ns >= self.task.times.close_ns || (recorded && !self.take_from_budget()) {
+            let is_own = self.in_window(due_ns);
+            if due_ns >= self.task.times.close_ns || (is_own && !self.take_from_budget()) {
                 self.next_due_ns = None;
                 return;
             }
@@ -188,7 +188,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.arrive(Flight {
                 intended_ns: due_ns,
                 sent_ns: None,
-                recorded,
             });
             let epoch_ns = self.task.times.epoch_ns;
             self.next_due_ns = self
@@ -206,7 +205,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             Some((slot, since_ns)) => self.send(slot, flight, since_ns),
             None => {
                 self.queue.push_back(flight);
-                if flight.recorded {
+                if self.recorder.is_own(&flight) {
                     let figures = &mut self.queue_figures;
                     figures.waited += 1;
                     figures.max_length = figures.max_length.max(self.queue.len() as u64);
@@ -239,15 +238,14 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// A free connection of the closed loop begins its next request, unless the load is over.
     fn begin(&mut self, slot: usize, now_ns: u64) {
-        let recorded = self.in_window(now_ns);
-        let may_begin = now_ns < self.task.times.close_ns && (!recorded || self.take_from_budget());
+        let is_own = self.in_window(now_ns);
+        let may_begin = now_ns < self.task.times.close_ns && (!is_own || self.take_from_budget());
         if !may_begin {
             return;
         }
         let flight = Flight {
             intended_ns: now_ns,
             sent_ns: None,
-            recorded,
         };
         self.recorder.scheduled(&flight);
         match self.connections[slot].state {
@@ -365,13 +363,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     }
 
     fn show(&self, gauges: &Gauges) {
-        let account = &self.recorder.account;
+        let ended = self.recorder.ended_so_far();
         let waiting = self.recorder.outstanding() - self.recorder.in_flight();
-        gauges.ok.store(account.ok, Ordering::Relaxed);
-        gauges.failed.store(
-            account.scheduled - account.ok - self.recorder.outstanding(),
-            Ordering::Relaxed,
-        );
+        gauges.ok.store(ended.ok, Ordering::Relaxed);
+        gauges.failed.store(ended.failed, Ordering::Relaxed);
         gauges
             .in_flight
             .store(self.recorder.in_flight(), Ordering::Relaxed);

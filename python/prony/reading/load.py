@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, log
 
-from prony.analysis.account import RequestClass, tally
+from prony.analysis.account import RequestClass, Tally, tally
 from prony.analysis.distribution import Times, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, summarise
 from prony.analysis.rates import rates_of, window_s
@@ -23,7 +23,7 @@ _MOST_CLASSES = 12
 
 @dataclass(frozen=True, slots=True)
 class EndedSo:
-    """Requests that ended so; ``share``: of all that were due, null where none was."""
+    """Requests that ended so; ``share``: of all requests, null where there were none."""
 
     ending: RequestClass
     requests: int
@@ -51,8 +51,9 @@ class Spread:
 class LoadReading:
     """A Recording with what is calculated from it.
 
-    ``latency``: by population and kind, such as ("ok", "response"). ``requests``: those that were answered as
-    expected, then the others, most first. ``limit``: null where nothing limited the generator.
+    ``latency``: by population and kind, such as ("ok", "response"). ``account``: all requests, those that the
+    window found open too. ``requests``: those that were answered as expected, then the others, most first.
+    ``limit``: null where nothing limited the generator.
     """
 
     recording: Recording
@@ -62,13 +63,14 @@ class LoadReading:
     latency: Mapping[tuple[str, str], LatencySummary | None]
     send_lag: LatencySummary | None
     connect: LatencySummary | None
+    account: Tally
     requests: tuple[EndedSo, ...]
     spread: Spread | None
 
 
 def read_load(recording: Recording) -> LoadReading:
     """Return what a load run says."""
-    times = recording.distributions
+    times, account = recording.distributions, tally(recording.account)
     return LoadReading(
         recording=recording,
         limit=decode_limit(recording.generator),
@@ -77,7 +79,8 @@ def read_load(recording: Recording) -> LoadReading:
         latency=latency_summaries(recording),
         send_lag=summary_of(times.send_lag),
         connect=summary_of(times.connect),
-        requests=tuple(_requests(recording)),
+        account=account,
+        requests=tuple(_requests(account)),
         spread=_spread(recording),
     )
 
@@ -88,11 +91,10 @@ def summary_of(found: Distribution | None) -> LatencySummary | None:
     return None if times is None else summarise(times)
 
 
-def _requests(recording: Recording) -> Iterator[EndedSo]:
-    found = tally(recording.account)
+def _requests(found: Tally) -> Iterator[EndedSo]:
     kinds = sorted(found.failed.items(), key=lambda kind: (-kind[1], kind[0].key))
     for ending, count in ((RequestClass("ok"), found.ok), *kinds):
-        yield EndedSo(ending, count, count / found.scheduled if found.scheduled else None)
+        yield EndedSo(ending, count, count / found.requests if found.requests else None)
 
 
 def _spread(recording: Recording) -> Spread | None:

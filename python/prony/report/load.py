@@ -5,7 +5,7 @@ generator.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from prony.analysis.account import RequestClass
+from prony.analysis.account import Carried, RequestClass
 from prony.analysis.latency import LatencySummary, nothing_measured
 from prony.metrics import PERCENTILES
 from prony.model import ClosedLoop, OpenLoop
@@ -27,7 +27,7 @@ from prony.report.document import (
 from prony.report.findings import limit_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_scale, percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
-from prony.report.words import ending_words
+from prony.report.words import carried_words, ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
 
 __all__ = ["load_document"]
@@ -112,24 +112,30 @@ def _speed(reading: LoadReading) -> Paragraph:
     if ok is None or attempted is None or success is None or reading.window_s is None:
         return Paragraph(_no_speed(reading), Tone.BAD)
     words = text(
-        "{} answered as expected in a window of {}; {} sent or due, {} of them answered so",
+        "{} answered as expected in a window of {}; {} sent or due, {} of {} answered so",
         Figure(ok, format_rate, "/rate/ok_per_s"),
         Figure(reading.window_s, _seconds, "/window/duration_s"),
         Figure(attempted, format_rate, "/rate/attempted_per_s"),
         Figure(success, percent, "/ratio/success"),
+        "all requests" if _carried(reading) else "them",
     )
     return Paragraph(words, Tone.GOOD if success == 1 else Tone.WARNING)
 
 
 def _no_speed(reading: LoadReading) -> Text:
-    account = reading.recording.account
-    if not account.scheduled:
+    if not reading.account.requests:
         return text("Nothing was sent.")
     return text(
         "{} of {} answered as expected; the window has no length, so there are no rates.",
-        Figure(account.ok, count, "/account/ok"),
-        Figure(account.scheduled, count, "/account/scheduled"),
+        Figure(reading.account.ok, count, "/requests/0/requests"),
+        Figure(reading.account.requests, count, "/all_requests"),
     )
+
+
+def _carried(reading: LoadReading) -> Carried | None:
+    """Return the requests that the window found open; null where there were none."""
+    found = reading.account.carried_in
+    return found if found and found.requests else None
 
 
 # --- requests by kind -------------------------------------------------------------------------------------
@@ -138,6 +144,8 @@ def _no_speed(reading: LoadReading) -> Text:
 def _account(reading: LoadReading) -> Section:
     rows = tuple(_kind(one, pointer("requests", k)) for k, one in enumerate(reading.requests))
     blocks: list[Block] = [Table((Column("kind", text=True), Column("requests"), Column("share")), rows)]
+    if carried := _carried(reading):
+        blocks.append(Paragraph(_carried_words(carried), Tone.QUIET))
     samples = {
         str(words): words
         for k, sample in enumerate(reading.recording.error_samples)
@@ -146,6 +154,14 @@ def _account(reading: LoadReading) -> Section:
     if samples:
         blocks.append(Notes(tuple(("  |", words) for words in list(samples.values())[:_MOST_SAMPLES])))
     return Section("Requests", tuple(blocks))
+
+
+def _carried_words(found: Carried) -> Text:
+    return text(
+        "{} of them were open when the window opened: {}",
+        Figure(found.requests, count, "/carried_in/requests"),
+        carried_words(found, "/carried_in"),
+    )
 
 
 def _sample(kind: str, detail: Quote) -> Text:
@@ -222,7 +238,7 @@ def _latency(reading: LoadReading) -> Section:
     scale = duration_scale(
         v for s in found.values() for v in (s.mean_ns, s.percentiles["50"]) if v is not None
     )
-    failing = reading.recording.account.scheduled > reading.recording.account.ok
+    failing = reading.account.lost > 0
     words = {"ok": "valid replies", "all": "all requests"}
     rows = tuple(
         (Entry(f"{kind} time, {words[population]}"), *line.entries())

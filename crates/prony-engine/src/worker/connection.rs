@@ -41,7 +41,7 @@ pub struct Connection<R> {
     pub has_answered: bool,
     /// Whether the slot has had a socket before.
     pub has_connected: bool,
-    /// Replies to requests of the window.
+    /// Replies since the opening of the window.
     pub answered: u64,
     /// The wait before the next attempt after a failed one.
     pub back_off_ns: u64,

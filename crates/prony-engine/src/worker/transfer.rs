@@ -142,7 +142,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             {
                 Ok(sent) => {
                     connection.written += sent;
-                    if connection.flight.is_some_and(|flight| flight.recorded) {
+                    if connection
+                        .flight
+                        .is_some_and(|flight| self.recorder.is_own(&flight))
+                    {
                         self.recorder.bytes.sent += sent as u64;
                     }
                 }
@@ -184,7 +187,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// Feeds bytes to the reader; true when that ended the request.
     fn take(&mut self, slot: usize, data: &[u8], hangup: bool) -> bool {
         let (connection, expect) = (&mut self.connections[slot], &self.task.expect);
-        if connection.flight.is_some_and(|flight| flight.recorded) {
+        if connection
+            .flight
+            .is_some_and(|flight| self.recorder.is_own(&flight))
+        {
             self.recorder.bytes.received += data.len() as u64;
         }
         let seen = &mut connection.seen;
@@ -225,6 +231,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     fn completed(&mut self, slot: usize, must_close: bool) {
         let now_ns = self.clock.now();
+        let is_counted = self.is_counted(now_ns);
         let connection = &mut self.connections[slot];
         let class = self
             .task
@@ -234,7 +241,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let is_sent = connection.written == self.protocol.request().len();
         let stays = connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_sent && !must_close;
         connection.has_answered = true;
-        connection.answered += u64::from(connection.flight.is_some_and(|flight| flight.recorded));
+        connection.answered += u64::from(is_counted);
         self.end(slot, class, now_ns, "");
         if stays {
             self.connections[slot].state = State::Idle { since_ns: now_ns };
@@ -264,10 +271,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// On a new connection, not on another that was idle: that one may have been closed as well. A new one has answered nothing yet, so
     /// that no request is sent a third time.
     fn retry(&mut self, slot: usize, now_ns: u64) {
-        let is_recorded = self.connections[slot]
-            .flight
-            .is_some_and(|flight| flight.recorded);
-        self.counts.retried += u64::from(is_recorded);
+        self.counts.retried += u64::from(self.is_counted(now_ns));
         self.connect(slot, now_ns);
     }
 

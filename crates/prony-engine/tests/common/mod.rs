@@ -148,7 +148,10 @@ fn check(recording: &Recording) {
     account.check().unwrap();
     let latencies = &recording.distributions;
     assert_eq!(latencies.ok_service.count(), account.ok);
-    let censored = account.connect_timed_out
+    let carried = &account.carried_in;
+    assert_eq!(latencies.carried_in_service.count(), carried.answered);
+    let censored = carried.unanswered.values().sum::<u64>()
+        + account.connect_timed_out
         + account.timed_out
         + account.not_sent_queue
         + account.not_sent_end
@@ -163,10 +166,9 @@ fn check(recording: &Recording) {
             sums.2 + second.failed,
         )
     });
-    assert_eq!(
-        sums,
-        (account.scheduled, account.ok, account.scheduled - account.ok)
-    );
+    let ok = account.ok + carried.answered;
+    let all = account.scheduled + carried.requests;
+    assert_eq!(sums, (account.scheduled, ok, all - ok));
     let residual = recording.little.residual.unwrap_or(0.0);
     assert!(residual.abs() < 0.001, "Little's law is off by {residual}");
 }
