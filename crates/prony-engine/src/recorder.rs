@@ -12,6 +12,8 @@ pub use seconds::{seconds, Ledger, SecondLatency, Seconds};
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
 use crate::recording::{Bytes, Completed, Distributions, ErrorSample, Little, SAMPLES_PER_CLASS};
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine as _;
 use std::ops::Range;
 
 /// A request in progress.
@@ -21,6 +23,34 @@ pub struct Flight {
     pub intended_ns: u64,
     /// When it was first handed to the kernel; null before that.
     pub sent_ns: Option<u64>,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy)]
+pub struct End<'e> {
+    /// As what.
+    pub class: Class,
+    /// When.
+    pub at_ns: u64,
+    /// The received part of the body.
+    pub body_bytes: u64,
+    /// What describes a failure.
+    pub detail: &'e str,
+    /// The first bytes of a reply that was a failure.
+    pub received: &'e [u8],
+}
+
+impl<'e> End<'e> {
+    /// Of a request that got not one byte.
+    pub fn without_reply(class: Class, at_ns: u64, detail: &'e str) -> Self {
+        Self {
+            class,
+            at_ns,
+            body_bytes: 0,
+            detail,
+            received: &[],
+        }
+    }
 }
 
 /// One worker's figures.
@@ -128,8 +158,9 @@ impl Recorder {
         }
     }
 
-    /// A request has ended; `body_bytes` is the received part of the body, `detail` describes a failure.
-    pub fn ended(&mut self, flight: &Flight, class: Class, now_ns: u64, body_bytes: u64, detail: &str) {
+    /// A request has ended.
+    pub fn ended(&mut self, flight: &Flight, end: &End<'_>) {
+        let (class, now_ns) = (end.class, end.at_ns);
         self.outstanding -= 1;
         if let Some(sent_ns) = flight.sent_ns {
             self.in_flight.step(now_ns);
@@ -148,13 +179,13 @@ impl Recorder {
         if is_own {
             self.account.count(class);
             self.last_ended_ns = self.last_ended_ns.max(now_ns);
-            self.bytes.body_received += body_bytes;
+            self.bytes.body_received += end.body_bytes;
         } else {
             self.account.carried_in.count(class);
         }
-        self.record_latency(flight, class, now_ns, body_bytes);
+        self.record_latency(flight, end);
         if class != Class::Ok {
-            self.keep_sample(class, now_ns, detail);
+            self.keep_sample(end);
         }
     }
 
@@ -190,7 +221,13 @@ impl Recorder {
         }
     }
 
-    fn record_latency(&mut self, flight: &Flight, class: Class, now_ns: u64, body_bytes: u64) {
+    fn record_latency(&mut self, flight: &Flight, end: &End<'_>) {
+        let &End {
+            class,
+            at_ns: now_ns,
+            body_bytes,
+            ..
+        } = end;
         let response_ns = now_ns.saturating_sub(flight.intended_ns);
         let service_ns = flight.sent_ns.map(|sent_ns| now_ns.saturating_sub(sent_ns));
         let is_own = self.is_own(flight);
@@ -229,8 +266,8 @@ impl Recorder {
     }
 
     #[cold]
-    fn keep_sample(&mut self, class: Class, at_ns: u64, detail: &str) {
-        let name = class.name();
+    fn keep_sample(&mut self, end: &End<'_>) {
+        let name = end.class.name();
         if self
             .error_samples
             .iter()
@@ -238,15 +275,16 @@ impl Recorder {
             .count()
             < SAMPLES_PER_CLASS
         {
-            let detail = match class {
+            let detail = match end.class {
                 Class::BadStatus(code) => format!("status {code}"),
                 Class::FailedValidation => "another body than expected".to_owned(),
-                _ => detail.to_owned(),
+                _ => end.detail.to_owned(),
             };
             self.error_samples.push(ErrorSample {
                 class: name.to_owned(),
                 detail,
-                at_ns,
+                at_ns: end.at_ns,
+                received: (!end.received.is_empty()).then(|| STANDARD.encode(end.received)),
             });
         }
     }
@@ -269,7 +307,7 @@ mod tests {
         let late = flight(1_000, 9_000);
         recorder.scheduled(&late);
         recorder.sent(&late, 9_000, 8_500);
-        recorder.ended(&late, Class::Ok, 10_000, 0, "");
+        recorder.ended(&late, &End::without_reply(Class::Ok, 10_000, ""));
         let latencies = &recorder.distributions;
         assert_eq!(
             latencies.ok_response.as_ref().and_then(Distribution::max_ns),
@@ -298,7 +336,7 @@ mod tests {
             if sent_ns.is_some() {
                 recorder.sent(&one, 2_000, 0);
             }
-            recorder.ended(&one, class, 5_000, 0, "");
+            recorder.ended(&one, &End::without_reply(class, 5_000, ""));
         }
         let latencies = &recorder.distributions;
         assert_eq!(
@@ -318,7 +356,7 @@ mod tests {
             let one = flight(begun_ns, begun_ns);
             recorder.scheduled(&one);
             recorder.sent(&one, begun_ns, begun_ns);
-            recorder.ended(&one, class, ended_ns, 0, "");
+            recorder.ended(&one, &End::without_reply(class, ended_ns, ""));
         }
         recorder
     }
@@ -371,8 +409,8 @@ mod tests {
         recorder.sent(&a, 0, 0);
         recorder.scheduled(&b);
         recorder.sent(&b, 10, 10);
-        recorder.ended(&a, Class::Ok, 30, 0, "");
-        recorder.ended(&b, Class::Ok, 100, 0, "");
+        recorder.ended(&a, &End::without_reply(Class::Ok, 30, ""));
+        recorder.ended(&b, &End::without_reply(Class::Ok, 100, ""));
         let little = recorder.little();
         assert_eq!((little.in_flight_integral_ns, little.sojourn_sum_ns), (120, 120));
     }
@@ -385,7 +423,7 @@ mod tests {
             let one = flight(0, 0);
             recorder.scheduled(&one);
             recorder.sent(&one, 0, 0);
-            recorder.ended(&one, class, 7, 0, "as the driver says");
+            recorder.ended(&one, &End::without_reply(class, 7, "as the driver says"));
         }
         let said = |class: &str| {
             let samples = recorder.error_samples.iter();

@@ -80,6 +80,9 @@ pub struct Connections {
     pub reconnects: u64,
     pub connect_failures: u64,
     pub retried: u64,
+    /// Connections that brought bytes which no request had asked for.
+    #[serde(default)]
+    pub surplus: u64,
     pub answered: Answered,
 }
 
@@ -203,10 +206,15 @@ pub struct ErrorSample {
     pub class: String,
     pub detail: String,
     pub at_ns: u64,
+    /// The first bytes of the reply, base64; null: not one came.
+    #[serde(default)]
+    pub received: Option<String>,
 }
 
 /// How many failures of a class are kept in full.
 pub const SAMPLES_PER_CLASS: usize = 3;
+/// How many bytes of a reply a sample has.
+pub const SAMPLE_BYTES: usize = 256;
 
 // A worker that works more than this of the time may be what set the figures.
 const MAX_WORK_SHARE: f64 = 0.80;
@@ -275,6 +283,7 @@ impl Connections {
         self.reconnects += other.reconnects;
         self.connect_failures += other.connect_failures;
         self.retried += other.retried;
+        self.surplus += other.surplus;
         let (own, more) = (&mut self.answered, &other.answered);
         own.min = if own.connections == 0 {
             more.min
@@ -398,7 +407,9 @@ fn keep_few(samples: &mut Vec<ErrorSample>) {
     let mut kept: Vec<ErrorSample> = Vec::new();
     for sample in samples.drain(..) {
         let alike = kept.iter().filter(|other| other.class == sample.class);
-        let is_new = !alike.clone().any(|other| other.detail == sample.detail);
+        let is_new = !alike
+            .clone()
+            .any(|other| (&other.detail, &other.received) == (&sample.detail, &sample.received));
         if is_new && alike.count() < SAMPLES_PER_CLASS {
             kept.push(sample);
         }

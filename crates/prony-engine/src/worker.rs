@@ -18,7 +18,7 @@ use crate::account::Class;
 use crate::clock::Clock;
 use crate::driver::{Driver, Ready};
 use crate::protocol::Protocol;
-use crate::recorder::{Flight, Recorder};
+use crate::recorder::{End, Flight, Recorder};
 use crate::recording::Queue;
 use connection::{Connection, State};
 use deadlines::Deadlines;
@@ -46,6 +46,7 @@ pub(crate) struct Counts {
     pub reconnects: u64,
     pub failures: u64,
     pub retried: u64,
+    pub surplus: u64,
 }
 
 /// A running worker.
@@ -64,7 +65,8 @@ pub struct Worker<P: Protocol, D, C> {
     deadlines: Deadlines,
     back_offs: BinaryHeap<Reverse<(u64, usize)>>,
     ready: Vec<Ready>,
-    buffer: Vec<u8>,
+    // Slots that may have more to read: an edge does not come again.
+    unread: VecDeque<usize>,
     last_intended_ns: u64,
     pub(crate) recorder: Recorder,
     pub(crate) counts: Counts,
@@ -72,8 +74,6 @@ pub struct Worker<P: Protocol, D, C> {
     pub(crate) spin_ns: u64,
 }
 
-// Replies up to this size take one call; larger ones several.
-const BUFFER_BYTES: usize = 64 * 1024;
 // A cancellation is seen within this time, whatever else is awaited.
 const MAX_WAIT_NS: u64 = 50_000_000;
 
@@ -101,7 +101,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             deadlines: Deadlines::new(slots),
             back_offs: BinaryHeap::new(),
             ready: Vec::with_capacity(1024),
-            buffer: vec![0; BUFFER_BYTES],
+            unread: VecDeque::with_capacity(slots),
             last_intended_ns: task.times.open_ns,
             task,
             recorder,
@@ -140,6 +140,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.show(gauges);
             self.wait()?;
             self.handle_ready();
+            self.read_on();
         }
         self.end_outstanding();
         self.show(gauges);
@@ -285,7 +286,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 0 => (Class::NotSentQueue, "no connection was free before the time-out"),
                 _ => (Class::ConnectTimedOut, "no connection before the time-out"),
             };
-            self.recorder.ended(&first, class, now_ns, 0, detail);
+            self.recorder
+                .ended(&first, &End::without_reply(class, now_ns, detail));
         }
     }
 
@@ -357,8 +359,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.driver.close(slot);
         }
         while let Some(flight) = self.queue.pop_front() {
-            self.recorder
-                .ended(&flight, Class::NotSentEnd, now_ns, 0, "the run ended");
+            let end = End::without_reply(Class::NotSentEnd, now_ns, "the run ended");
+            self.recorder.ended(&flight, &end);
         }
     }
 

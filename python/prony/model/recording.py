@@ -193,13 +193,16 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """What happened to connections; ``retried``: requests that were sent again on a new one."""
+    """What happened to connections; ``retried``: requests that were sent again on a new one; ``surplus``:
+    connections that brought bytes which no request had asked for.
+    """
 
     opened: int | None
     reconnects: int | None
     connect_failures: int | None
     retried: int | None
     answered: Answered | None
+    surplus: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +224,15 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSample:
-    """One failure in full: its class of the account, and what the system said."""
+    """One failure in full: its class of the account, what the system said, and the first bytes of the reply.
+
+    ``received``: at most 256 bytes, as they came; null: not one came, or an older engine did not keep them.
+    """
 
     kind: str = field(metadata=at("class"))
     detail: str
     at_ns: int
+    received: bytes | None = None
 
 
 # --- times ------------------------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from prony.analysis.account import Carried, RequestClass
 from prony.analysis.latency import LatencySummary, nothing_measured
+from prony.escapes import escaped
 from prony.metrics import PERCENTILES
 from prony.model import ClosedLoop, OpenLoop
-from prony.model.recording import Connections, GeneratorName, Traffic
+from prony.model.recording import Connections, ErrorSample, GeneratorName, Traffic
 from prony.reading.load import EndedSo, LatencyClass, LoadReading
 from prony.report.document import (
     Bars,
@@ -33,7 +34,6 @@ from prony.units import Scale, duration_scale, format_duration, format_rate, nan
 __all__ = ["load_document"]
 
 _SHOWN = ("p50", "p90", "p95", "p99", "p999", "p9999")
-_MOST_SAMPLES = 3
 
 
 def load_document(reading: LoadReading) -> Document:
@@ -147,12 +147,11 @@ def _account(reading: LoadReading) -> Section:
     if carried := _carried(reading):
         blocks.append(Paragraph(_carried_words(carried), Tone.QUIET))
     samples = {
-        str(words): words
-        for k, sample in enumerate(reading.recording.error_samples)
-        for words in [_sample(sample.kind, Quote(sample.detail, pointer("errors", k, "detail")))]
+        (sample.kind, sample.detail): _sample(sample, pointer("errors", k))
+        for k, sample in reversed(tuple(enumerate(reading.recording.error_samples)))
     }
     if samples:
-        blocks.append(Notes(tuple(("  |", words) for words in list(samples.values())[:_MOST_SAMPLES])))
+        blocks.append(Notes(tuple(("  |", samples[key]) for key in sorted(samples))))
     return Section("Requests", tuple(blocks))
 
 
@@ -164,8 +163,13 @@ def _carried_words(found: Carried) -> Text:
     )
 
 
-def _sample(kind: str, detail: Quote) -> Text:
-    return text("{}: {}", Name(ending_words(RequestClass(kind))), detail)
+def _sample(found: ErrorSample, at: str) -> Text:
+    detail = Quote(found.detail, at + pointer("detail"))
+    words = text("{}: {}", Name(ending_words(RequestClass(found.kind))), detail)
+    if not found.received:
+        return words
+    # They come from a stranger, and may be anything.
+    return text("{}: {}", words, Name(escaped(found.received.decode("utf-8", "backslashreplace"))))
 
 
 def _kind(one: EndedSo, at: str) -> tuple[Entry, ...]:
@@ -332,6 +336,9 @@ def _connection_words(found: Connections) -> Iterator[Text]:
             "{}, {} requests sent again", words, Figure(found.retried, count, "/connections/retried")
         )
     yield words
+    if found.surplus:
+        surplus = Figure(found.surplus, count, "/connections/surplus")
+        yield text("{} connections brought bytes that no request had asked for", surplus)
 
 
 def _traffic_words(found: Traffic) -> Iterator[Text]:

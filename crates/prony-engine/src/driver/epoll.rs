@@ -1,6 +1,6 @@
 //! epoll, edge-triggered: a socket is registered once, when it is made, and never again.
 
-use super::{Driver, Ready};
+use super::{Driver, Ready, Received, RECEIVE_BYTES};
 use crate::transport::{self, Address};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -12,6 +12,7 @@ pub struct Epoll {
     address: Address,
     slots: Vec<Slot>,
     events: Vec<libc::epoll_event>,
+    buffer: Vec<u8>,
     has_pwait2: bool,
 }
 
@@ -42,6 +43,7 @@ impl Epoll {
             address: address.into(),
             slots,
             events,
+            buffer: vec![0; RECEIVE_BYTES],
             has_pwait2: true,
         })
     }
@@ -65,10 +67,7 @@ impl Epoll {
     }
 
     fn socket(&self, slot: usize) -> io::Result<&OwnedFd> {
-        self.slots[slot]
-            .socket
-            .as_ref()
-            .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOTCONN))
+        socket_of(&self.slots[slot])
     }
 
     /// The number of events, or an error; falls back to milliseconds on kernels before 5.11.
@@ -107,6 +106,12 @@ impl Epoll {
     }
 }
 
+fn socket_of(slot: &Slot) -> io::Result<&OwnedFd> {
+    slot.socket
+        .as_ref()
+        .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOTCONN))
+}
+
 impl Driver for Epoll {
     const NAME: &'static str = "epoll";
 
@@ -126,8 +131,13 @@ impl Driver for Epoll {
         transport::send(self.socket(slot)?, bytes)
     }
 
-    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> io::Result<usize> {
-        transport::receive(self.socket(slot)?, buffer)
+    fn receive(&mut self, slot: usize) -> io::Result<Received<'_>> {
+        let count = transport::receive(socket_of(&self.slots[slot])?, &mut self.buffer)?;
+        Ok(Received {
+            bytes: &self.buffer[..count],
+            // A short read has taken all that was there.
+            may_have_more: count == self.buffer.len(),
+        })
     }
 
     fn close(&mut self, slot: usize) {

@@ -117,7 +117,7 @@ fn run(case: &Case) -> Run {
     let share = task(&spec, times, 0, 1).unwrap();
     let mut worker = Worker::new(
         protocol,
-        Network(Rc::clone(&world)),
+        Network::new(Rc::clone(&world)),
         clock.clone(),
         share,
         recorder,
@@ -187,7 +187,7 @@ impl Run {
         assert_eq!(counts.opened, tally.connected);
         assert!(counts.failures >= tally.refused && counts.opened + counts.failures <= tally.attempts);
         assert!(tally.attempts - counts.opened - counts.failures <= self.worker.connections.len() as u64);
-        assert!(counts.retried <= account.scheduled);
+        assert!(counts.retried <= account.scheduled && counts.surplus >= tally.spoke_first);
         assert_eq!(account.carried_in.requests, 0);
     }
 

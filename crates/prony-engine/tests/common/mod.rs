@@ -275,6 +275,22 @@ pub fn reply(stream: &mut TcpStream) {
     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
 }
 
+/// What begins a reply, and what follows for ever.
+pub type Flood = (&'static str, &'static str);
+
+pub const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+/// What takes a client the most work for each byte.
+pub const ONE_BYTE_CHUNKS: Flood = (CHUNKED, "1\r\nx\r\n");
+
+/// Sends without end at full speed, until the client closes.
+pub fn flood(stream: &mut TcpStream, (head, piece): Flood) {
+    let block = piece.repeat(256 * 1024 / piece.len());
+    let mut result = stream.write_all(head.as_bytes());
+    while result.is_ok() {
+        result = stream.write_all(block.as_bytes());
+    }
+}
+
 /// A port that nothing listens on.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
