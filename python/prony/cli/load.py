@@ -2,14 +2,12 @@
 
 import json
 import os
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
-from urllib.parse import SplitResult, urlsplit
 
 import typer
 
-from prony.cli.allowed_hosts import address_of, is_loopback
 from prony.cli.applicable import given, refuse_closed_loop_options
 from prony.cli.flat import flattened
 from prony.cli.options import (
@@ -25,6 +23,7 @@ from prony.cli.options import (
     write_output,
 )
 from prony.cli.request_options import Body, ExpectStatus, Header, Method, RequestTimeout
+from prony.cli.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
 from prony.model import (
     Address,
@@ -55,6 +54,12 @@ Examples:
   prony load http://127.0.0.1:8000/ -n 10000 -c 50            exactly 10,000 requests
 
   prony load http://127.0.0.1:8000/ --rate 200 -m POST -H 'Content-Type: text/plain' --body @order.txt
+
+  prony load fcgi://127.0.0.1:9000/cart                       FastCGI; uwsgi:// and scgi:// likewise
+
+  prony load unix:/run/app.sock:/cart                         HTTP over a Unix socket
+
+  prony load fcgi://unix:/run/app.sock:/cart                  another protocol over a Unix socket
 
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
 """
@@ -96,7 +101,11 @@ class PaceOptions:
     ] = None
     rate: Annotated[
         str | None,
-        typer.Option("--rate", "-r", help="Open loop: requests per second, however slow the server is."),
+        typer.Option(
+            "--rate",
+            "-r",
+            help="Open loop: requests per second (550, 2.5k, 90/m), whatever the server does.",
+        ),
     ] = None
     arrivals: Annotated[
         Arrivals, typer.Option(help="Open loop: evenly spaced, or at random as independent users arrive.")
@@ -139,7 +148,7 @@ class ResultOptions:
 @flattened
 def load(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(help="What to load, such as http://127.0.0.1:8000/path.")],
+    url: Annotated[str, typer.Argument(help="What to load: http://, fcgi://, uwsgi://, scgi:// or unix:.")],
     pace: PaceOptions,
     request: RequestOptions,
     output: ResultOptions,
@@ -147,21 +156,19 @@ def load(
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
     refuse_closed_loop_options(given(context))
     check_output(output.json_to)
-    parts = _target(url)
-    address = address_of(parts.hostname or "", parts.port or 80, request.allow_host or ())
+    target = target_of(url)
+    address = target.address(request.allow_host or ())
     engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=pace.pacing)
-    return _run(_workload(parts, pace, request), address, engine, output.json_to)
+    return _run(_workload(target, pace, request), address, engine, output.json_to)
 
 
-def _workload(parts: SplitResult, pace: PaceOptions, request: RequestOptions) -> Workload:
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = request.header or []
-    headers = [*headers, *_host_header(parts, headers)]
+def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) -> Workload:
+    headers = _headers(target, request.header or ())
     timeout_ns = duration_of("--timeout", pace.timeout)
     return Workload(
         loop=_loop(pace),
         stop=_stop(pace.requests, pace.duration),
-        request=make_request(request.method, path, headers, request.body, request.keep_alive),
+        request=make_request(request.method, target.path, headers, request.body, request.keep_alive),
         warmup_ns=optional(wait_of, "--warmup", pace.warmup) or 0,
         timeout_ns=timeout_ns,
         grace_ns=timeout_ns if pace.grace is None else wait_of("--grace", pace.grace),
@@ -197,44 +204,9 @@ def _status(recording: Recording) -> int:
     return ExitCode.DONE if recording.account.ok else ExitCode.COULD_NOT_MEASURE
 
 
-def _target(url: str) -> SplitResult:
-    refusal = UsageError(
-        f"`{_without_credentials(url)}` is not a target; expected `http://HOST[:PORT][/PATH]`",
-        hint="prony load http://127.0.0.1:8000/",
-    )
-    # The parser would drop some of these, and the engine would refuse others.
-    if re.search(r"[\x00-\x20\x7f]", url):
-        raise refusal
-    try:
-        parts = urlsplit(url if "//" in url else f"http://{url}")
-        port = parts.port
-    except ValueError:
-        raise refusal from None
-    if parts.scheme == "https":
-        raise UsageError(
-            f"`{_without_credentials(url)}`: TLS is not supported yet; expected `http://HOST[:PORT][/PATH]`"
-        )
-    if "//" not in url and port is None and not is_loopback(parts.hostname or ""):
-        raise refusal
-    if parts.scheme != "http" or not parts.hostname or port == 0 or parts.username is not None:
-        raise refusal
-    return parts
-
-
-def _without_credentials(url: str) -> str:
-    """Return the URL without user and password: messages end in logs.
-
-    >>> _without_credentials("http://me:secret@host/a@b")
-    'http://...@host/a@b'
-    """
-    return re.sub(r"^([a-zA-Z][a-zA-Z0-9+.-]*://)?[^/?#]*@", lambda found: f"{found[1] or ''}...@", url)
-
-
-def _host_header(parts: SplitResult, headers: list[str]) -> list[str]:
-    """The engine writes `Host` from the address; a name in the URL must reach the server as typed."""
-    is_given = any(header.partition(":")[0].strip().lower() == "host" for header in headers)
-    is_literal = is_loopback(parts.hostname or "") and parts.hostname != "localhost"
-    return [] if is_given or is_literal else [f"Host: {parts.netloc}"]
+def _headers(target: LoadTarget, given_headers: Sequence[str]) -> list[str]:
+    is_given = any(header.partition(":")[0].strip().lower() == "host" for header in given_headers)
+    return [*given_headers, *([] if is_given or target.name is None else [f"Host: {target.name}"])]
 
 
 def _loop(pace: PaceOptions) -> Loop:

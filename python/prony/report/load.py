@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from prony.analysis.account import RequestClass
 from prony.analysis.latency import LatencySummary, nothing_measured
 from prony.metrics import PERCENTILES
-from prony.model import ClosedLoop, OpenLoop
-from prony.model.recording import Connections, GeneratorName, Traffic
+from prony.model import ClosedLoop, OpenLoop, Wire
+from prony.model.recording import Connections, GeneratorName, Target, Traffic
 from prony.reading.load import EndedSo, LatencyClass, LoadReading
 from prony.report.document import (
     Bars,
@@ -47,17 +47,26 @@ def load_document(reading: LoadReading) -> Document:
 
 def _title(reading: LoadReading) -> Text:
     spec = reading.recording.spec
-    if spec is None or spec.target is None or not spec.target.port:
+    if spec is None or spec.target is None:
         return text("Load")
-    host, port = spec.target.host, spec.target.port
-    name = Name(f"[{host}]" if ":" in host else host)
-    address = text("{}:{}", name, Figure(port, as_typed, "/target/port"))
+    address = _address(spec.target)
     request = spec.workload and spec.workload.request
     if not request:
         return text("Load on {}", address)
     return text("Load on {}: {}", address, Name(f"{request.method} {request.path}"))
 
 
+def _address(target: Target) -> Text:
+    """Return where the load went; without more it is HTTP over TCP."""
+    wire = target.wire.kind
+    spoken = "" if wire is Wire.HTTP else f" ({_SPOKEN[wire]})"
+    if target.socket == "unix":
+        return text(f"unix:{{}}{spoken}", Quote(target.host, "/target/host"))
+    name = Name(f"[{target.host}]" if ":" in target.host else target.host)
+    return text(f"{{}}:{{}}{spoken}", name, Figure(target.port, as_typed, "/target/port"))
+
+
+_SPOKEN = {Wire.FASTCGI: "FastCGI", Wire.UWSGI: "uwsgi", Wire.SCGI: "SCGI"}
 _OPEN = "requests are due whatever the server does; latency counts from when each was due."
 _CLOSED = (
     "each connection waits for its reply, so the server sets the load. Latencies are those at saturation; "
