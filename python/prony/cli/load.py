@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -39,6 +39,10 @@ from prony.model import (
     Workload,
 )
 
+if TYPE_CHECKING:
+    from prony.analysis.load_condition import LoadCondition
+    from prony.reading.load import LoadReading
+
 __all__ = ["EPILOG", "load"]
 
 # The engine's largest count; a day at its highest rate has fewer requests.
@@ -60,6 +64,8 @@ Examples:
   prony load unix:/run/app.sock:/cart                         HTTP over a Unix socket
 
   prony load fcgi://unix:/run/app.sock:/cart                  another protocol over a Unix socket
+
+  prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
 
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
 """
@@ -134,6 +140,21 @@ class PaceOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class GateOptions:
+    """What makes the load fail."""
+
+    PANEL: ClassVar[str] = "Failing"
+
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A condition that fails the load, such as 'p99 > 50ms', 'max of ok > 1s', 'rate < 500' or "
+            "'errors > 0.1%'; may be repeated."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class ResultOptions:
     """Output files."""
 
@@ -151,15 +172,18 @@ def load(
     url: Annotated[str, typer.Argument(help="What to load: http://, fcgi://, uwsgi://, scgi:// or unix:.")],
     pace: PaceOptions,
     request: RequestOptions,
+    gate: GateOptions,
     output: ResultOptions,
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
     refuse_closed_loop_options(given(context))
     check_output(output.json_to)
+    conditions = tuple(_condition(text) for text in gate.fail_if or ())
     target = target_of(url)
     address = target.address(request.allow_host or ())
     engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=pace.pacing)
-    return _run(_workload(target, pace, request), address, engine, output.json_to)
+    recording = _measured(_workload(target, pace, request), address, engine)
+    return _shown(recording, conditions, output.json_to)
 
 
 def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) -> Workload:
@@ -176,16 +200,30 @@ def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) ->
     )
 
 
-def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: str | None) -> int:
+def _condition(text: str) -> "LoadCondition":
+    from prony.analysis.load_condition import parse_load_condition
+
+    try:
+        return parse_load_condition(text)
+    except ValueError as error:
+        raise UsageError(f"`--fail-if`: {error}") from None
+
+
+def _measured(workload: Workload, address: Address, engine: EngineChoice) -> Recording:
     from prony.cli.progress import LoadProgress
     from prony.engine.local import LocalEngine
-    from prony.faces.json_load import load_result
-    from prony.reading.load import read_load
     from prony.sandbox.base import EngineSeat
 
     with LoadProgress(workload) as progress:
-        recording = LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
-    reading = read_load(recording)
+        return LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
+
+
+def _shown(recording: Recording, conditions: "Sequence[LoadCondition]", json_to: str | None) -> int:
+    """Show the result, and return the exit status."""
+    from prony.faces.json_load import load_result
+    from prony.reading.load import read_load
+
+    reading = read_load(recording, conditions)
     if json_to != "-":
         from prony.faces.terminal import TerminalReporter
         from prony.report.load import load_document
@@ -194,14 +232,18 @@ def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: st
     # Last: the figures are on the screen even if the file cannot be written.
     if json_to is not None:
         write_output(json.dumps(load_result(reading), indent=2), json_to)
-    return _status(recording)
+    return _status(reading)
 
 
-def _status(recording: Recording) -> int:
-    if recording.window.interrupted:
+def _status(reading: "LoadReading") -> int:
+    held = [one.holds for one in reading.conditions]
+    if reading.recording.window.interrupted:
         return ExitCode.INTERRUPTED
+    if True in held:
+        return ExitCode.VERDICT_NEGATIVE
     # Without any reply there is no measurement, and scripts must notice.
-    return ExitCode.DONE if recording.account.ok else ExitCode.COULD_NOT_MEASURE
+    is_known = reading.recording.account.ok and None not in held
+    return ExitCode.DONE if is_known else ExitCode.COULD_NOT_MEASURE
 
 
 def _headers(target: LoadTarget, given_headers: Sequence[str]) -> list[str]:

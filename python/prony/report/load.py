@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from prony.analysis.account import RequestClass
 from prony.analysis.latency import LatencySummary, nothing_measured
+from prony.analysis.load_condition import ConditionResult
 from prony.metrics import PERCENTILES
 from prony.model import ClosedLoop, OpenLoop, Wire
 from prony.model.recording import Connections, GeneratorName, Target, Traffic
@@ -25,7 +26,7 @@ from prony.report.document import (
     Tone,
 )
 from prony.report.findings import limit_words
-from prony.report.forms import as_typed, byte_size, count, duration, in_scale, percent
+from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
 from prony.report.words import ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
@@ -112,7 +113,24 @@ def _head(reading: LoadReading) -> Section:
         limit = limit_words(reading.limit, "/generator/limit")
         words = text(f"The generator may have been the limit ({{}}): {meaning}", limit)
         blocks.append(Paragraph(words, Tone.WARNING))
-    return Section("", (*blocks, _speed(reading)))
+    conditions = (_condition(one, pointer("fail_if", k)) for k, one in enumerate(reading.conditions))
+    return Section("", (*blocks, _speed(reading), *conditions))
+
+
+def _condition(one: ConditionResult, at: str) -> Paragraph:
+    condition = Quote(one.condition.text, at + pointer("condition"))
+    value = None if one.value is None else Figure(one.value, in_metric(one.metric), at + pointer("value"))
+    reason = Quote(one.reason, at + pointer("reason")) if one.reason else None
+    known = joined([part for part in (value, reason) if part is not None])
+    verdict, tone = _VERDICTS[one.holds]
+    return Paragraph(text(f"{{}}: {verdict}: {{}}", condition, known), tone)
+
+
+_VERDICTS = {
+    True: ("fails, the condition holds", Tone.BAD),
+    False: ("passes", Tone.GOOD),
+    None: ("cannot be decided", Tone.WARNING),
+}
 
 
 def _speed(reading: LoadReading) -> Paragraph:
