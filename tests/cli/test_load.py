@@ -1,5 +1,6 @@
 """`prony load` from outside: what is sent, what is counted, what is refused, how it ends."""
 
+import hashlib
 import json
 import os
 import signal
@@ -117,6 +118,51 @@ def test_the_warm_up_is_not_counted(said, listener):
 
 def test_more_connections_than_requests_are_no_harm(said, reference):
     assert said("load", reference, "-n", "3", "-c", "50", "--json", "-").json["account"]["ok"] == 3
+
+
+OK = hashlib.sha256(b"ok").hexdigest()
+
+
+@pytest.mark.parametrize(
+    "checks",
+    [
+        ("--expect-status", "200,404"),
+        ("--expect-status", "2xx"),
+        ("--expect-header", "content-length: 2"),
+        ("--expect-header", "Server"),
+        ("--expect-body", "ok"),
+        ("--expect-body-contains", "o", "--expect-body-contains", "k"),
+        ("--expect-body-sha256", OK.upper()),
+    ],
+    ids=" ".join,
+)
+def test_a_reply_that_passes_its_checks_is_a_success(said, listener, checks):
+    result = said("load", listener.url, "-n", "5", "-c", "1", *checks, "--json", "-").json
+    assert result["account"]["ok"] == 5
+
+
+@pytest.mark.parametrize(
+    ("checks", "ending", "sample"),
+    [
+        (("--expect-status", "201,3xx"), "bad_status", "status 200"),
+        (("--expect-header", "Server: nginx"), "failed_validation", "no header `Server: nginx`"),
+        (("--expect-header", "ETag"), "failed_validation", "no header `ETag`"),
+        (("--expect-body", "no"), "failed_validation", "another body than expected"),
+        (("--expect-body-contains", "cart"), "failed_validation", "a body without `cart`"),
+        (
+            ("--expect-body-sha256", "0" * 64),
+            "failed_validation",
+            "a body with another SHA-256 than expected",
+        ),
+    ],
+    ids=lambda value: value[0].strip("-") if isinstance(value, tuple) else "",
+)
+def test_a_reply_that_fails_a_check_is_no_success_and_a_sample_names_the_check(
+    said, listener, checks, ending, sample
+):
+    done = said("load", listener.url, "-n", "5", "-c", "1", *checks, "--json", "-")
+    assert (done.status, done.json["account"]["ok"]) == (3, 0)
+    assert [(one["class"], one["detail"]) for one in done.json["errors"]] == [(ending, sample)]
 
 
 # --- what is sent -----------------------------------------------------------------------------------------
@@ -428,7 +474,11 @@ def test_what_is_no_target_is_refused_with_its_form(said, url):
         (["-n", "5", "-d", "5s"], "`-n` and `-d`", "expected one of them"),
         (["--threads", "0"], "`--threads 0`", "at least 1"),
         (["--seed", "-1"], "`--seed -1`", "at least 0"),
-        (["--expect-status", "1000"], "`--expect-status 1000`", "at most 999"),
+        (["--expect-status", "1000"], "`--expect-status 1000`", "statuses from 100 to 999"),
+        (["--expect-status", "2x"], "`--expect-status 2x`", "such as `200`"),
+        (["--expect-header", "a b: c"], "`--expect-header 'a b: c'`", "`Name: value` or `Name`"),
+        (["--expect-body-contains", ""], "`--expect-body-contains`", "some text"),
+        (["--expect-body-sha256", "beef"], "`--expect-body-sha256 beef`", "64 hexadecimal digits"),
         (["--pacing", "fast"], "`--pacing fast`", "one of 'auto', 'precise', 'economical'"),
         (["--arrivals", "x"], "`--arrivals x`", "one of 'constant', 'poisson'"),
         (["-m", "GE T"], "`-m GE T`", "a method such as"),

@@ -205,7 +205,6 @@ impl Recorder {
         {
             let detail = match class {
                 Class::BadStatus(code) => format!("status {code}"),
-                Class::FailedValidation => "another body than expected".to_owned(),
                 _ => detail.to_owned(),
             };
             self.error_samples.push(ErrorSample {
@@ -326,7 +325,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(said("bad_status"), [("status 503", 7); 3]);
-        assert_eq!(said("failed_validation"), [("another body than expected", 7); 3]);
+        assert_eq!(said("failed_validation"), [("as the driver says", 7); 3]);
         assert_eq!(said("reset"), [("as the driver says", 7); 3]);
     }
 }

@@ -229,14 +229,99 @@ pub struct Request {
     pub keep_alive: bool,
 }
 
-/// Which reply is a success.
-#[derive(Debug, Clone, Deserialize, Serialize)]
+/// Which reply is a success. What is empty or null checks nothing.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
-    /// Null: 200 to 399.
+    /// Null, and no `statuses`: 200 to 399.
     pub status: Option<u16>,
+    /// Ranges of statuses, both ends included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statuses: Vec<(u16, u16)>,
+    /// Fields of the head, each with its value; null: any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<(String, Option<String>)>,
     /// Base64, or null: any.
     pub body: Option<String>,
+    /// Texts, each base64, that the body contains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub body_contains: Vec<String>,
+    /// Hexadecimal, or null.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_sha256: Option<String>,
+}
+
+impl Expectation {
+    pub(crate) fn decoded_body(&self) -> Result<Option<Vec<u8>>, Error> {
+        decoded("workload.expect.body", self.body.as_deref())
+    }
+
+    pub(crate) fn decoded_needles(&self) -> Result<Vec<Vec<u8>>, Error> {
+        let field = "workload.expect.body_contains";
+        let needles: Result<Vec<_>, Error> = self
+            .body_contains
+            .iter()
+            .map(|text| Ok(decoded(field, Some(text))?.unwrap_or_default()))
+            .collect();
+        let needles = needles?;
+        let fits = !needles.iter().any(Vec::is_empty);
+        require(fits, field, "", "texts of at least one byte")?;
+        Ok(needles)
+    }
+
+    pub(crate) fn decoded_sha256(&self) -> Result<Option<[u8; 32]>, Error> {
+        let wrong = |text: &str| {
+            let field = "workload.expect.body_sha256";
+            Error::InvalidSpec(format!("`{field}` is `{text}`; expected 64 hexadecimal digits"))
+        };
+        self.body_sha256
+            .as_deref()
+            .map(|text| sha256_of(text).ok_or_else(|| wrong(text)))
+            .transpose()
+    }
+
+    /// # Errors
+    /// [`Error::InvalidSpec`] with the field, its value and what was expected.
+    fn check(&self) -> Result<(), Error> {
+        for &(low, high) in &self.statuses {
+            let fits = (100..=999).contains(&low) && (low..=999).contains(&high);
+            let field = "workload.expect.statuses";
+            require(fits, field, format!("{low}, {high}"), "ranges within 100 to 999")?;
+        }
+        for (name, value) in &self.headers {
+            let fits = is_token(name) && value.as_ref().is_none_or(|value| is_on_one_line(value));
+            let shown = format!("{name}: {}", value.as_deref().unwrap_or_default());
+            require(
+                fits,
+                "workload.expect.headers",
+                shown,
+                "a name and a value on one line",
+            )?;
+        }
+        self.decoded_body()?;
+        self.decoded_needles()?;
+        self.decoded_sha256()?;
+        Ok(())
+    }
+}
+
+fn sha256_of(text: &str) -> Option<[u8; 32]> {
+    let digits: Option<Vec<u8>> = text
+        .chars()
+        .map(|digit| digit.to_digit(16).map(|value| value as u8))
+        .collect();
+    let digits = digits.filter(|digits| digits.len() == 64)?;
+    Some(std::array::from_fn(|place| {
+        digits[2 * place] << 4 | digits[2 * place + 1]
+    }))
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
+}
+
+fn is_on_one_line(value: &str) -> bool {
+    !value.contains(['\r', '\n', '\0'])
 }
 
 /// How due times are waited for.
@@ -270,11 +355,6 @@ impl Spec {
     /// The request's body, decoded.
     pub fn request_body(&self) -> Result<Option<Vec<u8>>, Error> {
         self.workload.request.decoded_body()
-    }
-
-    /// The expected body, decoded.
-    pub fn expected_body(&self) -> Result<Option<Vec<u8>>, Error> {
-        decoded("workload.expect.body", self.workload.expect.body.as_deref())
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -322,8 +402,7 @@ impl Spec {
             "at most an hour",
         )?;
         load.request.check()?;
-        self.expected_body()?;
-        Ok(())
+        load.expect.check()
     }
 }
 
@@ -336,8 +415,6 @@ impl Request {
     /// # Errors
     /// [`Error::InvalidSpec`] with the field, its value and what was expected.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let is_token =
-            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
         require(
             is_token(&self.method),
             "workload.request.method",
@@ -353,7 +430,7 @@ impl Request {
             "a path that starts with / and has no blanks",
         )?;
         for (name, value) in &self.headers {
-            let fits = is_token(name) && !value.contains(['\r', '\n', '\0']);
+            let fits = is_token(name) && is_on_one_line(value);
             require(
                 fits,
                 "workload.request.headers",
@@ -470,6 +547,21 @@ mod tests {
                 "\"body\": null}}",
                 "\"body\": \"%\"}}",
                 "`workload.expect.body` is not base64",
+            ),
+            (
+                "\"body\": null}}",
+                "\"body\": null, \"statuses\": [[400, 300]]}}",
+                "`workload.expect.statuses` is `400, 300`; expected ranges within 100 to 999",
+            ),
+            (
+                "\"body\": null}}",
+                "\"body\": null, \"body_sha256\": \"beef\"}}",
+                "`workload.expect.body_sha256` is `beef`; expected 64 hexadecimal digits",
+            ),
+            (
+                "\"body\": null}}",
+                "\"body\": null, \"body_contains\": [\"\"]}}",
+                "expected texts of at least one byte",
             ),
             (
                 "\"port\": 8000",

@@ -17,7 +17,7 @@ pub use plan::{chosen_pacing, task, worker_count, Task, Times};
 use crate::account::Class;
 use crate::clock::Clock;
 use crate::driver::{Driver, Ready};
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, Reader};
 use crate::recorder::{Flight, Recorder};
 use crate::recording::Queue;
 use connection::{Connection, State};
@@ -87,7 +87,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .schedule
             .as_mut()
             .map(|schedule| epoch_ns + schedule.next_due());
-        let connections = (0..slots).map(|_| Connection::new(protocol.reader())).collect();
+        let connection = |_| {
+            let mut reader = protocol.reader();
+            reader.expect_headers(task.expect.headers());
+            Connection::new(reader, task.expect.seen())
+        };
+        let connections = (0..slots).map(connection).collect();
         Self {
             protocol,
             driver,

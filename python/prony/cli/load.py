@@ -13,16 +13,20 @@ from prony.cli.flat import flattened
 from prony.cli.options import (
     MAX_SEED,
     MAX_THREADS,
+    body_of,
     check_output,
     connections_of,
     duration_of,
+    expected_header_of,
     make_request,
     optional,
     rate_of,
+    sha256_of,
+    statuses_of,
     wait_of,
     write_output,
 )
-from prony.cli.request_options import Body, ExpectStatus, Header, Method, RequestTimeout
+from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.cli.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
 from prony.model import (
@@ -65,6 +69,8 @@ Examples:
 
   prony load fcgi://unix:/run/app.sock:/cart                  another protocol over a Unix socket
 
+  prony load http://127.0.0.1:8000/ --expect-status 200,3xx --expect-body-contains 'Your cart'
+
   prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
 
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
@@ -73,7 +79,7 @@ Examples:
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """The request, and what counts as a success."""
+    """What is sent, and to whom it may go."""
 
     PANEL: ClassVar[str] = "Requests"
 
@@ -84,7 +90,6 @@ class RequestOptions:
         bool,
         typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request."),
     ] = True
-    expect_status: ExpectStatus = None
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="Allow load on this host, which is not this machine; may be repeated."),
@@ -140,6 +145,34 @@ class PaceOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """Which replies are valid."""
+
+    PANEL: ClassVar[str] = "Valid replies"
+
+    expect_status: Annotated[
+        str | None, typer.Option(help="Only these statuses are a success, such as 200,204,3xx (200 to 399).")
+    ] = None
+    expect_header: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only with this header, 'Name: value' (parameters may follow the value) or 'Name'; may be "
+            "repeated."
+        ),
+    ] = None
+    expect_body: Annotated[
+        str | None, typer.Option(help="Only this body is a success; @FILE reads it from a file.")
+    ] = None
+    expect_body_contains: Annotated[
+        list[str] | None,
+        typer.Option(help="Only with this text in the body; @FILE reads it from a file; may be repeated."),
+    ] = None
+    expect_body_sha256: Annotated[
+        str | None, typer.Option(help="Only with this SHA-256 of the body, as sha256sum prints it.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class GateOptions:
     """What makes the load fail."""
 
@@ -172,6 +205,7 @@ def load(
     url: Annotated[str, typer.Argument(help="What to load: http://, fcgi://, uwsgi://, scgi:// or unix:.")],
     pace: PaceOptions,
     request: RequestOptions,
+    check: CheckOptions,
     gate: GateOptions,
     output: ResultOptions,
 ) -> int:
@@ -182,7 +216,7 @@ def load(
     target = target_of(url)
     address = target.address(request.allow_host or ())
     engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=pace.pacing)
-    recording = _measured(_workload(target, pace, request), address, engine)
+    recording = _measured(_checked(_workload(target, pace, request), check), address, engine)
     return _shown(recording, conditions, output.json_to)
 
 
@@ -196,7 +230,25 @@ def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) ->
         warmup_ns=optional(wait_of, "--warmup", pace.warmup) or 0,
         timeout_ns=timeout_ns,
         grace_ns=timeout_ns if pace.grace is None else wait_of("--grace", pace.grace),
-        expect_status=request.expect_status,
+    )
+
+
+def _checked(workload: Workload, check: CheckOptions) -> Workload:
+    statuses = optional(statuses_of, "--expect-status", check.expect_status) or ()
+    is_one = len(statuses) == 1 and statuses[0][0] == statuses[0][1]
+    contains = (body_of("--expect-body-contains", text) or b"" for text in check.expect_body_contains or ())
+    needles = tuple(contains)
+    if b"" in needles:
+        raise UsageError("`--expect-body-contains`: an empty text is in every body; expected some text")
+    return replace(
+        workload,
+        # One status alone has the form that other generators know too.
+        expect_status=statuses[0][0] if is_one else None,
+        expect_statuses=() if is_one else statuses,
+        expect_headers=tuple(expected_header_of(text) for text in check.expect_header or ()),
+        expect_body=body_of("--expect-body", check.expect_body),
+        expect_body_contains=needles,
+        expect_body_sha256=optional(sha256_of, "--expect-body-sha256", check.expect_body_sha256),
     )
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "check_output",
     "connections_of",
     "duration_of",
+    "expected_header_of",
     "given_content",
     "header_of",
     "make_request",
@@ -27,6 +28,8 @@ __all__ = [
     "optional",
     "rate_of",
     "settings_of",
+    "sha256_of",
+    "statuses_of",
     "wait_of",
     "write_output",
 ]
@@ -110,6 +113,38 @@ def header_of(text: str) -> tuple[str, str]:
     if not _TOKEN.fullmatch(name.strip()):
         raise UsageError(f"`-H {name.strip()}: ...`: expected a header's name of letters, digits and `-`")
     return name.strip(), value.strip()
+
+
+def statuses_of(option: str, text: str) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of statuses in a list such as ``200,204,3xx``, both ends included.
+
+    *Errors*: UsageError naming the option.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(r"[1-9][0-9]{2}|[1-9]xx", part) for part in parts):
+        raise UsageError(
+            f"`{option} {text}`: expected statuses from 100 to 999 and classes of them, such as `200`, "
+            "`200,204` or `2xx,304`"
+        )
+    return tuple((int(part.replace("x", "0")), int(part.replace("x", "9"))) for part in parts)
+
+
+def expected_header_of(text: str) -> tuple[str, str | None]:
+    """Return name and value of ``Name: value``; of ``Name`` alone the value is null: any.
+
+    *Errors*: UsageError.
+    """
+    name, colon, value = text.partition(":")
+    if not _TOKEN.fullmatch(name.strip()) or any(mark in text for mark in "\r\n\0"):
+        raise UsageError(f"`--expect-header {text!r}`: expected `Name: value` or `Name`, on one line")
+    return name.strip(), value.strip() if colon else None
+
+
+def sha256_of(option: str, text: str) -> str:
+    """Return a SHA-256 in lower case; UsageError names the option."""
+    if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        raise UsageError(f"`{option} {text}`: expected 64 hexadecimal digits, as `sha256sum` prints them")
+    return text.lower()
 
 
 def body_of(option: str, text: str | None) -> bytes | None:

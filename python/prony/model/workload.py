@@ -4,12 +4,13 @@
 'closed loop, 100 connections, 5000 requests'
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
 from prony.model.exchange import Request
-from prony.model.shapes import at
+from prony.model.shapes import OPTIONAL, at
 from prony.units import SECOND_NS, seconds
 
 __all__ = [
@@ -95,12 +96,18 @@ class CountStop:
 Stop = DurationStop | CountStop
 
 
+def _more(name: str) -> Mapping[str, object]:
+    """Return metadata of a check that is left out of the JSON where nothing is checked."""
+    return {**at("expect", name), **OPTIONAL}
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The load of a trial: what is sent, when, and for how long.
+    """The load of a trial: what is sent, when, for how long, and which replies are valid.
 
     *Units*: all ``_ns`` are nanoseconds. ``timeout_ns`` counts from the intended time (open) or from
-    sending (closed).
+    sending (closed). ``expect_statuses``: ranges, both ends included; none and no ``expect_status``: 200 to
+    399. A null value of a header: any.
     """
 
     loop: Loop
@@ -111,6 +118,10 @@ class Workload:
     grace_ns: int = 10 * SECOND_NS
     expect_status: int | None = field(default=None, metadata=at("expect", "status"))
     expect_body: bytes | None = field(default=None, metadata=at("expect", "body"))
+    expect_statuses: tuple[tuple[int, int], ...] = field(default=(), metadata=_more("statuses"))
+    expect_headers: tuple[tuple[str, str | None], ...] = field(default=(), metadata=_more("headers"))
+    expect_body_contains: tuple[bytes, ...] = field(default=(), metadata=_more("body_contains"))
+    expect_body_sha256: str | None = field(default=None, metadata=_more("body_sha256"))
 
     def describe(self) -> str:
         """Return the load in a few words, such as ``closed loop, 100 connections, 30 s``."""

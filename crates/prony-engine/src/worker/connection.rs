@@ -33,7 +33,7 @@ pub struct Connection<R> {
     pub flight: Option<Flight>,
     /// Reads its replies.
     pub reader: R,
-    /// The expected body so far.
+    /// What its reply has of what is expected.
     pub seen: Seen,
     /// Bytes of the request that the kernel has taken.
     pub written: usize,
@@ -54,12 +54,12 @@ pub const BACK_OFF_NS: (u64, u64) = (1_000_000, 1_000_000_000);
 
 impl<R> Connection<R> {
     /// A slot without a socket.
-    pub fn new(reader: R) -> Self {
+    pub fn new(reader: R, seen: Seen) -> Self {
         Self {
             state: State::Closed,
             flight: None,
             reader,
-            seen: Seen::default(),
+            seen,
             written: 0,
             has_answered: false,
             has_connected: false,

@@ -114,7 +114,7 @@ pub fn task(spec: &Spec, times: Times, worker: usize, workers: usize) -> Result<
         connections: portion(load.shape.connections() as u64, share) as usize,
         schedule,
         requests,
-        expect: Expect::new(load.expect.status, spec.expected_body()?),
+        expect: Expect::new(&load.expect)?,
         pacing: chosen_pacing(spec).unwrap_or(Pacing::Economical),
     })
 }

@@ -5,7 +5,6 @@ use super::Worker;
 use crate::account::Class;
 use crate::clock::Clock;
 use crate::driver::{Driver, Ready};
-use crate::expect::Seen;
 use crate::protocol::{EndOfStream, Progress, Protocol, Reader};
 use crate::recorder::Flight;
 use crate::transport::{connect_class, transfer_class};
@@ -127,7 +126,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         connection.state = State::Busy;
         connection.flight = Some(flight);
         connection.reader.reset();
-        connection.seen = Seen::default();
+        connection.seen.reset();
         connection.written = 0;
         self.write(slot);
     }
@@ -226,16 +225,14 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     fn completed(&mut self, slot: usize, must_close: bool) {
         let now_ns = self.clock.now();
         let connection = &mut self.connections[slot];
-        let class = self
-            .task
-            .expect
-            .judge(connection.reader.status(), connection.seen);
+        let (status, unmet) = (connection.reader.status(), connection.reader.unmet_header());
+        let verdict = self.task.expect.judge(status, unmet, &mut connection.seen);
         // The rest of a request that was answered early would be taken for the next one.
         let is_sent = connection.written == self.protocol.request().len();
         let stays = connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_sent && !must_close;
         connection.has_answered = true;
         connection.answered += u64::from(connection.flight.is_some_and(|flight| flight.recorded));
-        self.end(slot, class, now_ns, "");
+        self.end(slot, verdict.class, now_ns, verdict.why.as_deref().unwrap_or(""));
         if stays {
             self.connections[slot].state = State::Idle { since_ns: now_ns };
         } else {
