@@ -83,6 +83,30 @@ def test_an_open_loop_sends_rate_times_duration(said, reference):
     assert result["latency"]["ok"]["response_ns"]["count"] == 200
 
 
+def test_t11_stages_send_the_integral_of_their_rates_and_are_reported_each(said, reference):
+    done = said("load", reference, "--stages", "200ms:100,300ms:100-300,100ms:0,100ms:50", "--json", "-")
+    assert done.status == 0
+    stages = done.json["stages"]
+    assert [one["scheduled"] for one in stages] == [20, 60, 0, 5]
+    assert [one["begin_ns"] for one in stages] == [0, 200_000_000, 500_000_000, 600_000_000]
+    for name in ("scheduled", "ok"):
+        assert sum(one[name] for one in stages) == done.json["account"][name] == 85
+    assert [one["response_ns"]["ok"]["count"] for one in stages] == [20, 60, 0, 5]
+    assert done.json["window"]["duration_s"] == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("reference", [{"error_every": 5}], indirect=True)
+def test_errors_are_counted_in_their_stage(said, reference):
+    done = said("load", reference, "--stages", "300ms:100,300ms:200", "-c", "1", "--json", "result.json")
+    assert done.status == 0
+    assert "Stages" in done.out
+    result = said("load", reference, "--stages", "300ms:100,300ms:200", "-c", "1", "--json", "-").json
+    assert [(one["ok"], one["failed"], one["errors"]) for one in result["stages"]] == [
+        (24, 6, 6),
+        (48, 12, 12),
+    ]
+
+
 def test_poisson_arrivals_repeat_by_seed(said, reference):
     command = ("load", reference, "--rate", "300", "-d", "500ms", "--arrivals", "poisson", "--json", "-")
     counts = [said(*command, "--seed", seed).json["account"]["scheduled"] for seed in (1, 1, 2, 3)]
@@ -152,7 +176,7 @@ def test_a_reply_that_passes_its_checks_is_a_success(said, listener, checks):
         (
             ("--expect-body-sha256", "0" * 64),
             "failed_validation",
-            "a body with another SHA-256 than expected",
+            "a body with another SHA-256",
         ),
     ],
     ids=lambda value: value[0].strip("-") if isinstance(value, tuple) else "",
@@ -487,6 +511,15 @@ def test_what_is_no_target_is_refused_with_its_form(said, url):
         (["--body", "@nowhere"], "`--body @nowhere`", "No such file"),
         (["--fail-if", "p99 > 5"], "`--fail-if`: `5`", "a number and a unit"),
         (["--fail-if", "cpu > 5%"], "`--fail-if`: `cpu`", "expected one of p50"),
+        (["--stages", "30s"], "`--stages`: `30s`", "a duration and a rate"),
+        (["--stages", "30s:1-"], "`--stages`: `30s:1-`", "from one rate to another"),
+        (["--stages", "30:5"], "`--stages`: `30`", "a number and a unit"),
+        (["--stages", "30s:x"], "`--stages`: `x`", "requests per second"),
+        (["--stages", "30s:0"], "`--stages 30s:0`", "a rate above 0"),
+        (["--stages", ",".join(["1s:1"] * 101)], "101 stages", "at most 100"),
+        (["--stages", "1s:1", "-d", "5s"], "`--stages` and `-d`", "exclude each other"),
+        (["--stages", "1s:1", "--rate", "5"], "`--stages` and `--rate`", "exclude each other"),
+        (["--stages", "1s:1", "-n", "5"], "`--stages` and `-n`", "exclude each other"),
         (["--nonsense"], "--nonsense", "no such option"),
     ],
 )

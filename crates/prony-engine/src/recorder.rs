@@ -3,8 +3,10 @@
 //! On the path of a successful request it takes no lock, allocates nothing and makes no system call.
 
 mod seconds;
+mod stages;
 
 pub use seconds::{seconds, Ledger, SecondLatency, Seconds};
+pub use stages::StageLedger;
 
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
@@ -36,6 +38,8 @@ pub struct Recorder {
     pub error_samples: Vec<ErrorSample>,
     /// The per-second series.
     pub seconds: Seconds,
+    /// What was due in each stage of the load; null where it has none.
+    pub stages: Option<StageLedger>,
     /// When the first request of the window was sent; null before that.
     pub first_sent_ns: Option<u64>,
     /// When the last one ended.
@@ -81,6 +85,7 @@ impl Recorder {
             distributions,
             error_samples: Vec::new(),
             seconds,
+            stages: None,
             first_sent_ns: None,
             last_ended_ns: 0,
             completed: Completed::default(),
@@ -101,6 +106,9 @@ impl Recorder {
             self.account.scheduled += 1;
             self.outstanding += 1;
             self.seconds.scheduled(flight.intended_ns);
+            if let Some(stages) = &mut self.stages {
+                stages.scheduled(flight);
+            }
         }
     }
 
@@ -112,6 +120,9 @@ impl Recorder {
         self.first_sent_ns.get_or_insert(now_ns);
         self.in_flight.step(now_ns);
         self.in_flight.count += 1;
+        if let Some(stages) = &mut self.stages {
+            stages.sent(flight);
+        }
         if let Some(lag) = &mut self.distributions.send_lag {
             lag.record(now_ns.saturating_sub(flight.intended_ns.max(free_since_ns)));
         }
@@ -135,6 +146,9 @@ impl Recorder {
             self.in_flight.sojourn_sum_ns += u128::from(now_ns.saturating_sub(sent_ns));
         }
         self.record_latency(flight, class, now_ns, body_bytes);
+        if let Some(stages) = &mut self.stages {
+            stages.ended(flight, class, now_ns);
+        }
         if class != Class::Ok {
             self.keep_sample(class, now_ns, detail);
         }

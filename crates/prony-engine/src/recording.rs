@@ -4,7 +4,7 @@ use crate::account::{Account, Class};
 use crate::clock::NS_PER_S;
 use crate::distribution::Distribution;
 use crate::error::Error;
-use crate::spec::{Pacing, Spec};
+use crate::spec::{Pacing, Spec, Stage};
 use serde::{Deserialize, Serialize};
 
 /// The version of the JSON form.
@@ -27,6 +27,8 @@ pub struct Recording {
     pub queue: Queue,
     pub distributions: Distributions,
     pub series: Vec<Second>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageRecord>,
     pub generator: Generator,
     pub little: Little,
     pub error_samples: Vec<ErrorSample>,
@@ -134,6 +136,48 @@ pub struct Second {
     pub latency: Distribution,
 }
 
+/// What became of the requests that were due in one stage; `failed` are those without a latency.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct StageRecord {
+    pub begin_ns: u64,
+    pub duration_ns: u64,
+    pub from_per_s: f64,
+    pub to_per_s: f64,
+    pub scheduled: u64,
+    pub sent: u64,
+    pub ok: u64,
+    pub failed: u64,
+    pub ok_response: Distribution,
+    pub censored_response: Distribution,
+}
+
+impl StageRecord {
+    /// Of each stage an empty one.
+    pub fn of(stages: &[Stage]) -> impl Iterator<Item = Self> + '_ {
+        stages.iter().scan(0, |next_ns, stage| {
+            let begin_ns = *next_ns;
+            *next_ns += stage.duration_ns;
+            Some(Self {
+                begin_ns,
+                duration_ns: stage.duration_ns,
+                from_per_s: stage.from_per_s,
+                to_per_s: stage.to_per_s,
+                ..Self::default()
+            })
+        })
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.scheduled += other.scheduled;
+        self.sent += other.sent;
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.ok_response.merge(&other.ok_response);
+        self.censored_response.merge(&other.censored_response);
+    }
+}
+
 /// What the load cost the generator, and whether the generator limited the figures.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[allow(missing_docs)]
@@ -231,6 +275,9 @@ impl Recording {
         self.queue.max_length += other.queue.max_length;
         self.distributions.merge(&other.distributions);
         merge_series(&mut self.series, &other.series);
+        for (own, more) in self.stages.iter_mut().zip(&other.stages) {
+            own.merge(more);
+        }
         self.generator
             .threads
             .extend(other.generator.threads.iter().cloned());

@@ -6,7 +6,7 @@ use crate::driver::{Driver, Epoll};
 use crate::error::Error;
 use crate::event::{Event, Phase};
 use crate::protocol::{FastCgi, Http1, Protocol, Scgi, Uwsgi};
-use crate::recorder::{seconds, Ledger, Recorder, Seconds};
+use crate::recorder::{seconds, Ledger, Recorder, Seconds, StageLedger};
 use crate::recording::{
     self, Answered, Completed, Connections, Engine, Generator, Recording, Thread, Window,
 };
@@ -198,8 +198,12 @@ impl<P: Protocol> Job<P> {
         self.settle()?;
         let driver = Epoll::new(self.address, self.task.connections)
             .map_err(Error::io("creating an epoll instance"))?;
-        let recorder = Recorder::new(self.spec.workload.shape.is_open(), self.series);
         let times = self.task.times;
+        let shape = &self.spec.workload.shape;
+        let mut recorder = Recorder::new(shape.is_open(), self.series);
+        if !shape.stages().is_empty() {
+            recorder.stages = Some(StageLedger::new(times.open_ns, shape.stages()));
+        }
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
         // The load begins for all workers at once.
         std::thread::sleep(Duration::from_nanos(
@@ -284,6 +288,10 @@ fn report<P: Protocol, D: Driver>(
         queue: worker.queue_figures.clone(),
         distributions: recorder.distributions.clone(),
         series: recorder.seconds.finish(),
+        stages: recorder
+            .stages
+            .take()
+            .map_or_else(Vec::new, |stages| stages.records),
         generator: Generator {
             threads: vec![thread],
             ..Generator::default()

@@ -170,7 +170,32 @@ pub enum Loop {
         seed: u64,
         /// At most so many, opened on demand.
         connections: usize,
+        /// The rate over the window; none: always `rate_per_s`, which else is the highest of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        stages: Vec<Stage>,
     },
+}
+
+/// A part of the window in which the rate stays, or changes evenly.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// How long it is.
+    pub duration_ns: u64,
+    /// Requests per second at its beginning.
+    pub from_per_s: f64,
+    /// And at its end.
+    pub to_per_s: f64,
+}
+
+// Each stage has latencies of its own, of 270 KB in each worker.
+const MAX_STAGES: usize = 100;
+
+impl Stage {
+    /// The highest rate within it.
+    pub fn highest_per_s(&self) -> f64 {
+        self.from_per_s.max(self.to_per_s)
+    }
 }
 
 impl Loop {
@@ -178,6 +203,14 @@ impl Loop {
     pub fn connections(&self) -> usize {
         match self {
             Self::Closed { connections } | Self::Open { connections, .. } => *connections,
+        }
+    }
+
+    /// How the rate changes; empty where it does not.
+    pub fn stages(&self) -> &[Stage] {
+        match self {
+            Self::Open { stages, .. } => stages,
+            Self::Closed { .. } => &[],
         }
     }
 
@@ -382,6 +415,7 @@ impl Spec {
                 "more than 0, at most 1e9",
             )?;
         }
+        self.check_stages()?;
         match load.stop {
             Stop::Duration { duration_ns } => require_time("workload.stop.duration_ns", duration_ns)?,
             Stop::Requests { requests } => {
@@ -403,6 +437,52 @@ impl Spec {
         )?;
         load.request.check()?;
         load.expect.check()
+    }
+}
+
+impl Spec {
+    fn check_stages(&self) -> Result<(), Error> {
+        let load = &self.workload;
+        let (
+            Loop::Open {
+                rate_per_s, stages, ..
+            },
+            [_, ..],
+        ) = (&load.shape, load.shape.stages())
+        else {
+            return Ok(());
+        };
+        let field = "workload.loop.stages";
+        require(
+            stages.len() <= MAX_STAGES,
+            field,
+            stages.len(),
+            "at most 100 stages",
+        )?;
+        for stage in stages {
+            require_time(&format!("{field}.duration_ns"), stage.duration_ns)?;
+            for rate in [stage.from_per_s, stage.to_per_s] {
+                let fits = (0.0..=MAX_RATE_PER_S).contains(&rate);
+                require(fits, field, rate, "rates from 0 to 1e9")?;
+            }
+        }
+        let highest = stages.iter().map(Stage::highest_per_s).fold(0.0, f64::max);
+        let name = "workload.loop.rate_per_s";
+        require(
+            *rate_per_s == highest,
+            name,
+            rate_per_s,
+            "the highest rate of the stages",
+        )?;
+        let duration_ns = stages.iter().map(|stage| stage.duration_ns).sum();
+        let whole = Stop::Duration { duration_ns };
+        let stop = format!("{:?}", load.stop);
+        require(
+            load.stop == whole,
+            "workload.stop",
+            stop,
+            "the duration of all stages",
+        )
     }
 }
 

@@ -22,6 +22,7 @@ from prony.cli.options import (
     optional,
     rate_of,
     sha256_of,
+    stages_of,
     statuses_of,
     wait_of,
     write_output,
@@ -39,6 +40,7 @@ from prony.model import (
     Loop,
     OpenLoop,
     Pacing,
+    RateStage,
     Recording,
     Workload,
 )
@@ -51,6 +53,8 @@ __all__ = ["EPILOG", "load"]
 
 # The engine's largest count; a day at its highest rate has fewer requests.
 MAX_REQUESTS = 10**15
+# The engine's most: each stage has latencies of its own.
+MAX_STAGES = 100
 
 EPILOG = """\
 Examples:
@@ -58,6 +62,8 @@ Examples:
   prony load http://127.0.0.1:8000/ -c 100 -d 30s             closed loop, 100 connections
 
   prony load http://127.0.0.1:8000/ --rate 550 -d 3m          open loop: latency from the intended time
+
+  prony load http://127.0.0.1:8000/ --stages 30s:100,2m:100-1k,30s:1k    a step, a ramp, a step
 
   prony load http://127.0.0.1:8000/ -n 10000 -c 50            exactly 10,000 requests
 
@@ -116,6 +122,13 @@ class PaceOptions:
             "--rate",
             "-r",
             help="Open loop: requests per second (550, 2.5k, 90/m), whatever the server does.",
+        ),
+    ] = None
+    stages: Annotated[
+        str | None,
+        typer.Option(
+            help="Open loop: rates that change, 30s:100,2m:100-1k: a step, then a ramp. The window is all of "
+            "them."
         ),
     ] = None
     arrivals: Annotated[
@@ -225,7 +238,7 @@ def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) ->
     timeout_ns = duration_of("--timeout", pace.timeout)
     return Workload(
         loop=_loop(pace),
-        stop=_stop(pace.requests, pace.duration),
+        stop=_stop(pace),
         request=make_request(request.method, target.path, headers, request.body, request.keep_alive),
         warmup_ns=optional(wait_of, "--warmup", pace.warmup) or 0,
         timeout_ns=timeout_ns,
@@ -307,13 +320,38 @@ def _loop(pace: PaceOptions) -> Loop:
     counts = optional(connections_of, "-c", pace.connections) or ()
     if len(counts) > 1:
         raise UsageError(f"`-c {pace.connections}`: one count here; only `prony run` takes a list")
-    if pace.rate is None:
+    if pace.rate is None and pace.stages is None:
         return ClosedLoop(counts[0] if counts else 10)
-    loop = OpenLoop(rate_of("--rate", pace.rate), pace.arrivals, pace.seed)
+    loop = OpenLoop(_rate(pace), pace.arrivals, pace.seed, stages=_stages(pace))
     return replace(loop, connections=counts[0]) if counts else loop
 
 
-def _stop(requests: int | None, duration: str | None) -> CountStop | DurationStop:
+def _stages(pace: PaceOptions) -> tuple[RateStage, ...]:
+    stages = optional(stages_of, "--stages", pace.stages) or ()
+    if len(stages) > MAX_STAGES:
+        raise UsageError(f"`--stages` has {len(stages)} stages; expected at most {MAX_STAGES}")
+    return stages
+
+
+def _rate(pace: PaceOptions) -> float:
+    if pace.rate is not None:
+        return rate_of("--rate", pace.rate)
+    highest = max(rate for stage in _stages(pace) for rate in (stage.from_per_s, stage.to_per_s))
+    if not highest:
+        raise UsageError(f"`--stages {pace.stages}` asks for nothing; expected a rate above 0")
+    return highest
+
+
+def _stop(pace: PaceOptions) -> CountStop | DurationStop:
+    requests, duration = pace.requests, pace.duration
+    if pace.stages is not None:
+        for option, value in (("--rate", pace.rate), ("-d", duration), ("-n", requests)):
+            if value is not None:
+                raise UsageError(
+                    f"`--stages` and `{option}` exclude each other: the stages set the rate and the length",
+                    hint=f"leave out {option}, or replace --stages by --rate and -d",
+                )
+        return DurationStop(sum(stage.duration_ns for stage in _stages(pace)))
     if requests is not None and duration is not None:
         raise UsageError("`-n` and `-d` both end the window; expected one of them")
     if requests is not None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from prony.cli.talk import show
 from prony.errors import UsageError
-from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Request
+from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, RateStage, Request
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "rate_of",
     "settings_of",
     "sha256_of",
+    "stages_of",
     "statuses_of",
     "wait_of",
     "write_output",
@@ -87,6 +88,30 @@ def rate_of(option: str, text: str) -> float:
     if value > MAX_RATE_PER_S:
         raise UsageError(f"`{option} {text}`: expected at most {MAX_RATE_PER_S:,.0f} requests per second")
     return value
+
+
+def stages_of(option: str, text: str) -> tuple[RateStage, ...]:
+    """Return the stages in a list such as ``30s:100,2m:100-1000``: steps, and ramps from one rate to another.
+
+    *Errors*: UsageError naming the option.
+    """
+    return tuple(_stage(option, part.strip()) for part in text.split(","))
+
+
+def _stage(option: str, text: str) -> RateStage:
+    duration, colon, rates = text.partition(":")
+    first, dash, last = rates.partition("-")
+    if not colon or not first or (dash and not last):
+        raise UsageError(
+            f"`{option}`: `{text}` is no stage; expected a duration and a rate, such as `30s:100`, or a ramp "
+            "from one rate to another, such as `2m:100-1k`"
+        )
+    low = _rate_or_none(option, first)
+    return RateStage(duration_of(option, duration), low, _rate_or_none(option, last) if dash else low)
+
+
+def _rate_or_none(option: str, text: str) -> float:
+    return 0.0 if text.strip() == "0" else rate_of(option, text)
 
 
 def optional(parse: Callable[[str, str], Value], option: str, text: str | None) -> Value | None:

@@ -49,6 +49,7 @@ from prony.model.workload import (
     Loop,
     OpenLoop,
     Pacing,
+    RateStage,
     Stop,
     Workload,
 )
@@ -104,6 +105,7 @@ __all__ = [
     "Plan",
     "Precision",
     "ProcessRow",
+    "RateStage",
     "Readiness",
     "Recording",
     "Request",

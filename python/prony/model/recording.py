@@ -38,6 +38,7 @@ __all__ = [
     "Second",
     "Specification",
     "SpokenWire",
+    "StageFigures",
     "Target",
     "Traffic",
     "Window",
@@ -273,6 +274,26 @@ class Second:
 
 
 @dataclass(frozen=True, slots=True)
+class StageFigures:
+    """What became of the requests that were due in one stage of the load.
+
+    ``begin_ns`` is from the opening of the window. ``failed``: those without a latency; ``ok_response`` and
+    ``censored_response`` are the response times of valid replies, and the ages of the unanswered.
+    """
+
+    begin_ns: int
+    duration_ns: int
+    from_per_s: float
+    to_per_s: float
+    scheduled: int
+    sent: int
+    ok: int
+    failed: int
+    ok_response: Distribution
+    censored_response: Distribution
+
+
+@dataclass(frozen=True, slots=True)
 class ReportedLatency:
     """What a tool says of its latencies where it keeps no distribution; percentiles by name (``99.9``)."""
 
@@ -383,6 +404,7 @@ class Recording:
     reported_latency: ReportedLatency | None = field(
         default=None, metadata={**at("reported_latency_ns"), **OPTIONAL}
     )
+    stages: tuple[StageFigures, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def is_open(self) -> bool:

@@ -24,6 +24,7 @@ __all__ = [
     "Loop",
     "OpenLoop",
     "Pacing",
+    "RateStage",
     "Stop",
     "Workload",
 ]
@@ -61,10 +62,20 @@ class ClosedLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class RateStage:
+    """A part of the window in which the rate stays, or changes evenly from one to another."""
+
+    duration_ns: int
+    from_per_s: float
+    to_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class OpenLoop:
     """Requests are due at ``rate_per_s`` whatever the server does.
 
-    They go over at most ``connections``, opened on demand.
+    They go over at most ``connections``, opened on demand. With ``stages``, which make up the window, the
+    rate follows them, and ``rate_per_s`` is the highest of theirs.
     """
 
     KIND: ClassVar[str] = "open"
@@ -72,6 +83,7 @@ class OpenLoop:
     arrivals: Arrivals = Arrivals.CONSTANT
     seed: int = 1
     connections: int = 1024
+    stages: tuple[RateStage, ...] = field(default=(), metadata=OPTIONAL)
 
 
 Loop = ClosedLoop | OpenLoop
@@ -128,6 +140,8 @@ class Workload:
         match self.loop:
             case ClosedLoop(connections):
                 load = f"closed loop, {connections} connection{'s' if connections != 1 else ''}"
+            case OpenLoop(rate_per_s, arrivals, stages=stages) if stages:
+                load = f"open loop, {len(stages)} stages of up to {rate_per_s:g}/s {arrivals}"
             case OpenLoop(rate_per_s, arrivals):
                 load = f"open loop, {rate_per_s:g}/s {arrivals}"
         match self.stop:

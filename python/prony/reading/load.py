@@ -9,15 +9,15 @@ from itertools import pairwise
 from math import exp, log
 
 from prony.analysis.account import RequestClass, tally
-from prony.analysis.distribution import Times, read_distribution
+from prony.analysis.distribution import EMPTY, Times, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, summarise
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.rates import rates_of, window_s
 from prony.archive.limits import decode_limit
 from prony.model import Limit
-from prony.model.recording import Distribution, Recording
+from prony.model.recording import Distribution, Recording, StageFigures
 
-__all__ = ["EndedSo", "LatencyClass", "LoadReading", "Spread", "read_load", "summary_of"]
+__all__ = ["EndedSo", "LatencyClass", "LoadReading", "Spread", "StageReading", "read_load", "summary_of"]
 
 _MOST_CLASSES = 12
 
@@ -49,6 +49,15 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class StageReading:
+    """A stage with the summaries of its response times: of valid replies, and of all requests."""
+
+    figures: StageFigures
+    ok: LatencySummary
+    all: LatencySummary
+
+
+@dataclass(frozen=True, slots=True)
 class LoadReading:
     """A Recording with what is calculated from it.
 
@@ -66,6 +75,7 @@ class LoadReading:
     connect: LatencySummary | None
     requests: tuple[EndedSo, ...]
     spread: Spread | None
+    stages: tuple[StageReading, ...]
     conditions: tuple[ConditionResult, ...] = ()
 
 
@@ -83,6 +93,7 @@ def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) ->
         connect=summary_of(times.connect),
         requests=tuple(_requests(recording)),
         spread=_spread(recording),
+        stages=tuple(_stage(one) for one in recording.stages),
         conditions=tuple(judge_condition(one, recording, is_limited=limit is not None) for one in conditions),
     )
 
@@ -91,6 +102,14 @@ def summary_of(found: Distribution | None) -> LatencySummary | None:
     """Return the summary of times of which none failed; null where there are none."""
     times = read_distribution(found)
     return None if times is None else summarise(times)
+
+
+def _stage(figures: StageFigures) -> StageReading:
+    times = read_distribution(figures.ok_response) or EMPTY
+    unanswered = read_distribution(figures.censored_response) or EMPTY
+    # A summary merges into the histogram of its first.
+    own = read_distribution(figures.ok_response) or EMPTY
+    return StageReading(figures, summarise(own), summarise(times, unanswered, figures.failed))
 
 
 def _requests(recording: Recording) -> Iterator[EndedSo]:

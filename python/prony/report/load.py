@@ -10,8 +10,8 @@ from prony.analysis.latency import LatencySummary, nothing_measured
 from prony.analysis.load_condition import ConditionResult
 from prony.metrics import PERCENTILES
 from prony.model import ClosedLoop, OpenLoop, Wire
-from prony.model.recording import Connections, GeneratorName, Target, Traffic
-from prony.reading.load import EndedSo, LatencyClass, LoadReading
+from prony.model.recording import Connections, GeneratorName, StageFigures, Target, Traffic
+from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading
 from prony.report.document import (
     Bars,
     Block,
@@ -40,6 +40,8 @@ _MOST_SAMPLES = 3
 def load_document(reading: LoadReading) -> Document:
     """Return the report of one load run."""
     sections = [_head(reading), _account(reading), _latency(reading)]
+    if reading.stages:
+        sections.append(_stages(reading))
     if (histogram := _histogram(reading)) is not None:
         sections.append(histogram)
     sections.append(Section("Generator", (Notes(tuple(("", line) for line in _trust(reading))),)))
@@ -85,6 +87,10 @@ def _asked(reading: LoadReading) -> Text:
     """Return the load that was asked for; empty where the generator does not say it."""
     spec = reading.recording.spec
     match spec and spec.workload and spec.workload.loop:
+        case OpenLoop(rate_per_s, arrivals, stages=stages) if stages:
+            steps = counted(Figure(len(stages), as_typed, "/workload/loop/stages"), "stage")
+            highest = Figure(rate_per_s, _general, "/workload/loop/rate_per_s")
+            return text(", {} of up to {}/s {}", steps, highest, arrivals.value)
         case OpenLoop(rate_per_s, arrivals):
             return text(
                 ", {}/s {}", Figure(rate_per_s, _general, "/workload/loop/rate_per_s"), arrivals.value
@@ -261,6 +267,39 @@ def _latency(reading: LoadReading) -> Section:
     titles = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max")
     columns = (Column(scale.unit, text=True), Column("n"), *(Column(title) for title in titles))
     return Section("Latency", (Table(columns, rows), notes.notes()))
+
+
+def _stages(reading: LoadReading) -> Section:
+    notes = Footnotes()
+    medians = (one.all.percentiles["50"] for one in reading.stages)
+    scale = duration_scale(value for value in medians if value is not None)
+    rows = tuple(_stage(one, pointer("stages", k), scale, notes) for k, one in enumerate(reading.stages))
+    numbers = ("scheduled", "sent", "ok", f"p50 {scale.unit}", f"p99 {scale.unit}", "errors")
+    columns = (Column("from"), Column("rate", text=True), *(Column(title) for title in numbers))
+    words = "A request belongs to the stage in which it was due. Latencies are response times of all."
+    return Section("Stages", (Paragraph(words, Tone.QUIET), Table(columns, rows), notes.notes()))
+
+
+def _stage(one: StageReading, at: str, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
+    figures = one.figures
+    line = _Line(one.all, "all", at + pointer("response_ns", "all"), scale, notes)
+    percentiles = (line.entry(one.all.percentiles[p], float(p), "percentiles", p) for p in ("50", "99"))
+    counts = {name: getattr(figures, name) for name in ("scheduled", "sent", "ok")}
+    errors = figures.scheduled - figures.ok
+    return (
+        Entry(text("{}", Figure(figures.begin_ns, duration, at + pointer("begin_ns")))),
+        Entry(_stage_rate(figures, at)),
+        *(Entry(text("{}", Figure(value, count, at + pointer(name)))) for name, value in counts.items()),
+        *percentiles,
+        Entry(text("{}", Figure(errors, count, at + pointer("errors"))), Tone.BAD if errors else Tone.PLAIN),
+    )
+
+
+def _stage_rate(figures: StageFigures, at: str) -> Text:
+    first = Figure(figures.from_per_s, _general, at + pointer("from_per_s"))
+    if figures.from_per_s == figures.to_per_s:
+        return text("{}/s", first)
+    return text("{}/s to {}/s", first, Figure(figures.to_per_s, _general, at + pointer("to_per_s")))
 
 
 def _histogram(reading: LoadReading) -> Section | None:

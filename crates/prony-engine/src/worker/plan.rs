@@ -1,7 +1,7 @@
 //! What a worker is to do: its share of the load, in its own terms.
 
 use crate::expect::Expect;
-use crate::schedule::{Constant, Poisson, Schedule, Share};
+use crate::schedule::{Constant, Poisson, Schedule, Share, Stages};
 use crate::spec::{Arrivals, Loop, Pacing, Spec, Stop};
 
 /// Absolute times of a run, CLOCK_MONOTONIC.
@@ -93,6 +93,18 @@ pub fn task(spec: &Spec, times: Times, worker: usize, workers: usize) -> Result<
     };
     let schedule: Option<Box<dyn Schedule + Send>> = match load.shape {
         Loop::Closed { .. } => None,
+        Loop::Open {
+            arrivals,
+            seed,
+            ref stages,
+            ..
+        } if !stages.is_empty() => Some(Box::new(Stages::new(
+            load.warmup_ns,
+            stages,
+            arrivals,
+            seed,
+            share,
+        ))),
         Loop::Open {
             rate_per_s,
             arrivals: Arrivals::Constant,
