@@ -3,7 +3,7 @@
 Must not know words.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, log
@@ -11,6 +11,7 @@ from math import exp, log
 from prony.analysis.account import RequestClass, tally
 from prony.analysis.distribution import Times, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, summarise
+from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.rates import rates_of, window_s
 from prony.archive.limits import decode_limit
 from prony.model import Limit
@@ -53,6 +54,7 @@ class LoadReading:
 
     ``latency``: by population and kind, such as ("ok", "response"). ``requests``: those that were answered as
     expected, then the others, most first. ``limit``: null where nothing limited the generator.
+    ``conditions``: those that were asked for.
     """
 
     recording: Recording
@@ -64,14 +66,16 @@ class LoadReading:
     connect: LatencySummary | None
     requests: tuple[EndedSo, ...]
     spread: Spread | None
+    conditions: tuple[ConditionResult, ...] = ()
 
 
-def read_load(recording: Recording) -> LoadReading:
-    """Return what a load run says."""
+def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) -> LoadReading:
+    """Return what a load run says, and whether each of ``conditions`` holds."""
     times = recording.distributions
+    limit = decode_limit(recording.generator)
     return LoadReading(
         recording=recording,
-        limit=decode_limit(recording.generator),
+        limit=limit,
         window_s=window_s(recording),
         rates=rates_of(recording),
         latency=latency_summaries(recording),
@@ -79,6 +83,7 @@ def read_load(recording: Recording) -> LoadReading:
         connect=summary_of(times.connect),
         requests=tuple(_requests(recording)),
         spread=_spread(recording),
+        conditions=tuple(judge_condition(one, recording, is_limited=limit is not None) for one in conditions),
     )
 
 
