@@ -5,6 +5,7 @@
 //! request in order if it may open no more.
 
 mod connection;
+mod connects;
 mod deadlines;
 mod pacing;
 mod plan;
@@ -57,13 +58,17 @@ pub struct Worker<P: Protocol, D, C> {
     next_due_ns: Option<u64>,
     connections: Vec<Connection<P::Reader>>,
     idle: Vec<usize>,
-    closed: Vec<usize>,
+    closed: VecDeque<usize>,
+    // Slots whose request is to be sent once more, on a new connection.
+    repeats: VecDeque<usize>,
     // Connections on their way for whichever request waits first (one that a request owns is not among them).
     attempts: usize,
     queue: VecDeque<Flight>,
     deadlines: Deadlines,
     back_offs: BinaryHeap<Reverse<(u64, usize)>>,
     ready: Vec<Ready>,
+    // How many sockets were ready in the last step.
+    handled: usize,
     buffer: Vec<u8>,
     last_intended_ns: u64,
     pub(crate) recorder: Recorder,
@@ -95,12 +100,14 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             next_due_ns,
             connections,
             idle: Vec::with_capacity(slots),
-            closed: (0..slots).rev().collect(),
+            closed: (0..slots).collect(),
+            repeats: VecDeque::new(),
             attempts: 0,
             queue: VecDeque::with_capacity(1024),
             deadlines: Deadlines::new(slots),
             back_offs: BinaryHeap::new(),
             ready: Vec::with_capacity(1024),
+            handled: 0,
             buffer: vec![0; BUFFER_BYTES],
             last_intended_ns: task.times.open_ns,
             task,
@@ -170,11 +177,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.expire_queue(now_ns);
         self.expire_slots(now_ns);
         self.end_back_offs(now_ns);
-        if self.is_open_loop() {
-            self.open_for_queue(now_ns);
-        } else {
-            self.begin_on_closed(now_ns);
-        }
+        self.open_some();
     }
 
     fn take_due(&mut self, now_ns: u64) {
@@ -259,24 +262,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
     }
 
-    /// The closed loop: every slot without a connection opens one. An attempt that fails at once waits for the next step, so that no
-    /// server keeps the worker in here.
-    fn begin_on_closed(&mut self, now_ns: u64) {
-        let count = self.closed.len();
-        for place in 0..count {
-            self.begin(self.closed[place], now_ns);
-        }
-        self.closed.drain(..count);
-    }
-
-    /// The open loop: as many attempts under way as requests wait, while slots last.
-    fn open_for_queue(&mut self, now_ns: u64) {
-        while self.attempts < self.queue.len() {
-            let Some(slot) = self.closed.pop() else { return };
-            self.connect(slot, now_ns);
-        }
-    }
-
     fn expire_queue(&mut self, now_ns: u64) {
         while let Some(&first) = self.queue.front() {
             if first.intended_ns + self.task.times.timeout_ns > now_ns {
@@ -324,7 +309,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             self.back_offs.pop();
             self.connections[slot].state = State::Closed;
-            self.closed.push(slot);
+            self.closed.push_back(slot);
         }
     }
 

@@ -52,7 +52,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 .map(|flight| flight.intended_ns + times.timeout_ns),
             self.back_offs.peek().map(|&Reverse((at_ns, _))| at_ns),
             self.drain_end_ns(now_ns),
-            (!self.is_open_loop() && !self.closed.is_empty()).then_some(now_ns),
+            self.has_more_to_open().then_some(now_ns),
         ];
         own.into_iter()
             .flatten()

@@ -296,3 +296,42 @@ fn requests_that_the_kernel_takes_in_halves_arrive_whole() {
     assert_eq!(run.worker.recorder.account.ok, 50);
     assert!(run.tally.calls > 50 * 6, "{:?}", run.tally);
 }
+
+fn well(connections: usize, rate_per_s: Option<u64>) -> Case {
+    Case {
+        rate_per_s,
+        connections,
+        requests: Some(connections as u64),
+        duration_ns: 0,
+        warmup_ns: 0,
+        timeout_ns: 1000 * MS,
+        grace_ns: 1000 * MS,
+        method: "GET",
+        keep_alive: true,
+        cancel_ns: None,
+        choices: Vec::new(),
+    }
+}
+
+#[test]
+fn t16_no_step_opens_more_connections_than_a_batch() {
+    // At 3 million a second all requests are due within one wait.
+    for rate in [None, Some(3_000_000)] {
+        let run = run(&well(1000, rate));
+        assert_eq!(run.worker.recorder.account.ok, 1000);
+        assert!(run.tally.most_attempts_at_once <= 200, "{:?}", run.tally);
+    }
+}
+
+#[test]
+fn t14_each_attempt_has_its_own_stamp() {
+    // A network that connects at once, in one call.
+    let at_once = Case {
+        choices: vec![19; 8000],
+        ..well(1000, None)
+    };
+    let run = run(&at_once);
+    let connect = &run.worker.recorder.distributions.connect;
+    assert!(connect.count() >= 100, "{connect:?}");
+    assert_eq!(connect.max_ns(), Some(300));
+}
