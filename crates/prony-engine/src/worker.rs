@@ -7,13 +7,15 @@
 mod connection;
 mod connects;
 mod deadlines;
+mod opening;
 mod pacing;
 mod plan;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
-pub use plan::{chosen_pacing, task, worker_count, Task, Times};
+pub use opening::Opening;
+pub use plan::{chosen_pacing, task, worker_count, Common, Task, Times};
 
 use crate::account::Class;
 use crate::clock::Clock;
@@ -23,6 +25,7 @@ use crate::recorder::{Flight, Recorder};
 use crate::recording::Queue;
 use connection::{Connection, State};
 use deadlines::Deadlines;
+use opening::Opened;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,6 +41,8 @@ pub struct Gauges {
     pub in_flight: AtomicU64,
     /// Due and not sent.
     pub queued: AtomicU64,
+    /// Connections that have been open.
+    pub connected: AtomicU64,
 }
 
 /// Counts of connections.
@@ -56,6 +61,7 @@ pub struct Worker<P: Protocol, D, C> {
     clock: C,
     task: Task,
     next_due_ns: Option<u64>,
+    opened: Opened,
     connections: Vec<Connection<P::Reader>>,
     idle: Vec<usize>,
     closed: VecDeque<usize>,
@@ -98,6 +104,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             driver,
             clock,
             next_due_ns,
+            opened: Opened::default(),
             connections,
             idle: Vec::with_capacity(slots),
             closed: (0..slots).collect(),
@@ -131,10 +138,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let mut is_open = false;
         loop {
             let now_ns = self.clock.now();
+            self.look_at_opening(now_ns);
             if !is_open && now_ns >= self.task.times.open_ns {
                 is_open = true;
                 self.spin_ns = 0;
                 on_open();
+                self.fail_unopened(now_ns);
             }
             if cancelled.load(Ordering::Relaxed) {
                 self.task.times.close_ns = now_ns;
@@ -361,5 +370,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .in_flight
             .store(self.recorder.in_flight(), Ordering::Relaxed);
         gauges.queued.store(waiting, Ordering::Relaxed);
+        gauges.connected.store(self.opened.once as u64, Ordering::Relaxed);
     }
 }

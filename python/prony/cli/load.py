@@ -39,6 +39,7 @@ from prony.model import (
     Recording,
     Workload,
 )
+from prony.units import SECOND_NS
 
 __all__ = ["EPILOG", "load"]
 
@@ -112,7 +113,8 @@ class PaceOptions:
         None
     )
     warmup: Annotated[
-        str | None, typer.Option(help="The same load before the window, not recorded (0s).")
+        str | None,
+        typer.Option(help="The same load before the window, not recorded (0s; with --rate and no -n 1s)."),
     ] = None
     timeout: RequestTimeout = "10s"
     grace: Annotated[
@@ -158,15 +160,24 @@ def _workload(parts: SplitResult, pace: PaceOptions, request: RequestOptions) ->
     headers = request.header or []
     headers = [*headers, *_host_header(parts, headers)]
     timeout_ns = duration_of("--timeout", pace.timeout)
+    loop, stop = _loop(pace), _stop(pace.requests, pace.duration)
     return Workload(
-        loop=_loop(pace),
-        stop=_stop(pace.requests, pace.duration),
+        loop=loop,
+        stop=stop,
         request=make_request(request.method, path, headers, request.body, request.keep_alive),
-        warmup_ns=optional(wait_of, "--warmup", pace.warmup) or 0,
+        warmup_ns=_usual_warmup_ns(loop, stop) if pace.warmup is None else wait_of("--warmup", pace.warmup),
         timeout_ns=timeout_ns,
         grace_ns=timeout_ns if pace.grace is None else wait_of("--grace", pace.grace),
         expect_status=request.expect_status,
     )
+
+
+def _usual_warmup_ns(loop: Loop, stop: CountStop | DurationStop) -> int:
+    """An open loop opens connections on demand: without a warm-up the first of them stand in the tail.
+
+    Where exactly so many requests are wanted, none is sent besides.
+    """
+    return SECOND_NS if isinstance(loop, OpenLoop) and isinstance(stop, DurationStop) else 0
 
 
 def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: str | None) -> int:

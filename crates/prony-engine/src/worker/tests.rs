@@ -4,7 +4,7 @@
 
 mod network;
 
-use super::{task, Gauges, Times, Worker};
+use super::{task, Common, Gauges, Times, Worker};
 use crate::clock::{Clock, Simulated};
 use crate::distribution::Distribution;
 use crate::protocol::{Http1, Protocol};
@@ -104,7 +104,7 @@ struct Run {
 
 fn run(case: &Case) -> Run {
     let spec = case.spec();
-    let times = Times::new(&spec, EPOCH_NS);
+    let common = Common::new(&spec, EPOCH_NS);
     let protocol = Http1::new(&spec.workload.request, None, "x");
     let clock = Simulated::default();
     clock.advance_to(EPOCH_NS);
@@ -113,8 +113,8 @@ fn run(case: &Case) -> Run {
     world.cancel_ns = case.cancel_ns.map_or(u64::MAX, |after_ns| EPOCH_NS + after_ns);
     let cancelled = Rc::clone(&world.cancelled);
     let world = Rc::new(RefCell::new(world));
-    let recorder = Recorder::new(case.rate_per_s.is_some(), seconds(times.open_ns).0);
-    let share = task(&spec, times, 0, 1).unwrap();
+    let recorder = Recorder::new(case.rate_per_s.is_some(), seconds(common.times.open_ns).0);
+    let share = task(&spec, &common, 0).unwrap();
     let mut worker = Worker::new(
         protocol,
         Network(Rc::clone(&world)),
@@ -130,9 +130,9 @@ fn run(case: &Case) -> Run {
     let tally = std::mem::take(&mut world.borrow_mut().tally);
     let was_cancelled = cancelled.load(std::sync::atomic::Ordering::Relaxed);
     Run {
+        times: worker.task.times,
         worker,
         tally,
-        times,
         ended_ns: clock.now(),
         was_cancelled,
     }
@@ -220,7 +220,8 @@ impl Run {
         if let Some(requests) = case.requests {
             assert_eq!(scheduled, requests);
         } else if case.rate_per_s.is_some() {
-            let mut schedule = task(&case.spec(), self.times, 0, 1).unwrap().schedule.unwrap();
+            let common = Common::new(&case.spec(), EPOCH_NS);
+            let mut schedule = task(&case.spec(), &common, 0).unwrap().schedule.unwrap();
             let dues = std::iter::repeat_with(|| EPOCH_NS + schedule.next_due());
             let window = self.times.open_ns..self.times.close_ns;
             let due = dues.take_while(|&due_ns| due_ns < window.end);

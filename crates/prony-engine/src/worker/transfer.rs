@@ -61,9 +61,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let is_counted = self.is_counted(now_ns);
         let connection = &mut self.connections[slot];
         if let State::Connecting { since_ns } = connection.state {
-            if self.task.times.open_ns <= since_ns {
-                self.recorder.distributions.connect.record(now_ns - since_ns);
-            }
+            self.recorder.distributions.connect.record(now_ns - since_ns);
+        }
+        if !connection.has_connected {
+            self.opened.opened(connection.failure);
         }
         self.counts.opened += u64::from(is_counted);
         self.counts.reconnects += u64::from(is_counted && connection.has_connected);
@@ -87,6 +88,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     pub(super) fn connect_failed(&mut self, slot: usize, class: Class, now_ns: u64, detail: &str) {
         self.counts.failures += u64::from(self.is_counted(now_ns));
         self.disconnect(slot);
+        let connection = &mut self.connections[slot];
+        if !connection.has_connected {
+            let before = connection.failure.replace(class);
+            self.opened.failed(before, class);
+        }
         if self.connections[slot].flight.is_some() {
             self.end(slot, class, now_ns, detail);
         } else {
