@@ -77,6 +77,12 @@ def test_a_count_is_exact_whatever_the_connections(said, reference):
     assert account_adds_up(result)
 
 
+def test_an_open_loop_keeps_its_first_connects_out_of_the_window_unless_asked(said, reference):
+    load = ("load", reference, "--rate", "200", "-d", "300ms", "--json", "-")
+    assert said(*load).json["connections"]["opened"] == 0
+    assert said(*load, "--warmup", "0s").json["connections"]["opened"] > 0
+
+
 def test_an_open_loop_sends_rate_times_duration(said, reference):
     result = said("load", reference, "--rate", "200", "-d", "1s", "--json", "-").json
     assert (result["loop"], result["account"]["scheduled"]) == ("open", 200)
@@ -347,7 +353,8 @@ def test_nothing_answered_is_no_measurement(said):
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130)])
 def test_an_interruption_ends_it_at_once_with_what_was_measured(prony, folder, listener, number, status):
-    command = ("load", listener.url, "--rate", "50", "-d", "60s", "--json", "result.json")
+    rate = ("--rate", "50", "--warmup", "0s")
+    command = ("load", listener.url, *rate, "-d", "60s", "--json", "result.json")
     with ended(prony.start(*command)) as process:
         assert eventually(lambda: len(listener.seen) > 20, 20)
         process.send_signal(number)

@@ -44,6 +44,7 @@ from prony.model import (
     Recording,
     Workload,
 )
+from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.analysis.load_condition import LoadCondition
@@ -145,7 +146,8 @@ class PaceOptions:
         None
     )
     warmup: Annotated[
-        str | None, typer.Option(help="The same load before the window, not recorded (0s).")
+        str | None,
+        typer.Option(help="The same load before the window, not recorded (0s; with --rate and no -n 1s)."),
     ] = None
     timeout: RequestTimeout = "10s"
     grace: Annotated[
@@ -236,11 +238,12 @@ def load(
 def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) -> Workload:
     headers = _headers(target, request.header or ())
     timeout_ns = duration_of("--timeout", pace.timeout)
+    loop, stop = _loop(pace), _stop(pace)
     return Workload(
-        loop=_loop(pace),
-        stop=_stop(pace),
+        loop=loop,
+        stop=stop,
         request=make_request(request.method, target.path, headers, request.body, request.keep_alive),
-        warmup_ns=optional(wait_of, "--warmup", pace.warmup) or 0,
+        warmup_ns=_usual_warmup_ns(loop, stop) if pace.warmup is None else wait_of("--warmup", pace.warmup),
         timeout_ns=timeout_ns,
         grace_ns=timeout_ns if pace.grace is None else wait_of("--grace", pace.grace),
     )
@@ -272,6 +275,14 @@ def _condition(text: str) -> "LoadCondition":
         return parse_load_condition(text)
     except ValueError as error:
         raise UsageError(f"`--fail-if`: {error}") from None
+
+
+def _usual_warmup_ns(loop: Loop, stop: CountStop | DurationStop) -> int:
+    """An open loop opens connections on demand: without a warm-up the first of them stand in the tail.
+
+    Where exactly so many requests are wanted, none is sent besides.
+    """
+    return SECOND_NS if isinstance(loop, OpenLoop) and isinstance(stop, DurationStop) else 0
 
 
 def _measured(workload: Workload, address: Address, engine: EngineChoice) -> Recording:
