@@ -83,6 +83,7 @@ pub fn run_with(
     on_slice: &mut dyn FnMut(),
 ) -> Result<Recording, Error> {
     let address = resolve(&spec.target)?;
+    cpu::raise_descriptor_limit();
     let common = Common::new(spec, Monotonic.now() + LEAD_NS);
     // A worker that runs already must not go on without the others.
     let mut crew = start(spec, &common, address, control).inspect_err(|_| control.cancel())?;
@@ -193,8 +194,8 @@ struct Job<P> {
 impl<P: Protocol> Job<P> {
     fn run(self) -> Result<Recording, Error> {
         self.settle()?;
-        let driver = Epoll::new(self.address, self.task.connections)
-            .map_err(Error::io("creating an epoll instance"))?;
+        let driver =
+            Epoll::new(self.address, self.task.first).map_err(Error::io("creating an epoll instance"))?;
         let times = self.task.times;
         let shape = &self.spec.workload.shape;
         let mut recorder = Recorder::new(shape.is_open(), self.series);

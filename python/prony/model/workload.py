@@ -45,8 +45,8 @@ class Pacing(StrEnum):
     ECONOMICAL = "economical"
 
 
-MAX_CONNECTIONS = 65_535
-"""From one address to another port of one server: a port number has 16 bits."""
+MAX_CONNECTIONS = 1_000_000
+"""As many as have been opened on one machine of 24 GiB, both ends."""
 MAX_RATE_PER_S = float(SECOND_NS)
 """One request a nanosecond, the unit of time."""
 

@@ -62,6 +62,8 @@ pub struct Task {
     pub opening: Arc<Opening>,
     /// Its connections: exactly (closed loop) or at most (open loop).
     pub connections: usize,
+    /// How many connections the workers before it have.
+    pub first: usize,
     /// Its arrivals; null in a closed loop.
     pub schedule: Option<Box<dyn Schedule + Send>>,
     /// Its requests in the window, where a count ends it.
@@ -159,6 +161,7 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
             ..
         } => Some(Box::new(Poisson::new(rate_per_s, seed, share))),
     };
+    let connections = load.shape.connections() as u64;
     let requests = match load.stop {
         Stop::Requests { requests } => Some(portion(requests, share)),
         Stop::Duration { .. } => None,
@@ -166,7 +169,8 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
     Ok(Task {
         times: common.times,
         opening: Arc::clone(&common.opening),
-        connections: portion(load.shape.connections() as u64, share) as usize,
+        connections: portion(connections, share) as usize,
+        first: first_of(connections, share) as usize,
         schedule,
         requests,
         expect: Expect::new(&load.expect)?,
@@ -179,6 +183,11 @@ fn portion(whole: u64, share: Share) -> u64 {
     whole / share.workers + u64::from(share.worker < whole % share.workers)
 }
 
+/// What falls to the workers before this one.
+fn first_of(whole: u64, share: Share) -> u64 {
+    whole / share.workers * share.worker + share.worker.min(whole % share.workers)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,6 +198,14 @@ mod tests {
         fn t33_portions_make_up_the_whole(whole in 0u64..10_000, workers in 1u64..64) {
             let sum: u64 = (0..workers).map(|worker| portion(whole, Share { worker, workers })).sum();
             prop_assert_eq!(sum, whole);
+        }
+
+        #[test]
+        fn each_portion_begins_where_the_one_before_ends(whole in 0u64..10_000, workers in 2u64..64) {
+            for worker in 1..workers {
+                let (before, share) = (Share { worker: worker - 1, workers }, Share { worker, workers });
+                prop_assert_eq!(first_of(whole, share), first_of(whole, before) + portion(whole, before));
+            }
         }
     }
 }
