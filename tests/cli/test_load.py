@@ -390,7 +390,7 @@ def test_what_is_no_target_is_refused_with_its_form(said, url):
         (["--threads", "0"], "`--threads 0`", "at least 1"),
         (["--seed", "-1"], "`--seed -1`", "at least 0"),
         (["--expect-status", "1000"], "`--expect-status 1000`", "at most 999"),
-        (["--pacing", "fast"], "`--pacing fast`", "one of 'auto', 'precise', 'economical'"),
+        (["--pacing", "fast"], "`--pacing fast`", "one of 'precise', 'economical'"),
         (["--arrivals", "x"], "`--arrivals x`", "one of 'constant', 'poisson'"),
         (["-m", "GE T"], "`-m GE T`", "a method such as"),
         (["-H", "nocolon"], "`-H 'nocolon'`", "`Name: value`"),

@@ -24,6 +24,7 @@ from prony.cli.options import (
     wait_of,
     write_output,
 )
+from prony.cli.pacing_option import PacingOption, PacingWish, pacing_of
 from prony.cli.request_options import Body, ExpectStatus, Header, Method, RequestTimeout
 from prony.errors import ExitCode, UsageError
 from prony.model import (
@@ -121,7 +122,7 @@ class PaceOptions:
     threads: Annotated[
         int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")
     ] = None
-    pacing: Annotated[Pacing, typer.Option(help="Open loop: how to wait for the next send.")] = Pacing.AUTO
+    pacing: PacingOption = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,8 @@ def load(
     check_output(output.json_to)
     parts = _target(url)
     address = address_of(parts.hostname or "", parts.port or 80, request.allow_host or ())
-    engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=pace.pacing)
+    pacing = _pacing(pace.pacing)
+    engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=pacing)
     return _run(_workload(parts, pace, request), address, engine, output.json_to)
 
 
@@ -253,6 +255,12 @@ def _stop(requests: int | None, duration: str | None) -> CountStop | DurationSto
     if requests is not None:
         return CountStop(requests)
     return DurationStop(duration_of("-d", duration or "10s"))
+
+
+def _pacing(wish: PacingWish | None) -> Pacing:
+    """Return the pacing as typed; with a single CPU the server needs what spinning would take."""
+    one_cpu = len(os.sched_getaffinity(0)) == 1
+    return pacing_of(wish, shares_cpus=one_cpu and wish is None)
 
 
 def _default_threads() -> int:

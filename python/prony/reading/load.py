@@ -11,9 +11,9 @@ from math import exp, log
 from prony.analysis.account import RequestClass, tally
 from prony.analysis.distribution import Times, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, summarise
-from prony.analysis.rates import rates_of, window_s
-from prony.archive.limits import decode_limit
-from prony.model import Limit
+from prony.analysis.rates import keeps_rate, rates_of, window_s
+from prony.archive.limits import decode_verdict
+from prony.model import GeneratorVerdict
 from prony.model.recording import Distribution, Recording
 
 __all__ = ["EndedSo", "LatencyClass", "LoadReading", "Spread", "read_load", "summary_of"]
@@ -52,11 +52,13 @@ class LoadReading:
     """A Recording with what is calculated from it.
 
     ``latency``: by population and kind, such as ("ok", "response"). ``requests``: those that were answered as
-    expected, then the others, most first. ``limit``: null where nothing limited the generator.
+    expected, then the others, most first. ``verdict``: whether the generator set the figures;
+    ``keeps_rate``: whether an open loop sent in time what was due.
     """
 
     recording: Recording
-    limit: Limit | None
+    verdict: GeneratorVerdict
+    keeps_rate: bool
     window_s: float | None
     rates: Mapping[str, float | None]
     latency: Mapping[tuple[str, str], LatencySummary | None]
@@ -71,7 +73,8 @@ def read_load(recording: Recording) -> LoadReading:
     times = recording.distributions
     return LoadReading(
         recording=recording,
-        limit=decode_limit(recording.generator),
+        verdict=decode_verdict(recording.generator),
+        keeps_rate=keeps_rate(recording),
         window_s=window_s(recording),
         rates=rates_of(recording),
         latency=latency_summaries(recording),
