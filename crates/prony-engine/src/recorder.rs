@@ -42,6 +42,8 @@ pub struct Recorder {
     pub stages: Option<StageLedger>,
     /// When the first request of the window was sent; null before that.
     pub first_sent_ns: Option<u64>,
+    /// Requests of the window that were sent within it.
+    pub sent_in_window: u64,
     /// When the last one ended.
     pub last_ended_ns: u64,
     /// Requests that ended within the window, even if sent before it: the throughput.
@@ -87,6 +89,7 @@ impl Recorder {
             seconds,
             stages: None,
             first_sent_ns: None,
+            sent_in_window: 0,
             last_ended_ns: 0,
             completed: Completed::default(),
             window: 0..u64::MAX,
@@ -119,6 +122,8 @@ impl Recorder {
             return;
         }
         self.first_sent_ns.get_or_insert(now_ns);
+        self.sent_in_window += u64::from(now_ns < self.window.end);
+        self.seconds.sent(now_ns);
         self.in_flight.step(now_ns);
         self.in_flight.count += 1;
         if let Some(stages) = &mut self.stages {

@@ -48,6 +48,14 @@ impl Epoll {
         })
     }
 
+    /// An instance without slots, which only sleeps.
+    ///
+    /// # Errors
+    /// As [`Epoll::new`].
+    pub fn idle() -> io::Result<Self> {
+        Self::new(std::net::SocketAddr::from(([127, 0, 0, 1], 0)), 0)
+    }
+
     fn register(&self, socket: &OwnedFd, slot: usize) -> io::Result<()> {
         let key = (u64::from(self.slots[slot].generation) << 32) | slot as u64;
         let mut event = libc::epoll_event {
