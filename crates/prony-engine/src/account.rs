@@ -41,6 +41,14 @@ impl Class {
         )
     }
 
+    /// Whether this machine could not send the request: no failure of the server.
+    pub fn is_of_this_side(self) -> bool {
+        matches!(
+            self,
+            Self::ClientNoAddress | Self::ClientNoDescriptor | Self::ClientNoBuffer | Self::ClientOther
+        )
+    }
+
     /// The name in the account.
     pub fn name(self) -> &'static str {
         match self {
@@ -408,6 +416,14 @@ mod tests {
         account.carried_in.count(Class::Ok);
         let error = account.check().unwrap_err().to_string();
         assert!(error.contains("2 carried in, 1 of them ended"), "{error}");
+    }
+
+    #[test]
+    fn what_is_of_this_side_is_of_the_clients_kind() {
+        for class in ALL {
+            let kind = CLASSES.iter().find(|(name, _)| *name == class.name()).unwrap().1;
+            assert_eq!(class.is_of_this_side(), kind == Kind::Client, "{class:?}");
+        }
     }
 
     #[test]

@@ -6,8 +6,10 @@
 //! On the path of a successful request it takes no lock, allocates nothing and makes no system call.
 
 mod seconds;
+mod stages;
 
 pub use seconds::{seconds, Ledger, SecondLatency, Seconds};
+pub use stages::StageLedger;
 
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
@@ -67,8 +69,12 @@ pub struct Recorder {
     pub error_samples: Vec<ErrorSample>,
     /// The per-second series.
     pub seconds: Seconds,
+    /// What was due in each stage of the load; null where it has none.
+    pub stages: Option<StageLedger>,
     /// When the first request of the window was sent; null before that.
     pub first_sent_ns: Option<u64>,
+    /// Requests of the window that were sent within it.
+    pub sent_in_window: u64,
     /// When the last of the window's requests ended.
     pub last_ended_ns: u64,
     /// Requests that ended within the window, those that were carried in too: the throughput.
@@ -114,7 +120,9 @@ impl Recorder {
             distributions,
             error_samples: Vec::new(),
             seconds,
+            stages: None,
             first_sent_ns: None,
+            sent_in_window: 0,
             last_ended_ns: 0,
             completed: Completed::default(),
             window: 0..u64::MAX,
@@ -123,8 +131,9 @@ impl Recorder {
         }
     }
 
-    /// Sets which requests, and which ends, belong to the window.
+    /// Sets which requests, and which ends, belong to the window, and where its seconds begin.
     pub fn set_window(&mut self, open_ns: u64, close_ns: u64) {
+        self.seconds.begin_at(open_ns);
         self.window = open_ns..close_ns;
         self.in_flight.changed_ns = open_ns;
     }
@@ -140,6 +149,9 @@ impl Recorder {
         if self.is_own(flight) {
             self.account.scheduled += 1;
             self.seconds.scheduled(flight.intended_ns);
+            if let Some(stages) = &mut self.stages {
+                stages.scheduled(flight);
+            }
         } else {
             self.account.carried_in.requests += 1;
         }
@@ -153,6 +165,11 @@ impl Recorder {
             return;
         }
         self.first_sent_ns.get_or_insert(now_ns);
+        self.sent_in_window += u64::from(now_ns < self.window.end);
+        self.seconds.sent(now_ns);
+        if let Some(stages) = &mut self.stages {
+            stages.sent(flight);
+        }
         if let Some(lag) = &mut self.distributions.send_lag {
             lag.record(now_ns.saturating_sub(flight.intended_ns.max(free_since_ns)));
         }
@@ -177,15 +194,22 @@ impl Recorder {
             self.completed.count(class);
         }
         if is_own {
-            self.account.count(class);
-            self.last_ended_ns = self.last_ended_ns.max(now_ns);
-            self.bytes.body_received += end.body_bytes;
+            self.count_own(flight, end);
         } else {
             self.account.carried_in.count(class);
         }
         self.record_latency(flight, end);
         if class != Class::Ok {
             self.keep_sample(end);
+        }
+    }
+
+    fn count_own(&mut self, flight: &Flight, end: &End<'_>) {
+        self.account.count(end.class);
+        self.last_ended_ns = self.last_ended_ns.max(end.at_ns);
+        self.bytes.body_received += end.body_bytes;
+        if let Some(stages) = &mut self.stages {
+            stages.ended(flight, end.class, end.at_ns);
         }
     }
 
@@ -277,7 +301,6 @@ impl Recorder {
         {
             let detail = match end.class {
                 Class::BadStatus(code) => format!("status {code}"),
-                Class::FailedValidation => "another body than expected".to_owned(),
                 _ => end.detail.to_owned(),
             };
             self.error_samples.push(ErrorSample {
@@ -433,7 +456,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(said("bad_status"), [("status 503", 7); 3]);
-        assert_eq!(said("failed_validation"), [("another body than expected", 7); 3]);
+        assert_eq!(said("failed_validation"), [("as the driver says", 7); 3]);
         assert_eq!(said("reset"), [("as the driver says", 7); 3]);
     }
 }

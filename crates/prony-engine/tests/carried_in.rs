@@ -124,8 +124,12 @@ fn a_run_that_ends_after_a_count_carries_in_too_and_still_makes_exactly_its_coun
 }
 
 #[test]
-fn without_a_warm_up_nothing_is_carried_in() {
+fn where_nothing_is_loaded_before_the_window_nothing_is_carried_in() {
     let server = silent_on(0);
-    let recording = Load::closed(server.port, 4).duration_ms(100).run();
-    assert_eq!(recording.account.carried_in.requests, 0);
+    for load in [
+        Load::open(server.port, 100.0, 4).duration_ms(100),
+        Load::closed(server.port, 4).requests(20),
+    ] {
+        assert_eq!(load.run().account.carried_in.requests, 0);
+    }
 }

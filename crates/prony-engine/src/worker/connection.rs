@@ -1,7 +1,7 @@
 //! One slot: a connection, its state, and the request on it.
 
 use crate::account::Class;
-use crate::expect::{Expect, Seen};
+use crate::expect::{Expect, Seen, Verdict};
 use crate::protocol::{EndOfStream, Progress, Reader};
 use crate::recorder::Flight;
 use crate::recording::SAMPLE_BYTES;
@@ -36,7 +36,7 @@ pub struct Connection<R> {
     pub flight: Option<Flight>,
     /// Reads its replies.
     pub reader: R,
-    /// The expected body so far.
+    /// What its reply has of what is expected.
     pub seen: Seen,
     /// Bytes of the request that the kernel has taken.
     pub written: usize,
@@ -44,6 +44,8 @@ pub struct Connection<R> {
     pub has_answered: bool,
     /// Whether the slot has had a socket before.
     pub has_connected: bool,
+    /// How the last attempt failed of a slot that has had none.
+    pub failure: Option<Class>,
     /// Replies since the opening of the window.
     pub answered: u64,
     /// The wait before the next attempt after a failed one.
@@ -59,14 +61,14 @@ pub struct Connection<R> {
 }
 
 /// What a piece of a reply made of its request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// The reply goes on.
     More,
     /// It is complete, and the request ends so; `surplus` bytes lie behind it.
     Complete {
         /// What the reply is.
-        class: Class,
+        verdict: Verdict,
         /// Bytes that nothing asked for.
         surplus: usize,
     },
@@ -81,15 +83,16 @@ pub const BACK_OFF_NS: (u64, u64) = (1_000_000, 1_000_000_000);
 
 impl<R> Connection<R> {
     /// A slot without a socket.
-    pub fn new(reader: R) -> Self {
+    pub fn new(reader: R, seen: Seen) -> Self {
         Self {
             state: State::Closed,
             flight: None,
             reader,
-            seen: Seen::default(),
+            seen,
             written: 0,
             has_answered: false,
             has_connected: false,
+            failure: None,
             answered: 0,
             back_off_ns: BACK_OFF_NS.0,
             listed: false,
@@ -114,21 +117,23 @@ impl<R: Reader> Connection<R> {
         let step = match self.reader.feed(piece, &mut |part| expect.see(seen, part)) {
             Progress::More => Step::More,
             Progress::Complete { surplus } => Step::Complete {
-                class: self.judge(expect),
+                verdict: self.judge(expect),
                 surplus,
             },
             Progress::Ended(end) => Step::Ended(end),
             Progress::Malformed(why) => Step::Malformed(why),
         };
-        if !matches!(step, Step::Complete { class: Class::Ok, .. }) {
+        let is_as_expected = matches!(&step, Step::Complete { verdict, .. } if verdict.class == Class::Ok);
+        if !is_as_expected {
             self.keep_first(piece);
         }
         step
     }
 
     /// What a complete reply is.
-    pub fn judge(&self, expect: &Expect) -> Class {
-        expect.judge(self.reader.status(), self.seen)
+    pub fn judge(&mut self, expect: &Expect) -> Verdict {
+        let (status, unmet) = (self.reader.status(), self.reader.unmet_header());
+        expect.judge(status, unmet, &mut self.seen)
     }
 
     /// Keeps the beginning of what came, for a sample of a failure.

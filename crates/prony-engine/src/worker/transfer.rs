@@ -5,7 +5,7 @@ use super::Worker;
 use crate::account::Class;
 use crate::clock::Clock;
 use crate::driver::{Driver, Ready};
-use crate::expect::Seen;
+use crate::expect::Verdict;
 use crate::protocol::{EndOfStream, Protocol, Reader};
 use crate::recorder::{End, Flight};
 use crate::transport::{connect_class, transfer_class};
@@ -18,6 +18,7 @@ const READS_PER_TURN: usize = 4;
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     pub(super) fn handle_ready(&mut self) {
         let ready = std::mem::take(&mut self.ready);
+        self.handled = ready.len();
         for event in &ready {
             self.connections[event.slot].hangup |= event.hangup;
             // An edge comes once: what arrived together with the connection must be read now.
@@ -71,9 +72,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let is_counted = self.is_counted(now_ns);
         let connection = &mut self.connections[slot];
         if let State::Connecting { since_ns } = connection.state {
-            if self.task.times.open_ns <= since_ns {
-                self.recorder.distributions.connect.record(now_ns - since_ns);
-            }
+            self.recorder.distributions.connect.record(now_ns - since_ns);
+        }
+        if !connection.has_connected {
+            self.opened.opened(connection.failure);
         }
         self.counts.opened += u64::from(is_counted);
         self.counts.reconnects += u64::from(is_counted && connection.has_connected);
@@ -97,6 +99,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     pub(super) fn connect_failed(&mut self, slot: usize, class: Class, now_ns: u64, detail: &str) {
         self.counts.failures += u64::from(self.is_counted(now_ns));
         self.disconnect(slot);
+        let connection = &mut self.connections[slot];
+        if !connection.has_connected {
+            let before = connection.failure.replace(class);
+            self.opened.failed(before, class);
+        }
         if self.connections[slot].flight.is_some() {
             self.end(slot, class, now_ns, detail);
         } else {
@@ -104,7 +111,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.fail_waiting(slot, class, now_ns, detail);
         }
         if self.is_open_loop() {
-            self.closed.push(slot);
+            self.closed.push_back(slot);
         } else {
             let wait_ns = self.connections[slot].next_back_off_ns();
             self.connections[slot].state = State::BackOff;
@@ -140,7 +147,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         connection.state = State::Busy;
         connection.flight = Some(flight);
         connection.reader.reset();
-        connection.seen = Seen::default();
+        connection.seen.reset();
         connection.first_bytes.clear();
         connection.written = 0;
         self.write(slot);
@@ -218,11 +225,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                     self.unread.push_back(slot);
                 }
             }
-            Step::Complete { class, surplus } => {
+            Step::Complete { verdict, surplus } => {
                 // Bytes that answer nothing: what follows on this connection could be taken for another reply.
                 let is_unasked = surplus > 0 || (may_have_more && self.has_surplus(slot));
                 self.counts.surplus += u64::from(surplus > 0);
-                self.completed(slot, class, is_unasked || self.connections[slot].hangup);
+                self.completed(slot, &verdict, is_unasked || self.connections[slot].hangup);
             }
             Step::Ended(end) => self.reply_ended(slot, end),
             Step::Malformed(why) => self.lost(slot, Class::Parse, why),
@@ -248,8 +255,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     fn reply_ended(&mut self, slot: usize, end: EndOfStream) {
         match end {
             EndOfStream::Complete => {
-                let class = self.connections[slot].judge(&self.task.expect);
-                self.completed(slot, class, true);
+                let verdict = self.connections[slot].judge(&self.task.expect);
+                self.completed(slot, &verdict, true);
             }
             EndOfStream::NoReply => self.lost(slot, Class::Eof, "closed before the reply"),
             EndOfStream::WithinHead => self.lost(slot, Class::Eof, "closed within the head of the reply"),
@@ -260,7 +267,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
     }
 
-    fn completed(&mut self, slot: usize, class: Class, must_close: bool) {
+    fn completed(&mut self, slot: usize, verdict: &Verdict, must_close: bool) {
         let now_ns = self.clock.now();
         let is_counted = self.is_counted(now_ns);
         let connection = &mut self.connections[slot];
@@ -270,15 +277,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         connection.has_answered = true;
         connection.answered += u64::from(is_counted);
         // A server may refuse what it has not read; what it grants so cannot be the answer.
-        if class == Class::Ok && !is_sent {
-            self.end(
-                slot,
-                Class::Parse,
-                now_ns,
-                "a reply before its request was sent in full",
-            );
+        if verdict.class == Class::Ok && !is_sent {
+            let detail = "a reply before its request was sent in full";
+            self.end(slot, Class::Parse, now_ns, detail);
         } else {
-            self.end(slot, class, now_ns, "");
+            self.end(slot, verdict.class, now_ns, verdict.why.as_deref().unwrap_or(""));
         }
         if stays {
             self.connections[slot].state = State::Idle { since_ns: now_ns };
@@ -298,7 +301,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let may_retry = met_a_close && self.protocol.is_idempotent();
         self.disconnect(slot);
         if may_retry {
-            self.retry(slot, now_ns);
+            self.repeat(slot, now_ns);
         } else {
             self.end(slot, class, now_ns, detail);
             self.free(slot, now_ns);
@@ -307,16 +310,16 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// On a new connection, not on another that was idle: that one may have been closed as well. A new one has answered nothing yet, so
     /// that no request is sent a third time.
-    fn retry(&mut self, slot: usize, now_ns: u64) {
+    fn repeat(&mut self, slot: usize, now_ns: u64) {
         self.counts.retried += u64::from(self.is_counted(now_ns));
-        self.connect(slot, now_ns);
+        self.repeats.push_back(slot);
     }
 
     /// The server closed a connection that had no request, or sent what nothing asked for: a reconnect when one is needed, not an error.
     fn lose_idle(&mut self, slot: usize) {
         self.has_surplus(slot);
         self.disconnect(slot);
-        self.closed.push(slot);
+        self.closed.push_back(slot);
     }
 
     /// The slot's request, if any, ends.
@@ -343,7 +346,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// The slot has no request any more: on to the next one, with the next step where that takes a new connection.
     pub(super) fn free(&mut self, slot: usize, now_ns: u64) {
         if self.connections[slot].state == State::Closed {
-            self.closed.push(slot);
+            self.closed.push_back(slot);
         } else if self.is_open_loop() {
             self.serve_queue(slot, now_ns);
         } else {
