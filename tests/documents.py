@@ -11,6 +11,7 @@ from cli import test_compare, test_selftest, test_selftest_planted
 from golden import build
 from listing import test_calibration_report
 from prony.analysis.account import RequestClass
+from prony.analysis.load_condition import parse_load_condition
 from prony.calibration import to_json
 from prony.check import ServerCheck
 from prony.cli import main as entry
@@ -37,11 +38,14 @@ MS = 1_000_000
 # --- prony load -------------------------------------------------------------------------------------------
 
 
-def load(loop, ok, errors=None, censored=(), **changes):
+CONDITIONS = ("p99 > 50ms", "p99.99 > 50ms", "errors > 0.1%", "rate < 2k", "max of all > 1s")
+
+
+def load(loop, ok, errors=None, censored=(), conditions=CONDITIONS, **changes):
     workload = build.Workload(loop, build.DurationStop(build.SECOND))
     spec = {"target": {"host": "127.0.0.1", "port": 8000}, "workload": encode(workload)}
     recording = with_parts(build.recording(workload, ok, errors, censored), spec=spec, **changes)
-    reading = read_load(recording)
+    reading = read_load(recording, [parse_load_condition(text) for text in conditions])
     return load_document(reading), load_result(reading)
 
 

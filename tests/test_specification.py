@@ -98,9 +98,9 @@ def test_an_address_it_does_not_speak_to_is_refused(address: Address, message: s
 @pytest.mark.parametrize(
     ("workload", "limit_s"),
     [
-        (Workload(ClosedLoop(1), DurationStop(3 * 10**9), warmup_ns=10**9), 24),
+        (Workload(ClosedLoop(1), DurationStop(3 * 10**9), warmup_ns=10**9), 34),
         (Workload(OpenLoop(10.0), CountStop(50)), 25),
-        (Workload(ClosedLoop(10), CountStop(11), timeout_ns=10**9, grace_ns=0), 3),
+        (Workload(ClosedLoop(10), CountStop(11), timeout_ns=10**9, grace_ns=0), 4),
     ],
 )
 def test_the_limit_is_every_wait_at_its_longest(workload: Workload, limit_s: int) -> None:

@@ -90,4 +90,6 @@ def hard_limit_ns(workload: Workload) -> int:
         case CountStop(requests), ClosedLoop(connections):
             # Each connection sends its share one request after the other, each as late as possible.
             load_ns = -(-requests // connections) * workload.timeout_ns
-    return workload.warmup_ns + load_ns + workload.grace_ns + workload.timeout_ns
+    # A closed loop opens its connections before the warm-up, for one time-out at the longest.
+    opening_ns = workload.timeout_ns if isinstance(workload.loop, ClosedLoop) else 0
+    return opening_ns + workload.warmup_ns + load_ns + workload.grace_ns + workload.timeout_ns

@@ -76,6 +76,12 @@ def test_a_count_is_exact_whatever_the_connections(said, reference):
     assert account_adds_up(result)
 
 
+def test_an_open_loop_keeps_its_first_connects_out_of_the_window_unless_asked(said, reference):
+    load = ("load", reference, "--rate", "200", "-d", "300ms", "--json", "-")
+    assert said(*load).json["connections"]["opened"] == 0
+    assert said(*load, "--warmup", "0s").json["connections"]["opened"] > 0
+
+
 def test_an_open_loop_sends_rate_times_duration(said, reference):
     result = said("load", reference, "--rate", "200", "-d", "1s", "--json", "-").json
     assert (result["loop"], result["account"]["scheduled"]) == ("open", 200)
@@ -277,7 +283,8 @@ def test_nothing_answered_is_no_measurement(said):
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130)])
 def test_an_interruption_ends_it_at_once_with_what_was_measured(prony, folder, listener, number, status):
-    command = ("load", listener.url, "--rate", "50", "-d", "60s", "--json", "result.json")
+    rate = ("--rate", "50", "--warmup", "0s")
+    command = ("load", listener.url, *rate, "-d", "60s", "--json", "result.json")
     with ended(prony.start(*command)) as process:
         assert eventually(lambda: len(listener.seen) > 20, 20)
         process.send_signal(number)
@@ -324,6 +331,45 @@ def test_a_reader_that_has_gone_is_no_error(prony, reference, command):
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("reference", [{"error_every": 4}], indirect=True)
+@pytest.mark.parametrize(
+    ("condition", "status", "told"),
+    [
+        ("errors > 20%", 1, "errors > 20%: fails, the condition holds: 25.00 %"),
+        ("errors > 30%", 0, "errors > 30%: passes: 25.00 %"),
+        ("p99.99 of ok > 1h", 3, "cannot be decided: fewer than 10 requests lie above it"),
+    ],
+)
+def test_a_condition_decides_the_exit_status(said, reference, condition, status, told):
+    done = said("load", reference, "-n", "100", "-c", "1", "--fail-if", condition)
+    assert done.status == status
+    assert told in done.out
+
+
+@pytest.mark.parametrize("reference", [{"error_every": 4}], indirect=True)
+def test_a_condition_that_holds_outweighs_one_that_cannot_be_decided(said, reference):
+    conditions = ("--fail-if", "p99.99 of ok > 1h", "--fail-if", "errors > 20%")
+    done = said("load", reference, "-n", "100", "-c", "1", *conditions, "--json", "-")
+    assert done.status == 1
+    assert [(one["condition"], one["holds"]) for one in done.json["fail_if"]] == [
+        ("p99.99 of ok > 1h", None),
+        ("errors > 20%", True),
+    ]
+
+
+@pytest.mark.parametrize("reference", [{"status": 500}], indirect=True)
+def test_t29_when_all_replies_are_errors_nothing_succeeded_and_the_status_says_so(said, reference):
+    done = said("load", reference, "-n", "100", "--json", "-")
+    assert (done.status, done.json["ratio"]["success"], done.json["rate"]["ok_per_s"]) == (3, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("reference", [{"error_every": 2}], indirect=True)
+def test_t37_the_rate_is_of_successes_and_errors_stand_apart(said, reference):
+    rate = said("load", reference, "-n", "100", "-c", "1", "--json", "-").json["rate"]
+    assert rate["ok_per_s"] == pytest.approx(rate["error_per_s"])
+    assert rate["attempted_per_s"] == pytest.approx(2 * rate["ok_per_s"])
 
 
 # --- what is refused --------------------------------------------------------------------------------------
@@ -396,6 +442,8 @@ def test_what_is_no_target_is_refused_with_its_form(said, url):
         (["-H", "nocolon"], "`-H 'nocolon'`", "`Name: value`"),
         (["-H", "A: b\r\nC: d"], "`-H 'A: b\\r\\nC: d'`", "on one line"),
         (["--body", "@nowhere"], "`--body @nowhere`", "No such file"),
+        (["--fail-if", "p99 > 5"], "`--fail-if`: `5`", "a number and a unit"),
+        (["--fail-if", "cpu > 5%"], "`--fail-if`: `cpu`", "expected one of p50"),
         (["--nonsense"], "--nonsense", "no such option"),
     ],
 )

@@ -93,8 +93,9 @@ impl Recorder {
         }
     }
 
-    /// Sets which ends belong to the window.
+    /// Sets which ends belong to the window, and where its seconds begin.
     pub fn set_window(&mut self, open_ns: u64, close_ns: u64) {
+        self.seconds.begin_at(open_ns);
         self.window = open_ns..close_ns;
     }
 

@@ -11,7 +11,7 @@ use crate::recorder::{seconds, Ledger, Recorder, Seconds};
 use crate::recording::{self, Answered, Completed, Connections, Engine, Recording, Window};
 use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
 use crate::transport::Address;
-use crate::worker::{margin, pacing_of, task, worker_count, Gauges, Task, Times, Worker};
+use crate::worker::{margin, pacing_of, task, worker_count, Common, Gauges, Opening, Task, Times, Worker};
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -57,6 +57,7 @@ impl Control {
 // The workers are created, pinned and have their memory before the schedule starts.
 const LEAD_NS: u64 = 20_000_000;
 const SLICE: Duration = Duration::from_millis(100);
+const OPENING_SLICE: Duration = Duration::from_millis(5);
 // Four times a second.
 const PROGRESS_EVERY_NS: u64 = 250_000_000;
 // Descriptors that are not connections: epoll, standard streams, the host program's files.
@@ -82,12 +83,13 @@ pub fn run_with(
 ) -> Result<Recording, Error> {
     let address = resolve(&spec.target)?;
     let margins_ns = spin_margins(spec)?;
-    let times = Times::new(spec, Monotonic.now() + LEAD_NS);
+    let common = Common::new(spec, Monotonic.now() + LEAD_NS);
     // A worker that runs already must not go on without the others.
-    let mut crew = start(spec, times, address, &margins_ns, control).inspect_err(|_| control.cancel())?;
+    let mut crew = start(spec, &common, address, &margins_ns, control).inspect_err(|_| control.cancel())?;
     on_event(&Event::Started);
     let mut watch = Watch {
-        times,
+        times: common.times,
+        opening: common.opening,
         next_progress_ns: 0,
         opened: false,
         closed: false,
@@ -103,6 +105,7 @@ pub fn run_with(
     }
     watch.look(&crew, on_event);
     let mut recording = collect(crew)?;
+    let times = watch.times_after(recording.window.drained_ns);
     recording.window = whole_window(recording.window, spec, times, control.is_cancelled());
     watch.finish(&recording.window, on_event);
     recording.finish()?;
@@ -156,7 +159,7 @@ fn settle(cpu: Option<usize>) -> Result<(), Error> {
 
 fn start(
     spec: &Spec,
-    times: Times,
+    common: &Common,
     address: Address,
     margins_ns: &[u64],
     control: &Control,
@@ -165,7 +168,7 @@ fn start(
     let body = body.as_deref();
     let crew = Crew {
         spec,
-        times,
+        common,
         address,
         margins_ns,
         control,
@@ -181,7 +184,7 @@ fn start(
 /// What all workers have in common.
 struct Crew<'r> {
     spec: &'r Spec,
-    times: Times,
+    common: &'r Common,
     address: Address,
     margins_ns: &'r [u64],
     control: &'r Control,
@@ -189,21 +192,15 @@ struct Crew<'r> {
 
 impl Crew<'_> {
     fn start<P: Protocol + Clone + Send + 'static>(&self, protocol: &P) -> Result<Vec<Member>, Error> {
-        let count = worker_count(self.spec);
-        (0..count)
-            .map(|number| self.member(protocol.clone(), number, count))
+        (0..self.common.workers)
+            .map(|number| self.member(protocol.clone(), number))
             .collect()
     }
 
-    fn member<P: Protocol + Send + 'static>(
-        &self,
-        protocol: P,
-        number: usize,
-        count: usize,
-    ) -> Result<Member, Error> {
-        let (series, ledger) = seconds(self.times.open_ns);
+    fn member<P: Protocol + Send + 'static>(&self, protocol: P, number: usize) -> Result<Member, Error> {
+        let (series, ledger) = seconds(self.common.times.open_ns);
         let gauges = Arc::new(Gauges::default());
-        let mut share = task(self.spec, self.times, number, count)?;
+        let mut share = task(self.spec, self.common, number)?;
         share.spin_margin_ns = self.margins_ns.get(number).copied();
         let job = Job {
             spec: self.spec.clone(),
@@ -248,11 +245,11 @@ impl<P: Protocol> Job<P> {
         let recorder = Recorder::new(self.spec.workload.shape.is_open(), self.series);
         let (times, spin_margin_ns) = (self.task.times, self.task.spin_margin_ns);
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
+        let mut meter = Meter::new();
         // The load begins for all workers at once.
         std::thread::sleep(Duration::from_nanos(
             times.epoch_ns.saturating_sub(Monotonic.now()),
         ));
-        let mut meter = Meter::new();
         worker
             .run(&self.control.0.cancelled, &self.gauges, &mut |edge, spin_ns| {
                 meter.pass(edge, spin_ns);
@@ -395,6 +392,7 @@ fn whole_window(measured: Window, spec: &Spec, times: Times, interrupted: bool) 
 /// Sends the events that are due, from the clock and the gauges.
 struct Watch {
     times: Times,
+    opening: Arc<Opening>,
     next_progress_ns: u64,
     opened: bool,
     closed: bool,
@@ -403,6 +401,9 @@ struct Watch {
 impl Watch {
     fn look(&mut self, crew: &[Member], on_event: &mut dyn FnMut(&Event)) {
         let now_ns = Monotonic.now();
+        if let Some(open_ns) = self.opening.open_ns() {
+            self.times = self.times.opening_at(open_ns);
+        }
         if !self.opened && now_ns >= self.times.open_ns {
             self.opened = true;
             on_event(&Event::WindowOpen {
@@ -428,7 +429,23 @@ impl Watch {
             .into_iter()
             .filter(|&at_ns| at_ns > now_ns)
             .map(|at_ns| Duration::from_nanos(at_ns - now_ns))
-            .fold(SLICE, Duration::min)
+            .fold(self.longest_pause(), Duration::min)
+    }
+
+    /// Who follows the run wants to know of the opening before it comes, and that may be soon.
+    fn longest_pause(&self) -> Duration {
+        match self.opening.open_ns() {
+            Some(_) => SLICE,
+            None => OPENING_SLICE,
+        }
+    }
+
+    /// A run that ended before its window opened has an empty one.
+    fn times_after(&self, ended_ns: u64) -> Times {
+        match self.opening.open_ns() {
+            Some(open_ns) => self.times.opening_at(open_ns),
+            None => self.times.opening_at(ended_ns),
+        }
     }
 
     fn progress(&self, crew: &[Member], now_ns: u64) -> Event {
@@ -438,7 +455,8 @@ impl Watch {
                 .sum()
         };
         let (phase, since_ns) = match (self.opened, self.closed) {
-            (false, _) => (Phase::Warmup, self.times.epoch_ns),
+            (false, _) if self.opening.open_ns().is_none() => (Phase::Opening, self.times.epoch_ns),
+            (false, _) => (Phase::Warmup, self.opening.warm_up_from_ns(self.times.open_ns)),
             (true, false) => (Phase::Window, self.times.open_ns),
             (true, true) => (Phase::Drain, self.times.close_ns),
         };
@@ -449,6 +467,7 @@ impl Watch {
             failed: sum(|gauges| &gauges.failed),
             in_flight: sum(|gauges| &gauges.in_flight),
             queued: sum(|gauges| &gauges.queued),
+            connected: sum(|gauges| &gauges.connected),
         }
     }
 

@@ -5,15 +5,18 @@
 //! request in order if it may open no more.
 
 mod connection;
+mod connects;
 mod deadlines;
 pub mod margin;
+mod opening;
 mod pacing;
 mod plan;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
-pub use plan::{pacing_of, task, worker_count, Task, Times};
+pub use opening::Opening;
+pub use plan::{pacing_of, task, worker_count, Common, Task, Times};
 
 use crate::account::Class;
 use crate::clock::Clock;
@@ -23,6 +26,7 @@ use crate::recorder::{Flight, Recorder};
 use crate::recording::Queue;
 use connection::{Connection, State};
 use deadlines::Deadlines;
+use opening::Opened;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,6 +42,8 @@ pub struct Gauges {
     pub in_flight: AtomicU64,
     /// Due and not sent.
     pub queued: AtomicU64,
+    /// Connections that have been open.
+    pub connected: AtomicU64,
 }
 
 /// Counts of connections.
@@ -65,15 +71,20 @@ pub struct Worker<P: Protocol, D, C> {
     clock: C,
     task: Task,
     next_due_ns: Option<u64>,
+    opened: Opened,
     connections: Vec<Connection<P::Reader>>,
     idle: Vec<usize>,
-    closed: Vec<usize>,
+    closed: VecDeque<usize>,
+    // Slots whose request is to be sent once more, on a new connection.
+    repeats: VecDeque<usize>,
     // Connections on their way for whichever request waits first (one that a request owns is not among them).
     attempts: usize,
     queue: VecDeque<Flight>,
     deadlines: Deadlines,
     back_offs: BinaryHeap<Reverse<(u64, usize)>>,
     ready: Vec<Ready>,
+    // How many sockets were ready in the last step.
+    handled: usize,
     buffer: Vec<u8>,
     last_intended_ns: u64,
     pub(crate) recorder: Recorder,
@@ -104,14 +115,17 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             driver,
             clock,
             next_due_ns,
+            opened: Opened::default(),
             connections,
             idle: Vec::with_capacity(slots),
-            closed: (0..slots).rev().collect(),
+            closed: (0..slots).collect(),
+            repeats: VecDeque::new(),
             attempts: 0,
             queue: VecDeque::with_capacity(1024),
             deadlines: Deadlines::new(slots),
             back_offs: BinaryHeap::new(),
             ready: Vec::with_capacity(1024),
+            handled: 0,
             buffer: vec![0; BUFFER_BYTES],
             last_intended_ns: task.times.open_ns,
             task,
@@ -139,9 +153,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let mut passed = None;
         loop {
             let now_ns = self.clock.now();
+            self.look_at_opening(now_ns);
             if passed.is_none() && now_ns >= self.task.times.open_ns {
                 passed = Some(Edge::Open);
                 on_edge(Edge::Open, self.spin_ns);
+                self.fail_unopened(now_ns);
             }
             if passed == Some(Edge::Open) && now_ns >= self.task.times.close_ns {
                 passed = Some(Edge::Close);
@@ -191,11 +207,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.expire_queue(now_ns);
         self.expire_slots(now_ns);
         self.end_back_offs(now_ns);
-        if self.is_open_loop() {
-            self.open_for_queue(now_ns);
-        } else {
-            self.begin_on_closed(now_ns);
-        }
+        self.open_some();
     }
 
     fn take_due(&mut self, now_ns: u64) {
@@ -284,24 +296,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
     }
 
-    /// The closed loop: every slot without a connection opens one. An attempt that fails at once waits for the next step, so that no
-    /// server keeps the worker in here.
-    fn begin_on_closed(&mut self, now_ns: u64) {
-        let count = self.closed.len();
-        for place in 0..count {
-            self.begin(self.closed[place], now_ns);
-        }
-        self.closed.drain(..count);
-    }
-
-    /// The open loop: as many attempts under way as requests wait, while slots last.
-    fn open_for_queue(&mut self, now_ns: u64) {
-        while self.attempts < self.queue.len() {
-            let Some(slot) = self.closed.pop() else { return };
-            self.connect(slot, now_ns);
-        }
-    }
-
     fn expire_queue(&mut self, now_ns: u64) {
         while let Some(&first) = self.queue.front() {
             if first.intended_ns + self.task.times.timeout_ns > now_ns {
@@ -349,7 +343,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             self.back_offs.pop();
             self.connections[slot].state = State::Closed;
-            self.closed.push(slot);
+            self.closed.push_back(slot);
         }
     }
 
@@ -401,5 +395,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .in_flight
             .store(self.recorder.in_flight(), Ordering::Relaxed);
         gauges.queued.store(waiting, Ordering::Relaxed);
+        gauges.connected.store(self.opened.once as u64, Ordering::Relaxed);
     }
 }

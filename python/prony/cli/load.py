@@ -2,14 +2,12 @@
 
 import json
 import os
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
-from urllib.parse import SplitResult, urlsplit
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from prony.cli.allowed_hosts import address_of, is_loopback
 from prony.cli.applicable import given, refuse_closed_loop_options
 from prony.cli.flat import flattened
 from prony.cli.options import (
@@ -26,6 +24,7 @@ from prony.cli.options import (
 )
 from prony.cli.pacing_option import PacingOption, PacingWish, pacing_of
 from prony.cli.request_options import Body, ExpectStatus, Header, Method, RequestTimeout
+from prony.cli.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
 from prony.model import (
     Address,
@@ -40,6 +39,11 @@ from prony.model import (
     Recording,
     Workload,
 )
+from prony.units import SECOND_NS
+
+if TYPE_CHECKING:
+    from prony.analysis.load_condition import LoadCondition
+    from prony.reading.load import LoadReading
 
 __all__ = ["EPILOG", "load"]
 
@@ -56,6 +60,14 @@ Examples:
   prony load http://127.0.0.1:8000/ -n 10000 -c 50            exactly 10,000 requests
 
   prony load http://127.0.0.1:8000/ --rate 200 -m POST -H 'Content-Type: text/plain' --body @order.txt
+
+  prony load fcgi://127.0.0.1:9000/cart                       FastCGI; uwsgi:// and scgi:// likewise
+
+  prony load unix:/run/app.sock:/cart                         HTTP over a Unix socket
+
+  prony load fcgi://unix:/run/app.sock:/cart                  another protocol over a Unix socket
+
+  prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
 
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
 """
@@ -97,7 +109,11 @@ class PaceOptions:
     ] = None
     rate: Annotated[
         str | None,
-        typer.Option("--rate", "-r", help="Open loop: requests per second, however slow the server is."),
+        typer.Option(
+            "--rate",
+            "-r",
+            help="Open loop: requests per second (550, 2.5k, 90/m), whatever the server does.",
+        ),
     ] = None
     arrivals: Annotated[
         Arrivals, typer.Option(help="Open loop: evenly spaced, or at random as independent users arrive.")
@@ -113,7 +129,8 @@ class PaceOptions:
         None
     )
     warmup: Annotated[
-        str | None, typer.Option(help="The same load before the window, not recorded (0s).")
+        str | None,
+        typer.Option(help="The same load before the window, not recorded (0s; with --rate and no -n 1s)."),
     ] = None
     timeout: RequestTimeout = "10s"
     grace: Annotated[
@@ -123,6 +140,21 @@ class PaceOptions:
         int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")
     ] = None
     pacing: PacingOption = None
+
+
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """What makes the load fail."""
+
+    PANEL: ClassVar[str] = "Failing"
+
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A condition that fails the load, such as 'p99 > 50ms', 'max of ok > 1s', 'rate < 500' or "
+            "'errors > 0.1%'; may be repeated."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,47 +172,70 @@ class ResultOptions:
 @flattened
 def load(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(help="What to load, such as http://127.0.0.1:8000/path.")],
+    url: Annotated[str, typer.Argument(help="What to load: http://, fcgi://, uwsgi://, scgi:// or unix:.")],
     pace: PaceOptions,
     request: RequestOptions,
+    gate: GateOptions,
     output: ResultOptions,
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
     refuse_closed_loop_options(given(context))
     check_output(output.json_to)
-    parts = _target(url)
-    address = address_of(parts.hostname or "", parts.port or 80, request.allow_host or ())
-    pacing = _pacing(pace.pacing)
-    engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=pacing)
-    return _run(_workload(parts, pace, request), address, engine, output.json_to)
+    conditions = tuple(_condition(text) for text in gate.fail_if or ())
+    target = target_of(url)
+    address = target.address(request.allow_host or ())
+    engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
+    recording = _measured(_workload(target, pace, request), address, engine)
+    return _shown(recording, conditions, output.json_to)
 
 
-def _workload(parts: SplitResult, pace: PaceOptions, request: RequestOptions) -> Workload:
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = request.header or []
-    headers = [*headers, *_host_header(parts, headers)]
+def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) -> Workload:
+    headers = _headers(target, request.header or ())
     timeout_ns = duration_of("--timeout", pace.timeout)
+    loop, stop = _loop(pace), _stop(pace.requests, pace.duration)
     return Workload(
-        loop=_loop(pace),
-        stop=_stop(pace.requests, pace.duration),
-        request=make_request(request.method, path, headers, request.body, request.keep_alive),
-        warmup_ns=optional(wait_of, "--warmup", pace.warmup) or 0,
+        loop=loop,
+        stop=stop,
+        request=make_request(request.method, target.path, headers, request.body, request.keep_alive),
+        warmup_ns=_usual_warmup_ns(loop, stop) if pace.warmup is None else wait_of("--warmup", pace.warmup),
         timeout_ns=timeout_ns,
         grace_ns=timeout_ns if pace.grace is None else wait_of("--grace", pace.grace),
         expect_status=request.expect_status,
     )
 
 
-def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: str | None) -> int:
+def _condition(text: str) -> "LoadCondition":
+    from prony.analysis.load_condition import parse_load_condition
+
+    try:
+        return parse_load_condition(text)
+    except ValueError as error:
+        raise UsageError(f"`--fail-if`: {error}") from None
+
+
+def _usual_warmup_ns(loop: Loop, stop: CountStop | DurationStop) -> int:
+    """An open loop opens connections on demand: without a warm-up the first of them stand in the tail.
+
+    Where exactly so many requests are wanted, none is sent besides.
+    """
+    return SECOND_NS if isinstance(loop, OpenLoop) and isinstance(stop, DurationStop) else 0
+
+
+def _measured(workload: Workload, address: Address, engine: EngineChoice) -> Recording:
     from prony.cli.progress import LoadProgress
     from prony.engine.local import LocalEngine
-    from prony.faces.json_load import load_result
-    from prony.reading.load import read_load
     from prony.sandbox.base import EngineSeat
 
     with LoadProgress(workload) as progress:
-        recording = LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
-    reading = read_load(recording)
+        return LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
+
+
+def _shown(recording: Recording, conditions: "Sequence[LoadCondition]", json_to: str | None) -> int:
+    """Show the result, and return the exit status."""
+    from prony.faces.json_load import load_result
+    from prony.reading.load import read_load
+
+    reading = read_load(recording, conditions)
     if json_to != "-":
         from prony.faces.terminal import TerminalReporter
         from prony.report.load import load_document
@@ -189,54 +244,23 @@ def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: st
     # Last: the figures are on the screen even if the file cannot be written.
     if json_to is not None:
         write_output(json.dumps(load_result(reading), indent=2), json_to)
-    return _status(recording)
+    return _status(reading)
 
 
-def _status(recording: Recording) -> int:
-    if recording.window.interrupted:
+def _status(reading: "LoadReading") -> int:
+    held = [one.holds for one in reading.conditions]
+    if reading.recording.window.interrupted:
         return ExitCode.INTERRUPTED
+    if True in held:
+        return ExitCode.VERDICT_NEGATIVE
     # Without any reply there is no measurement, and scripts must notice.
-    return ExitCode.DONE if recording.account.ok else ExitCode.COULD_NOT_MEASURE
+    is_known = reading.recording.account.ok and None not in held
+    return ExitCode.DONE if is_known else ExitCode.COULD_NOT_MEASURE
 
 
-def _target(url: str) -> SplitResult:
-    refusal = UsageError(
-        f"`{_without_credentials(url)}` is not a target; expected `http://HOST[:PORT][/PATH]`",
-        hint="prony load http://127.0.0.1:8000/",
-    )
-    # The parser would drop some of these, and the engine would refuse others.
-    if re.search(r"[\x00-\x20\x7f]", url):
-        raise refusal
-    try:
-        parts = urlsplit(url if "//" in url else f"http://{url}")
-        port = parts.port
-    except ValueError:
-        raise refusal from None
-    if parts.scheme == "https":
-        raise UsageError(
-            f"`{_without_credentials(url)}`: TLS is not supported yet; expected `http://HOST[:PORT][/PATH]`"
-        )
-    if "//" not in url and port is None and not is_loopback(parts.hostname or ""):
-        raise refusal
-    if parts.scheme != "http" or not parts.hostname or port == 0 or parts.username is not None:
-        raise refusal
-    return parts
-
-
-def _without_credentials(url: str) -> str:
-    """Return the URL without user and password: messages end in logs.
-
-    >>> _without_credentials("http://me:secret@host/a@b")
-    'http://...@host/a@b'
-    """
-    return re.sub(r"^([a-zA-Z][a-zA-Z0-9+.-]*://)?[^/?#]*@", lambda found: f"{found[1] or ''}...@", url)
-
-
-def _host_header(parts: SplitResult, headers: list[str]) -> list[str]:
-    """The engine writes `Host` from the address; a name in the URL must reach the server as typed."""
-    is_given = any(header.partition(":")[0].strip().lower() == "host" for header in headers)
-    is_literal = is_loopback(parts.hostname or "") and parts.hostname != "localhost"
-    return [] if is_given or is_literal else [f"Host: {parts.netloc}"]
+def _headers(target: LoadTarget, given_headers: Sequence[str]) -> list[str]:
+    is_given = any(header.partition(":")[0].strip().lower() == "host" for header in given_headers)
+    return [*given_headers, *([] if is_given or target.name is None else [f"Host: {target.name}"])]
 
 
 def _loop(pace: PaceOptions) -> Loop:

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 
 from prony.analysis.latency import LatencySummary
+from prony.analysis.load_condition import ConditionResult
 from prony.model import Json
 from prony.model.recording import Recording
 from prony.model.shapes import encode
@@ -67,6 +68,11 @@ def _requests(reading: LoadReading) -> list[Json]:
     ]
 
 
+def _condition(one: ConditionResult) -> Json:
+    own = {"condition": one.condition.text, "metric": one.metric, "limit": one.condition.limit}
+    return {**own, "value": one.value, "holds": one.holds, "reason": one.reason}
+
+
 def _spread(found: Spread | None) -> Json | None:
     if found is None:
         return None
@@ -85,6 +91,7 @@ def load_result(reading: LoadReading) -> Json:
         "window": {**encode(recording.window), "duration_s": reading.window_s},
         "account": encode(recording.account),
         "requests": _requests(reading),
+        "fail_if": [_condition(one) for one in reading.conditions],
         "rate": {name: rates[name] for name in ("ok_per_s", "attempted_per_s", "error_per_s")},
         "ratio": {"success": rates["success_ratio"], "error": rates["error_ratio"]},
         "latency": _latency(reading),

@@ -3,7 +3,7 @@
 Must not know words.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, log
@@ -11,9 +11,10 @@ from math import exp, log
 from prony.analysis.account import RequestClass, tally
 from prony.analysis.distribution import Times, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, summarise
+from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.rates import keeps_rate, rates_of, window_s
 from prony.archive.limits import decode_verdict
-from prony.model import GeneratorVerdict
+from prony.model import GeneratorVerdict, Limited
 from prony.model.recording import Distribution, Recording
 
 __all__ = ["EndedSo", "LatencyClass", "LoadReading", "Spread", "read_load", "summary_of"]
@@ -53,7 +54,7 @@ class LoadReading:
 
     ``latency``: by population and kind, such as ("ok", "response"). ``requests``: those that were answered as
     expected, then the others, most first. ``verdict``: whether the generator set the figures;
-    ``keeps_rate``: whether an open loop sent in time what was due.
+    ``keeps_rate``: whether an open loop sent in time what was due. ``conditions``: those that were asked for.
     """
 
     recording: Recording
@@ -66,14 +67,17 @@ class LoadReading:
     connect: LatencySummary | None
     requests: tuple[EndedSo, ...]
     spread: Spread | None
+    conditions: tuple[ConditionResult, ...] = ()
 
 
-def read_load(recording: Recording) -> LoadReading:
-    """Return what a load run says."""
+def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) -> LoadReading:
+    """Return what a load run says, and whether each of ``conditions`` holds."""
     times = recording.distributions
+    verdict = decode_verdict(recording.generator)
+    is_limited = verdict.limited is not Limited.NO
     return LoadReading(
         recording=recording,
-        verdict=decode_verdict(recording.generator),
+        verdict=verdict,
         keeps_rate=keeps_rate(recording),
         window_s=window_s(recording),
         rates=rates_of(recording),
@@ -82,6 +86,7 @@ def read_load(recording: Recording) -> LoadReading:
         connect=summary_of(times.connect),
         requests=tuple(_requests(recording)),
         spread=_spread(recording),
+        conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
     )
 
 

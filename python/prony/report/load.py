@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from prony.analysis.account import RequestClass
 from prony.analysis.latency import LatencySummary, nothing_measured
+from prony.analysis.load_condition import ConditionResult
 from prony.analysis.rates import KEPT_RATE
 from prony.diagnosis import Affected
 from prony.metrics import PERCENTILES
-from prony.model import ClosedLoop, Limited, OpenLoop, Pacing
-from prony.model.recording import Connections, GeneratorName, Traffic
+from prony.model import ClosedLoop, Limited, OpenLoop, Pacing, Wire
+from prony.model.recording import Connections, GeneratorName, Target, Traffic
 from prony.reading.load import EndedSo, LatencyClass, LoadReading
 from prony.report.document import (
     Bars,
@@ -27,7 +28,7 @@ from prony.report.document import (
     Tone,
 )
 from prony.report.findings import verdict_words
-from prony.report.forms import as_typed, byte_size, count, duration, in_scale, percent
+from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
 from prony.report.words import ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
@@ -49,17 +50,26 @@ def load_document(reading: LoadReading) -> Document:
 
 def _title(reading: LoadReading) -> Text:
     spec = reading.recording.spec
-    if spec is None or spec.target is None or not spec.target.port:
+    if spec is None or spec.target is None:
         return text("Load")
-    host, port = spec.target.host, spec.target.port
-    name = Name(f"[{host}]" if ":" in host else host)
-    address = text("{}:{}", name, Figure(port, as_typed, "/target/port"))
+    address = _address(spec.target)
     request = spec.workload and spec.workload.request
     if not request:
         return text("Load on {}", address)
     return text("Load on {}: {}", address, Name(f"{request.method} {request.path}"))
 
 
+def _address(target: Target) -> Text:
+    """Return where the load went; without more it is HTTP over TCP."""
+    wire = target.wire.kind
+    spoken = "" if wire is Wire.HTTP else f" ({_SPOKEN[wire]})"
+    if target.socket == "unix":
+        return text(f"unix:{{}}{spoken}", Quote(target.host, "/target/host"))
+    name = Name(f"[{target.host}]" if ":" in target.host else target.host)
+    return text(f"{{}}:{{}}{spoken}", name, Figure(target.port, as_typed, "/target/port"))
+
+
+_SPOKEN = {Wire.FASTCGI: "FastCGI", Wire.UWSGI: "uwsgi", Wire.SCGI: "SCGI"}
 _OPEN = "requests are due whatever the server does; latency counts from when each was due."
 _CLOSED = (
     "each connection waits for its reply, so the server sets the load. Latencies are those at saturation; "
@@ -107,7 +117,24 @@ def _head(reading: LoadReading) -> Section:
     if reading.recording.window.interrupted:
         blocks.append(Paragraph("Interrupted: the figures are of the time before.", Tone.WARNING))
     blocks += [Paragraph(words, Tone.QUIET) for words in _economical(reading)]
-    return Section("", (*blocks, _speed(reading)))
+    conditions = (_condition(one, pointer("fail_if", k)) for k, one in enumerate(reading.conditions))
+    return Section("", (*blocks, _speed(reading), *conditions))
+
+
+def _condition(one: ConditionResult, at: str) -> Paragraph:
+    condition = Quote(one.condition.text, at + pointer("condition"))
+    value = None if one.value is None else Figure(one.value, in_metric(one.metric), at + pointer("value"))
+    reason = Quote(one.reason, at + pointer("reason")) if one.reason else None
+    known = joined([part for part in (value, reason) if part is not None])
+    verdict, tone = _VERDICTS[one.holds]
+    return Paragraph(text(f"{{}}: {verdict}: {{}}", condition, known), tone)
+
+
+_VERDICTS = {
+    True: ("fails, the condition holds", Tone.BAD),
+    False: ("passes", Tone.GOOD),
+    None: ("cannot be decided", Tone.WARNING),
+}
 
 
 def _short(reading: LoadReading) -> Iterator[Text]:

@@ -48,7 +48,7 @@ const SPARES: usize = 3;
 // Room for a long run, so that the vector does not grow on the path of a request.
 const EXPECTED_SECONDS: usize = 4096;
 
-/// Both sides of one worker's series; second 0 begins at `open_ns`.
+/// Both sides of one worker's series; second 0 begins at `open_ns`, unless that is set later.
 pub fn seconds(open_ns: u64) -> (Seconds, Ledger) {
     let (full, from_worker) = sync_channel(64);
     let (spare, to_worker) = sync_channel(SPARES + 64);
@@ -79,6 +79,11 @@ impl Seconds {
     /// Without a coordinator, for tests.
     pub fn detached() -> Self {
         seconds(0).0
+    }
+
+    /// Sets when second 0 begins: before any of its requests.
+    pub fn begin_at(&mut self, open_ns: u64) {
+        self.open_ns = open_ns;
     }
 
     /// Counts a request due at `at_ns`.

@@ -1,5 +1,6 @@
 //! One slot: a connection, its state, and the request on it.
 
+use crate::account::Class;
 use crate::expect::Seen;
 use crate::recorder::Flight;
 
@@ -41,6 +42,8 @@ pub struct Connection<R> {
     pub has_answered: bool,
     /// Whether the slot has had a socket before.
     pub has_connected: bool,
+    /// How the last attempt failed of a slot that has had none.
+    pub failure: Option<Class>,
     /// Replies to requests of the window.
     pub answered: u64,
     /// The wait before the next attempt after a failed one.
@@ -63,6 +66,7 @@ impl<R> Connection<R> {
             written: 0,
             has_answered: false,
             has_connected: false,
+            failure: None,
             answered: 0,
             back_off_ns: BACK_OFF_NS.0,
             listed: false,

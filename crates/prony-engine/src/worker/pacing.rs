@@ -1,5 +1,6 @@
 //! How a worker waits: until the next thing falls due, or something is ready.
 
+use super::opening::LOOK_EVERY_NS;
 use super::{Worker, MAX_WAIT_NS};
 use crate::clock::Clock;
 use crate::driver::Driver;
@@ -61,7 +62,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 .map(|flight| flight.intended_ns + times.timeout_ns),
             self.back_offs.peek().map(|&Reverse((at_ns, _))| at_ns),
             self.drain_end_ns(now_ns),
-            (!self.is_open_loop() && !self.closed.is_empty()).then_some(now_ns),
+            self.has_more_to_open().then_some(now_ns),
+            self.is_opening().then_some(now_ns + LOOK_EVERY_NS),
         ];
         own.into_iter()
             .flatten()

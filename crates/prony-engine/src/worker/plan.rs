@@ -1,19 +1,23 @@
 //! What a worker is to do: its share of the load, in its own terms.
 
 use super::margin;
+use super::opening::Opening;
 use crate::expect::Expect;
 use crate::schedule::{Constant, Poisson, Schedule, Share};
 use crate::spec::{Arrivals, Loop, Pacing, Spec, Stop};
+use std::sync::Arc;
 
 /// Absolute times of a run, CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
     /// The start of the schedule.
     pub epoch_ns: u64,
-    /// The opening of the window.
+    /// The opening of the window; the far future while it is not known.
     pub open_ns: u64,
-    /// Its end; the far future when a count ends it.
+    /// Its end; the far future when a count ends it, or the opening is not known.
     pub close_ns: u64,
+    /// The length of the window; null when a count ends it.
+    pub duration_ns: Option<u64>,
     /// A request's time-out.
     pub timeout_ns: u64,
     /// The longest drain.
@@ -21,20 +25,32 @@ pub struct Times {
 }
 
 impl Times {
-    /// For a run that starts at `epoch_ns`.
-    pub fn new(spec: &Spec, epoch_ns: u64) -> Self {
+    /// For a run that starts at `epoch_ns`, as far as its opening is known.
+    pub fn new(spec: &Spec, epoch_ns: u64, opening: &Opening) -> Self {
         let load = &spec.workload;
-        let open_ns = epoch_ns + load.warmup_ns;
-        let close_ns = match load.stop {
-            Stop::Duration { duration_ns } => open_ns + duration_ns,
-            Stop::Requests { .. } => u64::MAX,
-        };
-        Self {
+        let times = Self {
             epoch_ns,
-            open_ns,
-            close_ns,
+            open_ns: u64::MAX,
+            close_ns: u64::MAX,
+            duration_ns: match load.stop {
+                Stop::Duration { duration_ns } => Some(duration_ns),
+                Stop::Requests { .. } => None,
+            },
             timeout_ns: load.timeout_ns,
             grace_ns: load.grace_ns,
+        };
+        opening
+            .open_ns()
+            .map_or(times, |open_ns| times.opening_at(open_ns))
+    }
+
+    /// With a window that opens then.
+    pub fn opening_at(self, open_ns: u64) -> Self {
+        let close_ns = self.duration_ns.map_or(u64::MAX, |length_ns| open_ns + length_ns);
+        Self {
+            open_ns,
+            close_ns,
+            ..self
         }
     }
 }
@@ -43,6 +59,8 @@ impl Times {
 pub struct Task {
     /// When things happen.
     pub times: Times,
+    /// When the window opens, which all workers agree on.
+    pub opening: Arc<Opening>,
     /// Its connections: exactly (closed loop) or at most (open loop).
     pub connections: usize,
     /// Its arrivals; null in a closed loop.
@@ -72,12 +90,36 @@ pub fn pacing_of(spec: &Spec) -> Option<Pacing> {
     spec.workload.shape.is_open().then_some(spec.pacing)
 }
 
-/// The share of worker `worker` of `workers`.
-pub fn task(spec: &Spec, times: Times, worker: usize, workers: usize) -> Result<Task, crate::Error> {
+/// What all workers have in common.
+#[derive(Debug, Clone)]
+pub struct Common {
+    /// When things happen.
+    pub times: Times,
+    /// When the window opens.
+    pub opening: Arc<Opening>,
+    /// How many workers there are.
+    pub workers: usize,
+}
+
+impl Common {
+    /// Of a run that starts at `epoch_ns`.
+    pub fn new(spec: &Spec, epoch_ns: u64) -> Self {
+        let workers = worker_count(spec);
+        let opening = Opening::new(spec, epoch_ns, workers);
+        Self {
+            times: Times::new(spec, epoch_ns, &opening),
+            opening: Arc::new(opening),
+            workers,
+        }
+    }
+}
+
+/// The share of one worker.
+pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::Error> {
     let load = &spec.workload;
     let share = Share {
         worker: worker as u64,
-        workers: workers as u64,
+        workers: common.workers as u64,
     };
     let schedule: Option<Box<dyn Schedule + Send>> = match load.shape {
         Loop::Closed { .. } => None,
@@ -98,7 +140,8 @@ pub fn task(spec: &Spec, times: Times, worker: usize, workers: usize) -> Result<
         Stop::Duration { .. } => None,
     };
     Ok(Task {
-        times,
+        times: common.times,
+        opening: Arc::clone(&common.opening),
         connections: portion(load.shape.connections() as u64, share) as usize,
         schedule,
         requests,

@@ -4,7 +4,7 @@
 
 mod network;
 
-use super::{task, Edge, Gauges, Times, Worker};
+use super::{task, Common, Edge, Gauges, Times, Worker};
 use crate::clock::{Clock, Simulated};
 use crate::distribution::Distribution;
 use crate::protocol::{Http1, Protocol};
@@ -107,7 +107,7 @@ struct Run {
 
 fn run(case: &Case) -> Run {
     let spec = case.spec();
-    let times = Times::new(&spec, EPOCH_NS);
+    let common = Common::new(&spec, EPOCH_NS);
     let protocol = Http1::new(&spec.workload.request, None, "x");
     let clock = Simulated::default();
     clock.advance_to(EPOCH_NS);
@@ -116,8 +116,8 @@ fn run(case: &Case) -> Run {
     world.cancel_ns = case.cancel_ns.map_or(u64::MAX, |after_ns| EPOCH_NS + after_ns);
     let cancelled = Rc::clone(&world.cancelled);
     let world = Rc::new(RefCell::new(world));
-    let recorder = Recorder::new(case.rate_per_s.is_some(), seconds(times.open_ns).0);
-    let share = task(&spec, times, 0, 1).unwrap();
+    let recorder = Recorder::new(case.rate_per_s.is_some(), seconds(common.times.open_ns).0);
+    let share = task(&spec, &common, 0).unwrap();
     let mut worker = Worker::new(
         protocol,
         Network(Rc::clone(&world)),
@@ -136,9 +136,9 @@ fn run(case: &Case) -> Run {
     let tally = std::mem::take(&mut world.borrow_mut().tally);
     let was_cancelled = cancelled.load(std::sync::atomic::Ordering::Relaxed);
     Run {
+        times: worker.task.times,
         worker,
         tally,
-        times,
         ended_ns: clock.now(),
         was_cancelled,
     }
@@ -226,7 +226,8 @@ impl Run {
         if let Some(requests) = case.requests {
             assert_eq!(scheduled, requests);
         } else if case.rate_per_s.is_some() {
-            let mut schedule = task(&case.spec(), self.times, 0, 1).unwrap().schedule.unwrap();
+            let common = Common::new(&case.spec(), EPOCH_NS);
+            let mut schedule = task(&case.spec(), &common, 0).unwrap().schedule.unwrap();
             let dues = std::iter::repeat_with(|| EPOCH_NS + schedule.next_due());
             let window = self.times.open_ns..self.times.close_ns;
             let due = dues.take_while(|&due_ns| due_ns < window.end);
@@ -303,4 +304,44 @@ fn requests_that_the_kernel_takes_in_halves_arrive_whole() {
     let run = run(&case);
     assert_eq!(run.worker.recorder.account.ok, 50);
     assert!(run.tally.calls > 50 * 6, "{:?}", run.tally);
+}
+
+fn well(connections: usize, rate_per_s: Option<u64>) -> Case {
+    Case {
+        rate_per_s,
+        connections,
+        requests: Some(connections as u64),
+        duration_ns: 0,
+        warmup_ns: 0,
+        timeout_ns: 1000 * MS,
+        grace_ns: 1000 * MS,
+        method: "GET",
+        keep_alive: true,
+        cancel_ns: None,
+        pacing: "precise",
+        choices: Vec::new(),
+    }
+}
+
+#[test]
+fn t16_no_step_opens_more_connections_than_a_batch() {
+    // At 3 million a second all requests are due within one wait.
+    for rate in [None, Some(3_000_000)] {
+        let run = run(&well(1000, rate));
+        assert_eq!(run.worker.recorder.account.ok, 1000);
+        assert!(run.tally.most_attempts_at_once <= 200, "{:?}", run.tally);
+    }
+}
+
+#[test]
+fn t14_each_attempt_has_its_own_stamp() {
+    // A network that connects at once, in one call.
+    let at_once = Case {
+        choices: vec![19; 8000],
+        ..well(1000, None)
+    };
+    let run = run(&at_once);
+    let connect = &run.worker.recorder.distributions.connect;
+    assert!(connect.count() >= 100, "{connect:?}");
+    assert_eq!(connect.max_ns(), Some(300));
 }
