@@ -152,13 +152,18 @@ def test_a_formatted_size_is_right_to_three_digits(value):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("550", 550), ("550/s", 550), ("90/m", 1.5), ("3600/h", 1), ("1e4", 10_000), ("0.5", 0.5)],
+    [
+        *[("550", 550), ("550/s", 550), ("90/m", 1.5), ("3600/h", 1), ("1e4", 10_000), ("0.5", 0.5)],
+        *[("1k", 1000), ("2.5k", 2500), ("1M", 1_000_000), ("6k/m", 100), ("2 k / s", 2000)],
+    ],
 )
 def test_a_rate_is_per_second_unless_it_says_otherwise(text, expected):
     assert parse_rate(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "0", "0/s", "-5", "fast", "5/d", "inf", "nan", "1e999"])
+@pytest.mark.parametrize(
+    "text", ["", "0", "0/s", "-5", "fast", "5/d", "inf", "nan", "1e999", "1m", "1K", "k", "1kk"]
+)
 def test_what_is_no_rate_is_refused(text):
     with pytest.raises(ValueError, match="is not a rate; expected requests per second"):
         parse_rate(text)

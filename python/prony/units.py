@@ -81,9 +81,11 @@ _SIZE_BYTES = {
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,15})?"
 _DURATION_PART = re.compile(rf"({_NUMBER})\s*(ns|us|µs|ms|min|s|m|h)")
 _SIZE = re.compile(rf"({_NUMBER})\s*([a-z]*)")
-_RATE = re.compile(rf"({_NUMBER}(?:e[0-9]{{1,2}})?)\s*(?:/\s*(s|m|h))?")
+_RATE = re.compile(rf"({_NUMBER}(?:e[0-9]{{1,2}})?)\s*([kM]?)\s*(?:/\s*(s|m|h))?")
 _PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _RATE_PERIOD_S = {"s": 1, "m": 60, "h": 3600}
+# Powers of 1000, as rates have them everywhere; a small `m` would read as milli or as minutes.
+_RATE_FACTOR = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def seconds(value_ns: float) -> float:
@@ -132,15 +134,20 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_rate(text: str) -> float:
-    """Parse a rate such as ``550``, ``550/s`` or ``90/m``; return requests per second.
+    """Parse a rate such as ``550``, ``2.5k``, ``1M`` or ``90/m``; return requests per second.
+
+    ``k`` is a thousand, ``M`` a million; ``/s``, ``/m`` and ``/h`` name another period than a second.
 
     *Errors*: ValueError, naming the text and what was expected.
     """
     match = _RATE.fullmatch(text.strip())
-    rate = float(match.group(1)) / _RATE_PERIOD_S[match.group(2) or "s"] if match else 0.0
+    rate = 0.0
+    if match:
+        number, factor, period = match.groups()
+        rate = float(number) * _RATE_FACTOR[factor] / _RATE_PERIOD_S[period or "s"]
     if rate <= 0:
         raise ValueError(
-            f"`{text}` is not a rate; expected requests per second, such as `550`, `550/s`, `90/m`"
+            f"`{text}` is not a rate; expected requests per second, such as `550`, `2.5k`, `1M`, `90/m`"
         )
     return rate
 

@@ -277,11 +277,13 @@ def test_time_between_two_trials_does_not_count(path, monkeypatch):
 
 
 def test_an_index_that_names_rows_again_and_again_does_not_hang_the_reader(path, monkeypatch):
-    """An index is not compared with its table: that would take as long as all else."""
+    """An index is not compared with its table: that would take as long as all else. Newer SQLites look at
+    the number of its entries.
+    """
     monkeypatch.setattr(deadline, "_AT_LEAST_S", 0.5)
     with_a_false_index(path, trials=2000, processes=2000)
     started_s = time.thread_time()
-    with pytest.raises(ArchiveError, match="takes too long to read"):
+    with pytest.raises(ArchiveError, match=r"takes too long to read|wrong # of entries in index"):
         read_all(path)
     assert time.thread_time() - started_s < 5
 

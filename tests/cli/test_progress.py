@@ -3,7 +3,7 @@
 import pytest
 
 from golden import build
-from prony.cli.progress import StudyProgress
+from prony.cli.progress import StudyProgress, load_line
 from prony.model import Cell, Invalid
 
 
@@ -29,3 +29,10 @@ def test_a_study_that_continues_with_nothing_but_repeats_shows_them(cell, capsys
         progress.trial_started(cell, 0, 1)
         progress.trial_ended(cell, build.trial(cell, 0, 0, [5], attempt=1))
     assert "[1/1]" in capsys.readouterr().err
+
+
+def test_while_connections_are_opened_the_line_says_how_many_are_open():
+    workload = build.Workload(build.ClosedLoop(19_000), build.DurationStop(build.SECOND))
+    counts = {"ok": 0, "failed": 0, "in_flight": 0, "queued": 0, "connected": 12_300}
+    line = load_line(workload, {"phase": "opening", "elapsed_ns": 800_000_000, **counts})
+    assert line.startswith("opening ━") and line.endswith("12,300 of 19,000 connections open")

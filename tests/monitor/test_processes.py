@@ -187,12 +187,16 @@ def test_the_thread_samples_at_the_lowest_priority_on_the_generators_cpus(
 
 
 def test_what_goes_wrong_in_the_thread_comes_back_at_the_stop() -> None:
+    broke = threading.Event()
+
     class Broken(FakeSource):
         def sample(self) -> list[FakeProcess]:
+            broke.set()
             raise OSError("broken")
 
     watch = monitor(Broken())
     watch.start()
+    assert broke.wait(timeout=30)
     with pytest.raises(OSError, match="broken"):
         watch.stop()
     watch.stop()

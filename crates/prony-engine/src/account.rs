@@ -41,6 +41,14 @@ impl Class {
         )
     }
 
+    /// Whether this machine could not send the request: no failure of the server.
+    pub fn is_of_this_side(self) -> bool {
+        matches!(
+            self,
+            Self::ClientNoAddress | Self::ClientNoDescriptor | Self::ClientNoBuffer | Self::ClientOther
+        )
+    }
+
     /// The name in the account.
     pub fn name(self) -> &'static str {
         match self {
@@ -311,6 +319,14 @@ mod tests {
         for class in ALL {
             let kind = CLASSES.iter().find(|(name, _)| *name == class.name()).unwrap().1;
             assert_eq!(class.is_censored(), kind == Kind::Unanswered, "{class:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_of_this_side_is_of_the_clients_kind() {
+        for class in ALL {
+            let kind = CLASSES.iter().find(|(name, _)| *name == class.name()).unwrap().1;
+            assert_eq!(class.is_of_this_side(), kind == Kind::Client, "{class:?}");
         }
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub enum Event {
     /// The workers run.
     Started,
-    /// The warm-up is over.
+    /// Connections are open, and the warm-up is over.
     WindowOpen {
         /// CLOCK_MONOTONIC.
         monotonic_ns: u64,
@@ -27,6 +27,8 @@ pub enum Event {
         in_flight: u64,
         /// Due and not sent.
         queued: u64,
+        /// Connections that have been open.
+        connected: u64,
     },
     /// The window is over; the drain begins.
     WindowClose {
@@ -39,6 +41,8 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// Connections are opened; those that are open load, unrecorded.
+    Opening,
     /// Load that is not recorded.
     Warmup,
     /// Load that is.

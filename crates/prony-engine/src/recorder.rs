@@ -3,8 +3,10 @@
 //! On the path of a successful request it takes no lock, allocates nothing and makes no system call.
 
 mod seconds;
+mod stages;
 
 pub use seconds::{seconds, Ledger, SecondLatency, Seconds};
+pub use stages::StageLedger;
 
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
@@ -36,8 +38,12 @@ pub struct Recorder {
     pub error_samples: Vec<ErrorSample>,
     /// The per-second series.
     pub seconds: Seconds,
+    /// What was due in each stage of the load; null where it has none.
+    pub stages: Option<StageLedger>,
     /// When the first request of the window was sent; null before that.
     pub first_sent_ns: Option<u64>,
+    /// Requests that were sent within the window, even if due before it.
+    pub sent_in_window: u64,
     /// When the last one ended.
     pub last_ended_ns: u64,
     /// Requests that ended within the window, even if sent before it: the throughput.
@@ -81,7 +87,9 @@ impl Recorder {
             distributions,
             error_samples: Vec::new(),
             seconds,
+            stages: None,
             first_sent_ns: None,
+            sent_in_window: 0,
             last_ended_ns: 0,
             completed: Completed::default(),
             window: 0..u64::MAX,
@@ -90,8 +98,9 @@ impl Recorder {
         }
     }
 
-    /// Sets which ends belong to the window.
+    /// Sets which ends belong to the window, and where its seconds begin.
     pub fn set_window(&mut self, open_ns: u64, close_ns: u64) {
+        self.seconds.begin_at(open_ns);
         self.window = open_ns..close_ns;
     }
 
@@ -101,17 +110,25 @@ impl Recorder {
             self.account.scheduled += 1;
             self.outstanding += 1;
             self.seconds.scheduled(flight.intended_ns);
+            if let Some(stages) = &mut self.stages {
+                stages.scheduled(flight);
+            }
         }
     }
 
     /// A request is handed to the kernel for the first time; the connection was free for it since `free_since_ns`.
     pub fn sent(&mut self, flight: &Flight, now_ns: u64, free_since_ns: u64) {
+        self.sent_in_window += u64::from(self.window.contains(&now_ns));
         if !flight.recorded {
             return;
         }
         self.first_sent_ns.get_or_insert(now_ns);
+        self.seconds.sent(now_ns);
         self.in_flight.step(now_ns);
         self.in_flight.count += 1;
+        if let Some(stages) = &mut self.stages {
+            stages.sent(flight);
+        }
         if let Some(lag) = &mut self.distributions.send_lag {
             lag.record(now_ns.saturating_sub(flight.intended_ns.max(free_since_ns)));
         }
@@ -135,6 +152,9 @@ impl Recorder {
             self.in_flight.sojourn_sum_ns += u128::from(now_ns.saturating_sub(sent_ns));
         }
         self.record_latency(flight, class, now_ns, body_bytes);
+        if let Some(stages) = &mut self.stages {
+            stages.ended(flight, class, now_ns);
+        }
         if class != Class::Ok {
             self.keep_sample(class, now_ns, detail);
         }
@@ -205,7 +225,6 @@ impl Recorder {
         {
             let detail = match class {
                 Class::BadStatus(code) => format!("status {code}"),
-                Class::FailedValidation => "another body than expected".to_owned(),
                 _ => detail.to_owned(),
             };
             self.error_samples.push(ErrorSample {
@@ -326,7 +345,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(said("bad_status"), [("status 503", 7); 3]);
-        assert_eq!(said("failed_validation"), [("another body than expected", 7); 3]);
+        assert_eq!(said("failed_validation"), [("as the driver says", 7); 3]);
         assert_eq!(said("reset"), [("as the driver says", 7); 3]);
     }
 }

@@ -1,18 +1,17 @@
 //! Starts the workers, reports their progress, and merges their results into one Recording.
 
 use crate::clock::{Clock, Monotonic};
-use crate::cpu::{self, Usage};
+use crate::cpu::{self, Meter};
 use crate::driver::{Driver, Epoll};
 use crate::error::Error;
 use crate::event::{Event, Phase};
+use crate::generator::{Generator, Thread};
 use crate::protocol::{FastCgi, Http1, Protocol, Scgi, Uwsgi};
-use crate::recorder::{seconds, Ledger, Recorder, Seconds};
-use crate::recording::{
-    self, Answered, Completed, Connections, Engine, Generator, Recording, Thread, Window,
-};
-use crate::spec::{Socket, Spec, Stop, Target, Wire};
+use crate::recorder::{seconds, Ledger, Recorder, Seconds, StageLedger};
+use crate::recording::{self, Answered, Completed, Connections, Engine, Recording, Window};
+use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
 use crate::transport::Address;
-use crate::worker::{chosen_pacing, task, worker_count, Gauges, Task, Times, Worker};
+use crate::worker::{margin, pacing_of, task, worker_count, Common, Gauges, Opening, Task, Times, Worker};
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -58,6 +57,7 @@ impl Control {
 // The workers are created, pinned and have their memory before the schedule starts.
 const LEAD_NS: u64 = 20_000_000;
 const SLICE: Duration = Duration::from_millis(100);
+const OPENING_SLICE: Duration = Duration::from_millis(5);
 // Four times a second.
 const PROGRESS_EVERY_NS: u64 = 250_000_000;
 // Descriptors that are not connections: epoll, standard streams, the host program's files.
@@ -82,12 +82,15 @@ pub fn run_with(
     on_slice: &mut dyn FnMut(),
 ) -> Result<Recording, Error> {
     let address = resolve(&spec.target)?;
-    let times = Times::new(spec, Monotonic.now() + LEAD_NS);
+    cpu::raise_descriptor_limit();
+    let margins_ns = spin_margins(spec)?;
+    let common = Common::new(spec, Monotonic.now() + LEAD_NS);
     // A worker that runs already must not go on without the others.
-    let mut crew = start(spec, times, address, control).inspect_err(|_| control.cancel())?;
+    let mut crew = start(spec, &common, address, &margins_ns, control).inspect_err(|_| control.cancel())?;
     on_event(&Event::Started);
     let mut watch = Watch {
-        times,
+        times: common.times,
+        opening: common.opening,
         next_progress_ns: 0,
         opened: false,
         closed: false,
@@ -103,6 +106,7 @@ pub fn run_with(
     }
     watch.look(&crew, on_event);
     let mut recording = collect(crew)?;
+    let times = watch.times_after(recording.window.drained_ns);
     recording.window = whole_window(recording.window, spec, times, control.is_cancelled());
     watch.finish(&recording.window, on_event);
     recording.finish()?;
@@ -116,13 +120,58 @@ struct Member {
     ledger: Ledger,
 }
 
-fn start(spec: &Spec, times: Times, address: Address, control: &Control) -> Result<Vec<Member>, Error> {
+/// The margin of each worker, measured on its CPU by all at once; empty where nobody spins.
+fn spin_margins(spec: &Spec) -> Result<Vec<u64>, Error> {
+    if pacing_of(spec) != Some(Pacing::Precise) {
+        return Ok(Vec::new());
+    }
+    let each = |number| move || spin_margin(cpu_of(spec, number));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..worker_count(spec))
+            .map(|number| scope.spawn(each(number)))
+            .collect();
+        let joined = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .map_err(|_| Error::Account("the thread that measures sleeps panicked".to_owned()))?
+        });
+        joined.collect()
+    })
+}
+
+fn spin_margin(cpu: Option<usize>) -> Result<u64, Error> {
+    settle(cpu)?;
+    let mut driver = Epoll::idle().map_err(Error::io("creating an epoll instance"))?;
+    margin::measured(&mut driver, &Monotonic).map_err(Error::io("measuring sleeps"))
+}
+
+/// The CPU of a worker; null: not pinned.
+fn cpu_of(spec: &Spec, number: usize) -> Option<usize> {
+    spec.cpus.as_ref().map(|cpus| cpus[number % cpus.len()])
+}
+
+/// Where and how precisely the calling thread runs.
+fn settle(cpu: Option<usize>) -> Result<(), Error> {
+    cpu::sharpen_timers();
+    cpu.map_or(Ok(()), |cpu| {
+        cpu::pin(cpu).map_err(Error::io("binding a worker to its CPU"))
+    })
+}
+
+fn start(
+    spec: &Spec,
+    common: &Common,
+    address: Address,
+    margins_ns: &[u64],
+    control: &Control,
+) -> Result<Vec<Member>, Error> {
     let (target, request, body) = (&spec.target, &spec.workload.request, spec.request_body()?);
     let body = body.as_deref();
     let crew = Crew {
         spec,
-        times,
+        common,
         address,
+        margins_ns,
         control,
     };
     match target.wire {
@@ -136,34 +185,30 @@ fn start(spec: &Spec, times: Times, address: Address, control: &Control) -> Resu
 /// What all workers have in common.
 struct Crew<'r> {
     spec: &'r Spec,
-    times: Times,
+    common: &'r Common,
     address: Address,
+    margins_ns: &'r [u64],
     control: &'r Control,
 }
 
 impl Crew<'_> {
     fn start<P: Protocol + Clone + Send + 'static>(&self, protocol: &P) -> Result<Vec<Member>, Error> {
-        let count = worker_count(self.spec);
-        (0..count)
-            .map(|number| self.member(protocol.clone(), number, count))
+        (0..self.common.workers)
+            .map(|number| self.member(protocol.clone(), number))
             .collect()
     }
 
-    fn member<P: Protocol + Send + 'static>(
-        &self,
-        protocol: P,
-        number: usize,
-        count: usize,
-    ) -> Result<Member, Error> {
-        let (series, ledger) = seconds(self.times.open_ns);
+    fn member<P: Protocol + Send + 'static>(&self, protocol: P, number: usize) -> Result<Member, Error> {
+        let (series, ledger) = seconds(self.common.times.open_ns);
         let gauges = Arc::new(Gauges::default());
-        let cpus = self.spec.cpus.as_ref();
+        let mut share = task(self.spec, self.common, number)?;
+        share.spin_margin_ns = self.margins_ns.get(number).copied();
         let job = Job {
             spec: self.spec.clone(),
-            task: task(self.spec, self.times, number, count)?,
+            task: share,
             protocol,
             address: self.address,
-            cpu: cpus.map(|cpus| cpus[number % cpus.len()]),
+            cpu: cpu_of(self.spec, number),
             series,
             gauges: Arc::clone(&gauges),
             control: self.control.clone(),
@@ -196,35 +241,36 @@ struct Job<P> {
 impl<P: Protocol> Job<P> {
     fn run(self) -> Result<Recording, Error> {
         self.settle()?;
-        let driver = Epoll::new(self.address, self.task.connections)
-            .map_err(Error::io("creating an epoll instance"))?;
-        let recorder = Recorder::new(self.spec.workload.shape.is_open(), self.series);
-        let times = self.task.times;
+        let driver =
+            Epoll::new(self.address, self.task.first).map_err(Error::io("creating an epoll instance"))?;
+        let (times, spin_margin_ns) = (self.task.times, self.task.spin_margin_ns);
+        let shape = &self.spec.workload.shape;
+        let mut recorder = Recorder::new(shape.is_open(), self.series);
+        if !shape.stages().is_empty() {
+            recorder.stages = Some(StageLedger::new(times.open_ns, shape.stages()));
+        }
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
+        let mut meter = Meter::new();
         // The load begins for all workers at once.
         std::thread::sleep(Duration::from_nanos(
             times.epoch_ns.saturating_sub(Monotonic.now()),
         ));
-        let mut at_open = Usage::of_this_thread();
         worker
-            .run(&self.control.0.cancelled, &self.gauges, &mut || {
-                at_open = Usage::of_this_thread()
+            .run(&self.control.0.cancelled, &self.gauges, &mut |edge, spin_ns| {
+                meter.pass(edge, spin_ns);
             })
             .map_err(Error::io("waiting for sockets"))?;
-        let used = Usage::of_this_thread().since(&at_open);
         let drained_ns = Monotonic.now();
-        Ok(report(self.spec, &mut worker, self.cpu, used, drained_ns))
+        let thread = meter.thread(self.cpu, spin_margin_ns);
+        Ok(report(self.spec, &mut worker, thread, drained_ns))
     }
 
     fn settle(&self) -> Result<(), Error> {
-        cpu::sharpen_timers();
         if self.spec.workload.shape.connections() as u64 + SPARE_DESCRIPTORS > cpu::descriptor_limit() {
             // A table of its own doubles what the process may hold; where the kernel refuses, EMFILE is counted as what it is.
             let _ = cpu::own_descriptors();
         }
-        self.cpu.map_or(Ok(()), |cpu| {
-            cpu::pin(cpu).map_err(Error::io("binding a worker to its CPU"))
-        })
+        settle(self.cpu)
     }
 }
 
@@ -232,21 +278,12 @@ impl<P: Protocol> Job<P> {
 fn report<P: Protocol, D: Driver>(
     spec: Spec,
     worker: &mut Worker<P, D, Monotonic>,
-    cpu: Option<usize>,
-    used: Usage,
+    thread: Thread,
     drained_ns: u64,
 ) -> Recording {
     let answered = answered(worker.answered());
     let by_count = matches!(spec.workload.stop, Stop::Requests { .. });
     let recorder = &mut worker.recorder;
-    let thread = Thread {
-        cpu,
-        user_ns: used.user_ns,
-        system_ns: used.system_ns,
-        spin_ns: worker.spin_ns,
-        run_queue_ns: used.run_queue_ns,
-        turns: used.turns,
-    };
     let open_ns = recorder.first_sent_ns.unwrap_or(u64::MAX);
     Recording {
         format: recording::FORMAT,
@@ -255,7 +292,7 @@ fn report<P: Protocol, D: Driver>(
             version: env!("CARGO_PKG_VERSION").to_owned(),
             driver: D::NAME.to_owned(),
             threads: 1,
-            pacing: chosen_pacing(&spec),
+            pacing: pacing_of(&spec),
         },
         shape: if spec.workload.shape.is_open() {
             "open"
@@ -284,7 +321,12 @@ fn report<P: Protocol, D: Driver>(
         queue: worker.queue_figures.clone(),
         distributions: recorder.distributions.clone(),
         series: recorder.seconds.finish(),
+        stages: recorder
+            .stages
+            .take()
+            .map_or_else(Vec::new, |stages| stages.records),
         generator: Generator {
+            sent_in_window: recorder.sent_in_window,
             threads: vec![thread],
             ..Generator::default()
         },
@@ -359,6 +401,7 @@ fn whole_window(measured: Window, spec: &Spec, times: Times, interrupted: bool) 
 /// Sends the events that are due, from the clock and the gauges.
 struct Watch {
     times: Times,
+    opening: Arc<Opening>,
     next_progress_ns: u64,
     opened: bool,
     closed: bool,
@@ -367,6 +410,9 @@ struct Watch {
 impl Watch {
     fn look(&mut self, crew: &[Member], on_event: &mut dyn FnMut(&Event)) {
         let now_ns = Monotonic.now();
+        if let Some(open_ns) = self.opening.open_ns() {
+            self.times = self.times.opening_at(open_ns);
+        }
         if !self.opened && now_ns >= self.times.open_ns {
             self.opened = true;
             on_event(&Event::WindowOpen {
@@ -392,7 +438,23 @@ impl Watch {
             .into_iter()
             .filter(|&at_ns| at_ns > now_ns)
             .map(|at_ns| Duration::from_nanos(at_ns - now_ns))
-            .fold(SLICE, Duration::min)
+            .fold(self.longest_pause(), Duration::min)
+    }
+
+    /// Who follows the run wants to know of the opening before it comes, and that may be soon.
+    fn longest_pause(&self) -> Duration {
+        match self.opening.open_ns() {
+            Some(_) => SLICE,
+            None => OPENING_SLICE,
+        }
+    }
+
+    /// A run that ended before its window opened has an empty one.
+    fn times_after(&self, ended_ns: u64) -> Times {
+        match self.opening.open_ns() {
+            Some(open_ns) => self.times.opening_at(open_ns),
+            None => self.times.opening_at(ended_ns),
+        }
     }
 
     fn progress(&self, crew: &[Member], now_ns: u64) -> Event {
@@ -402,7 +464,8 @@ impl Watch {
                 .sum()
         };
         let (phase, since_ns) = match (self.opened, self.closed) {
-            (false, _) => (Phase::Warmup, self.times.epoch_ns),
+            (false, _) if self.opening.open_ns().is_none() => (Phase::Opening, self.times.epoch_ns),
+            (false, _) => (Phase::Warmup, self.opening.warm_up_from_ns(self.times.open_ns)),
             (true, false) => (Phase::Window, self.times.open_ns),
             (true, true) => (Phase::Drain, self.times.close_ns),
         };
@@ -413,6 +476,7 @@ impl Watch {
             failed: sum(|gauges| &gauges.failed),
             in_flight: sum(|gauges| &gauges.in_flight),
             queued: sum(|gauges| &gauges.queued),
+            connected: sum(|gauges| &gauges.connected),
         }
     }
 

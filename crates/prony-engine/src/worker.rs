@@ -5,23 +5,28 @@
 //! request in order if it may open no more.
 
 mod connection;
+mod connects;
 mod deadlines;
+pub mod margin;
+mod opening;
 mod pacing;
 mod plan;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
-pub use plan::{chosen_pacing, task, worker_count, Task, Times};
+pub use opening::Opening;
+pub use plan::{pacing_of, task, worker_count, Common, Task, Times};
 
 use crate::account::Class;
 use crate::clock::Clock;
 use crate::driver::{Driver, Ready};
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, Reader};
 use crate::recorder::{Flight, Recorder};
 use crate::recording::Queue;
 use connection::{Connection, State};
 use deadlines::Deadlines;
+use opening::Opened;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,6 +42,8 @@ pub struct Gauges {
     pub in_flight: AtomicU64,
     /// Due and not sent.
     pub queued: AtomicU64,
+    /// Connections that have been open.
+    pub connected: AtomicU64,
 }
 
 /// Counts of connections.
@@ -48,6 +55,15 @@ pub(crate) struct Counts {
     pub retried: u64,
 }
 
+/// What a worker passes once in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// The opening of the window.
+    Open,
+    /// Its close; where a count or a cancellation ends the load, the end of the run.
+    Close,
+}
+
 /// A running worker.
 pub struct Worker<P: Protocol, D, C> {
     protocol: P,
@@ -55,21 +71,26 @@ pub struct Worker<P: Protocol, D, C> {
     clock: C,
     task: Task,
     next_due_ns: Option<u64>,
+    opened: Opened,
     connections: Vec<Connection<P::Reader>>,
     idle: Vec<usize>,
-    closed: Vec<usize>,
+    closed: VecDeque<usize>,
+    // Slots whose request is to be sent once more, on a new connection.
+    repeats: VecDeque<usize>,
     // Connections on their way for whichever request waits first (one that a request owns is not among them).
     attempts: usize,
     queue: VecDeque<Flight>,
     deadlines: Deadlines,
     back_offs: BinaryHeap<Reverse<(u64, usize)>>,
     ready: Vec<Ready>,
+    // How many sockets were ready in the last step.
+    handled: usize,
     buffer: Vec<u8>,
     last_intended_ns: u64,
     pub(crate) recorder: Recorder,
     pub(crate) counts: Counts,
     pub(crate) queue_figures: Queue,
-    pub(crate) spin_ns: u64,
+    spin_ns: u64,
 }
 
 // Replies up to this size take one call; larger ones several.
@@ -87,31 +108,44 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .schedule
             .as_mut()
             .map(|schedule| epoch_ns + schedule.next_due());
-        let connections = (0..slots).map(|_| Connection::new(protocol.reader())).collect();
+        let is_open_loop = task.schedule.is_some();
+        let connection = |_| {
+            let mut reader = protocol.reader();
+            reader.expect_headers(task.expect.headers());
+            Connection::new(reader, task.expect.seen())
+        };
+        let connections = (0..slots).map(connection).collect();
         Self {
             protocol,
             driver,
             clock,
             next_due_ns,
+            opened: Opened::default(),
             connections,
             idle: Vec::with_capacity(slots),
-            closed: (0..slots).rev().collect(),
+            closed: (0..slots).collect(),
+            repeats: VecDeque::new(),
             attempts: 0,
             queue: VecDeque::with_capacity(1024),
             deadlines: Deadlines::new(slots),
             back_offs: BinaryHeap::new(),
             ready: Vec::with_capacity(1024),
+            handled: 0,
             buffer: vec![0; BUFFER_BYTES],
             last_intended_ns: task.times.open_ns,
             task,
             recorder,
             counts: Counts::default(),
-            queue_figures: Queue::default(),
+            queue_figures: Queue {
+                limit: is_open_loop.then_some(slots as u64),
+                ..Queue::default()
+            },
             spin_ns: 0,
         }
     }
 
-    /// Runs to the end of the drain, or until `cancelled`; `on_open` is called once, at the opening of the window.
+    /// Runs to the end of the drain, or until `cancelled`; `on_edge` is called at the opening of the window and at its close, with the
+    /// time spent spinning so far.
     ///
     /// # Errors
     /// When the driver cannot wait; failures of requests are counted, not returned.
@@ -119,15 +153,20 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         &mut self,
         cancelled: &AtomicBool,
         gauges: &Gauges,
-        on_open: &mut dyn FnMut(),
+        on_edge: &mut dyn FnMut(Edge, u64),
     ) -> std::io::Result<()> {
-        let mut is_open = false;
+        let mut passed = None;
         loop {
             let now_ns = self.clock.now();
-            if !is_open && now_ns >= self.task.times.open_ns {
-                is_open = true;
-                self.spin_ns = 0;
-                on_open();
+            self.look_at_opening(now_ns);
+            if passed.is_none() && now_ns >= self.task.times.open_ns {
+                passed = Some(Edge::Open);
+                on_edge(Edge::Open, self.spin_ns);
+                self.fail_unopened(now_ns);
+            }
+            if passed == Some(Edge::Open) && now_ns >= self.task.times.close_ns {
+                passed = Some(Edge::Close);
+                on_edge(Edge::Close, self.spin_ns);
             }
             if cancelled.load(Ordering::Relaxed) {
                 self.task.times.close_ns = now_ns;
@@ -140,6 +179,9 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.show(gauges);
             self.wait()?;
             self.handle_ready();
+        }
+        if passed == Some(Edge::Open) {
+            on_edge(Edge::Close, self.spin_ns);
         }
         self.end_outstanding();
         self.show(gauges);
@@ -170,11 +212,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.expire_queue(now_ns);
         self.expire_slots(now_ns);
         self.end_back_offs(now_ns);
-        if self.is_open_loop() {
-            self.open_for_queue(now_ns);
-        } else {
-            self.begin_on_closed(now_ns);
-        }
+        self.open_some();
     }
 
     fn take_due(&mut self, now_ns: u64) {
@@ -210,6 +248,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                     let figures = &mut self.queue_figures;
                     figures.waited += 1;
                     figures.max_length = figures.max_length.max(self.queue.len() as u64);
+                    if self.closed.is_empty() {
+                        let after_ns = flight.intended_ns.saturating_sub(self.task.times.open_ns);
+                        figures.bound_at_ns.get_or_insert(after_ns);
+                    }
                 }
             }
         }
@@ -256,24 +298,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 self.connections[slot].flight = Some(flight);
                 self.connect(slot, now_ns);
             }
-        }
-    }
-
-    /// The closed loop: every slot without a connection opens one. An attempt that fails at once waits for the next step, so that no
-    /// server keeps the worker in here.
-    fn begin_on_closed(&mut self, now_ns: u64) {
-        let count = self.closed.len();
-        for place in 0..count {
-            self.begin(self.closed[place], now_ns);
-        }
-        self.closed.drain(..count);
-    }
-
-    /// The open loop: as many attempts under way as requests wait, while slots last.
-    fn open_for_queue(&mut self, now_ns: u64) {
-        while self.attempts < self.queue.len() {
-            let Some(slot) = self.closed.pop() else { return };
-            self.connect(slot, now_ns);
         }
     }
 
@@ -324,7 +348,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             self.back_offs.pop();
             self.connections[slot].state = State::Closed;
-            self.closed.push(slot);
+            self.closed.push_back(slot);
         }
     }
 
@@ -376,5 +400,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .in_flight
             .store(self.recorder.in_flight(), Ordering::Relaxed);
         gauges.queued.store(waiting, Ordering::Relaxed);
+        gauges.connected.store(self.opened.once as u64, Ordering::Relaxed);
     }
 }

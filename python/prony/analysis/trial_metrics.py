@@ -16,7 +16,7 @@ from prony.model import Trial
 from prony.model.recording import Recording
 from prony.units import SECOND_NS
 
-__all__ = ["has_roles", "role_metrics", "trial_metrics"]
+__all__ = ["has_roles", "load_metrics", "role_metrics", "trial_metrics"]
 
 _NO_LOAD = Missing("there was no load")
 _CLOSED = Missing("a closed loop has no intended times")
@@ -47,9 +47,11 @@ def _latency(summary: LatencySummary | None, prefix: str, absent: Missing) -> di
     }
 
 
-def _send_lag(recording: Recording) -> Value:
+def _send_lag(recording: Recording) -> dict[str, Value]:
     lag = read_distribution(recording.distributions.send_lag)
-    return _absent(recording, "response") if lag is None else _percentile(summarise(lag), "99")
+    found = None if lag is None else summarise(lag)
+    absent = _absent(recording, "response")
+    return {f"send_lag_p{p}": absent if found is None else _percentile(found, p) for p in ("50", "99")}
 
 
 def _cores(trial: Trial) -> tuple[float | Missing, float | Missing]:
@@ -79,7 +81,8 @@ def _cpu_per_request(recording: Recording, cores: float | Missing) -> Value:
     return cores * length_s * SECOND_NS / replies
 
 
-def _load_metrics(recording: Recording) -> dict[str, Value]:
+def load_metrics(recording: Recording) -> dict[str, Value]:
+    """Return every metric of METRICS that a Recording alone has."""
     no_window = Missing("the window never opened, or nothing was sent in it")
     found: dict[str, Value] = {name: no_window if v is None else v for name, v in rates_of(recording).items()}
     if recording.is_open:
@@ -90,7 +93,7 @@ def _load_metrics(recording: Recording) -> dict[str, Value]:
     if recording.distributions.ok_service is None:
         found |= reported_service(recording)
     found |= connection_metrics(recording)
-    return found | generator_metrics(recording) | {"send_lag_p99": _send_lag(recording)}
+    return found | generator_metrics(recording) | _send_lag(recording)
 
 
 def _absent(recording: Recording, kind: str) -> Missing:
@@ -111,7 +114,7 @@ def trial_metrics(trial: Trial) -> dict[str, Value]:
     cores, unsampled = _cores(trial)
     found |= {"cpu_percent": _in_percent(cores), "cpu_unsampled_percent": _in_percent(unsampled)}
     if trial.recording is not None:
-        found |= _load_metrics(trial.recording)
+        found |= load_metrics(trial.recording)
         found["cpu_ns_per_request"] = _cpu_per_request(trial.recording, cores)
     return {name: found.get(name, _NO_LOAD) for name in METRICS}
 

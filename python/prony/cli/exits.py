@@ -7,13 +7,14 @@ __all__ = ["MEANINGS", "epilog"]
 MEANINGS = {
     ExitCode.DONE: "done; `run` and `load`: there are valid replies",
     ExitCode.VERDICT_NEGATIVE: (
-        "failed: `compare` shows a change that `--fail-if` names; `selftest` finds too many false verdicts, "
+        "failed: `compare` shows a change that `--fail-if` names; a condition of `load --fail-if` holds; "
+        "`selftest` finds too many false verdicts, "
         "or a false verdict on a planted effect"
     ),
     ExitCode.USAGE: "an invalid command line, or an invalid file that it names",
     ExitCode.COULD_NOT_MEASURE: (
         "could not measure: no server starts, no valid reply, this machine lacks something; "
-        "`compare`: the figures cannot decide `--fail-if`; "
+        "`compare`, `load`: the figures cannot decide `--fail-if`; "
         "with `--strict` also: a subject is unavailable, a trial does not count, or no subject qualifies"
     ),
     ExitCode.INTERNAL: "a fault in Prony itself",

@@ -2,29 +2,34 @@
 
 import json
 import os
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
-from urllib.parse import SplitResult, urlsplit
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from prony.cli.allowed_hosts import address_of, is_loopback
 from prony.cli.applicable import given, refuse_closed_loop_options
 from prony.cli.flat import flattened
 from prony.cli.options import (
     MAX_SEED,
     MAX_THREADS,
+    body_of,
     check_output,
     connections_of,
     duration_of,
+    expected_header_of,
     make_request,
     optional,
     rate_of,
+    sha256_of,
+    stages_of,
+    statuses_of,
     wait_of,
     write_output,
 )
-from prony.cli.request_options import Body, ExpectStatus, Header, Method, RequestTimeout
+from prony.cli.pacing_option import PacingOption, PacingWish, pacing_of
+from prony.cli.request_options import Body, Header, Method, RequestTimeout
+from prony.cli.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
 from prony.model import (
     Address,
@@ -36,14 +41,22 @@ from prony.model import (
     Loop,
     OpenLoop,
     Pacing,
+    RateStage,
     Recording,
     Workload,
 )
+from prony.units import SECOND_NS
+
+if TYPE_CHECKING:
+    from prony.analysis.load_condition import LoadCondition
+    from prony.reading.load import LoadReading
 
 __all__ = ["EPILOG", "load"]
 
 # The engine's largest count; a day at its highest rate has fewer requests.
 MAX_REQUESTS = 10**15
+# The engine's most: each stage has latencies of its own.
+MAX_STAGES = 100
 
 EPILOG = """\
 Examples:
@@ -52,9 +65,21 @@ Examples:
 
   prony load http://127.0.0.1:8000/ --rate 550 -d 3m          open loop: latency from the intended time
 
+  prony load http://127.0.0.1:8000/ --stages 30s:100,2m:100-1k,30s:1k    a step, a ramp, a step
+
   prony load http://127.0.0.1:8000/ -n 10000 -c 50            exactly 10,000 requests
 
   prony load http://127.0.0.1:8000/ --rate 200 -m POST -H 'Content-Type: text/plain' --body @order.txt
+
+  prony load fcgi://127.0.0.1:9000/cart                       FastCGI; uwsgi:// and scgi:// likewise
+
+  prony load unix:/run/app.sock:/cart                         HTTP over a Unix socket
+
+  prony load fcgi://unix:/run/app.sock:/cart                  another protocol over a Unix socket
+
+  prony load http://127.0.0.1:8000/ --expect-status 200,3xx --expect-body-contains 'Your cart'
+
+  prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
 
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
 """
@@ -62,7 +87,7 @@ Examples:
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """The request, and what counts as a success."""
+    """What is sent, and to whom it may go."""
 
     PANEL: ClassVar[str] = "Requests"
 
@@ -73,7 +98,6 @@ class RequestOptions:
         bool,
         typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request."),
     ] = True
-    expect_status: ExpectStatus = None
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="Allow load on this host, which is not this machine; may be repeated."),
@@ -96,7 +120,18 @@ class PaceOptions:
     ] = None
     rate: Annotated[
         str | None,
-        typer.Option("--rate", "-r", help="Open loop: requests per second, however slow the server is."),
+        typer.Option(
+            "--rate",
+            "-r",
+            help="Open loop: requests per second (550, 2.5k, 90/m), whatever the server does.",
+        ),
+    ] = None
+    stages: Annotated[
+        str | None,
+        typer.Option(
+            help="Open loop: rates that change, 30s:100,2m:100-1k: a step, then a ramp. The window is all of "
+            "them."
+        ),
     ] = None
     arrivals: Annotated[
         Arrivals, typer.Option(help="Open loop: evenly spaced, or at random as independent users arrive.")
@@ -112,7 +147,8 @@ class PaceOptions:
         None
     )
     warmup: Annotated[
-        str | None, typer.Option(help="The same load before the window, not recorded (0s).")
+        str | None,
+        typer.Option(help="The same load before the window, not recorded (0s; with --rate and no -n 1s)."),
     ] = None
     timeout: RequestTimeout = "10s"
     grace: Annotated[
@@ -121,7 +157,50 @@ class PaceOptions:
     threads: Annotated[
         int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")
     ] = None
-    pacing: Annotated[Pacing, typer.Option(help="Open loop: how to wait for the next send.")] = Pacing.AUTO
+    pacing: PacingOption = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """Which replies are valid."""
+
+    PANEL: ClassVar[str] = "Valid replies"
+
+    expect_status: Annotated[
+        str | None, typer.Option(help="Only these statuses are a success, such as 200,204,3xx (200 to 399).")
+    ] = None
+    expect_header: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only with this header, 'Name: value' (parameters may follow the value) or 'Name'; may be "
+            "repeated."
+        ),
+    ] = None
+    expect_body: Annotated[
+        str | None, typer.Option(help="Only this body is a success; @FILE reads it from a file.")
+    ] = None
+    expect_body_contains: Annotated[
+        list[str] | None,
+        typer.Option(help="Only with this text in the body; @FILE reads it from a file; may be repeated."),
+    ] = None
+    expect_body_sha256: Annotated[
+        str | None, typer.Option(help="Only with this SHA-256 of the body, as sha256sum prints it.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """What makes the load fail."""
+
+    PANEL: ClassVar[str] = "Failing"
+
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A condition that fails the load, such as 'p99 > 50ms', 'max of ok > 1s', 'rate < 500' or "
+            "'errors > 0.1%'; may be repeated."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,46 +218,89 @@ class ResultOptions:
 @flattened
 def load(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(help="What to load, such as http://127.0.0.1:8000/path.")],
+    url: Annotated[str, typer.Argument(help="What to load: http://, fcgi://, uwsgi://, scgi:// or unix:.")],
     pace: PaceOptions,
     request: RequestOptions,
+    check: CheckOptions,
+    gate: GateOptions,
     output: ResultOptions,
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
     refuse_closed_loop_options(given(context))
     check_output(output.json_to)
-    parts = _target(url)
-    address = address_of(parts.hostname or "", parts.port or 80, request.allow_host or ())
-    engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=pace.pacing)
-    return _run(_workload(parts, pace, request), address, engine, output.json_to)
+    conditions = tuple(_condition(text) for text in gate.fail_if or ())
+    target = target_of(url)
+    address = target.address(request.allow_host or ())
+    engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
+    recording = _measured(_checked(_workload(target, pace, request), check), address, engine)
+    return _shown(recording, conditions, output.json_to)
 
 
-def _workload(parts: SplitResult, pace: PaceOptions, request: RequestOptions) -> Workload:
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = request.header or []
-    headers = [*headers, *_host_header(parts, headers)]
+def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) -> Workload:
+    headers = _headers(target, request.header or ())
     timeout_ns = duration_of("--timeout", pace.timeout)
+    loop, stop = _loop(pace), _stop(pace)
     return Workload(
-        loop=_loop(pace),
-        stop=_stop(pace.requests, pace.duration),
-        request=make_request(request.method, path, headers, request.body, request.keep_alive),
-        warmup_ns=optional(wait_of, "--warmup", pace.warmup) or 0,
+        loop=loop,
+        stop=stop,
+        request=make_request(request.method, target.path, headers, request.body, request.keep_alive),
+        warmup_ns=_usual_warmup_ns(loop, stop) if pace.warmup is None else wait_of("--warmup", pace.warmup),
         timeout_ns=timeout_ns,
         grace_ns=timeout_ns if pace.grace is None else wait_of("--grace", pace.grace),
-        expect_status=request.expect_status,
     )
 
 
-def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: str | None) -> int:
+def _checked(workload: Workload, check: CheckOptions) -> Workload:
+    statuses = optional(statuses_of, "--expect-status", check.expect_status) or ()
+    is_one = len(statuses) == 1 and statuses[0][0] == statuses[0][1]
+    contains = (body_of("--expect-body-contains", text) or b"" for text in check.expect_body_contains or ())
+    needles = tuple(contains)
+    if b"" in needles:
+        raise UsageError("`--expect-body-contains`: an empty text is in every body; expected some text")
+    return replace(
+        workload,
+        # One status alone has the form that other generators know too.
+        expect_status=statuses[0][0] if is_one else None,
+        expect_statuses=() if is_one else statuses,
+        expect_headers=tuple(expected_header_of(text) for text in check.expect_header or ()),
+        expect_body=body_of("--expect-body", check.expect_body),
+        expect_body_contains=needles,
+        expect_body_sha256=optional(sha256_of, "--expect-body-sha256", check.expect_body_sha256),
+    )
+
+
+def _condition(text: str) -> "LoadCondition":
+    from prony.analysis.load_condition import parse_load_condition
+
+    try:
+        return parse_load_condition(text)
+    except ValueError as error:
+        raise UsageError(f"`--fail-if`: {error}") from None
+
+
+def _usual_warmup_ns(loop: Loop, stop: CountStop | DurationStop) -> int:
+    """An open loop opens connections on demand: without a warm-up the first of them stand in the tail.
+
+    Where exactly so many requests are wanted, none is sent besides.
+    """
+    return SECOND_NS if isinstance(loop, OpenLoop) and isinstance(stop, DurationStop) else 0
+
+
+def _measured(workload: Workload, address: Address, engine: EngineChoice) -> Recording:
     from prony.cli.progress import LoadProgress
     from prony.engine.local import LocalEngine
-    from prony.faces.json_load import load_result
-    from prony.reading.load import read_load
     from prony.sandbox.base import EngineSeat
 
     with LoadProgress(workload) as progress:
-        recording = LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
-    reading = read_load(recording)
+        return LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
+
+
+def _shown(recording: Recording, conditions: "Sequence[LoadCondition]", json_to: str | None) -> int:
+    """Show the result, and return the exit status."""
+    from prony.faces.json_load import load_result
+    from prony.reading.load import read_load
+
+    reading = read_load(recording, conditions)
     if json_to != "-":
         from prony.faces.terminal import TerminalReporter
         from prony.report.load import load_document
@@ -187,72 +309,72 @@ def _run(workload: Workload, address: Address, engine: EngineChoice, json_to: st
     # Last: the figures are on the screen even if the file cannot be written.
     if json_to is not None:
         write_output(json.dumps(load_result(reading), indent=2), json_to)
-    return _status(recording)
+    return _status(reading)
 
 
-def _status(recording: Recording) -> int:
-    if recording.window.interrupted:
+def _status(reading: "LoadReading") -> int:
+    held = [one.holds for one in reading.conditions]
+    if reading.recording.window.interrupted:
         return ExitCode.INTERRUPTED
+    if True in held:
+        return ExitCode.VERDICT_NEGATIVE
     # Without any reply there is no measurement, and scripts must notice.
-    return ExitCode.DONE if recording.account.ok else ExitCode.COULD_NOT_MEASURE
+    is_known = reading.recording.account.ok and None not in held
+    return ExitCode.DONE if is_known else ExitCode.COULD_NOT_MEASURE
 
 
-def _target(url: str) -> SplitResult:
-    refusal = UsageError(
-        f"`{_without_credentials(url)}` is not a target; expected `http://HOST[:PORT][/PATH]`",
-        hint="prony load http://127.0.0.1:8000/",
-    )
-    # The parser would drop some of these, and the engine would refuse others.
-    if re.search(r"[\x00-\x20\x7f]", url):
-        raise refusal
-    try:
-        parts = urlsplit(url if "//" in url else f"http://{url}")
-        port = parts.port
-    except ValueError:
-        raise refusal from None
-    if parts.scheme == "https":
-        raise UsageError(
-            f"`{_without_credentials(url)}`: TLS is not supported yet; expected `http://HOST[:PORT][/PATH]`"
-        )
-    if "//" not in url and port is None and not is_loopback(parts.hostname or ""):
-        raise refusal
-    if parts.scheme != "http" or not parts.hostname or port == 0 or parts.username is not None:
-        raise refusal
-    return parts
-
-
-def _without_credentials(url: str) -> str:
-    """Return the URL without user and password: messages end in logs.
-
-    >>> _without_credentials("http://me:secret@host/a@b")
-    'http://...@host/a@b'
-    """
-    return re.sub(r"^([a-zA-Z][a-zA-Z0-9+.-]*://)?[^/?#]*@", lambda found: f"{found[1] or ''}...@", url)
-
-
-def _host_header(parts: SplitResult, headers: list[str]) -> list[str]:
-    """The engine writes `Host` from the address; a name in the URL must reach the server as typed."""
-    is_given = any(header.partition(":")[0].strip().lower() == "host" for header in headers)
-    is_literal = is_loopback(parts.hostname or "") and parts.hostname != "localhost"
-    return [] if is_given or is_literal else [f"Host: {parts.netloc}"]
+def _headers(target: LoadTarget, given_headers: Sequence[str]) -> list[str]:
+    is_given = any(header.partition(":")[0].strip().lower() == "host" for header in given_headers)
+    return [*given_headers, *([] if is_given or target.name is None else [f"Host: {target.name}"])]
 
 
 def _loop(pace: PaceOptions) -> Loop:
     counts = optional(connections_of, "-c", pace.connections) or ()
     if len(counts) > 1:
         raise UsageError(f"`-c {pace.connections}`: one count here; only `prony run` takes a list")
-    if pace.rate is None:
+    if pace.rate is None and pace.stages is None:
         return ClosedLoop(counts[0] if counts else 10)
-    loop = OpenLoop(rate_of("--rate", pace.rate), pace.arrivals, pace.seed)
+    loop = OpenLoop(_rate(pace), pace.arrivals, pace.seed, stages=_stages(pace))
     return replace(loop, connections=counts[0]) if counts else loop
 
 
-def _stop(requests: int | None, duration: str | None) -> CountStop | DurationStop:
+def _stages(pace: PaceOptions) -> tuple[RateStage, ...]:
+    stages = optional(stages_of, "--stages", pace.stages) or ()
+    if len(stages) > MAX_STAGES:
+        raise UsageError(f"`--stages` has {len(stages)} stages; expected at most {MAX_STAGES}")
+    return stages
+
+
+def _rate(pace: PaceOptions) -> float:
+    if pace.rate is not None:
+        return rate_of("--rate", pace.rate)
+    highest = max(rate for stage in _stages(pace) for rate in (stage.from_per_s, stage.to_per_s))
+    if not highest:
+        raise UsageError(f"`--stages {pace.stages}` asks for nothing; expected a rate above 0")
+    return highest
+
+
+def _stop(pace: PaceOptions) -> CountStop | DurationStop:
+    requests, duration = pace.requests, pace.duration
+    if pace.stages is not None:
+        for option, value in (("--rate", pace.rate), ("-d", duration), ("-n", requests)):
+            if value is not None:
+                raise UsageError(
+                    f"`--stages` and `{option}` exclude each other: the stages set the rate and the length",
+                    hint=f"leave out {option}, or replace --stages by --rate and -d",
+                )
+        return DurationStop(sum(stage.duration_ns for stage in _stages(pace)))
     if requests is not None and duration is not None:
         raise UsageError("`-n` and `-d` both end the window; expected one of them")
     if requests is not None:
         return CountStop(requests)
     return DurationStop(duration_of("-d", duration or "10s"))
+
+
+def _pacing(wish: PacingWish | None) -> Pacing:
+    """Return the pacing as typed; with a single CPU the server needs what spinning would take."""
+    one_cpu = len(os.sched_getaffinity(0)) == 1
+    return pacing_of(wish, shares_cpus=one_cpu and wish is None)
 
 
 def _default_threads() -> int:

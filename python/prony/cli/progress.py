@@ -88,6 +88,11 @@ class LoadProgress:
 def load_line(workload: Workload, event: Json) -> str:
     """Return one line for a progress event: ``window ━━━━╌╌ 4.0 s  12,300 ok  3 failed  10 in flight``."""
     phase, elapsed_ns = str(event["phase"]), int(event["elapsed_ns"])
+    if phase == "opening":
+        connected, wanted = int(event["connected"]), workload.loop.connections
+        bar = _bar(connected / wanted)
+        open_now = f"{format_count(connected)} of {format_count(wanted)} connections open"
+        return f"{phase:7} {bar} {format_duration(elapsed_ns):>8}  {open_now}"
     text = f"{phase:7} {_bar(_share(workload, phase, elapsed_ns))} {format_duration(elapsed_ns):>8}"
     counts = {"ok": "ok", "failed": "failed", "in_flight": "in flight", "queued": "queued"}
     shown = [

@@ -3,10 +3,11 @@
 from dataclasses import asdict
 
 from prony.analysis.latency import LatencySummary
+from prony.analysis.load_condition import ConditionResult
 from prony.model import Json
 from prony.model.recording import Recording
 from prony.model.shapes import encode
-from prony.reading.load import LoadReading, Spread, summary_of
+from prony.reading.load import LoadReading, Spread, StageReading, summary_of
 
 __all__ = ["VERSION", "load_result"]
 
@@ -16,7 +17,10 @@ VERSION = 1
 def _series(recording: Recording) -> list[Json]:
     return [
         {
-            **{name: getattr(one, name) for name in ("second", "scheduled", "ok", "failed", "body_bytes")},
+            **{
+                name: getattr(one, name)
+                for name in ("second", "scheduled", "sent", "ok", "failed", "body_bytes")
+            },
             "latency_ns": _summary(summary_of(one.latency)),
         }
         for one in recording.series
@@ -27,8 +31,9 @@ def _generator(recording: Recording) -> Json:
     engine, generator = encode(recording.engine), encode(recording.generator)
     return {
         **{key: engine[key] for key in ("name", "version", "driver", "threads", "pacing")},
-        **{key: generator[key] for key in ("limit", "limited", "cpu_ns_per_request", "spin_share")},
+        **{key: generator[key] for key in ("sent_in_window", "cpu_ns_per_request", "spin_share")},
         **{key: generator[key] for key in ("cpu_work_ns", "cpu_spin_ns", "run_queue_ns")},
+        "spin_margins_ns": [one.spin_margin_ns for one in recording.generator.threads],
     }
 
 
@@ -63,6 +68,22 @@ def _requests(reading: LoadReading) -> list[Json]:
     ]
 
 
+def _stage(one: StageReading) -> Json:
+    figures = one.figures
+    names = ("begin_ns", "duration_ns", "from_per_s", "to_per_s", "scheduled", "sent", "ok", "failed")
+    latency = {"ok": _summary(one.ok), "all": _summary(one.all)}
+    return {
+        **{name: getattr(figures, name) for name in names},
+        "errors": figures.scheduled - figures.ok,
+        "response_ns": latency,
+    }
+
+
+def _condition(one: ConditionResult) -> Json:
+    own = {"condition": one.condition.text, "metric": one.metric, "limit": one.condition.limit}
+    return {**own, "value": one.value, "holds": one.holds, "reason": one.reason}
+
+
 def _spread(found: Spread | None) -> Json | None:
     if found is None:
         return None
@@ -81,15 +102,18 @@ def load_result(reading: LoadReading) -> Json:
         "window": {**encode(recording.window), "duration_s": reading.window_s},
         "account": encode(recording.account),
         "requests": _requests(reading),
+        "fail_if": [_condition(one) for one in reading.conditions],
         "rate": {name: rates[name] for name in ("ok_per_s", "attempted_per_s", "error_per_s")},
         "ratio": {"success": rates["success_ratio"], "error": rates["error_ratio"]},
         "latency": _latency(reading),
         "spread": _spread(reading.spread),
+        "stages": [_stage(one) for one in reading.stages],
         "connections": encode(recording.connections),
         "queue": encode(recording.queue),
         "bytes": encode(recording.bytes),
         "little": encode(recording.little),
-        "generator": {**_generator(recording), "limit": encode(reading.limit)},
+        "generator": {**_generator(recording), **encode(reading.verdict)},
         "errors": encode(recording.error_samples),
+        "catch_up": "all" if recording.is_open else None,
         "series": _series(recording),
     }

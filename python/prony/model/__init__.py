@@ -21,7 +21,7 @@ from prony.model.facts import (
 )
 from prony.model.fault import Fault, FaultKind
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
-from prony.model.limit import Limit, LimitKind
+from prony.model.limit import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.recording import Account, Recording
@@ -49,6 +49,7 @@ from prony.model.workload import (
     Loop,
     OpenLoop,
     Pacing,
+    RateStage,
     Stop,
     Workload,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "FaultKind",
     "Fingerprint",
     "Frontend",
+    "GeneratorVerdict",
     "Interface",
     "Invalid",
     "Json",
@@ -89,6 +91,7 @@ __all__ = [
     "LimitHolding",
     "LimitKind",
     "LimitState",
+    "Limited",
     "ListenerUsage",
     "LogTail",
     "Loop",
@@ -104,6 +107,7 @@ __all__ = [
     "Plan",
     "Precision",
     "ProcessRow",
+    "RateStage",
     "Readiness",
     "Recording",
     "Request",

@@ -3,20 +3,21 @@
 Must not know words.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, log
 
 from prony.analysis.account import RequestClass, tally
-from prony.analysis.distribution import Times, read_distribution
+from prony.analysis.distribution import EMPTY, Times, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, summarise
-from prony.analysis.rates import rates_of, window_s
-from prony.archive.limits import decode_limit
-from prony.model import Limit
-from prony.model.recording import Distribution, Recording
+from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
+from prony.analysis.rates import keeps_rate, rates_of, window_s
+from prony.archive.limits import decode_verdict
+from prony.model import GeneratorVerdict, Limited
+from prony.model.recording import Distribution, Recording, StageFigures
 
-__all__ = ["EndedSo", "LatencyClass", "LoadReading", "Spread", "read_load", "summary_of"]
+__all__ = ["EndedSo", "LatencyClass", "LoadReading", "Spread", "StageReading", "read_load", "summary_of"]
 
 _MOST_CLASSES = 12
 
@@ -48,15 +49,26 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class StageReading:
+    """A stage with the summaries of its response times: of valid replies, and of all requests."""
+
+    figures: StageFigures
+    ok: LatencySummary
+    all: LatencySummary
+
+
+@dataclass(frozen=True, slots=True)
 class LoadReading:
     """A Recording with what is calculated from it.
 
     ``latency``: by population and kind, such as ("ok", "response"). ``requests``: those that were answered as
-    expected, then the others, most first. ``limit``: null where nothing limited the generator.
+    expected, then the others, most first. ``verdict``: whether the generator set the figures;
+    ``keeps_rate``: whether an open loop sent in time what was due. ``conditions``: those that were asked for.
     """
 
     recording: Recording
-    limit: Limit | None
+    verdict: GeneratorVerdict
+    keeps_rate: bool
     window_s: float | None
     rates: Mapping[str, float | None]
     latency: Mapping[tuple[str, str], LatencySummary | None]
@@ -64,14 +76,19 @@ class LoadReading:
     connect: LatencySummary | None
     requests: tuple[EndedSo, ...]
     spread: Spread | None
+    stages: tuple[StageReading, ...]
+    conditions: tuple[ConditionResult, ...] = ()
 
 
-def read_load(recording: Recording) -> LoadReading:
-    """Return what a load run says."""
+def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) -> LoadReading:
+    """Return what a load run says, and whether each of ``conditions`` holds."""
     times = recording.distributions
+    verdict = decode_verdict(recording.generator)
+    is_limited = verdict.limited is not Limited.NO
     return LoadReading(
         recording=recording,
-        limit=decode_limit(recording.generator),
+        verdict=verdict,
+        keeps_rate=keeps_rate(recording),
         window_s=window_s(recording),
         rates=rates_of(recording),
         latency=latency_summaries(recording),
@@ -79,6 +96,8 @@ def read_load(recording: Recording) -> LoadReading:
         connect=summary_of(times.connect),
         requests=tuple(_requests(recording)),
         spread=_spread(recording),
+        stages=tuple(_stage(one) for one in recording.stages),
+        conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
     )
 
 
@@ -86,6 +105,14 @@ def summary_of(found: Distribution | None) -> LatencySummary | None:
     """Return the summary of times of which none failed; null where there are none."""
     times = read_distribution(found)
     return None if times is None else summarise(times)
+
+
+def _stage(figures: StageFigures) -> StageReading:
+    times = read_distribution(figures.ok_response) or EMPTY
+    unanswered = read_distribution(figures.censored_response) or EMPTY
+    # A summary merges into the histogram of its first.
+    own = read_distribution(figures.ok_response) or EMPTY
+    return StageReading(figures, summarise(own), summarise(times, unanswered, figures.failed))
 
 
 def _requests(recording: Recording) -> Iterator[EndedSo]:

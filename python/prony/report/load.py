@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from prony.analysis.account import RequestClass
 from prony.analysis.latency import LatencySummary, nothing_measured
+from prony.analysis.load_condition import ConditionResult
+from prony.analysis.rates import KEPT_RATE
+from prony.diagnosis import Affected
 from prony.metrics import PERCENTILES
-from prony.model import ClosedLoop, OpenLoop
-from prony.model.recording import Connections, GeneratorName, Traffic
-from prony.reading.load import EndedSo, LatencyClass, LoadReading
+from prony.model import ClosedLoop, Limited, OpenLoop, Pacing, Wire
+from prony.model.recording import Connections, GeneratorName, StageFigures, Target, Traffic
+from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading
 from prony.report.document import (
     Bars,
     Block,
@@ -24,8 +27,8 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.findings import limit_words
-from prony.report.forms import as_typed, byte_size, count, duration, in_scale, percent
+from prony.report.findings import verdict_words
+from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
 from prony.report.words import ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
@@ -39,6 +42,8 @@ _MOST_SAMPLES = 3
 def load_document(reading: LoadReading) -> Document:
     """Return the report of one load run."""
     sections = [_head(reading), _account(reading), _latency(reading)]
+    if reading.stages:
+        sections.append(_stages(reading))
     if (histogram := _histogram(reading)) is not None:
         sections.append(histogram)
     sections.append(Section("Generator", (Notes(tuple(("", line) for line in _trust(reading))),)))
@@ -47,17 +52,26 @@ def load_document(reading: LoadReading) -> Document:
 
 def _title(reading: LoadReading) -> Text:
     spec = reading.recording.spec
-    if spec is None or spec.target is None or not spec.target.port:
+    if spec is None or spec.target is None:
         return text("Load")
-    host, port = spec.target.host, spec.target.port
-    name = Name(f"[{host}]" if ":" in host else host)
-    address = text("{}:{}", name, Figure(port, as_typed, "/target/port"))
+    address = _address(spec.target)
     request = spec.workload and spec.workload.request
     if not request:
         return text("Load on {}", address)
     return text("Load on {}: {}", address, Name(f"{request.method} {request.path}"))
 
 
+def _address(target: Target) -> Text:
+    """Return where the load went; without more it is HTTP over TCP."""
+    wire = target.wire.kind
+    spoken = "" if wire is Wire.HTTP else f" ({_SPOKEN[wire]})"
+    if target.socket == "unix":
+        return text(f"unix:{{}}{spoken}", Quote(target.host, "/target/host"))
+    name = Name(f"[{target.host}]" if ":" in target.host else target.host)
+    return text(f"{{}}:{{}}{spoken}", name, Figure(target.port, as_typed, "/target/port"))
+
+
+_SPOKEN = {Wire.FASTCGI: "FastCGI", Wire.UWSGI: "uwsgi", Wire.SCGI: "SCGI"}
 _OPEN = "requests are due whatever the server does; latency counts from when each was due."
 _CLOSED = (
     "each connection waits for its reply, so the server sets the load. Latencies are those at saturation; "
@@ -75,6 +89,10 @@ def _asked(reading: LoadReading) -> Text:
     """Return the load that was asked for; empty where the generator does not say it."""
     spec = reading.recording.spec
     match spec and spec.workload and spec.workload.loop:
+        case OpenLoop(rate_per_s, arrivals, stages=stages) if stages:
+            steps = counted(Figure(len(stages), as_typed, "/workload/loop/stages"), "stage")
+            highest = Figure(rate_per_s, _general, "/workload/loop/rate_per_s")
+            return text(", {} of up to {}/s {}", steps, highest, arrivals.value)
         case OpenLoop(rate_per_s, arrivals):
             return text(
                 ", {}/s {}", Figure(rate_per_s, _general, "/workload/loop/rate_per_s"), arrivals.value
@@ -95,15 +113,61 @@ def _seconds(value_s: float) -> str:
 
 
 def _head(reading: LoadReading) -> Section:
-    blocks: list[Block] = [Paragraph(_loop_words(reading), Tone.QUIET)]
+    blocks: list[Block] = []
+    if reading.verdict.limited is not Limited.NO:
+        affected = Affected.LATENCY if reading.keeps_rate else Affected.ALL
+        words = verdict_words(reading.verdict, affected, "/generator/evidence")
+        blocks.append(Paragraph(words, Tone.WARNING))
+    blocks += [Paragraph(words, Tone.WARNING) for words in _short(reading)]
+    blocks.append(Paragraph(_loop_words(reading), Tone.QUIET))
     if reading.recording.window.interrupted:
         blocks.append(Paragraph("Interrupted: the figures are of the time before.", Tone.WARNING))
-    if reading.limit is not None:
-        meaning = "throughput may be higher, and latency lower, than shown."
-        limit = limit_words(reading.limit, "/generator/limit")
-        words = text(f"The generator may have been the limit ({{}}): {meaning}", limit)
-        blocks.append(Paragraph(words, Tone.WARNING))
-    return Section("", (*blocks, _speed(reading)))
+    blocks += [Paragraph(words, Tone.QUIET) for words in _economical(reading)]
+    conditions = (_condition(one, pointer("fail_if", k)) for k, one in enumerate(reading.conditions))
+    return Section("", (*blocks, _speed(reading), *conditions))
+
+
+def _condition(one: ConditionResult, at: str) -> Paragraph:
+    condition = Quote(one.condition.text, at + pointer("condition"))
+    value = None if one.value is None else Figure(one.value, in_metric(one.metric), at + pointer("value"))
+    reason = Quote(one.reason, at + pointer("reason")) if one.reason else None
+    known = joined([part for part in (value, reason) if part is not None])
+    verdict, tone = _VERDICTS[one.holds]
+    return Paragraph(text(f"{{}}: {verdict}: {{}}", condition, known), tone)
+
+
+_VERDICTS = {
+    True: ("fails, the condition holds", Tone.BAD),
+    False: ("passes", Tone.GOOD),
+    None: ("cannot be decided", Tone.WARNING),
+}
+
+
+def _short(reading: LoadReading) -> Iterator[Text]:
+    """Yield that an open loop sent less than was due in its window, whoever held it back."""
+    account, sent = reading.recording.account, reading.recording.generator.sent_in_window
+    if reading.recording.is_open and account.scheduled and sent is not None and not reading.keeps_rate:
+        yield text(
+            "Short of the rate: {} requests were sent within the window, and {} were due.",
+            Figure(sent, count, "/generator/sent_in_window"),
+            Figure(account.scheduled, count, "/account/scheduled"),
+        )
+
+
+def _economical(reading: LoadReading) -> Iterator[Text]:
+    """Yield what economical pacing adds to a response time."""
+    lag = reading.send_lag
+    if reading.recording.engine.pacing is not Pacing.ECONOMICAL or lag is None:
+        return
+    late = [
+        text("{} at p{}", Figure(value, duration, f"/latency/send_lag_ns/percentiles/{name}"), Name(name))
+        for name in ("50", "99")
+        if (value := lag.percentiles[name]) is not None
+    ]
+    if late:
+        yield text(
+            "Economical pacing: requests went out late, by {}. Response times include that.", joined(late)
+        )
 
 
 def _speed(reading: LoadReading) -> Paragraph:
@@ -111,13 +175,21 @@ def _speed(reading: LoadReading) -> Paragraph:
     ok, attempted, success = (reading.rates[name] for name in names)
     if ok is None or attempted is None or success is None or reading.window_s is None:
         return Paragraph(_no_speed(reading), Tone.BAD)
-    words = text(
-        "{} answered as expected in a window of {}; {} sent or due, {} of them answered so",
-        Figure(ok, format_rate, "/rate/ok_per_s"),
-        Figure(reading.window_s, _seconds, "/window/duration_s"),
+    window = Figure(reading.window_s, _seconds, "/window/duration_s")
+    asked = text(
+        "{} {}, {} of them",
         Figure(attempted, format_rate, "/rate/attempted_per_s"),
+        "due" if reading.recording.is_open else "sent",
         Figure(success, percent, "/ratio/success"),
     )
+    if not ok and success:
+        words = text("Nothing was answered as expected within the window of {}; {} after it", window, asked)
+        return Paragraph(words, Tone.WARNING)
+    answered = Figure(ok, format_rate, "/rate/ok_per_s")
+    words = text("{} answered as expected in a window of {}; {} answered so", answered, window, asked)
+    # The replies to the last requests of a window come after it; more than these is another matter.
+    if ok < KEPT_RATE * attempted * success:
+        return Paragraph(text("{}, some of them after the window", words), Tone.WARNING)
     return Paragraph(words, Tone.GOOD if success == 1 else Tone.WARNING)
 
 
@@ -234,6 +306,39 @@ def _latency(reading: LoadReading) -> Section:
     titles = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max")
     columns = (Column(scale.unit, text=True), Column("n"), *(Column(title) for title in titles))
     return Section("Latency", (Table(columns, rows), notes.notes()))
+
+
+def _stages(reading: LoadReading) -> Section:
+    notes = Footnotes()
+    medians = (one.all.percentiles["50"] for one in reading.stages)
+    scale = duration_scale(value for value in medians if value is not None)
+    rows = tuple(_stage(one, pointer("stages", k), scale, notes) for k, one in enumerate(reading.stages))
+    numbers = ("scheduled", "sent", "ok", f"p50 {scale.unit}", f"p99 {scale.unit}", "errors")
+    columns = (Column("from"), Column("rate", text=True), *(Column(title) for title in numbers))
+    words = "A request belongs to the stage in which it was due. Latencies are response times of all."
+    return Section("Stages", (Paragraph(words, Tone.QUIET), Table(columns, rows), notes.notes()))
+
+
+def _stage(one: StageReading, at: str, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
+    figures = one.figures
+    line = _Line(one.all, "all", at + pointer("response_ns", "all"), scale, notes)
+    percentiles = (line.entry(one.all.percentiles[p], float(p), "percentiles", p) for p in ("50", "99"))
+    counts = {name: getattr(figures, name) for name in ("scheduled", "sent", "ok")}
+    errors = figures.scheduled - figures.ok
+    return (
+        Entry(text("{}", Figure(figures.begin_ns, duration, at + pointer("begin_ns")))),
+        Entry(_stage_rate(figures, at)),
+        *(Entry(text("{}", Figure(value, count, at + pointer(name)))) for name, value in counts.items()),
+        *percentiles,
+        Entry(text("{}", Figure(errors, count, at + pointer("errors"))), Tone.BAD if errors else Tone.PLAIN),
+    )
+
+
+def _stage_rate(figures: StageFigures, at: str) -> Text:
+    first = Figure(figures.from_per_s, _general, at + pointer("from_per_s"))
+    if figures.from_per_s == figures.to_per_s:
+        return text("{}/s", first)
+    return text("{}/s to {}/s", first, Figure(figures.to_per_s, _general, at + pointer("to_per_s")))
 
 
 def _histogram(reading: LoadReading) -> Section | None:

@@ -24,7 +24,7 @@ __all__ = [
 _CLASSES: Mapping[str, str] = MappingProxyType(
     {
         "ok": "answered as expected",
-        "failed_validation": "answered with another body",
+        "failed_validation": "answered, but failed a check",
         "connect_refused": "connection refused",
         "connect_timed_out": "no connection before the time-out",
         "connect_unreachable": "server unreachable",

@@ -31,6 +31,9 @@ use chunked::ChunkedBody;
 use fields::{Framing, Head};
 use head::HeadReader;
 
+use crate::expect::ExpectedHeader;
+use std::sync::Arc;
+
 #[derive(Debug)]
 enum Stage {
     Head,
@@ -126,6 +129,16 @@ impl ReplyReader {
     /// Bytes of the body so far, without the chunking.
     pub fn body_bytes(&self) -> u64 {
         self.body_bytes
+    }
+
+    /// Sets the fields that final heads must have.
+    pub fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {
+        self.heads.expect(expected);
+    }
+
+    /// The number of the first of them that the final head does not have; null also before it is complete.
+    pub fn unmet_header(&self) -> Option<u16> {
+        self.head.and_then(|head| head.unmet)
     }
 
     /// Takes interim heads and the final one off `rest`, as far as they are there.

@@ -37,6 +37,7 @@ pub struct Ledger {
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     scheduled: u64,
+    sent: u64,
     ok: u64,
     failed: u64,
     body_bytes: u64,
@@ -47,7 +48,7 @@ const SPARES: usize = 3;
 // Room for a long run, so that the vector does not grow on the path of a request.
 const EXPECTED_SECONDS: usize = 4096;
 
-/// Both sides of one worker's series; second 0 begins at `open_ns`.
+/// Both sides of one worker's series; second 0 begins at `open_ns`, unless that is set later.
 pub fn seconds(open_ns: u64) -> (Seconds, Ledger) {
     let (full, from_worker) = sync_channel(64);
     let (spare, to_worker) = sync_channel(SPARES + 64);
@@ -80,9 +81,19 @@ impl Seconds {
         seconds(0).0
     }
 
+    /// Sets when second 0 begins: before any of its requests.
+    pub fn begin_at(&mut self, open_ns: u64) {
+        self.open_ns = open_ns;
+    }
+
     /// Counts a request due at `at_ns`.
     pub fn scheduled(&mut self, at_ns: u64) {
         self.counts_at(at_ns).scheduled += 1;
+    }
+
+    /// Counts a request that was first handed to the kernel at `now_ns`.
+    pub fn sent(&mut self, now_ns: u64) {
+        self.counts_at(now_ns).sent += 1;
     }
 
     /// Counts an answer at `now_ns`.
@@ -112,6 +123,7 @@ impl Seconds {
             .map(|(second, counts)| Second {
                 second,
                 scheduled: counts.scheduled,
+                sent: counts.sent,
                 ok: counts.ok,
                 failed: counts.failed,
                 body_bytes: counts.body_bytes,

@@ -1,5 +1,6 @@
 //! One slot: a connection, its state, and the request on it.
 
+use crate::account::Class;
 use crate::expect::Seen;
 use crate::recorder::Flight;
 
@@ -33,7 +34,7 @@ pub struct Connection<R> {
     pub flight: Option<Flight>,
     /// Reads its replies.
     pub reader: R,
-    /// The expected body so far.
+    /// What its reply has of what is expected.
     pub seen: Seen,
     /// Bytes of the request that the kernel has taken.
     pub written: usize,
@@ -41,6 +42,8 @@ pub struct Connection<R> {
     pub has_answered: bool,
     /// Whether the slot has had a socket before.
     pub has_connected: bool,
+    /// How the last attempt failed of a slot that has had none.
+    pub failure: Option<Class>,
     /// Replies to requests of the window.
     pub answered: u64,
     /// The wait before the next attempt after a failed one.
@@ -54,15 +57,16 @@ pub const BACK_OFF_NS: (u64, u64) = (1_000_000, 1_000_000_000);
 
 impl<R> Connection<R> {
     /// A slot without a socket.
-    pub fn new(reader: R) -> Self {
+    pub fn new(reader: R, seen: Seen) -> Self {
         Self {
             state: State::Closed,
             flight: None,
             reader,
-            seen: Seen::default(),
+            seen,
             written: 0,
             has_answered: false,
             has_connected: false,
+            failure: None,
             answered: 0,
             back_off_ns: BACK_OFF_NS.0,
             listed: false,

@@ -1,18 +1,23 @@
 //! What a worker is to do: its share of the load, in its own terms.
 
+use super::margin;
+use super::opening::Opening;
 use crate::expect::Expect;
-use crate::schedule::{Constant, Poisson, Schedule, Share};
+use crate::schedule::{Constant, Poisson, Schedule, Share, Stages};
 use crate::spec::{Arrivals, Loop, Pacing, Spec, Stop};
+use std::sync::Arc;
 
 /// Absolute times of a run, CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
     /// The start of the schedule.
     pub epoch_ns: u64,
-    /// The opening of the window.
+    /// The opening of the window; the far future while it is not known.
     pub open_ns: u64,
-    /// Its end; the far future when a count ends it.
+    /// Its end; the far future when a count ends it, or the opening is not known.
     pub close_ns: u64,
+    /// The length of the window; null when a count ends it.
+    pub duration_ns: Option<u64>,
     /// A request's time-out.
     pub timeout_ns: u64,
     /// The longest drain.
@@ -20,20 +25,32 @@ pub struct Times {
 }
 
 impl Times {
-    /// For a run that starts at `epoch_ns`.
-    pub fn new(spec: &Spec, epoch_ns: u64) -> Self {
+    /// For a run that starts at `epoch_ns`, as far as its opening is known.
+    pub fn new(spec: &Spec, epoch_ns: u64, opening: &Opening) -> Self {
         let load = &spec.workload;
-        let open_ns = epoch_ns + load.warmup_ns;
-        let close_ns = match load.stop {
-            Stop::Duration { duration_ns } => open_ns + duration_ns,
-            Stop::Requests { .. } => u64::MAX,
-        };
-        Self {
+        let times = Self {
             epoch_ns,
-            open_ns,
-            close_ns,
+            open_ns: u64::MAX,
+            close_ns: u64::MAX,
+            duration_ns: match load.stop {
+                Stop::Duration { duration_ns } => Some(duration_ns),
+                Stop::Requests { .. } => None,
+            },
             timeout_ns: load.timeout_ns,
             grace_ns: load.grace_ns,
+        };
+        opening
+            .open_ns()
+            .map_or(times, |open_ns| times.opening_at(open_ns))
+    }
+
+    /// With a window that opens then.
+    pub fn opening_at(self, open_ns: u64) -> Self {
+        let close_ns = self.duration_ns.map_or(u64::MAX, |length_ns| open_ns + length_ns);
+        Self {
+            open_ns,
+            close_ns,
+            ..self
         }
     }
 }
@@ -42,22 +59,21 @@ impl Times {
 pub struct Task {
     /// When things happen.
     pub times: Times,
+    /// When the window opens, which all workers agree on.
+    pub opening: Arc<Opening>,
     /// Its connections: exactly (closed loop) or at most (open loop).
     pub connections: usize,
+    /// How many connections the workers before it have.
+    pub first: usize,
     /// Its arrivals; null in a closed loop.
     pub schedule: Option<Box<dyn Schedule + Send>>,
     /// Its requests in the window, where a count ends it.
     pub requests: Option<u64>,
     /// Which reply is a success.
     pub expect: Expect,
-    /// How due times are waited for.
-    pub pacing: Pacing,
+    /// How long before a due time sleeping ends and spinning begins; null: it only sleeps.
+    pub spin_margin_ns: Option<u64>,
 }
-
-// The last stretch before a due time that is spun away: a sleep may end this much late (ENGINE: median lateness 29-42 us asleep).
-pub(crate) const SPIN_NS: u64 = 70_000;
-// Precise pacing pays for itself while it spins away at most a fifth of a core.
-const MAX_SPIN_SHARE: f64 = 0.20;
 
 /// How many workers there will be: no worker without a connection or a request.
 pub fn worker_count(spec: &Spec) -> usize {
@@ -71,28 +87,56 @@ pub fn worker_count(spec: &Spec) -> usize {
         .max(1)
 }
 
-/// The pacing that will be used; null in a closed loop, which has no due times.
-pub fn chosen_pacing(spec: &Spec) -> Option<Pacing> {
-    let Loop::Open { rate_per_s, .. } = spec.workload.shape else {
-        return None;
-    };
-    let spin_share = rate_per_s / worker_count(spec) as f64 * SPIN_NS as f64 / 1e9;
-    Some(match spec.pacing {
-        Pacing::Auto if spin_share <= MAX_SPIN_SHARE => Pacing::Precise,
-        Pacing::Auto => Pacing::Economical,
-        chosen => chosen,
-    })
+/// The pacing of a run; null in a closed loop, which has no due times.
+pub fn pacing_of(spec: &Spec) -> Option<Pacing> {
+    spec.workload.shape.is_open().then_some(spec.pacing)
 }
 
-/// The share of worker `worker` of `workers`.
-pub fn task(spec: &Spec, times: Times, worker: usize, workers: usize) -> Result<Task, crate::Error> {
+/// What all workers have in common.
+#[derive(Debug, Clone)]
+pub struct Common {
+    /// When things happen.
+    pub times: Times,
+    /// When the window opens.
+    pub opening: Arc<Opening>,
+    /// How many workers there are.
+    pub workers: usize,
+}
+
+impl Common {
+    /// Of a run that starts at `epoch_ns`.
+    pub fn new(spec: &Spec, epoch_ns: u64) -> Self {
+        let workers = worker_count(spec);
+        let opening = Opening::new(spec, epoch_ns, workers);
+        Self {
+            times: Times::new(spec, epoch_ns, &opening),
+            opening: Arc::new(opening),
+            workers,
+        }
+    }
+}
+
+/// The share of one worker.
+pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::Error> {
     let load = &spec.workload;
     let share = Share {
         worker: worker as u64,
-        workers: workers as u64,
+        workers: common.workers as u64,
     };
     let schedule: Option<Box<dyn Schedule + Send>> = match load.shape {
         Loop::Closed { .. } => None,
+        Loop::Open {
+            arrivals,
+            seed,
+            ref stages,
+            ..
+        } if !stages.is_empty() => Some(Box::new(Stages::new(
+            load.warmup_ns,
+            stages,
+            arrivals,
+            seed,
+            share,
+        ))),
         Loop::Open {
             rate_per_s,
             arrivals: Arrivals::Constant,
@@ -105,23 +149,31 @@ pub fn task(spec: &Spec, times: Times, worker: usize, workers: usize) -> Result<
             ..
         } => Some(Box::new(Poisson::new(rate_per_s, seed, share))),
     };
+    let connections = load.shape.connections() as u64;
     let requests = match load.stop {
         Stop::Requests { requests } => Some(portion(requests, share)),
         Stop::Duration { .. } => None,
     };
     Ok(Task {
-        times,
-        connections: portion(load.shape.connections() as u64, share) as usize,
+        times: common.times,
+        opening: Arc::clone(&common.opening),
+        connections: portion(connections, share) as usize,
+        first: first_of(connections, share) as usize,
         schedule,
         requests,
-        expect: Expect::new(load.expect.status, spec.expected_body()?),
-        pacing: chosen_pacing(spec).unwrap_or(Pacing::Economical),
+        expect: Expect::new(&load.expect)?,
+        spin_margin_ns: (pacing_of(spec) == Some(Pacing::Precise)).then_some(margin::LEAST_NS),
     })
 }
 
 /// What falls to one worker when `whole` is dealt out evenly.
 fn portion(whole: u64, share: Share) -> u64 {
     whole / share.workers + u64::from(share.worker < whole % share.workers)
+}
+
+/// What falls to the workers before this one.
+fn first_of(whole: u64, share: Share) -> u64 {
+    whole / share.workers * share.worker + share.worker.min(whole % share.workers)
 }
 
 #[cfg(test)]
@@ -134,6 +186,14 @@ mod tests {
         fn t33_portions_make_up_the_whole(whole in 0u64..10_000, workers in 1u64..64) {
             let sum: u64 = (0..workers).map(|worker| portion(whole, Share { worker, workers })).sum();
             prop_assert_eq!(sum, whole);
+        }
+
+        #[test]
+        fn each_portion_begins_where_the_one_before_ends(whole in 0u64..10_000, workers in 2u64..64) {
+            for worker in 1..workers {
+                let (before, share) = (Share { worker: worker - 1, workers }, Share { worker, workers });
+                prop_assert_eq!(first_of(whole, share), first_of(whole, before) + portion(whole, before));
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 
 mod network;
 
-use super::{task, Gauges, Times, Worker};
+use super::{task, Common, Edge, Gauges, Times, Worker};
 use crate::clock::{Clock, Simulated};
 use crate::distribution::Distribution;
 use crate::protocol::{Http1, Protocol};
@@ -33,6 +33,7 @@ struct Case {
     method: &'static str,
     keep_alive: bool,
     cancel_ns: Option<u64>,
+    pacing: &'static str,
     choices: Vec<u8>,
 }
 
@@ -57,7 +58,7 @@ impl Case {
                 "request": {"method": self.method, "path": "/", "headers": [], "body": null, "keep_alive": self.keep_alive},
                 "expect": {"status": null, "body": body}
             },
-            "threads": 1, "cpus": null, "pacing": "auto"
+            "threads": 1, "cpus": null, "pacing": self.pacing
         });
         Spec::from_json(&spec.to_string()).unwrap()
     }
@@ -76,6 +77,7 @@ fn cases() -> impl Strategy<Value = Case> {
         prop_oneof![Just("GET"), Just("GET"), Just("POST")],
         prop::bool::weighted(0.8),
         proptest::option::weighted(0.2, 0u64..60 * MS),
+        prop_oneof![Just("precise"), Just("economical")],
     );
     let choices = proptest::collection::vec(any::<u8>(), 0..600);
     (load, limits, choices).prop_map(|(load, limits, choices)| Case {
@@ -89,6 +91,7 @@ fn cases() -> impl Strategy<Value = Case> {
         method: limits.2,
         keep_alive: limits.3,
         cancel_ns: limits.4,
+        pacing: limits.5,
         choices,
     })
 }
@@ -104,7 +107,7 @@ struct Run {
 
 fn run(case: &Case) -> Run {
     let spec = case.spec();
-    let times = Times::new(&spec, EPOCH_NS);
+    let common = Common::new(&spec, EPOCH_NS);
     let protocol = Http1::new(&spec.workload.request, None, "x");
     let clock = Simulated::default();
     clock.advance_to(EPOCH_NS);
@@ -113,8 +116,8 @@ fn run(case: &Case) -> Run {
     world.cancel_ns = case.cancel_ns.map_or(u64::MAX, |after_ns| EPOCH_NS + after_ns);
     let cancelled = Rc::clone(&world.cancelled);
     let world = Rc::new(RefCell::new(world));
-    let recorder = Recorder::new(case.rate_per_s.is_some(), seconds(times.open_ns).0);
-    let share = task(&spec, times, 0, 1).unwrap();
+    let recorder = Recorder::new(case.rate_per_s.is_some(), seconds(common.times.open_ns).0);
+    let share = task(&spec, &common, 0).unwrap();
     let mut worker = Worker::new(
         protocol,
         Network(Rc::clone(&world)),
@@ -122,17 +125,20 @@ fn run(case: &Case) -> Run {
         share,
         recorder,
     );
-    let mut openings = 0;
+    let mut edges = Vec::new();
     worker
-        .run(&cancelled, &Gauges::default(), &mut || openings += 1)
+        .run(&cancelled, &Gauges::default(), &mut |edge, spin_ns| {
+            edges.push((edge, spin_ns))
+        })
         .unwrap();
-    assert!(openings <= 1);
+    assert!(matches!(edges[..], [] | [(Edge::Open, _), (Edge::Close, _)]));
+    assert!(edges.is_empty() || case.pacing == "precise" || edges[1].1 == 0);
     let tally = std::mem::take(&mut world.borrow_mut().tally);
     let was_cancelled = cancelled.load(std::sync::atomic::Ordering::Relaxed);
     Run {
+        times: worker.task.times,
         worker,
         tally,
-        times,
         ended_ns: clock.now(),
         was_cancelled,
     }
@@ -220,7 +226,8 @@ impl Run {
         if let Some(requests) = case.requests {
             assert_eq!(scheduled, requests);
         } else if case.rate_per_s.is_some() {
-            let mut schedule = task(&case.spec(), self.times, 0, 1).unwrap().schedule.unwrap();
+            let common = Common::new(&case.spec(), EPOCH_NS);
+            let mut schedule = task(&case.spec(), &common, 0).unwrap().schedule.unwrap();
             let dues = std::iter::repeat_with(|| EPOCH_NS + schedule.next_due());
             let window = self.times.open_ns..self.times.close_ns;
             let due = dues.take_while(|&due_ns| due_ns < window.end);
@@ -248,7 +255,8 @@ proptest! {
 
     #[test]
     fn a_worker_waits_instead_of_asking_again_and_again(mut case in cases(), rate in 1u64..200) {
-        // Economical pacing: no spinning, which asks on purpose.
+        // No spinning, which asks on purpose.
+        case.pacing = "economical";
         case.rate_per_s = case.rate_per_s.map(|_| 3000 + rate);
         let run = run(&case);
         let events = run.tally.calls + run.worker.recorder.account.scheduled + 2 * run.tally.attempts;
@@ -289,10 +297,51 @@ fn requests_that_the_kernel_takes_in_halves_arrive_whole() {
         method: "GET",
         keep_alive: true,
         cancel_ns: None,
+        pacing: "precise",
         // Each choice is harmless but that of a send, which takes half of what is left.
         choices: vec![54; 4000],
     };
     let run = run(&case);
     assert_eq!(run.worker.recorder.account.ok, 50);
     assert!(run.tally.calls > 50 * 6, "{:?}", run.tally);
+}
+
+fn well(connections: usize, rate_per_s: Option<u64>) -> Case {
+    Case {
+        rate_per_s,
+        connections,
+        requests: Some(connections as u64),
+        duration_ns: 0,
+        warmup_ns: 0,
+        timeout_ns: 1000 * MS,
+        grace_ns: 1000 * MS,
+        method: "GET",
+        keep_alive: true,
+        cancel_ns: None,
+        pacing: "precise",
+        choices: Vec::new(),
+    }
+}
+
+#[test]
+fn t16_no_step_opens_more_connections_than_a_batch() {
+    // At 3 million a second all requests are due within one wait.
+    for rate in [None, Some(3_000_000)] {
+        let run = run(&well(1000, rate));
+        assert_eq!(run.worker.recorder.account.ok, 1000);
+        assert!(run.tally.most_attempts_at_once <= 200, "{:?}", run.tally);
+    }
+}
+
+#[test]
+fn t13_each_attempt_has_its_own_stamp() {
+    // A network that connects at once, in one call.
+    let at_once = Case {
+        choices: vec![19; 8000],
+        ..well(1000, None)
+    };
+    let run = run(&at_once);
+    let connect = &run.worker.recorder.distributions.connect;
+    assert!(connect.count() >= 100, "{connect:?}");
+    assert_eq!(connect.max_ns(), Some(300));
 }

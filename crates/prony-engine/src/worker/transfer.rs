@@ -5,7 +5,6 @@ use super::Worker;
 use crate::account::Class;
 use crate::clock::Clock;
 use crate::driver::{Driver, Ready};
-use crate::expect::Seen;
 use crate::protocol::{EndOfStream, Progress, Protocol, Reader};
 use crate::recorder::Flight;
 use crate::transport::{connect_class, transfer_class};
@@ -15,6 +14,7 @@ use std::io::ErrorKind;
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     pub(super) fn handle_ready(&mut self) {
         let ready = std::mem::take(&mut self.ready);
+        self.handled = ready.len();
         for event in &ready {
             // An edge comes once: what arrived together with the connection must be read now.
             if event.writable && matches!(self.connections[event.slot].state, State::Connecting { .. }) {
@@ -60,9 +60,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let is_counted = self.is_counted(now_ns);
         let connection = &mut self.connections[slot];
         if let State::Connecting { since_ns } = connection.state {
-            if self.task.times.open_ns <= since_ns {
-                self.recorder.distributions.connect.record(now_ns - since_ns);
-            }
+            self.recorder.distributions.connect.record(now_ns - since_ns);
+        }
+        if !connection.has_connected {
+            self.opened.opened(connection.failure);
         }
         self.counts.opened += u64::from(is_counted);
         self.counts.reconnects += u64::from(is_counted && connection.has_connected);
@@ -86,6 +87,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     pub(super) fn connect_failed(&mut self, slot: usize, class: Class, now_ns: u64, detail: &str) {
         self.counts.failures += u64::from(self.is_counted(now_ns));
         self.disconnect(slot);
+        let connection = &mut self.connections[slot];
+        if !connection.has_connected {
+            let before = connection.failure.replace(class);
+            self.opened.failed(before, class);
+        }
         if self.connections[slot].flight.is_some() {
             self.end(slot, class, now_ns, detail);
         } else {
@@ -93,7 +99,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.fail_waiting(class, now_ns, detail);
         }
         if self.is_open_loop() {
-            self.closed.push(slot);
+            self.closed.push_back(slot);
         } else {
             let wait_ns = self.connections[slot].next_back_off_ns();
             self.connections[slot].state = State::BackOff;
@@ -127,7 +133,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         connection.state = State::Busy;
         connection.flight = Some(flight);
         connection.reader.reset();
-        connection.seen = Seen::default();
+        connection.seen.reset();
         connection.written = 0;
         self.write(slot);
     }
@@ -226,16 +232,14 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     fn completed(&mut self, slot: usize, must_close: bool) {
         let now_ns = self.clock.now();
         let connection = &mut self.connections[slot];
-        let class = self
-            .task
-            .expect
-            .judge(connection.reader.status(), connection.seen);
+        let (status, unmet) = (connection.reader.status(), connection.reader.unmet_header());
+        let verdict = self.task.expect.judge(status, unmet, &mut connection.seen);
         // The rest of a request that was answered early would be taken for the next one.
         let is_sent = connection.written == self.protocol.request().len();
         let stays = connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_sent && !must_close;
         connection.has_answered = true;
         connection.answered += u64::from(connection.flight.is_some_and(|flight| flight.recorded));
-        self.end(slot, class, now_ns, "");
+        self.end(slot, verdict.class, now_ns, verdict.why.as_deref().unwrap_or(""));
         if stays {
             self.connections[slot].state = State::Idle { since_ns: now_ns };
         } else {
@@ -254,7 +258,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let may_retry = met_a_close && self.protocol.is_idempotent();
         self.disconnect(slot);
         if may_retry {
-            self.retry(slot, now_ns);
+            self.repeat(slot);
         } else {
             self.end(slot, class, now_ns, detail);
             self.free(slot, now_ns);
@@ -263,18 +267,18 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// On a new connection, not on another that was idle: that one may have been closed as well. A new one has answered nothing yet, so
     /// that no request is sent a third time.
-    fn retry(&mut self, slot: usize, now_ns: u64) {
+    fn repeat(&mut self, slot: usize) {
         let is_recorded = self.connections[slot]
             .flight
             .is_some_and(|flight| flight.recorded);
         self.counts.retried += u64::from(is_recorded);
-        self.connect(slot, now_ns);
+        self.repeats.push_back(slot);
     }
 
     /// The server closed a connection that had no request: a reconnect when one is needed, not an error.
     fn lose_idle(&mut self, slot: usize) {
         self.disconnect(slot);
-        self.closed.push(slot);
+        self.closed.push_back(slot);
     }
 
     /// The slot's request, if any, ends.
@@ -299,7 +303,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// The slot has no request any more: on to the next one, with the next step where that takes a new connection.
     pub(super) fn free(&mut self, slot: usize, now_ns: u64) {
         if self.connections[slot].state == State::Closed {
-            self.closed.push(slot);
+            self.closed.push_back(slot);
         } else if self.is_open_loop() {
             self.serve_queue(slot, now_ns);
         } else {

@@ -9,6 +9,7 @@ use prony_reference::{Config, Counts, Server};
 use serde_json::{json, Value};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -277,4 +278,14 @@ pub fn reply(stream: &mut TcpStream) {
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
+}
+
+/// A listener whose queue is full: the kernel drops every further SYN.
+pub fn deaf() -> (TcpListener, Vec<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // SAFETY: no pointers are passed; the descriptor is open.
+    assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 1) }, 0);
+    let address = listener.local_addr().unwrap();
+    let waiting = (0..2).map(|_| TcpStream::connect(address).unwrap()).collect();
+    (listener, waiting)
 }

@@ -22,6 +22,8 @@ pub(super) struct Head {
     pub(super) status: u16,
     pub(super) keeps_alive: bool,
     pub(super) framing: Framing,
+    /// The first expected field that it does not have, by number.
+    pub(super) unmet: Option<u16>,
 }
 
 /// The meaning of a complete head.
@@ -111,6 +113,7 @@ fn interpret(status: u16, version: u8, headers: &[Header<'_>], is_head_request: 
         status,
         keeps_alive: fields.persists(version) && framing != Framing::UntilClose,
         framing,
+        unmet: None,
     })
 }
 

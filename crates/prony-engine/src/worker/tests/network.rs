@@ -55,6 +55,9 @@ pub struct Tally {
     pub most_owed: usize,
     pub waits: u64,
     pub calls: u64,
+    /// The most attempts that were begun between two waits.
+    pub most_attempts_at_once: u64,
+    attempts_at_last_wait: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -348,6 +351,9 @@ impl World {
 
     fn pass(&mut self, timeout_ns: u64, ready: &mut Vec<Ready>) {
         self.tally.waits += 1;
+        let attempts = self.tally.attempts - self.tally.attempts_at_last_wait;
+        self.tally.most_attempts_at_once = self.tally.most_attempts_at_once.max(attempts);
+        self.tally.attempts_at_last_wait = self.tally.attempts;
         let now_ns = self.clock.now() + CALL_NS;
         let edges = self.sockets.iter().flatten().flat_map(|socket| &socket.edges);
         let next_ns = edges.min().copied().unwrap_or(u64::MAX);

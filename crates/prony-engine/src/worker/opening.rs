@@ -1,0 +1,176 @@
+//! How workers agree on when the window opens, and what becomes of connections that are not open by then.
+//!
+//! The connections of a closed loop are opened before its window: those that are open load at once, unrecorded, and the warm-up counts
+//! from when all are open. A connection that is not open after one time-out is a failed request of the window. Where exactly so many
+//! requests are wanted and no warm-up, there is no such phase: the first request that reaches the server counts.
+
+use super::connection::State;
+use super::Worker;
+use crate::account::Class;
+use crate::clock::Clock;
+use crate::driver::Driver;
+use crate::protocol::Protocol;
+use crate::recorder::Flight;
+use crate::spec::{Loop, Spec, Stop};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// When the window opens, for all workers. Nobody waits for it: each looks when it passes by.
+#[derive(Debug)]
+pub struct Opening {
+    // Workers whose connections are not open yet.
+    waiting: AtomicUsize,
+    // When the last of the others was done.
+    last_ns: AtomicU64,
+    lead_ns: u64,
+    open_ns: AtomicU64,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+// A worker looks at least this often, and the window opens later than that: so all know it in time.
+pub(super) const LOOK_EVERY_NS: u64 = 5_000_000;
+const LEAST_LEAD_NS: u64 = 4 * LOOK_EVERY_NS;
+
+impl Opening {
+    /// Of a run that starts at `epoch_ns`.
+    pub fn new(spec: &Spec, epoch_ns: u64, workers: usize) -> Self {
+        let warmup_ns = spec.workload.warmup_ns;
+        let (lead_ns, open_ns) = if opens_first(spec) {
+            (warmup_ns.max(LEAST_LEAD_NS), UNKNOWN)
+        } else {
+            (warmup_ns, epoch_ns + warmup_ns)
+        };
+        Self {
+            waiting: AtomicUsize::new(workers),
+            last_ns: AtomicU64::new(0),
+            lead_ns,
+            open_ns: AtomicU64::new(open_ns),
+        }
+    }
+
+    /// When the warm-up began of a window that opens at `open_ns`.
+    pub fn warm_up_from_ns(&self, open_ns: u64) -> u64 {
+        open_ns.saturating_sub(self.lead_ns)
+    }
+
+    /// When the window opens; null while that is not known.
+    pub fn open_ns(&self) -> Option<u64> {
+        Some(self.open_ns.load(Ordering::Acquire)).filter(|&open_ns| open_ns != UNKNOWN)
+    }
+
+    /// One more worker need not be waited for; each says so once.
+    fn ready(&self, now_ns: u64) {
+        self.last_ns.fetch_max(now_ns, Ordering::AcqRel);
+        if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let open_ns = self.last_ns.load(Ordering::Acquire) + self.lead_ns;
+            self.open_ns.store(open_ns, Ordering::Release);
+        }
+    }
+}
+
+/// Whether the connections are opened before the window.
+fn opens_first(spec: &Spec) -> bool {
+    let load = &spec.workload;
+    let is_counted = matches!(load.stop, Stop::Requests { .. });
+    matches!(load.shape, Loop::Closed { .. }) && (!is_counted || load.warmup_ns > 0)
+}
+
+/// How far a worker's connections are.
+#[derive(Debug, Default)]
+pub(super) struct Opened {
+    /// Slots that have been open.
+    pub(super) once: usize,
+    // Slots that have not been and have failed to, and those of them that failed on this side.
+    failed: usize,
+    barred: usize,
+    is_ready: bool,
+}
+
+impl Opened {
+    /// A slot is open for the first time; `failure`: of its last attempt, if one failed.
+    pub(super) fn opened(&mut self, failure: Option<Class>) {
+        self.once += 1;
+        self.failed -= usize::from(failure.is_some());
+        self.barred -= usize::from(failure.is_some_and(Class::is_of_this_side));
+    }
+
+    /// A slot that has never been open failed again.
+    pub(super) fn failed(&mut self, before: Option<Class>, now: Class) {
+        self.failed += usize::from(before.is_none());
+        self.barred += usize::from(now.is_of_this_side());
+        self.barred -= usize::from(before.is_some_and(Class::is_of_this_side));
+    }
+
+    /// Whether waiting on would open no more: all are open but those for which this machine lacks something, or the server refused
+    /// every single one.
+    fn is_over(&self, slots: usize) -> bool {
+        self.once + self.barred == slots || self.failed == slots
+    }
+}
+
+impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
+    pub(super) fn is_opening(&self) -> bool {
+        self.task.times.open_ns == UNKNOWN
+    }
+
+    /// While the opening of the window is not known: whether this worker still has to be waited for, and whether others have to.
+    pub(super) fn look_at_opening(&mut self, now_ns: u64) {
+        if !self.is_opening() {
+            return;
+        }
+        let times = &self.task.times;
+        let is_late = now_ns >= times.epoch_ns + times.timeout_ns;
+        if !self.opened.is_ready && (is_late || self.opened.is_over(self.task.connections)) {
+            self.opened.is_ready = true;
+            self.task.opening.ready(now_ns);
+        }
+        if let Some(open_ns) = self.task.opening.open_ns() {
+            self.task.times = self.task.times.opening_at(open_ns);
+            let times = &self.task.times;
+            self.recorder.set_window(times.open_ns, times.close_ns);
+        }
+    }
+
+    /// The window opens: each connection that never was open is a failed request of it.
+    pub(super) fn fail_unopened(&mut self, now_ns: u64) {
+        // Where the window opened at once, nobody was waited for.
+        if !self.opened.is_ready {
+            return;
+        }
+        for slot in 0..self.task.connections {
+            if self.connections[slot].has_connected {
+                continue;
+            }
+            if !self.take_from_budget() {
+                return;
+            }
+            self.fail_one_unopened(slot, now_ns);
+        }
+    }
+
+    fn fail_one_unopened(&mut self, slot: usize, now_ns: u64) {
+        let open_ns = self.task.times.open_ns;
+        let flight = Flight {
+            intended_ns: open_ns,
+            sent_ns: None,
+            recorded: true,
+        };
+        self.recorder.scheduled(&flight);
+        let connection = &mut self.connections[slot];
+        let (state, failure) = (connection.state, connection.failure);
+        if let State::Connecting { .. } = state {
+            // The attempt before the window ends before it, and the window's own fails in its place.
+            if let Some(earlier) = connection.flight.replace(flight) {
+                self.recorder
+                    .ended(&earlier, Class::ConnectTimedOut, open_ns - 1, 0, "");
+            }
+            let detail = "not open after one time-out, when the window opened";
+            return self.connect_failed(slot, Class::ConnectTimedOut, now_ns, detail);
+        }
+        let (class, detail) = match failure {
+            Some(class) => (class, "not open when the window opened"),
+            None => (Class::ClientOther, "not even begun when the window opened"),
+        };
+        self.counts.failures += u64::from(failure.is_some());
+        self.recorder.ended(&flight, class, now_ns, 0, detail);
+    }
+}

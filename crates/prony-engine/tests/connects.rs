@@ -1,0 +1,144 @@
+//! When connections are opened, and what becomes of those that cannot be.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{deaf, free_port, read_request, reply, start, Load, MS};
+use prony_engine::{Control, Event};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, TcpListener, TcpStream};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A server that is deaf for 400 ms; the kernel repeats a dropped SYN after a second.
+fn hears_late(listener: TcpListener, waiting: Vec<TcpStream>) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(400));
+        drop(waiting);
+        let serve = |mut stream: TcpStream| {
+            while read_request(&mut stream) {
+                reply(&mut stream)
+            }
+        };
+        let streams = listener.incoming().take(2 + 3).map(Result::unwrap);
+        let threads: Vec<_> = streams
+            .map(|stream| std::thread::spawn(move || serve(stream)))
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    })
+}
+
+#[test]
+fn t13_the_window_of_a_closed_loop_opens_when_its_connections_are_open() {
+    for threads in [1, 2] {
+        let (listener, waiting) = deaf();
+        let load = Load::closed(listener.local_addr().unwrap().port(), 3).threads(threads);
+        let server = hears_late(listener, waiting);
+        let began = Instant::now();
+        let recording = load.run();
+        assert!(began.elapsed() > Duration::from_millis(900 + 300));
+        server.join().unwrap();
+        let (account, window) = (&recording.account, recording.window);
+        assert_eq!(
+            (account.ok, window.close_ns - window.open_ns),
+            (account.scheduled, 300 * MS)
+        );
+        assert!(account.ok > 0 && recording.connections.opened == 0);
+        // The time to connect stands apart, and in no latency.
+        let connect = &recording.distributions.connect;
+        assert_eq!(connect.count(), 3);
+        let took_ns = connect.max_ns().unwrap();
+        assert!(took_ns >= 900 * MS, "{took_ns}");
+        assert!(recording.distributions.ok_service.max_ns().unwrap() < took_ns);
+    }
+}
+
+#[test]
+fn what_is_not_open_after_one_time_out_is_a_failed_connect_of_the_window() {
+    let (listener, _waiting) = deaf();
+    let load = Load::closed(listener.local_addr().unwrap().port(), 4);
+    let recording = load.threads(2).timeout_ms(300).duration_ms(100).grace_ms(0).run();
+    let account = &recording.account;
+    // Each once by the opening; then each is tried again, which takes longer than the window.
+    assert_eq!((account.connect_timed_out, account.not_sent_end), (4, 4));
+    assert_eq!(recording.connections.connect_failures, 4);
+}
+
+#[test]
+fn a_closed_loop_whose_every_connection_is_refused_opens_its_window_at_once() {
+    let began = Instant::now();
+    let recording = Load::closed(free_port(), 4).timeout_ms(60_000).run();
+    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(recording.account.connect_refused >= 4);
+}
+
+#[test]
+fn connections_that_are_open_load_while_others_are_opened() {
+    let server = start("{}");
+    let recording = Load::closed(server.port(), 3).run();
+    assert_eq!(recording.account.ok, recording.account.scheduled);
+    assert!(server.counts().requests > recording.account.ok);
+    let counted = Load::closed(server.port(), 3).requests(10);
+    let before = server.counts().requests;
+    assert_eq!(counted.run().account.ok, 10);
+    assert_eq!(server.counts().requests - before, 10);
+}
+
+#[test]
+fn progress_says_how_many_connections_have_been_open() {
+    let (listener, _waiting) = deaf();
+    let load = Load::closed(listener.local_addr().unwrap().port(), 2).timeout_ms(400);
+    let mut events = Vec::new();
+    let keep = &mut |event: &Event| events.push(serde_json::to_value(event).unwrap());
+    prony_engine::run(&load.grace_ms(0).spec(), &Control::new(), keep).unwrap();
+    let first = events.iter().find(|event| event["event"] == "progress").unwrap();
+    assert_eq!(
+        (&first["phase"], &first["connected"]),
+        (&"opening".into(), &0.into())
+    );
+}
+
+#[test]
+fn a_run_that_is_cancelled_while_it_opens_has_an_empty_window() {
+    let (listener, _waiting) = deaf();
+    let load = Load::closed(listener.local_addr().unwrap().port(), 3).timeout_ms(60_000);
+    let control = Control::new();
+    let (remote, began) = (control.clone(), Instant::now());
+    let canceller = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        remote.cancel();
+    });
+    let recording = load.run_with(&control);
+    canceller.join().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(5));
+    let window = recording.window;
+    assert!(window.interrupted && window.open_ns == window.close_ns);
+    assert_eq!(recording.account.scheduled, 0);
+}
+
+#[test]
+fn t41_many_connections_over_loopback_come_from_several_addresses() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let load = Load::closed(listener.local_addr().unwrap().port(), 6_000);
+    // It answers every connection's first request.
+    let server = std::thread::spawn(move || {
+        let streams: Vec<_> = listener.incoming().take(6_000).map(Result::unwrap).collect();
+        let mut sources: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        for mut stream in &streams {
+            *sources.entry(stream.peer_addr().unwrap().ip()).or_default() += 1;
+            reply(&mut stream.try_clone().unwrap());
+            let _ = std::io::Write::flush(&mut stream);
+        }
+        (sources, streams)
+    });
+    let account = load.requests(6_000).timeout_ms(20_000).run().account;
+    let (sources, _streams) = server.join().unwrap();
+    assert_eq!((account.ok, account.scheduled), (6_000, 6_000), "{account:?}");
+    let by_source: Vec<_> = sources
+        .into_iter()
+        .map(|(ip, count)| (ip.to_string(), count))
+        .collect();
+    let expected = [("127.0.0.1".to_owned(), 5_000), ("127.0.1.1".to_owned(), 1_000)];
+    assert_eq!(by_source, expected);
+}

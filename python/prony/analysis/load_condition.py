@@ -1,0 +1,158 @@
+"""What fails a load in CI, such as `p99 > 50ms`: judged on one Recording; null where it cannot be decided.
+
+Each figure is known as a range: a percentile among requests that were given up is a lower bound, and a
+generator that may have been the limit has shown latencies that are too high, or a rate that is too low. The
+condition holds, or does not hold, when it does so in the whole range. Must not know reports.
+
+>>> condition = parse_load_condition("p99 of ok > 50ms")
+>>> condition.metrics, condition.shown(42e6, 42e6), condition.shown(42e6, inf)
+(('response_ok_p99', 'service_ok_p99'), False, None)
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+
+from prony.analysis.account import ClassKind, counts_by_class, kind_of
+from prony.analysis.latency import LatencySummary, latency_summaries
+from prony.analysis.missing import Missing
+from prony.analysis.objective import ALIASES, Condition, parse_condition
+from prony.analysis.trial_metrics import load_metrics
+from prony.metrics import METRICS, PERCENTILES, Unit
+from prony.model.recording import Recording
+
+__all__ = ["ConditionResult", "LoadCondition", "judge_condition", "parse_load_condition"]
+
+_RATE, _ERRORS = "rate", "errors"
+_NAMES: Mapping[str, str] = {
+    **{f"p{percentile}": f"p{percentile}" for percentile in PERCENTILES.values()},
+    **{name: name for name in ("mean", "max", _ERRORS)},
+    _RATE: "rps",
+}
+_FORM = re.compile(r"\s*([a-z][a-z0-9.]*?)(?:\s+of\s+([a-z]+))?\s*((?:<=|>=|<|>)\s*\S.*?)\s*")
+_POPULATIONS = ("ok", "all")
+_EXAMPLE = "such as `p99 > 50ms`, `p99.9 of ok > 1s`, `rate < 500` or `errors > 0.1%`"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCondition:
+    """A condition as typed, on the first of ``metrics`` that the load has; ``limit`` in that metric's
+    unit.
+    """
+
+    text: str
+    metrics: tuple[str, ...]
+    operator: str
+    limit: float
+
+    def shown(self, low: float, high: float) -> bool | None:
+        """Return whether the condition holds for all values from ``low`` to ``high``, for none, or null."""
+        own = Condition(self.text, self.metrics, self.operator, self.limit)
+        at_low, at_high = (own.met({self.metrics[0]: value}) is True for value in (low, high))
+        return at_low if at_low == at_high else None
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionResult:
+    """A condition on one load. ``holds`` null: it cannot be decided, for this ``reason``.
+
+    ``value``: the figure as it was measured, in the unit of ``metric``; null where there is none, or where it
+    is infinite because requests failed.
+    """
+
+    condition: LoadCondition
+    metric: str
+    value: float | None
+    holds: bool | None
+    reason: str | None = None
+
+
+def parse_load_condition(text: str) -> LoadCondition:
+    """Return the condition that ``text`` writes: a figure, perhaps ``of ok`` or ``of all``, and its limit.
+
+    A latency is of all requests unless it says otherwise: failed ones are infinite. It is the response time
+    in an open loop, the service time in a closed one.
+
+    *Errors*: ValueError, naming the text and what was expected.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise ValueError(f"`{text.strip()}` is not a condition; expected one {_EXAMPLE}")
+    name, population, bound = match.groups()
+    if name not in _NAMES:
+        raise ValueError(f"`{name}` is not a figure of a load; expected one of {', '.join(_NAMES)}")
+    known = parse_condition(f"{_NAMES[name]} {bound}")
+    if population is not None:
+        known = _of(known, name, population)
+    return LoadCondition(text.strip(), known.metrics, known.operator, known.limit)
+
+
+def _of(condition: Condition, name: str, population: str) -> Condition:
+    if population not in _POPULATIONS or name in (_RATE, _ERRORS):
+        raise ValueError(
+            f"`{name} of {population}` is not a figure of a load; expected a latency `of ok` (valid replies) "
+            "or `of all` (every request)"
+        )
+    metrics = tuple(metric.replace("_all_", f"_{population}_") for metric in ALIASES[name])
+    return Condition(condition.text, metrics, condition.operator, condition.limit)
+
+
+def judge_condition(condition: LoadCondition, recording: Recording, *, is_limited: bool) -> ConditionResult:
+    """Return whether a condition holds for a load. ``is_limited``: the generator may have been the limit.
+
+    *Definition*: a latency at or beyond the percentile from which requests were given up counts as any value
+    from it on; with a limited generator as any value up to it in an open loop, and as any at all in a closed
+    one, where the generator also sets the load; a rate as any value from it on. Requests that the generator
+    itself could not send may or may not be errors. Infinite, because requests failed, stays infinite.
+    """
+    metrics = load_metrics(recording)
+    metric = next((name for name in condition.metrics if _is_measured(metrics[name])), condition.metrics[-1])
+    value = metrics[metric]
+    if isinstance(value, Missing):
+        # Infinite: on one side of every limit, whatever limited the generator.
+        holds = condition.shown(inf, inf) if value.infinite else None
+        return ConditionResult(condition, metric, None, holds, value.reason)
+    range_of = {Unit.RATE: _rate, Unit.RATIO: _ratio}.get(METRICS[metric].unit, _latency)
+    low, high, reason = range_of(recording, metric, value, is_limited)
+    holds = condition.shown(low, high)
+    return ConditionResult(condition, metric, value, holds, reason if holds is None else None)
+
+
+def _is_measured(value: object) -> bool:
+    return not isinstance(value, Missing) or value.infinite
+
+
+_Range = tuple[float, float, str | None]
+_LIMITED = "the generator may have been the limit"
+_GIVEN_UP = "requests were given up, so it is a lower bound"
+
+
+def _rate(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
+    del recording, metric
+    return (value, inf, _LIMITED) if is_limited else (value, value, None)
+
+
+def _ratio(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
+    del metric, is_limited
+    counts = counts_by_class(recording.account)
+    own = sum(count for name, count in counts.items() if kind_of(name) is ClassKind.CLIENT)
+    share = own / recording.account.scheduled
+    return value - share, value, "the generator itself could not send some of the requests"
+
+
+def _latency(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
+    kind, population, statistic = metric.split("_")
+    summary = latency_summaries(recording)[population, kind]
+    is_censored = summary is not None and _is_lower_bound(summary, statistic)
+    reason = (
+        _LIMITED if is_limited else "requests were given up, so it is a lower bound" if is_censored else None
+    )
+    low = 0.0 if is_limited else value
+    high = inf if is_censored or (is_limited and not recording.is_open) else value
+    return low, high, reason
+
+
+def _is_lower_bound(summary: LatencySummary, statistic: str) -> bool:
+    percentile = float(PERCENTILES.get(statistic, "100"))
+    return summary.censored_from is not None and percentile > summary.censored_from
