@@ -227,7 +227,9 @@ def test_a_rate_that_was_not_sent_is_said_in_the_first_line():
     workload = build.Workload(build.OpenLoop(200), build.DurationStop(build.SECOND))
     generator = {"limited": "no", "evidence": [], "sent_in_window": 150}
     text = load_text(workload, [1_000_000] * 200, generator=generator)
-    assert text.splitlines()[2].startswith("Short of the rate: 150 of 200 requests that were due were sent")
+    assert text.splitlines()[2].startswith(
+        "Short of the rate: 150 requests were sent within the window, and 200"
+    )
 
 
 def test_what_economical_pacing_adds_is_said_with_its_figures():

@@ -73,7 +73,7 @@ pub struct Recorder {
     pub stages: Option<StageLedger>,
     /// When the first request of the window was sent; null before that.
     pub first_sent_ns: Option<u64>,
-    /// Requests of the window that were sent within it.
+    /// Requests that were sent within the window, even if due before it.
     pub sent_in_window: u64,
     /// When the last of the window's requests ended.
     pub last_ended_ns: u64,
@@ -161,11 +161,11 @@ impl Recorder {
     pub fn sent(&mut self, flight: &Flight, now_ns: u64, free_since_ns: u64) {
         self.in_flight.step(now_ns);
         self.in_flight.count += 1;
+        self.sent_in_window += u64::from(self.window.contains(&now_ns));
         if !self.is_own(flight) {
             return;
         }
         self.first_sent_ns.get_or_insert(now_ns);
-        self.sent_in_window += u64::from(now_ns < self.window.end);
         self.seconds.sent(now_ns);
         if let Some(stages) = &mut self.stages {
             stages.sent(flight);

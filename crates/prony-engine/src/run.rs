@@ -250,11 +250,11 @@ impl<P: Protocol> Job<P> {
             recorder.stages = Some(StageLedger::new(times.open_ns, shape.stages()));
         }
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
+        let mut meter = Meter::new();
         // The load begins for all workers at once.
         std::thread::sleep(Duration::from_nanos(
             times.epoch_ns.saturating_sub(Monotonic.now()),
         ));
-        let mut meter = Meter::new();
         worker
             .run(&self.control.0.cancelled, &self.gauges, &mut |edge, spin_ns| {
                 meter.pass(edge, spin_ns);

@@ -48,7 +48,7 @@ pub enum Cause {
     },
     /// The throughput is so large a share of what this generator can reach on this machine.
     NearCeiling { share: f64, ceiling_per_s: f64 },
-    /// Of the requests that were due, so large a share was not sent within the window.
+    /// In the window so large a share less was sent than was due.
     RateMissed { share: f64, sent_per_s: f64 },
 }
 

@@ -400,8 +400,8 @@ class GeneratorCost:
     """What the load cost the generator within the window, and its verdict on itself.
 
     ``limited``: `no`, `suspect` or `yes`, and ``evidence``; `archive.limits` reads what older Recordings have
-    instead: words in ``limited``, and ``limit``. ``sent_in_window``: requests of the window that were sent in
-    it.
+    instead: words in ``limited``, and ``limit``. ``sent_in_window``: requests that were sent in the window,
+    whenever they were due.
     """
 
     limited: str | None

@@ -148,7 +148,7 @@ def _short(reading: LoadReading) -> Iterator[Text]:
     account, sent = reading.recording.account, reading.recording.generator.sent_in_window
     if reading.recording.is_open and account.scheduled and sent is not None and not reading.keeps_rate:
         yield text(
-            "Short of the rate: {} of {} requests that were due were sent within the window.",
+            "Short of the rate: {} requests were sent within the window, and {} were due.",
             Figure(sent, count, "/generator/sent_in_window"),
             Figure(account.scheduled, count, "/account/scheduled"),
         )

@@ -8,6 +8,7 @@ from prony.reading.study import Reading
 from prony.report.document import Block, Footnotes, Notes, Paragraph, Section, Tone
 from prony.report.forms import count
 from prony.report.places import group_at
+from prony.report.sections.effects import ratio_note, ratios_to_first
 from prony.report.sections.generators import generator_heading, generator_section
 from prony.report.sections.winners import deciding, letters_note
 from prony.report.tables import Marks, Place, failures_table, populations_table, ranked, subjects_table
@@ -44,9 +45,10 @@ def group_section(reading: Reading, group: Group) -> Section:
         return Section(heading, (Paragraph("No trial counts.", Tone.BAD),))
     closed = isinstance(group.workload.loop, ClosedLoop)
     trimmed = closed and reading.plan.design.trimmed_mean
-    table = subjects_table(cells, _marks(group, trimmed), notes)
+    table = subjects_table(cells, _marks(group, group_at(reading, group), trimmed), notes)
     lead = (_SATURATED,) if closed else ()
-    remarks = [words for words in (letters_note(group), _TRIMMED if trimmed else None) if words]
+    said = (letters_note(group), ratio_note(group), _TRIMMED if trimmed else None)
+    remarks = [words for words in said if words]
     blocks: tuple[Block, ...] = (*lead, table, notes.notes(), Notes(tuple(("", words) for words in remarks)))
     return Section(heading, blocks)
 
@@ -55,10 +57,11 @@ def _ranked(reading: Reading, group: Group) -> list[Place]:
     return ranked(group.cells, group.answer.metric, group_at(reading, group))
 
 
-def _marks(group: Group, trimmed: bool) -> Marks:
+def _marks(group: Group, at: str, trimmed: bool) -> Marks:
     found, standing = group.answer, deciding(group)
-    best = () if found.leader is None else (found.leader, *found.ties)
-    return Marks(best, (standing.letters if standing else None) or {}, trimmed)
+    best = found.ties if found.leader is None or found.alone else (found.leader, *found.ties)
+    letters = (standing.letters if standing else None) or {}
+    return Marks(best, letters, ratios_to_first(group, at), trimmed)
 
 
 def failed_requests(reading: Reading) -> Section | None:
