@@ -17,6 +17,7 @@ pub mod event;
 pub mod exchange;
 pub mod expect;
 pub mod histogram;
+pub mod limit;
 pub mod protocol;
 pub mod recorder;
 pub mod recording;

@@ -110,6 +110,12 @@ pub struct Bytes {
 pub struct Queue {
     pub waited: u64,
     pub max_length: u64,
+    /// The most requests in flight; null in a closed loop.
+    #[serde(default)]
+    pub limit: Option<u64>,
+    /// When a request first waited because of it, from the opening of the window; null: never.
+    #[serde(default)]
+    pub bound_at_ns: Option<u64>,
 }
 
 /// Latencies; null where the loop has none.
@@ -271,8 +277,7 @@ impl Recording {
         self.bytes.sent += other.bytes.sent;
         self.bytes.received += other.bytes.received;
         self.bytes.body_received += other.bytes.body_received;
-        self.queue.waited += other.queue.waited;
-        self.queue.max_length += other.queue.max_length;
+        self.queue.merge(&other.queue);
         self.distributions.merge(&other.distributions);
         merge_series(&mut self.series, &other.series);
         for (own, more) in self.stages.iter_mut().zip(&other.stages) {
@@ -309,6 +314,16 @@ impl Recording {
             .then(|| self.little.in_flight_integral_ns as f64 / self.little.sojourn_sum_ns as f64 - 1.0);
         keep_few(&mut self.error_samples);
         Ok(())
+    }
+}
+
+impl Queue {
+    fn merge(&mut self, other: &Self) {
+        self.waited += other.waited;
+        self.max_length += other.max_length;
+        self.limit = self.limit.zip(other.limit).map(|(own, more)| own + more);
+        let bounds = [self.bound_at_ns, other.bound_at_ns];
+        self.bound_at_ns = bounds.into_iter().flatten().min();
     }
 }
 

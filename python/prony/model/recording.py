@@ -197,10 +197,16 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Requests that were due while no connection was idle, and how many of them at once."""
+    """Requests that were due while no connection was idle, and how many of them at once.
+
+    ``limit``: the most in flight in an open loop. ``bound_at_ns``: when a request first waited because of it,
+    from the opening of the window: from then on the server set the pace. Null: never, or not known.
+    """
 
     waited: int | None
     max_length: int | None
+    limit: int | None = None
+    bound_at_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ def _seconds(value_s: float) -> str:
 
 
 def _head(reading: LoadReading) -> Section:
-    blocks: list[Block] = [Paragraph(_loop_words(reading), Tone.QUIET)]
+    blocks: list[Block] = [*_bound(reading), Paragraph(_loop_words(reading), Tone.QUIET)]
     if reading.recording.window.interrupted:
         blocks.append(Paragraph("Interrupted: the figures are of the time before.", Tone.WARNING))
     if reading.limit is not None:
@@ -121,6 +121,23 @@ def _head(reading: LoadReading) -> Section:
         blocks.append(Paragraph(words, Tone.WARNING))
     conditions = (_condition(one, pointer("fail_if", k)) for k, one in enumerate(reading.conditions))
     return Section("", (*blocks, _speed(reading), *conditions))
+
+
+def _bound(reading: LoadReading) -> Iterator[Block]:
+    found = reading.recording.queue
+    if found.bound_at_ns is None or found.limit is None:
+        return
+    words = text(
+        "The generator was the limit from {} on: {} requests were in flight, as many as it may have, and "
+        "others waited for their end. Latencies from then on are those of a closed loop.",
+        _bound_at(found.bound_at_ns),
+        Figure(found.limit, count, "/queue/limit"),
+    )
+    yield Paragraph(words, Tone.WARNING)
+
+
+def _bound_at(at_ns: int) -> Figure:
+    return Figure(at_ns, duration, "/queue/bound_at_ns")
 
 
 def _condition(one: ConditionResult, at: str) -> Paragraph:
@@ -266,7 +283,11 @@ def _latency(reading: LoadReading) -> Section:
     )
     titles = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max")
     columns = (Column(scale.unit, text=True), Column("n"), *(Column(title) for title in titles))
-    return Section("Latency", (Table(columns, rows), notes.notes()))
+    bound_at_ns = reading.recording.queue.bound_at_ns
+    if bound_at_ns is None:
+        return Section("Latency", (Table(columns, rows), notes.notes()))
+    label = text("An open loop until {} into the window, a closed one from then on.", _bound_at(bound_at_ns))
+    return Section("Latency", (Paragraph(label, Tone.WARNING), Table(columns, rows), notes.notes()))
 
 
 def _stages(reading: LoadReading) -> Section:
@@ -341,6 +362,8 @@ def _trust(reading: LoadReading) -> Iterator[Text]:
         # Both sides come from the same stamps: what they prove is that no request was lost or counted twice.
         same = "the sum of all times in flight and the integral of requests in flight"
         yield text(f"bookkeeping: {same} differ by {{}}", Figure(residual, _residual, "/little/residual"))
+    if recording.queue.limit is not None:
+        yield text("at most {} requests in flight", Figure(recording.queue.limit, count, "/queue/limit"))
     yield from _connection_words(recording.connections)
     yield from _traffic_words(recording.bytes)
 

@@ -156,21 +156,20 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         };
         self.recorder.scheduled(&flight);
         let connection = &mut self.connections[slot];
-        let (state, failure) = (connection.state, connection.failure);
-        if let State::Connecting { .. } = state {
-            // The attempt before the window ends before it, and the window's own fails in its place.
-            if let Some(earlier) = connection.flight.replace(flight) {
-                self.recorder
-                    .ended(&earlier, Class::ConnectTimedOut, open_ns - 1, 0, "");
-            }
-            let detail = "not open after one time-out, when the window opened";
-            return self.connect_failed(slot, Class::ConnectTimedOut, now_ns, detail);
-        }
-        let (class, detail) = match failure {
+        let is_on_its_way = matches!(connection.state, State::Connecting { .. });
+        let (class, detail) = match connection.failure {
             Some(class) => (class, "not open when the window opened"),
+            None if is_on_its_way => (Class::ConnectTimedOut, "not open after one time-out"),
             None => (Class::ClientOther, "not even begun when the window opened"),
         };
-        self.counts.failures += u64::from(failure.is_some());
-        self.recorder.ended(&flight, class, now_ns, 0, detail);
+        self.counts.failures += u64::from(connection.failure.is_some() || is_on_its_way);
+        if !is_on_its_way {
+            return self.recorder.ended(&flight, class, now_ns, 0, detail);
+        }
+        // The attempt before the window ends before it, and the window's own fails in its place.
+        if let Some(earlier) = connection.flight.replace(flight) {
+            self.recorder.ended(&earlier, class, open_ns - 1, 0, "");
+        }
+        self.connect_failed(slot, class, now_ns, detail);
     }
 }

@@ -85,7 +85,9 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// The request that this connection was opened for fails with it: the slot's own, or the oldest in the queue.
     pub(super) fn connect_failed(&mut self, slot: usize, class: Class, now_ns: u64, detail: &str) {
-        self.counts.failures += u64::from(self.is_counted(now_ns));
+        if let State::Connecting { since_ns } = self.connections[slot].state {
+            self.counts.failures += u64::from(self.is_counted(since_ns));
+        }
         self.disconnect(slot);
         let connection = &mut self.connections[slot];
         if !connection.has_connected {
