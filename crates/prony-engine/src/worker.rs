@@ -275,6 +275,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// A free connection of the closed loop begins its next request, unless the load is over.
     fn begin(&mut self, slot: usize, now_ns: u64) {
+        let is_open = matches!(self.connections[slot].state, State::Idle { .. });
+        if is_open && !self.may_load(slot) {
+            return;
+        }
         let recorded = self.in_window(now_ns);
         let may_begin = now_ns < self.task.times.close_ns && (!recorded || self.take_from_budget());
         if !may_begin {

@@ -188,3 +188,24 @@ fn what_a_run_may_have_in_flight_is_said_before_its_first_request() {
     let [own, machine] = ["limit", "machine"].map(|key| events[0][key]["connections"].as_u64().unwrap());
     assert!((100..200).contains(&own) && own < machine, "{own} {machine}");
 }
+
+/// The kernel drops what does not fit into the listen queue, and repeats it after a second.
+#[test]
+fn connections_are_opened_as_fast_as_the_server_accepts_them() {
+    let server = start(r#"{"backlog": 128}"#);
+    let recording = Load::closed(server.port(), 3_000).timeout_ms(20_000).run();
+    assert_eq!(recording.account.ok, recording.account.scheduled);
+    let connect = recording.distributions.connect;
+    assert_eq!(connect.count(), 3_000);
+    let slow = connect.max_ns().unwrap();
+    assert!(slow < 900 * MS, "{slow}");
+}
+
+/// Ten seconds of time-out: after a quarter of them all have been tried, though none is ever accepted by the server.
+#[test]
+fn a_server_that_accepts_none_is_tried_by_all_connections_within_the_time_out() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let load = Load::closed(listener.local_addr().unwrap().port(), 1_000);
+    let account = load.timeout_ms(800).grace_ms(0).run().account;
+    assert_eq!(account.client_other, 0, "{account:?}");
+}

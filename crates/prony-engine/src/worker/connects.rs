@@ -35,7 +35,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let wanted = if self.is_open_loop() {
             self.attempts < self.queue.len() && self.has_free_slot()
         } else {
-            !self.closed.is_empty()
+            !self.closed.is_empty() && self.has_room_to_open()
         };
         wanted || !self.repeats.is_empty()
     }
@@ -51,7 +51,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             return Some(slot);
         }
         if !self.is_open_loop() {
-            return self.closed.pop_front();
+            return self.has_room_to_open().then(|| self.closed.pop_front()).flatten();
         }
         if self.attempts >= self.queue.len() {
             return None;
@@ -85,6 +85,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         if self.is_open_loop() || self.connections[slot].flight.is_some() {
             self.connect(slot, now_ns);
         } else {
+            self.connections[slot].listed = false;
             self.begin(slot, now_ns);
         }
     }

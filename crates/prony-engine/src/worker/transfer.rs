@@ -32,6 +32,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// Begins a connection on a slot without a socket: for the slot's request, or for the queue.
     pub(super) fn connect(&mut self, slot: usize, now_ns: u64) {
+        self.note_attempt(slot);
         let began = self.driver.connect(slot);
         self.connections[slot].state = State::Connecting { since_ns: now_ns };
         let own = self.connections[slot].flight;
@@ -280,13 +281,18 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// The server closed a connection that had no request: a reconnect when one is needed, not an error.
     fn lose_idle(&mut self, slot: usize) {
         self.disconnect(slot);
-        self.closed.push_back(slot);
+        // One that rests has its turn when the others are open.
+        if self.is_open_loop() || !self.connections[slot].listed {
+            self.closed.push_back(slot);
+        }
     }
 
     /// The slot's request, if any, ends.
     pub(super) fn end(&mut self, slot: usize, class: Class, now_ns: u64, detail: &str) {
         self.deadlines.remove(slot);
         if let Some(flight) = self.connections[slot].flight.take() {
+            self.opened
+                .ended(std::mem::take(&mut self.connections[slot].early));
             let body_bytes = if flight.sent_ns.is_some() {
                 self.connections[slot].reader.body_bytes()
             } else {
