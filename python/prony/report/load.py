@@ -12,7 +12,7 @@ from prony.analysis.rates import KEPT_RATE
 from prony.diagnosis import Affected
 from prony.escapes import escaped
 from prony.metrics import PERCENTILES
-from prony.model import ClosedLoop, Limited, OpenLoop, Pacing, Wire
+from prony.model import ClosedLoop, Limited, LimitKind, OpenLoop, Pacing, Wire
 from prony.model.recording import Connections, ErrorSample, GeneratorName, StageFigures, Target, Traffic
 from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading
 from prony.report.document import (
@@ -113,8 +113,10 @@ def _seconds(value_s: float) -> str:
 
 
 def _head(reading: LoadReading) -> Section:
-    blocks: list[Block] = []
-    if reading.verdict.limited is not Limited.NO:
+    blocks: list[Block] = [*_bound(reading)]
+    # The limit of requests in flight has its own sentence.
+    kinds = {one.kind for one in reading.verdict.evidence}
+    if reading.verdict.limited is not Limited.NO and not (blocks and kinds == {LimitKind.IN_FLIGHT}):
         affected = Affected.LATENCY if reading.keeps_rate else Affected.ALL
         words = verdict_words(reading.verdict, affected, "/generator/evidence")
         blocks.append(Paragraph(words, Tone.WARNING))
@@ -125,6 +127,23 @@ def _head(reading: LoadReading) -> Section:
     blocks += [Paragraph(words, Tone.QUIET) for words in _economical(reading)]
     conditions = (_condition(one, pointer("fail_if", k)) for k, one in enumerate(reading.conditions))
     return Section("", (*blocks, _speed(reading), *conditions))
+
+
+def _bound(reading: LoadReading) -> Iterator[Block]:
+    found = reading.recording.queue
+    if found.bound_at_ns is None or found.limit is None:
+        return
+    words = text(
+        "The generator was the limit from {} on: {} requests were in flight, as many as it may have, and "
+        "others waited for their end. Latencies from then on are those of a closed loop.",
+        _bound_at(found.bound_at_ns),
+        Figure(found.limit, count, "/queue/limit"),
+    )
+    yield Paragraph(words, Tone.WARNING)
+
+
+def _bound_at(at_ns: int) -> Figure:
+    return Figure(at_ns, duration, "/queue/bound_at_ns")
 
 
 def _condition(one: ConditionResult, at: str) -> Paragraph:
@@ -325,7 +344,11 @@ def _latency(reading: LoadReading) -> Section:
     )
     titles = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max")
     columns = (Column(scale.unit, text=True), Column("n"), *(Column(title) for title in titles))
-    return Section("Latency", (Table(columns, rows), notes.notes()))
+    bound_at_ns = reading.recording.queue.bound_at_ns
+    if bound_at_ns is None:
+        return Section("Latency", (Table(columns, rows), notes.notes()))
+    label = text("An open loop until {} into the window, a closed one from then on.", _bound_at(bound_at_ns))
+    return Section("Latency", (Paragraph(label, Tone.WARNING), Table(columns, rows), notes.notes()))
 
 
 def _stages(reading: LoadReading) -> Section:
@@ -400,6 +423,8 @@ def _trust(reading: LoadReading) -> Iterator[Text]:
         # Both sides come from the same stamps: what they prove is that no request was lost or counted twice.
         same = "the sum of all times in flight and the integral of requests in flight"
         yield text(f"bookkeeping: {same} differ by {{}}", Figure(residual, _residual, "/little/residual"))
+    if recording.queue.limit is not None:
+        yield text("at most {} requests in flight", Figure(recording.queue.limit, count, "/queue/limit"))
     yield from _connection_words(recording.connections)
     yield from _traffic_words(recording.bytes)
 

@@ -27,6 +27,18 @@ pub enum State {
     Busy,
 }
 
+/// What a request has to do with the opening of connections before the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Early {
+    /// Nothing.
+    #[default]
+    No,
+    /// It is the first of its connection: with its reply the server has accepted that.
+    First,
+    /// A further one, while others are opened.
+    Again,
+}
+
 /// One of the worker's connections, over all the sockets that it has had.
 #[derive(Debug)]
 pub struct Connection<R> {
@@ -50,7 +62,7 @@ pub struct Connection<R> {
     pub answered: u64,
     /// The wait before the next attempt after a failed one.
     pub back_off_ns: u64,
-    /// Whether it stands in the list of idle ones.
+    /// Whether it stands in the list of idle ones, or rests until the others are open.
     pub listed: bool,
     /// Whether it stands in the list of those that are to be read on.
     pub unread: bool,
@@ -58,6 +70,8 @@ pub struct Connection<R> {
     pub hangup: bool,
     /// The first bytes of a reply that did not come as expected in one piece, for a sample.
     pub first_bytes: Vec<u8>,
+    /// What its request has to do with the opening.
+    pub early: Early,
 }
 
 /// What a piece of a reply made of its request.
@@ -99,6 +113,7 @@ impl<R> Connection<R> {
             unread: false,
             hangup: false,
             first_bytes: Vec::new(),
+            early: Early::No,
         }
     }
 
