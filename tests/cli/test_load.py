@@ -56,8 +56,9 @@ def listener():
 
 def account_adds_up(result):
     account = dict(result["account"])
-    scheduled, bad_status = account.pop("scheduled"), account.pop("bad_status")
-    return scheduled == sum(account.values()) + sum(bad_status.values())
+    scheduled, bad_status, carried = (account.pop(name) for name in ("scheduled", "bad_status", "carried_in"))
+    ended = carried["answered"] + sum(carried["failed"].values()) + sum(carried["unanswered"].values())
+    return carried["requests"] == ended and scheduled == sum(account.values()) + sum(bad_status.values())
 
 
 # --- counting ---------------------------------------------------------------------------------------------
@@ -510,7 +511,7 @@ def test_what_is_no_target_is_refused_with_its_form(said, url):
         (["--expect-header", "a b: c"], "`--expect-header 'a b: c'`", "`Name: value` or `Name`"),
         (["--expect-body-contains", ""], "`--expect-body-contains`", "some text"),
         (["--expect-body-sha256", "beef"], "`--expect-body-sha256 beef`", "64 hexadecimal digits"),
-        (["--pacing", "fast"], "`--pacing fast`", "one of 'auto', 'precise', 'economical'"),
+        (["--pacing", "fast"], "`--pacing fast`", "one of 'precise', 'economical'"),
         (["--arrivals", "x"], "`--arrivals x`", "one of 'constant', 'poisson'"),
         (["-m", "GE T"], "`-m GE T`", "a method such as"),
         (["-H", "nocolon"], "`-H 'nocolon'`", "`Name: value`"),

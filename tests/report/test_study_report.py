@@ -161,19 +161,17 @@ def test_the_report_of_a_load_run(archive, update_golden):
     check(f"{name}.load.json", json.dumps(rounded(result), indent=1, allow_nan=False) + "\n", update_golden)
 
 
-def test_a_load_whose_limit_of_requests_in_flight_bound_says_so_first_and_above_its_latencies(archive):
+def test_a_load_whose_limit_of_requests_in_flight_bound_labels_its_latencies(archive):
     name, opened = archive
     if name != "study_two":
         pytest.skip("closed loops have no such limit")
     recording = first_recording(opened, 4)
     bound = replace(recording, queue=Queue(900, 400, 1024, 3_200_000_000))
-    lines = shown(load_document(read_load(bound)), 200).splitlines()
-    assert lines[2].startswith("The generator was the limit from 3.20 s on: 1,024 requests were in flight")
+    text = shown(load_document(read_load(bound)), 200)
     label = "An open loop until 3.20 s into the window, a closed one from then on."
-    text = "\n".join(lines)
     assert text.index("Latency") < text.index(label) < text.index("Generator\n")
     assert "at most 1,024 requests in flight" in text
-    assert "limit from" not in shown(load_document(read_load(recording)), 200)
+    assert label not in shown(load_document(read_load(recording)), 200)
 
 
 def test_the_last_lines_are_the_answer_and_the_command(archive):
@@ -229,6 +227,32 @@ def test_a_run_in_which_nothing_was_sent_is_said_so():
     assert "Nothing was sent." in text
 
 
+def test_replies_that_all_came_after_the_window_are_not_called_a_rate_of_nothing():
+    workload = build.Workload(build.OpenLoop(10), build.DurationStop(build.SECOND))
+    recording = build.recording(workload, [2_000_000_000] * 10)
+    late = with_parts(recording, completed={"ok": 0, "failed": 0})
+    text = shown(load_document(read_load(late)), 120)
+    assert "0.00 /s" not in text
+    assert "Nothing was answered as expected within the window of" in text
+    assert "10.0 /s due, 100 % of them" in text
+
+
+def test_a_rate_that_was_not_sent_is_said_in_the_first_line():
+    workload = build.Workload(build.OpenLoop(200), build.DurationStop(build.SECOND))
+    generator = {"limited": "no", "evidence": [], "sent_in_window": 150}
+    text = load_text(workload, [1_000_000] * 200, generator=generator)
+    assert text.splitlines()[2].startswith(
+        "Short of the rate: 150 requests were sent within the window, and 200"
+    )
+
+
+def test_what_economical_pacing_adds_is_said_with_its_figures():
+    workload = build.Workload(build.OpenLoop(200), build.DurationStop(build.SECOND))
+    engine = {"name": "prony-engine", "version": "1", "driver": "epoll", "threads": 1, "pacing": "economical"}
+    text = load_text(workload, [1_000_000] * 200, engine=engine)
+    assert "Economical pacing: requests went out late, by 30.0 µs at p50, 39.8 µs at p99." in text
+
+
 def load_text(workload, *arguments, **changes):
     recording = build.recording(workload, *arguments)
     return shown(load_document(read_load(with_parts(recording, **changes))), 120)
@@ -269,7 +293,7 @@ def test_a_run_in_which_nothing_was_answered_has_no_latency():
     workload = build.Workload(build.OpenLoop(10), build.DurationStop(build.SECOND))
     text = shown(load_document(read_load(build.recording(workload, [], errors={"connect_refused": 50}))), 120)
     assert "0.00 /s answered as expected in a window of" in text
-    assert "50.0 /s sent or due, 0 % of them answered so" in text
+    assert "50.0 /s due, 0 % of them answered so" in text
     assert "connection refused" in text
     assert "all requests failed, which counts as infinite" in text
 

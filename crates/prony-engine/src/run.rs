@@ -1,19 +1,18 @@
 //! Starts the workers, reports their progress, and merges their results into one Recording.
 
 use crate::clock::{Clock, Monotonic};
-use crate::cpu::{self, Usage};
+use crate::cpu::{self, Meter};
 use crate::driver::{Driver, Epoll};
 use crate::error::Error;
 use crate::event::{Event, Phase};
+use crate::generator::{Generator, Thread};
 use crate::limit::{Limits, SPARE_DESCRIPTORS};
 use crate::protocol::{FastCgi, Http1, Protocol, Scgi, Uwsgi};
 use crate::recorder::{seconds, Ledger, Recorder, Seconds, StageLedger};
-use crate::recording::{
-    self, Answered, Completed, Connections, Engine, Generator, Recording, Thread, Window,
-};
-use crate::spec::{Socket, Spec, Stop, Target, Wire};
+use crate::recording::{self, Answered, Completed, Connections, Engine, Recording, Window};
+use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
 use crate::transport::Address;
-use crate::worker::{chosen_pacing, task, Common, Gauges, Opening, Task, Times, Worker};
+use crate::worker::{margin, pacing_of, task, worker_count, Common, Gauges, Opening, Task, Times, Worker};
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -88,9 +87,10 @@ pub fn run_with(
         limit: limits.run,
         machine: limits.machine,
     });
+    let margins_ns = spin_margins(spec)?;
     let common = Common::new(spec, Monotonic.now() + LEAD_NS, limits.run.connections);
     // A worker that runs already must not go on without the others.
-    let mut crew = start(spec, &common, address, control).inspect_err(|_| control.cancel())?;
+    let mut crew = start(spec, &common, address, &margins_ns, control).inspect_err(|_| control.cancel())?;
     let mut watch = Watch {
         times: common.times,
         opening: common.opening,
@@ -123,13 +123,58 @@ struct Member {
     ledger: Ledger,
 }
 
-fn start(spec: &Spec, common: &Common, address: Address, control: &Control) -> Result<Vec<Member>, Error> {
+/// The margin of each worker, measured on its CPU by all at once; empty where nobody spins.
+fn spin_margins(spec: &Spec) -> Result<Vec<u64>, Error> {
+    if pacing_of(spec) != Some(Pacing::Precise) {
+        return Ok(Vec::new());
+    }
+    let each = |number| move || spin_margin(cpu_of(spec, number));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..worker_count(spec))
+            .map(|number| scope.spawn(each(number)))
+            .collect();
+        let joined = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .map_err(|_| Error::Account("the thread that measures sleeps panicked".to_owned()))?
+        });
+        joined.collect()
+    })
+}
+
+fn spin_margin(cpu: Option<usize>) -> Result<u64, Error> {
+    settle(cpu)?;
+    let mut driver = Epoll::idle().map_err(Error::io("creating an epoll instance"))?;
+    margin::measured(&mut driver, &Monotonic).map_err(Error::io("measuring sleeps"))
+}
+
+/// The CPU of a worker; null: not pinned.
+fn cpu_of(spec: &Spec, number: usize) -> Option<usize> {
+    spec.cpus.as_ref().map(|cpus| cpus[number % cpus.len()])
+}
+
+/// Where and how precisely the calling thread runs.
+fn settle(cpu: Option<usize>) -> Result<(), Error> {
+    cpu::sharpen_timers();
+    cpu.map_or(Ok(()), |cpu| {
+        cpu::pin(cpu).map_err(Error::io("binding a worker to its CPU"))
+    })
+}
+
+fn start(
+    spec: &Spec,
+    common: &Common,
+    address: Address,
+    margins_ns: &[u64],
+    control: &Control,
+) -> Result<Vec<Member>, Error> {
     let (target, request, body) = (&spec.target, &spec.workload.request, spec.request_body()?);
     let body = body.as_deref();
     let crew = Crew {
         spec,
         common,
         address,
+        margins_ns,
         control,
     };
     match target.wire {
@@ -145,6 +190,7 @@ struct Crew<'r> {
     spec: &'r Spec,
     common: &'r Common,
     address: Address,
+    margins_ns: &'r [u64],
     control: &'r Control,
 }
 
@@ -158,14 +204,15 @@ impl Crew<'_> {
     fn member<P: Protocol + Send + 'static>(&self, protocol: P, number: usize) -> Result<Member, Error> {
         let (series, ledger) = seconds(self.common.times.open_ns);
         let gauges = Arc::new(Gauges::default());
-        let cpus = self.spec.cpus.as_ref();
+        let mut share = task(self.spec, self.common, number)?;
+        share.spin_margin_ns = self.margins_ns.get(number).copied();
         let job = Job {
             spec: self.spec.clone(),
-            task: task(self.spec, self.common, number)?,
+            task: share,
             protocol,
             address: self.address,
             all_connections: self.common.connections,
-            cpu: cpus.map(|cpus| cpus[number % cpus.len()]),
+            cpu: cpu_of(self.spec, number),
             series,
             gauges: Arc::clone(&gauges),
             control: self.control.clone(),
@@ -201,37 +248,34 @@ impl<P: Protocol> Job<P> {
         self.settle()?;
         let driver =
             Epoll::new(self.address, self.task.first).map_err(Error::io("creating an epoll instance"))?;
-        let times = self.task.times;
+        let (times, spin_margin_ns) = (self.task.times, self.task.spin_margin_ns);
         let shape = &self.spec.workload.shape;
         let mut recorder = Recorder::new(shape.is_open(), self.series);
         if !shape.stages().is_empty() {
             recorder.stages = Some(StageLedger::new(times.open_ns, shape.stages()));
         }
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
+        let mut meter = Meter::new();
         // The load begins for all workers at once.
         std::thread::sleep(Duration::from_nanos(
             times.epoch_ns.saturating_sub(Monotonic.now()),
         ));
-        let mut at_open = Usage::of_this_thread();
         worker
-            .run(&self.control.0.cancelled, &self.gauges, &mut || {
-                at_open = Usage::of_this_thread()
+            .run(&self.control.0.cancelled, &self.gauges, &mut |edge, spin_ns| {
+                meter.pass(edge, spin_ns);
             })
             .map_err(Error::io("waiting for sockets"))?;
-        let used = Usage::of_this_thread().since(&at_open);
         let drained_ns = Monotonic.now();
-        Ok(report(self.spec, &mut worker, self.cpu, used, drained_ns))
+        let thread = meter.thread(self.cpu, spin_margin_ns);
+        Ok(report(self.spec, &mut worker, thread, drained_ns))
     }
 
     fn settle(&self) -> Result<(), Error> {
-        cpu::sharpen_timers();
         if self.all_connections as u64 + SPARE_DESCRIPTORS > cpu::descriptor_limit() {
             // A table of its own doubles what the process may hold; where the kernel refuses, EMFILE is counted as what it is.
             let _ = cpu::own_descriptors();
         }
-        self.cpu.map_or(Ok(()), |cpu| {
-            cpu::pin(cpu).map_err(Error::io("binding a worker to its CPU"))
-        })
+        settle(self.cpu)
     }
 }
 
@@ -239,22 +283,13 @@ impl<P: Protocol> Job<P> {
 fn report<P: Protocol, D: Driver>(
     spec: Spec,
     worker: &mut Worker<P, D, Monotonic>,
-    cpu: Option<usize>,
-    used: Usage,
+    thread: Thread,
     drained_ns: u64,
 ) -> Recording {
     let answered = answered(worker.answered());
     let queue = worker.queue_figures();
     let by_count = matches!(spec.workload.stop, Stop::Requests { .. });
     let recorder = &mut worker.recorder;
-    let thread = Thread {
-        cpu,
-        user_ns: used.user_ns,
-        system_ns: used.system_ns,
-        spin_ns: worker.spin_ns,
-        run_queue_ns: used.run_queue_ns,
-        turns: used.turns,
-    };
     let open_ns = recorder.first_sent_ns.unwrap_or(u64::MAX);
     Recording {
         format: recording::FORMAT,
@@ -263,7 +298,7 @@ fn report<P: Protocol, D: Driver>(
             version: env!("CARGO_PKG_VERSION").to_owned(),
             driver: D::NAME.to_owned(),
             threads: 1,
-            pacing: chosen_pacing(&spec),
+            pacing: pacing_of(&spec),
         },
         shape: if spec.workload.shape.is_open() {
             "open"
@@ -286,6 +321,7 @@ fn report<P: Protocol, D: Driver>(
             reconnects: worker.counts.reconnects,
             connect_failures: worker.counts.failures,
             retried: worker.counts.retried,
+            surplus: worker.counts.surplus,
             answered,
         },
         bytes: recorder.bytes.clone(),
@@ -297,6 +333,7 @@ fn report<P: Protocol, D: Driver>(
             .take()
             .map_or_else(Vec::new, |stages| stages.records),
         generator: Generator {
+            sent_in_window: recorder.sent_in_window,
             threads: vec![thread],
             ..Generator::default()
         },

@@ -1,10 +1,18 @@
-"""Rates and ratios of a Recording. The denominator of every rate is the window."""
+"""Rates and ratios of a Recording. The denominator of every rate is the window.
 
+The share of errors and the rate of errors are of one account, so that no page has two answers: all requests
+of the window, and those that it found open. Must not know latencies.
+
+>>> is_speed("ok_per_s"), is_speed("error_ratio")
+(True, False)
+"""
+
+from prony.analysis.account import tally
 from prony.metrics import METRICS, Unit
 from prony.model.recording import Recording
 from prony.units import SECOND_NS, seconds
 
-__all__ = ["QUALIFIED_ERROR_RATIO", "is_speed", "rates_of", "window_s"]
+__all__ = ["KEPT_RATE", "QUALIFIED_ERROR_RATIO", "is_speed", "keeps_rate", "rates_of", "window_s"]
 
 QUALIFIED_ERROR_RATIO = 0.001
 """The largest error ratio with which a speed figure may be compared: beyond it, speed describes only the
@@ -19,6 +27,22 @@ def is_speed(metric: str) -> bool:
     return METRICS[metric].unit in (Unit.RATE, Unit.DURATION) and metric != "error_per_s"
 
 
+KEPT_RATE = 0.99
+"""The least share of what was due that was sent in time where a rate was kept."""
+
+
+def keeps_rate(recording: Recording) -> bool:
+    """Return whether what was due in an open loop was sent within the window: then a generator's limit cannot
+    have lowered the throughput.
+
+    *Definition*: sent / due >= 0.99; Recordings before 0.2 have no count of what was sent: of them, what was
+    completed in the window / due.
+    """
+    due, sent = recording.account.scheduled, recording.generator.sent_in_window
+    in_time = recording.completed.all if sent is None else sent
+    return recording.is_open and due > 0 and in_time >= KEPT_RATE * due
+
+
 def window_s(recording: Recording) -> float | None:
     """Return the length of the window in seconds; null when it never opened or has no length."""
     length_ns = recording.window.length_ns
@@ -28,13 +52,13 @@ def window_s(recording: Recording) -> float | None:
 def rates_of(recording: Recording) -> dict[str, float | None]:
     """Return the rate metrics by name; null where the window or the requests are missing.
 
-    *Definition*: ``ok_per_s`` and ``error_per_s``: requests that ended within the window, whenever they were
-    begun / length of the window: what was done in this time. ``attempted_per_s``: requests that belong to the
-    window / its length. ``duration_ns_per_request``: length of the window / requests that ended within it.
-    The ratios are of the requests that belong to the window, whenever they ended.
+    *Definition*: ``ok_per_s``: requests that were answered within the window, whenever they were begun /
+    length of the window: what was done in this time. ``attempted_per_s``: requests that were due or begun in
+    the window / its length. ``duration_ns_per_request``: length of the window / requests that ended within
+    it. ``error_ratio``: requests of the window, and those that it found open, without a valid reply / all of
+    them; ``error_per_s``: the same requests / length of the window.
     """
-    account, completed, length_s = recording.account, recording.completed, window_s(recording)
-    scheduled, ok = account.scheduled, account.ok
+    found, completed, length_s = tally(recording.account), recording.completed, window_s(recording)
 
     def per_s(count: int) -> float | None:
         return None if length_s is None else count / length_s
@@ -43,8 +67,8 @@ def rates_of(recording: Recording) -> dict[str, float | None]:
     return {
         "duration_ns_per_request": SECOND_NS * length_s / ended if closed and length_s and ended else None,
         "ok_per_s": per_s(completed.ok),
-        "attempted_per_s": per_s(scheduled),
-        "error_per_s": per_s(completed.failed),
-        "success_ratio": ok / scheduled if scheduled else None,
-        "error_ratio": (scheduled - ok) / scheduled if scheduled else None,
+        "attempted_per_s": per_s(found.scheduled),
+        "error_per_s": per_s(found.lost),
+        "success_ratio": found.ok / found.requests if found.requests else None,
+        "error_ratio": found.error_ratio,
     }

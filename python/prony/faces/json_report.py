@@ -85,6 +85,7 @@ def _cell(cell: CellSummary) -> Json:
         "success_ratio": cell.success_ratio,
         "censored_from": cell.censored_from,
         "account": cell.account.by_key,
+        "carried_in": encode(cell.account.carried_in),
         "failed_requests": [_failed_requests(one) for one in failed_by_class(cell)],
         "metrics": _estimates(cell.metrics),
         "roles": {role: _estimates(metrics) for role, metrics in cell.roles.items()},
@@ -304,6 +305,10 @@ def reading_json(reading: Reading) -> Json:
         "extent": {
             "blocks": reading.blocks,
             "trials": {role.value: reading.count(role) for role in TrialRole},
+            "limited": {
+                "of": sum(reading.limited.values()),
+                **{level.value: found for level, found in reading.limited.items()},
+            },
         },
         "placements": [asdict(placement) for placement in reading.placements],
         "groups": [_group(group, reading.subjects) for group in reading.groups],

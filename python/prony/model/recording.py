@@ -21,6 +21,7 @@ from prony.model.workload import Pacing, Workload
 __all__ = [
     "Account",
     "Answered",
+    "CarriedIn",
     "Completed",
     "Connections",
     "Distribution",
@@ -92,23 +93,40 @@ class Specification:
     threads: int | None
     cpus: tuple[int, ...] | None
     pacing: Pacing | None
+    ceiling_per_s: float | None = None
 
 
 # --- what became of the requests --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedIn:
+    """Requests that were begun before the window opened and were open then, and how they ended.
+
+    ``requests`` is the sum of ``answered``, ``failed`` and ``unanswered``; the last two by class, of a status
+    with its code (``bad_status 503``).
+    """
+
+    requests: int
+    answered: int
+    failed: Mapping[str, int]
+    unanswered: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
-    """Where every request of the window ended: ``scheduled`` is the sum of all others.
+    """Where every request ended: ``scheduled``, those of the window, is the sum of the classes.
 
     ``bad_status``: replies with another status, by its code. ``others``: all classes but these; null: the
     generator does not report it separately. The engine names the classes (`prony.analysis.account`).
+    ``carried_in``: those that the window found open; null: the generator does not report them.
     """
 
     scheduled: int
     ok: int
     bad_status: Mapping[str, int]
     others: Mapping[str, int | None] = field(default_factory=dict, metadata=REST)
+    carried_in: CarriedIn | None = None
 
     def count(self, name: str) -> int:
         """Return how many requests ended in a class; `bad_status` is summed over its codes.
@@ -127,7 +145,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """Requests that ended within the window, whenever they were begun."""
+    """Requests that ended within the window, also those that were carried in."""
 
     ok: int
     failed: int
@@ -177,13 +195,16 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """What happened to connections; ``retried``: requests that were sent again on a new one."""
+    """What happened to connections; ``retried``: requests that were sent again on a new one; ``surplus``:
+    connections that brought bytes which no request had asked for.
+    """
 
     opened: int | None
     reconnects: int | None
     connect_failures: int | None
     retried: int | None
     answered: Answered | None
+    surplus: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +232,15 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSample:
-    """One failure in full: its class of the account, and what the system said."""
+    """One failure in full: its class of the account, what the system said, and the first bytes of the reply.
+
+    ``received``: at most 256 bytes, as they came; null: not one came, or an older engine did not keep them.
+    """
 
     kind: str = field(metadata=at("class"))
     detail: str
     at_ns: int
+    received: bytes | None = None
 
 
 # --- times ------------------------------------------------------------------------------------------------
@@ -250,7 +275,8 @@ _OF_TIMES = ("min_ns", "max_ns", "sum_ns", "histogram")
 
 @dataclass(frozen=True, slots=True)
 class Distributions:
-    """Times of valid replies (``ok``), ages of unanswered requests (``censored``), and of the generator.
+    """Times of valid replies (``ok``), also to requests that were ``carried_in``, ages of unanswered requests
+    (``censored``), and times of the generator.
 
     ``response`` runs from when a request was due, ``service`` from when it was sent. ``send_lag``: how late
     the generator sent it.
@@ -258,6 +284,8 @@ class Distributions:
 
     ok_response: Distribution | None = None
     ok_service: Distribution | None = None
+    carried_in_response: Distribution | None = None
+    carried_in_service: Distribution | None = None
     censored_response: Distribution | None = None
     censored_service: Distribution | None = None
     send_lag: Distribution | None = None
@@ -266,7 +294,8 @@ class Distributions:
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """One second of the window or the drain, from 0: requests due in it, and what ended in it.
+    """One second of the window or the drain, from 0: requests due in it, sent in it, and what ended in it,
+    whenever it was begun.
 
     ``latency``: response times of its valid replies, service times in a closed loop.
     """
@@ -277,6 +306,7 @@ class Second:
     failed: int
     body_bytes: int
     latency: Distribution | None
+    sent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +362,11 @@ class GeneratorName:
 
 @dataclass(frozen=True, slots=True)
 class WorkerThread:
-    """CPU of one worker in window and drain; ``turns``: how often it got its CPU, after ``run_queue_ns``."""
+    """CPU of one worker within the window; ``turns``: how often it got its CPU, after ``run_queue_ns``.
+
+    ``spin_margin_ns``: how long before a due time it began to spin, as measured at the start (null: it only
+    slept); ``throttled_ns``: how long a quota stopped it. Before 0.2 the figures include the drain.
+    """
 
     cpu: int | None
     user_ns: int
@@ -340,6 +374,8 @@ class WorkerThread:
     spin_ns: int
     run_queue_ns: int | None
     turns: int = 0
+    spin_margin_ns: int | None = None
+    throttled_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,11 +397,13 @@ class GeneratorProcesses:
 
 @dataclass(frozen=True, slots=True)
 class GeneratorCost:
-    """What the load cost the generator. ``limit``: why it, and not the server, may have set the figures;
-    ``limited``: the same in words, which is all that older Recordings have.
+    """What the load cost the generator within the window, and its verdict on itself.
+
+    ``limited``: `no`, `suspect` or `yes`, and ``evidence``; `archive.limits` reads what older Recordings have
+    instead: words in ``limited``, and ``limit``. ``sent_in_window``: requests that were sent in the window,
+    whenever they were due.
     """
 
-    limit: Limit | None
     limited: str | None
     cpu_work_ns: int | None
     cpu_spin_ns: int | None
@@ -373,6 +411,9 @@ class GeneratorCost:
     cpu_ns_per_request: float | None
     spin_share: float | None
     threads: tuple[WorkerThread, ...] = ()
+    evidence: tuple[Limit, ...] = ()
+    sent_in_window: int | None = None
+    limit: Limit | None = field(default=None, metadata=OPTIONAL)
     processes: GeneratorProcesses | None = field(default=None, metadata=OPTIONAL)
 
 

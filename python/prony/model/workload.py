@@ -38,11 +38,19 @@ class Arrivals(StrEnum):
 
 
 class Pacing(StrEnum):
-    """How the generator waits for a due time: see the engine's documentation."""
+    """How the generator waits for a due time. A study has one, so that its loads can be compared."""
 
-    AUTO = "auto"
     PRECISE = "precise"
+    """It sleeps until shortly before, then spins: what it sends is not late."""
     ECONOMICAL = "economical"
+    """It only sleeps: it leaves its CPU to others, and is as late as a sleep ends late."""
+    AUTO = "auto"
+    """Of plans before 0.2: one or the other by the rate. No plan has it now."""
+
+    @classmethod
+    def usual(cls, *, shares_cpus: bool) -> "Pacing":
+        """Return the pacing where none is asked for: what spins on the server's CPUs slows the server."""
+        return cls.ECONOMICAL if shares_cpus else cls.PRECISE
 
 
 MAX_CONNECTIONS = 500_000
@@ -157,4 +165,4 @@ class EngineChoice:
 
     name: str = "prony"
     threads: int = 1
-    pacing: Pacing = Pacing.AUTO
+    pacing: Pacing = Pacing.PRECISE

@@ -74,7 +74,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// A request of the window waits for the end of another one: from now on the server sets the pace, as in a closed loop.
     fn note_bound(&mut self) {
         let is_new = self.queue_figures.bound_at_ns.is_none();
-        if is_new && self.queue.back().is_some_and(|flight| flight.recorded) {
+        if is_new
+            && self
+                .queue
+                .back()
+                .is_some_and(|flight| self.recorder.is_own(flight))
+        {
             let since_ns = self.clock.now().saturating_sub(self.task.times.open_ns);
             self.queue_figures.bound_at_ns = Some(since_ns);
         }

@@ -10,7 +10,7 @@ use crate::account::Class;
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::protocol::Protocol;
-use crate::recorder::Flight;
+use crate::recorder::{End, Flight};
 use crate::spec::{Loop, Spec, Stop};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -220,7 +220,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let flight = Flight {
             intended_ns: open_ns,
             sent_ns: None,
-            recorded: true,
         };
         self.recorder.scheduled(&flight);
         let connection = &mut self.connections[slot];
@@ -232,11 +231,13 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         };
         self.counts.failures += u64::from(connection.failure.is_some() || is_on_its_way);
         if !is_on_its_way {
-            return self.recorder.ended(&flight, class, now_ns, 0, detail);
+            let end = End::without_reply(class, now_ns, detail);
+            return self.recorder.ended(&flight, &end);
         }
         // The attempt before the window ends before it, and the window's own fails in its place.
         if let Some(earlier) = connection.flight.replace(flight) {
-            self.recorder.ended(&earlier, class, open_ns - 1, 0, "");
+            let end = End::without_reply(class, open_ns - 1, "");
+            self.recorder.ended(&earlier, &end);
         }
         self.connect_failed(slot, class, now_ns, detail);
     }

@@ -1,5 +1,6 @@
 //! What a worker is to do: its share of the load, in its own terms.
 
+use super::margin;
 use super::opening::Opening;
 use crate::expect::Expect;
 use crate::schedule::{Constant, Poisson, Schedule, Share, Stages};
@@ -70,14 +71,9 @@ pub struct Task {
     pub requests: Option<u64>,
     /// Which reply is a success.
     pub expect: Expect,
-    /// How due times are waited for.
-    pub pacing: Pacing,
+    /// How long before a due time sleeping ends and spinning begins; null: it only sleeps.
+    pub spin_margin_ns: Option<u64>,
 }
-
-// The last stretch before a due time that is spun away: a sleep may end this much late (ENGINE: median lateness 29-42 us asleep).
-pub(crate) const SPIN_NS: u64 = 70_000;
-// Precise pacing pays for itself while it spins away at most a fifth of a core.
-const MAX_SPIN_SHARE: f64 = 0.20;
 
 /// How many workers there will be: no worker without a connection or a request.
 pub fn worker_count(spec: &Spec) -> usize {
@@ -91,17 +87,9 @@ pub fn worker_count(spec: &Spec) -> usize {
         .max(1)
 }
 
-/// The pacing that will be used; null in a closed loop, which has no due times.
-pub fn chosen_pacing(spec: &Spec) -> Option<Pacing> {
-    let Loop::Open { rate_per_s, .. } = spec.workload.shape else {
-        return None;
-    };
-    let spin_share = rate_per_s / worker_count(spec) as f64 * SPIN_NS as f64 / 1e9;
-    Some(match spec.pacing {
-        Pacing::Auto if spin_share <= MAX_SPIN_SHARE => Pacing::Precise,
-        Pacing::Auto => Pacing::Economical,
-        chosen => chosen,
-    })
+/// The pacing of a run; null in a closed loop, which has no due times.
+pub fn pacing_of(spec: &Spec) -> Option<Pacing> {
+    spec.workload.shape.is_open().then_some(spec.pacing)
 }
 
 /// What all workers have in common.
@@ -177,7 +165,7 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
         schedule,
         requests,
         expect: Expect::new(&load.expect)?,
-        pacing: chosen_pacing(spec).unwrap_or(Pacing::Economical),
+        spin_margin_ns: (pacing_of(spec) == Some(Pacing::Precise)).then_some(margin::LEAST_NS),
     })
 }
 

@@ -10,6 +10,7 @@ from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import count, percent
 from prony.report.sections.checks import calibration_notes
 from prony.report.sections.pace import evidence_notes, pace_notes
+from prony.report.sections.pacing import pacing_notes
 from prony.report.sections.sandbox import sandbox_notes
 from prony.report.text import EMPTY, Figure, Name, Text, joined, pointer, text
 
@@ -99,14 +100,15 @@ def notes(reading: Reading) -> Section:
         *pace_notes(reading),
         *evidence_notes(reading),
         *calibration_notes(reading),
+        *pacing_notes(reading),
         *_floor_notes(reading),
         *_versions(reading),
         *sandbox_notes(reading),
     )
     if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
-        words = "±: half of the {} interval of the mean over trials; n: trials that count of those run."
-        items = (*items, text(words, Name("95 %")))
-    if any(len(group.answer.comparisons) > 1 for group in reading.groups):
-        words = "Where several subjects are compared, intervals are wider, so that {} holds for all together."
+        words = (
+            "±: half of the {} interval of one subject's mean over its trials, with the drift of the blocks; "
+            "n: trials that count of those run."
+        )
         items = (*items, text(words, Name("95 %")))
     return Section("Notes", (Notes(tuple(("", item) for item in items)),))
