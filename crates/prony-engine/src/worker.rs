@@ -129,7 +129,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             back_offs: BinaryHeap::new(),
             ready: Vec::with_capacity(1024),
             handled: 0,
-            unread: VecDeque::with_capacity(slots),
+            unread: VecDeque::with_capacity(slots.max(1024)),
             last_intended_ns: task.times.open_ns,
             task,
             recorder,

@@ -12,7 +12,7 @@ from prony.analysis.rates import KEPT_RATE
 from prony.diagnosis import Affected
 from prony.escapes import escaped
 from prony.metrics import PERCENTILES
-from prony.model import ClosedLoop, Limited, LimitKind, OpenLoop, Pacing, Wire
+from prony.model import ClosedLoop, Limited, OpenLoop, Pacing, Wire
 from prony.model.recording import Connections, ErrorSample, GeneratorName, StageFigures, Target, Traffic
 from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading
 from prony.report.document import (
@@ -113,10 +113,8 @@ def _seconds(value_s: float) -> str:
 
 
 def _head(reading: LoadReading) -> Section:
-    blocks: list[Block] = [*_bound(reading)]
-    # The limit of requests in flight has its own sentence.
-    kinds = {one.kind for one in reading.verdict.evidence}
-    if reading.verdict.limited is not Limited.NO and not (blocks and kinds == {LimitKind.IN_FLIGHT}):
+    blocks: list[Block] = []
+    if reading.verdict.limited is not Limited.NO:
         affected = Affected.LATENCY if reading.keeps_rate else Affected.ALL
         words = verdict_words(reading.verdict, affected, "/generator/evidence")
         blocks.append(Paragraph(words, Tone.WARNING))
@@ -127,19 +125,6 @@ def _head(reading: LoadReading) -> Section:
     blocks += [Paragraph(words, Tone.QUIET) for words in _economical(reading)]
     conditions = (_condition(one, pointer("fail_if", k)) for k, one in enumerate(reading.conditions))
     return Section("", (*blocks, _speed(reading), *conditions))
-
-
-def _bound(reading: LoadReading) -> Iterator[Block]:
-    found = reading.recording.queue
-    if found.bound_at_ns is None or found.limit is None:
-        return
-    words = text(
-        "The generator was the limit from {} on: {} requests were in flight, as many as it may have, and "
-        "others waited for their end. Latencies from then on are those of a closed loop.",
-        _bound_at(found.bound_at_ns),
-        Figure(found.limit, count, "/queue/limit"),
-    )
-    yield Paragraph(words, Tone.WARNING)
 
 
 def _bound_at(at_ns: int) -> Figure:

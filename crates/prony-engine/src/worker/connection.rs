@@ -64,14 +64,14 @@ pub struct Connection<R> {
     pub back_off_ns: u64,
     /// Whether it stands in the list of idle ones, or rests until the others are open.
     pub listed: bool,
+    /// What its request has to do with the opening.
+    pub early: Early,
     /// Whether it stands in the list of those that are to be read on.
     pub unread: bool,
     /// Whether the peer has closed its side of this socket: it is read to the end.
     pub hangup: bool,
     /// The first bytes of a reply that did not come as expected in one piece, for a sample.
     pub first_bytes: Vec<u8>,
-    /// What its request has to do with the opening.
-    pub early: Early,
 }
 
 /// What a piece of a reply made of its request.
@@ -110,10 +110,10 @@ impl<R> Connection<R> {
             answered: 0,
             back_off_ns: BACK_OFF_NS.0,
             listed: false,
+            early: Early::No,
             unread: false,
             hangup: false,
             first_bytes: Vec::new(),
-            early: Early::No,
         }
     }
 
