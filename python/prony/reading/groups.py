@@ -6,10 +6,12 @@ Must not know how trials that do not count are reported.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from prony.analysis.answer import Answer, answer
 from prony.analysis.compare import Terms
 from prony.analysis.noise_floor import Floor, floors_by_metric
+from prony.analysis.power import Power, power_of
 from prony.analysis.spending import Look
 from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
 from prony.analysis.summary import CellSummary, TrialFigures, summarise_cell
@@ -28,6 +30,7 @@ class Group:
     others are a screening. ``noise_floor``: the machine's in the answer's metric, 0 where it is not known.
     ``of_generators``: one server under several generators, which are compared, each under its own load.
     ``failures``: whether a subject's trials fail more often than those of the one that fails least.
+    ``power``: what difference in the answer's metric these blocks could find; null without a verdict.
     """
 
     workload: Workload
@@ -40,6 +43,7 @@ class Group:
     of_generators: bool
     noise_floor: float
     failures: tuple[FailureTest, ...]
+    power: Power | None = None
 
 
 def groups_of(plan: Plan, trials: Sequence[TrialFigures], floors: Sequence[Floor]) -> tuple[Group, ...]:
@@ -92,7 +96,16 @@ def _group(plan: Plan, cells: Sequence[CellSummary], blocks: int, floors: Sequen
         of_generators=of_generators,
         noise_floor=by_metric.get(found.metric or "", 0.0),
         failures=failure_tests(cells),
+        power=_power(found, agreed.of(found.metric or "")),
     )
+
+
+def _power(found: Answer, agreed: Terms) -> Power | None:
+    """Return what the blocks could find, by the noise that they showed: the median over the comparisons."""
+    spreads = [one.spread for one in found.comparisons.values() if one.spread]
+    if not found.decided or not spreads:
+        return None
+    return power_of(median(spreads), len(found.comparisons) + 1, found.blocks, agreed.bar)
 
 
 def terms(plan: Plan, blocks: int) -> Terms:
