@@ -82,6 +82,8 @@ def _claim(group: Group, at: str) -> Text:
         return text("leads; too few repeats for a verdict (n = {})", blocks)
     if found.ties:
         return text("leads, not separated from others (n = {})", blocks)
+    if found.leader in group.stalls:
+        return text("is best but for its stalled trials (n = {})", blocks)
     return text("is best (n = {})", blocks)
 
 
