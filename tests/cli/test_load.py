@@ -56,8 +56,9 @@ def listener():
 
 def account_adds_up(result):
     account = dict(result["account"])
-    scheduled, bad_status = account.pop("scheduled"), account.pop("bad_status")
-    return scheduled == sum(account.values()) + sum(bad_status.values())
+    scheduled, bad_status, carried = (account.pop(name) for name in ("scheduled", "bad_status", "carried_in"))
+    ended = carried["answered"] + sum(carried["failed"].values()) + sum(carried["unanswered"].values())
+    return carried["requests"] == ended and scheduled == sum(account.values()) + sum(bad_status.values())
 
 
 # --- counting ---------------------------------------------------------------------------------------------

@@ -220,7 +220,7 @@ def _failed_so(kind: str | None, trial: TrialFigures) -> bool:
     asked = ending_named(kind) if kind else None
     found = trial.account.failed.items()
     lost = sum(count for ending, count in found if asked is None or asked.includes(ending))
-    return lost > QUALIFIED_ERROR_RATIO * trial.account.scheduled
+    return lost > QUALIFIED_ERROR_RATIO * trial.account.requests
 
 
 def _share(claim: Claim, cell: CellSummary) -> Part:

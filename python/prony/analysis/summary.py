@@ -284,8 +284,7 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
     own = [trial for trial in latest_attempts(trials) if trial.cell_id == cell.id]
     counted = [trial for trial in own if isinstance(trial.outcome, Ok)]
     account = together(trial.account for trial in counted)
-    scheduled = account.scheduled
-    error_ratio = (scheduled - account.ok) / scheduled if scheduled else None
+    error_ratio = account.error_ratio
     lost = _lost(len(counted), len(own)) if counted else None
     roles = sorted({role for trial in counted for role in trial.roles})
     return CellSummary(
