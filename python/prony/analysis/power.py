@@ -13,7 +13,7 @@ from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.effects import student_t
 from prony.analysis.studentized import pair_level
 
-__all__ = ["Power", "power_of", "spread_of_floor"]
+__all__ = ["Sight", "power_of", "spread_of_floor"]
 
 _LEVEL = 0.05
 _OFTEN = 0.9
@@ -24,7 +24,7 @@ _MOST_BLOCKS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
+class Sight:
     """What ``blocks`` of so many ``subjects`` can find: a ``difference`` of two is separated nine times in
     ten. ``blocks_for_half``: those that would find half of it; null above 1,000.
     """
@@ -35,7 +35,7 @@ class Power:
     blocks_for_half: int | None
 
 
-def power_of(spread: float, subjects: int, blocks: int, bar: float) -> Power:
+def power_of(spread: float, subjects: int, blocks: int, bar: float) -> Sight:
     """Return what a design can find, from the standard deviation of one block's log ratio (``spread``).
 
     *Definition*: exp(ln(1 + bar) + (t w + t') spread / sqrt(n)) - 1, with t the quantile of the intervals of
@@ -45,7 +45,7 @@ def power_of(spread: float, subjects: int, blocks: int, bar: float) -> Power:
     found = _difference(spread, subjects, blocks, bar)
     half = found / 2
     enough = _least_blocks(spread, subjects, bar, half) if half > bar else None
-    return Power(subjects, blocks, found, enough)
+    return Sight(subjects, blocks, found, enough)
 
 
 def _difference(spread: float, subjects: int, blocks: int, bar: float) -> float:

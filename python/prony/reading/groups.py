@@ -11,7 +11,7 @@ from statistics import median
 from prony.analysis.answer import Answer, answer, log_values
 from prony.analysis.compare import Terms
 from prony.analysis.noise_floor import Floor, floors_by_metric
-from prony.analysis.power import Power, power_of
+from prony.analysis.power import Sight, power_of
 from prony.analysis.spending import Look
 from prony.analysis.stalls import Stall, stalled
 from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
@@ -46,7 +46,7 @@ class Group:
     of_generators: bool
     noise_floor: float
     failures: tuple[FailureTest, ...]
-    power: Power | None = None
+    power: Sight | None = None
     stalls: Mapping[str, Stall] = field(default_factory=dict)
 
 
@@ -114,7 +114,7 @@ def _stalls(cells: Sequence[CellSummary], metric: str | None) -> dict[str, Stall
     return {name: one for name, one in found.items() if one is not None}
 
 
-def _power(found: Answer, agreed: Terms) -> Power | None:
+def _power(found: Answer, agreed: Terms) -> Sight | None:
     """Return what the blocks could find, by the noise that they showed: the median over the comparisons."""
     spreads = [one.spread for one in found.comparisons.values() if one.spread]
     if not found.decided or not spreads:
