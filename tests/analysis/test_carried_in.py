@@ -93,7 +93,7 @@ def test_the_text_of_a_load_says_how_they_ended():
     page = page_of(recording(SILENT))
     assert "99.80 % of all requests answered so" in page
     assert (
-        "50 of them were open when the window opened: 46 answered as expected, 0 failed, 4 unanswered" in page
+        "50 of these requests were open when the window opened: 46 answered as expected, 0 failed, 4 unanswered" in page
     )
 
 

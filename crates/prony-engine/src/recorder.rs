@@ -20,7 +20,9 @@ use std::ops::Range;
 
 /// A request in progress.
 #[derive(Debug, Clone, Copy)]
-pub struct Flight {
+pub struct Flight<Q> {
+    /// What it asks.
+    pub request: Q,
     /// Open loop: when it was due. Closed loop: when it was begun.
     pub intended_ns: u64,
     /// When it was first handed to the kernel; null before that.
@@ -139,12 +141,12 @@ impl Recorder {
     }
 
     /// Whether a request is one of the window's own; if not, it was begun before.
-    pub fn is_own(&self, flight: &Flight) -> bool {
+    pub fn is_own<Q>(&self, flight: &Flight<Q>) -> bool {
         flight.intended_ns >= self.window.start
     }
 
     /// A request is due (open loop) or begun (closed loop).
-    pub fn scheduled(&mut self, flight: &Flight) {
+    pub fn scheduled<Q>(&mut self, flight: &Flight<Q>) {
         self.outstanding += 1;
         if self.is_own(flight) {
             self.account.scheduled += 1;
@@ -158,7 +160,7 @@ impl Recorder {
     }
 
     /// A request is handed to the kernel for the first time; the connection was free for it since `free_since_ns`.
-    pub fn sent(&mut self, flight: &Flight, now_ns: u64, free_since_ns: u64) {
+    pub fn sent<Q>(&mut self, flight: &Flight<Q>, now_ns: u64, free_since_ns: u64) {
         self.in_flight.step(now_ns);
         self.in_flight.count += 1;
         self.sent_in_window += u64::from(self.window.contains(&now_ns));
@@ -176,7 +178,7 @@ impl Recorder {
     }
 
     /// A request has ended.
-    pub fn ended(&mut self, flight: &Flight, end: &End<'_>) {
+    pub fn ended<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
         let (class, now_ns) = (end.class, end.at_ns);
         self.outstanding -= 1;
         if let Some(sent_ns) = flight.sent_ns {
@@ -204,7 +206,7 @@ impl Recorder {
         }
     }
 
-    fn count_own(&mut self, flight: &Flight, end: &End<'_>) {
+    fn count_own<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
         self.account.count(end.class);
         self.last_ended_ns = self.last_ended_ns.max(end.at_ns);
         self.bytes.body_received += end.body_bytes;
@@ -245,7 +247,7 @@ impl Recorder {
         }
     }
 
-    fn record_latency(&mut self, flight: &Flight, end: &End<'_>) {
+    fn record_latency<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
         let &End {
             class,
             at_ns: now_ns,
@@ -317,8 +319,9 @@ impl Recorder {
 mod tests {
     use super::*;
 
-    fn flight(intended_ns: u64, sent_ns: u64) -> Flight {
+    fn flight(intended_ns: u64, sent_ns: u64) -> Flight<()> {
         Flight {
+            request: (),
             intended_ns,
             sent_ns: Some(sent_ns),
         }

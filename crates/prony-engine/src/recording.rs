@@ -19,7 +19,7 @@ pub struct Recording {
     pub engine: Engine,
     pub spec: Spec,
     #[serde(rename = "loop")]
-    pub shape: String,
+    pub shape: LoopKind,
     pub window: Window,
     pub account: Account,
     pub completed: Completed,
@@ -33,6 +33,16 @@ pub struct Recording {
     pub generator: Generator,
     pub little: Little,
     pub error_samples: Vec<ErrorSample>,
+}
+
+/// What decided when the next request was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopKind {
+    /// The last reply.
+    Closed,
+    /// A schedule.
+    Open,
 }
 
 /// Which engine it was.
