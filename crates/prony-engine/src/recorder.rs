@@ -74,6 +74,7 @@ impl Recorder {
             ok_response: open_only(),
             censored_response: open_only(),
             send_lag: open_only(),
+            due_lag: open_only(),
             ..Distributions::default()
         };
         Self {
@@ -105,6 +106,13 @@ impl Recorder {
             self.account.scheduled += 1;
             self.outstanding += 1;
             self.seconds.scheduled(flight.intended_ns);
+        }
+    }
+
+    /// A request was taken from the schedule: how late is the worker's own doing, whatever it then waits for.
+    pub fn taken(&mut self, flight: &Flight, now_ns: u64) {
+        if let (true, Some(lag)) = (flight.recorded, &mut self.distributions.due_lag) {
+            lag.record(now_ns.saturating_sub(flight.intended_ns));
         }
     }
 

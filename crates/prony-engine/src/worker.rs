@@ -218,11 +218,13 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 return;
             }
             self.last_intended_ns = due_ns;
-            self.arrive(Flight {
+            let flight = Flight {
                 intended_ns: due_ns,
                 sent_ns: None,
                 recorded,
-            });
+            };
+            self.recorder.taken(&flight, now_ns);
+            self.arrive(flight);
             let epoch_ns = self.task.times.epoch_ns;
             self.next_due_ns = self
                 .task
