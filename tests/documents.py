@@ -9,6 +9,7 @@ import pytest
 
 from cli import test_compare, test_selftest, test_selftest_planted
 from golden import build
+from histograms import distribution
 from listing import test_calibration_report
 from prony.analysis.account import RequestClass
 from prony.analysis.load_condition import parse_load_condition
@@ -22,7 +23,7 @@ from prony.host.checks import HostCheck
 from prony.listing.calibration import calibration_document
 from prony.listing.host import host_document, host_json
 from prony.listing.servers import check_json, checks_document
-from prony.model import Interface
+from prony.model import Interface, RateStage
 from prony.model.shapes import encode
 from prony.reading.load import read_load
 from prony.report.document import Document, Section
@@ -57,7 +58,26 @@ COSTS = {
     "spin_share": 0.31,
 }
 
+STAGES = (RateStage(500 * MS, 20.0, 20.0), RateStage(500 * MS, 20.0, 12_500.0))
+STAGE_FIGURES = [
+    {
+        **{"begin_ns": 500 * MS * k, "duration_ns": 500 * MS, "from_per_s": 20.0, "to_per_s": rate},
+        **{"scheduled": ok + 25, "sent": ok + 20, "ok": ok, "failed": 5},
+        "ok_response": distribution(SPREAD[:ok]),
+        "censored_response": distribution([2_000_000_000] * 20),
+    }
+    for k, (rate, ok) in enumerate(((20.0, 10), (12_500.0, 3130)))
+]
+
 LOADS = {
+    "stages": partial(
+        load,
+        build.OpenLoop(12_500.0, stages=STAGES),
+        SPREAD[:3140],
+        {"reset": 10, "timed_out": 40},
+        [2_000_000_000] * 40,
+        stages=STAGE_FIGURES,
+    ),
     "a closed loop": partial(load, build.ClosedLoop(10), SPREAD),
     "an open loop with failures": partial(
         load,

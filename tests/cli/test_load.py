@@ -1,5 +1,6 @@
 """`prony load` from outside: what is sent, what is counted, what is refused, how it ends."""
 
+import hashlib
 import json
 import os
 import signal
@@ -56,8 +57,9 @@ def listener():
 
 def account_adds_up(result):
     account = dict(result["account"])
-    scheduled, bad_status = account.pop("scheduled"), account.pop("bad_status")
-    return scheduled == sum(account.values()) + sum(bad_status.values())
+    scheduled, bad_status, carried = (account.pop(name) for name in ("scheduled", "bad_status", "carried_in"))
+    ended = carried["answered"] + sum(carried["failed"].values()) + sum(carried["unanswered"].values())
+    return carried["requests"] == ended and scheduled == sum(account.values()) + sum(bad_status.values())
 
 
 # --- counting ---------------------------------------------------------------------------------------------
@@ -87,6 +89,30 @@ def test_an_open_loop_sends_rate_times_duration(said, reference):
     result = said("load", reference, "--rate", "200", "-d", "1s", "--json", "-").json
     assert (result["loop"], result["account"]["scheduled"]) == ("open", 200)
     assert result["latency"]["ok"]["response_ns"]["count"] == 200
+
+
+def test_t11_stages_send_the_integral_of_their_rates_and_are_reported_each(said, reference):
+    done = said("load", reference, "--stages", "200ms:100,300ms:100-300,100ms:0,100ms:50", "--json", "-")
+    assert done.status == 0
+    stages = done.json["stages"]
+    assert [one["scheduled"] for one in stages] == [20, 60, 0, 5]
+    assert [one["begin_ns"] for one in stages] == [0, 200_000_000, 500_000_000, 600_000_000]
+    for name in ("scheduled", "ok"):
+        assert sum(one[name] for one in stages) == done.json["account"][name] == 85
+    assert [one["response_ns"]["ok"]["count"] for one in stages] == [20, 60, 0, 5]
+    assert done.json["window"]["duration_s"] == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("reference", [{"error_every": 5}], indirect=True)
+def test_errors_are_counted_in_their_stage(said, reference):
+    done = said("load", reference, "--stages", "300ms:100,300ms:200", "-c", "1", "--json", "result.json")
+    assert done.status == 0
+    assert "Stages" in done.out
+    result = said("load", reference, "--stages", "300ms:100,300ms:200", "-c", "1", "--json", "-").json
+    assert [(one["ok"], one["failed"], one["errors"]) for one in result["stages"]] == [
+        (24, 6, 6),
+        (48, 12, 12),
+    ]
 
 
 def test_poisson_arrivals_repeat_by_seed(said, reference):
@@ -124,6 +150,51 @@ def test_the_warm_up_is_not_counted(said, listener):
 
 def test_more_connections_than_requests_are_no_harm(said, reference):
     assert said("load", reference, "-n", "3", "-c", "50", "--json", "-").json["account"]["ok"] == 3
+
+
+OK = hashlib.sha256(b"ok").hexdigest()
+
+
+@pytest.mark.parametrize(
+    "checks",
+    [
+        ("--expect-status", "200,404"),
+        ("--expect-status", "2xx"),
+        ("--expect-header", "content-length: 2"),
+        ("--expect-header", "Server"),
+        ("--expect-body", "ok"),
+        ("--expect-body-contains", "o", "--expect-body-contains", "k"),
+        ("--expect-body-sha256", OK.upper()),
+    ],
+    ids=" ".join,
+)
+def test_a_reply_that_passes_its_checks_is_a_success(said, listener, checks):
+    result = said("load", listener.url, "-n", "5", "-c", "1", *checks, "--json", "-").json
+    assert result["account"]["ok"] == 5
+
+
+@pytest.mark.parametrize(
+    ("checks", "ending", "sample"),
+    [
+        (("--expect-status", "201,3xx"), "bad_status", "status 200"),
+        (("--expect-header", "Server: nginx"), "failed_validation", "no header `Server: nginx`"),
+        (("--expect-header", "ETag"), "failed_validation", "no header `ETag`"),
+        (("--expect-body", "no"), "failed_validation", "another body than expected"),
+        (("--expect-body-contains", "cart"), "failed_validation", "a body without `cart`"),
+        (
+            ("--expect-body-sha256", "0" * 64),
+            "failed_validation",
+            "a body with another SHA-256",
+        ),
+    ],
+    ids=lambda value: value[0].strip("-") if isinstance(value, tuple) else "",
+)
+def test_a_reply_that_fails_a_check_is_no_success_and_a_sample_names_the_check(
+    said, listener, checks, ending, sample
+):
+    done = said("load", listener.url, "-n", "5", "-c", "1", *checks, "--json", "-")
+    assert (done.status, done.json["account"]["ok"]) == (3, 0)
+    assert [(one["class"], one["detail"]) for one in done.json["errors"]] == [(ending, sample)]
 
 
 # --- what is sent -----------------------------------------------------------------------------------------
@@ -418,7 +489,7 @@ def test_what_is_no_target_is_refused_with_its_form(said, url):
         (["-c", "0"], "`-c 0`", "one or more counts"),
         (["-c", "ten"], "`-c ten`", "one or more counts"),
         (["-c", "1,2"], "`-c 1,2`", "one count"),
-        (["-c", "99999999"], "`-c 99999999`", "at most 65,535"),
+        (["-c", "99999999"], "`-c 99999999`", "at most 500,000"),
         (["-c", "-5"], "`-c -5`", "one or more counts"),
         (["--rate", "0"], "`--rate`: `0`", "requests per second"),
         (["--rate", "fast"], "`--rate`: `fast`", "requests per second"),
@@ -436,7 +507,11 @@ def test_what_is_no_target_is_refused_with_its_form(said, url):
         (["-n", "5", "-d", "5s"], "`-n` and `-d`", "expected one of them"),
         (["--threads", "0"], "`--threads 0`", "at least 1"),
         (["--seed", "-1"], "`--seed -1`", "at least 0"),
-        (["--expect-status", "1000"], "`--expect-status 1000`", "at most 999"),
+        (["--expect-status", "1000"], "`--expect-status 1000`", "statuses from 100 to 999"),
+        (["--expect-status", "2x"], "`--expect-status 2x`", "such as `200`"),
+        (["--expect-header", "a b: c"], "`--expect-header 'a b: c'`", "`Name: value` or `Name`"),
+        (["--expect-body-contains", ""], "`--expect-body-contains`", "some text"),
+        (["--expect-body-sha256", "beef"], "`--expect-body-sha256 beef`", "64 hexadecimal digits"),
         (["--pacing", "fast"], "`--pacing fast`", "one of 'precise', 'economical'"),
         (["--arrivals", "x"], "`--arrivals x`", "one of 'constant', 'poisson'"),
         (["-m", "GE T"], "`-m GE T`", "a method such as"),
@@ -445,6 +520,15 @@ def test_what_is_no_target_is_refused_with_its_form(said, url):
         (["--body", "@nowhere"], "`--body @nowhere`", "No such file"),
         (["--fail-if", "p99 > 5"], "`--fail-if`: `5`", "a number and a unit"),
         (["--fail-if", "cpu > 5%"], "`--fail-if`: `cpu`", "expected one of p50"),
+        (["--stages", "30s"], "`--stages`: `30s`", "a duration and a rate"),
+        (["--stages", "30s:1-"], "`--stages`: `30s:1-`", "from one rate to another"),
+        (["--stages", "30:5"], "`--stages`: `30`", "a number and a unit"),
+        (["--stages", "30s:x"], "`--stages`: `x`", "requests per second"),
+        (["--stages", "30s:0"], "`--stages 30s:0`", "a rate above 0"),
+        (["--stages", ",".join(["1s:1"] * 101)], "101 stages", "at most 100"),
+        (["--stages", "1s:1", "-d", "5s"], "`--stages` and `-d`", "exclude each other"),
+        (["--stages", "1s:1", "--rate", "5"], "`--stages` and `--rate`", "exclude each other"),
+        (["--stages", "1s:1", "-n", "5"], "`--stages` and `-n`", "exclude each other"),
         (["--nonsense"], "--nonsense", "no such option"),
     ],
 )

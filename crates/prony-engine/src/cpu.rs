@@ -151,13 +151,25 @@ pub fn own_descriptors() -> io::Result<()> {
     Ok(())
 }
 
-/// How many descriptors a process may hold.
+/// How many descriptors a table may hold.
 pub fn descriptor_limit() -> u64 {
-    let mut limit = libc::rlimit {
+    descriptor_limits().rlim_cur
+}
+
+/// Lets this process hold as many descriptors as it may allow itself.
+pub fn raise_descriptor_limit() {
+    let mut limits = descriptor_limits();
+    limits.rlim_cur = limits.rlim_max;
+    // SAFETY: `limits` is valid for reads. Raising the soft limit to the hard one is always allowed.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limits) };
+}
+
+fn descriptor_limits() -> libc::rlimit {
+    let mut limits = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: `limit` is valid for writes.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    limit.rlim_cur
+    // SAFETY: `limits` is valid for writes.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limits) };
+    limits
 }

@@ -10,6 +10,9 @@ pub use fastcgi::FastCgi;
 pub use scgi::Scgi;
 pub use uwsgi::Uwsgi;
 
+use crate::expect::ExpectedHeader;
+use std::sync::Arc;
+
 /// Where a reply is after [`Reader::feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -58,6 +61,10 @@ pub trait Reader {
     fn has_begun(&self) -> bool;
     /// Bytes of the body so far.
     fn body_bytes(&self) -> u64;
+    /// Sets the fields that final heads must have.
+    fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>);
+    /// The first of them that this reply's head does not have; null before the head is complete.
+    fn unmet_header(&self) -> Option<u16>;
 }
 
 /// A protocol: the request, rendered once, and a reader for each connection.
@@ -155,5 +162,13 @@ impl Reader for http1::ReplyReader {
 
     fn body_bytes(&self) -> u64 {
         self.body_bytes()
+    }
+
+    fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {
+        self.expect_headers(expected);
+    }
+
+    fn unmet_header(&self) -> Option<u16> {
+        self.unmet_header()
     }
 }

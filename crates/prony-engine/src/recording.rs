@@ -4,7 +4,7 @@ use crate::account::{Account, Class};
 use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::generator::Generator;
-use crate::spec::{Pacing, Spec};
+use crate::spec::{Pacing, Spec, Stage};
 use crate::verdict;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,8 @@ pub struct Recording {
     pub queue: Queue,
     pub distributions: Distributions,
     pub series: Vec<Second>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageRecord>,
     pub generator: Generator,
     pub little: Little,
     pub error_samples: Vec<ErrorSample>,
@@ -55,7 +57,7 @@ pub struct Window {
     pub interrupted: bool,
 }
 
-/// Requests that ended within the window, even if sent before it.
+/// Requests that ended within the window, those that were carried in too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub struct Completed {
@@ -81,6 +83,9 @@ pub struct Connections {
     pub reconnects: u64,
     pub connect_failures: u64,
     pub retried: u64,
+    /// Connections that brought bytes which no request had asked for.
+    #[serde(default)]
+    pub surplus: u64,
     pub answered: Answered,
 }
 
@@ -109,8 +114,10 @@ pub struct Bytes {
 pub struct Queue {
     pub waited: u64,
     pub max_length: u64,
+    /// The most requests in flight; null in a closed loop.
     #[serde(default)]
     pub limit: Option<u64>,
+    /// When a request first waited because of it, from the opening of the window; null: never.
     #[serde(default)]
     pub bound_at_ns: Option<u64>,
 }
@@ -121,6 +128,10 @@ pub struct Queue {
 pub struct Distributions {
     pub ok_response: Option<Distribution>,
     pub ok_service: Distribution,
+    #[serde(default)]
+    pub carried_in_response: Option<Distribution>,
+    #[serde(default)]
+    pub carried_in_service: Distribution,
     pub censored_response: Option<Distribution>,
     pub censored_service: Distribution,
     pub send_lag: Option<Distribution>,
@@ -144,6 +155,48 @@ pub struct Second {
     pub latency: Distribution,
 }
 
+/// What became of the requests that were due in one stage; `failed` are those without a latency.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct StageRecord {
+    pub begin_ns: u64,
+    pub duration_ns: u64,
+    pub from_per_s: f64,
+    pub to_per_s: f64,
+    pub scheduled: u64,
+    pub sent: u64,
+    pub ok: u64,
+    pub failed: u64,
+    pub ok_response: Distribution,
+    pub censored_response: Distribution,
+}
+
+impl StageRecord {
+    /// Of each stage an empty one.
+    pub fn of(stages: &[Stage]) -> impl Iterator<Item = Self> + '_ {
+        stages.iter().scan(0, |next_ns, stage| {
+            let begin_ns = *next_ns;
+            *next_ns += stage.duration_ns;
+            Some(Self {
+                begin_ns,
+                duration_ns: stage.duration_ns,
+                from_per_s: stage.from_per_s,
+                to_per_s: stage.to_per_s,
+                ..Self::default()
+            })
+        })
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.scheduled += other.scheduled;
+        self.sent += other.sent;
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.ok_response.merge(&other.ok_response);
+        self.censored_response.merge(&other.censored_response);
+    }
+}
+
 /// Little's law, L = lambda x W, from two independent sides.
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 #[allow(missing_docs)]
@@ -160,10 +213,15 @@ pub struct ErrorSample {
     pub class: String,
     pub detail: String,
     pub at_ns: u64,
+    /// The first bytes of the reply, base64; null: not one came.
+    #[serde(default)]
+    pub received: Option<String>,
 }
 
 /// How many failures of a class are kept in full.
 pub const SAMPLES_PER_CLASS: usize = 3;
+/// How many bytes of a reply a sample has.
+pub const SAMPLE_BYTES: usize = 256;
 
 impl Recording {
     /// Adds the result of another worker or machine under the same specification. Associative; `finish` computes what depends on the whole.
@@ -183,6 +241,9 @@ impl Recording {
         self.queue.merge(&other.queue);
         self.distributions.merge(&other.distributions);
         merge_series(&mut self.series, &other.series);
+        for (own, more) in self.stages.iter_mut().zip(&other.stages) {
+            own.merge(more);
+        }
         self.generator.merge(&other.generator);
         self.little.in_flight_integral_ns += other.little.in_flight_integral_ns;
         self.little.sojourn_sum_ns += other.little.sojourn_sum_ns;
@@ -214,6 +275,7 @@ impl Connections {
         self.reconnects += other.reconnects;
         self.connect_failures += other.connect_failures;
         self.retried += other.retried;
+        self.surplus += other.surplus;
         let (own, more) = (&mut self.answered, &other.answered);
         own.min = if own.connections == 0 {
             more.min
@@ -240,10 +302,12 @@ impl Queue {
 impl Distributions {
     fn merge(&mut self, other: &Self) {
         merge_optional(&mut self.ok_response, other.ok_response.as_ref());
+        merge_optional(&mut self.carried_in_response, other.carried_in_response.as_ref());
         merge_optional(&mut self.censored_response, other.censored_response.as_ref());
         merge_optional(&mut self.send_lag, other.send_lag.as_ref());
         merge_optional(&mut self.due_lag, other.due_lag.as_ref());
         self.ok_service.merge(&other.ok_service);
+        self.carried_in_service.merge(&other.carried_in_service);
         self.censored_service.merge(&other.censored_service);
         self.connect.merge(&other.connect);
     }
@@ -277,7 +341,9 @@ fn keep_few(samples: &mut Vec<ErrorSample>) {
     let mut kept: Vec<ErrorSample> = Vec::new();
     for sample in samples.drain(..) {
         let alike = kept.iter().filter(|other| other.class == sample.class);
-        let is_new = !alike.clone().any(|other| other.detail == sample.detail);
+        let is_new = !alike
+            .clone()
+            .any(|other| (&other.detail, &other.received) == (&sample.detail, &sample.received));
         if is_new && alike.count() < SAMPLES_PER_CLASS {
             kept.push(sample);
         }

@@ -6,8 +6,9 @@ use crate::driver::{Driver, Epoll};
 use crate::error::Error;
 use crate::event::{Event, Phase};
 use crate::generator::{Generator, Thread};
+use crate::limit::{Limits, SPARE_DESCRIPTORS};
 use crate::protocol::{FastCgi, Http1, Protocol, Scgi, Uwsgi};
-use crate::recorder::{seconds, Ledger, Recorder, Seconds};
+use crate::recorder::{seconds, Ledger, Recorder, Seconds, StageLedger};
 use crate::recording::{self, Answered, Completed, Connections, Engine, Recording, Window};
 use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
 use crate::transport::Address;
@@ -60,8 +61,6 @@ const SLICE: Duration = Duration::from_millis(100);
 const OPENING_SLICE: Duration = Duration::from_millis(5);
 // Four times a second.
 const PROGRESS_EVERY_NS: u64 = 250_000_000;
-// Descriptors that are not connections: epoll, standard streams, the host program's files.
-const SPARE_DESCRIPTORS: u64 = 64;
 
 /// Runs a load; `on_event` receives the events.
 ///
@@ -82,11 +81,16 @@ pub fn run_with(
     on_slice: &mut dyn FnMut(),
 ) -> Result<Recording, Error> {
     let address = resolve(&spec.target)?;
+    cpu::raise_descriptor_limit();
+    let limits = Limits::of(spec, &address);
+    on_event(&Event::Started {
+        limit: limits.run,
+        machine: limits.machine,
+    });
     let margins_ns = spin_margins(spec)?;
-    let common = Common::new(spec, Monotonic.now() + LEAD_NS);
+    let common = Common::new(spec, Monotonic.now() + LEAD_NS, limits.run.connections);
     // A worker that runs already must not go on without the others.
     let mut crew = start(spec, &common, address, &margins_ns, control).inspect_err(|_| control.cancel())?;
-    on_event(&Event::Started);
     let mut watch = Watch {
         times: common.times,
         opening: common.opening,
@@ -207,6 +211,7 @@ impl Crew<'_> {
             task: share,
             protocol,
             address: self.address,
+            all_connections: self.common.connections,
             cpu: cpu_of(self.spec, number),
             series,
             gauges: Arc::clone(&gauges),
@@ -231,6 +236,7 @@ struct Job<P> {
     task: Task,
     protocol: P,
     address: Address,
+    all_connections: usize,
     cpu: Option<usize>,
     series: Seconds,
     gauges: Arc<Gauges>,
@@ -240,10 +246,14 @@ struct Job<P> {
 impl<P: Protocol> Job<P> {
     fn run(self) -> Result<Recording, Error> {
         self.settle()?;
-        let driver = Epoll::new(self.address, self.task.connections)
-            .map_err(Error::io("creating an epoll instance"))?;
-        let recorder = Recorder::new(self.spec.workload.shape.is_open(), self.series);
+        let driver =
+            Epoll::new(self.address, self.task.first).map_err(Error::io("creating an epoll instance"))?;
         let (times, spin_margin_ns) = (self.task.times, self.task.spin_margin_ns);
+        let shape = &self.spec.workload.shape;
+        let mut recorder = Recorder::new(shape.is_open(), self.series);
+        if !shape.stages().is_empty() {
+            recorder.stages = Some(StageLedger::new(times.open_ns, shape.stages()));
+        }
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
         let mut meter = Meter::new();
         // The load begins for all workers at once.
@@ -261,7 +271,7 @@ impl<P: Protocol> Job<P> {
     }
 
     fn settle(&self) -> Result<(), Error> {
-        if self.spec.workload.shape.connections() as u64 + SPARE_DESCRIPTORS > cpu::descriptor_limit() {
+        if self.all_connections as u64 + SPARE_DESCRIPTORS > cpu::descriptor_limit() {
             // A table of its own doubles what the process may hold; where the kernel refuses, EMFILE is counted as what it is.
             let _ = cpu::own_descriptors();
         }
@@ -277,6 +287,7 @@ fn report<P: Protocol, D: Driver>(
     drained_ns: u64,
 ) -> Recording {
     let answered = answered(worker.answered());
+    let queue = worker.queue_figures();
     let by_count = matches!(spec.workload.stop, Stop::Requests { .. });
     let recorder = &mut worker.recorder;
     let open_ns = recorder.first_sent_ns.unwrap_or(u64::MAX);
@@ -310,12 +321,17 @@ fn report<P: Protocol, D: Driver>(
             reconnects: worker.counts.reconnects,
             connect_failures: worker.counts.failures,
             retried: worker.counts.retried,
+            surplus: worker.counts.surplus,
             answered,
         },
         bytes: recorder.bytes.clone(),
-        queue: worker.queue_figures.clone(),
+        queue,
         distributions: recorder.distributions.clone(),
         series: recorder.seconds.finish(),
+        stages: recorder
+            .stages
+            .take()
+            .map_or_else(Vec::new, |stages| stages.records),
         generator: Generator {
             sent_in_window: recorder.sent_in_window,
             threads: vec![thread],

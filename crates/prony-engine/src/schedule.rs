@@ -2,9 +2,11 @@
 
 mod constant;
 mod poisson;
+mod stages;
 
 pub use constant::Constant;
 pub use poisson::Poisson;
+pub use stages::Stages;
 
 /// The due times of one worker's share of the arrivals.
 pub trait Schedule {

@@ -171,16 +171,51 @@ pub enum Loop {
         arrivals: Arrivals,
         /// Of Poisson arrivals.
         seed: u64,
-        /// At most so many, opened on demand.
-        connections: usize,
+        /// At most so many, opened on demand; null: as many as can be outstanding, if this machine allows it.
+        #[serde(default)]
+        connections: Option<usize>,
+        /// The rate over the window; none: always `rate_per_s`, which else is the highest of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        stages: Vec<Stage>,
     },
 }
 
+/// A part of the window in which the rate stays, or changes evenly.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// How long it is.
+    pub duration_ns: u64,
+    /// Requests per second at its beginning.
+    pub from_per_s: f64,
+    /// And at its end.
+    pub to_per_s: f64,
+}
+
+// Each stage has latencies of its own, of 270 KB in each worker.
+const MAX_STAGES: usize = 100;
+
+impl Stage {
+    /// The highest rate within it.
+    pub fn highest_per_s(&self) -> f64 {
+        self.from_per_s.max(self.to_per_s)
+    }
+}
+
 impl Loop {
-    /// Connections: exactly (closed) or at most (open).
-    pub fn connections(&self) -> usize {
+    /// Connections as asked for: exactly (closed) or at most (open).
+    pub fn connections(&self) -> Option<usize> {
         match self {
-            Self::Closed { connections } | Self::Open { connections, .. } => *connections,
+            Self::Closed { connections } => Some(*connections),
+            Self::Open { connections, .. } => *connections,
+        }
+    }
+
+    /// How the rate changes; empty where it does not.
+    pub fn stages(&self) -> &[Stage] {
+        match self {
+            Self::Open { stages, .. } => stages,
+            Self::Closed { .. } => &[],
         }
     }
 
@@ -232,14 +267,99 @@ pub struct Request {
     pub keep_alive: bool,
 }
 
-/// Which reply is a success.
-#[derive(Debug, Clone, Deserialize, Serialize)]
+/// Which reply is a success. What is empty or null checks nothing.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
-    /// Null: 200 to 399.
+    /// Null, and no `statuses`: 200 to 399.
     pub status: Option<u16>,
+    /// Ranges of statuses, both ends included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statuses: Vec<(u16, u16)>,
+    /// Fields of the head, each with its value; null: any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<(String, Option<String>)>,
     /// Base64, or null: any.
     pub body: Option<String>,
+    /// Texts, each base64, that the body contains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub body_contains: Vec<String>,
+    /// Hexadecimal, or null.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_sha256: Option<String>,
+}
+
+impl Expectation {
+    pub(crate) fn decoded_body(&self) -> Result<Option<Vec<u8>>, Error> {
+        decoded("workload.expect.body", self.body.as_deref())
+    }
+
+    pub(crate) fn decoded_needles(&self) -> Result<Vec<Vec<u8>>, Error> {
+        let field = "workload.expect.body_contains";
+        let needles: Result<Vec<_>, Error> = self
+            .body_contains
+            .iter()
+            .map(|text| Ok(decoded(field, Some(text))?.unwrap_or_default()))
+            .collect();
+        let needles = needles?;
+        let fits = !needles.iter().any(Vec::is_empty);
+        require(fits, field, "", "texts of at least one byte")?;
+        Ok(needles)
+    }
+
+    pub(crate) fn decoded_sha256(&self) -> Result<Option<[u8; 32]>, Error> {
+        let wrong = |text: &str| {
+            let field = "workload.expect.body_sha256";
+            Error::InvalidSpec(format!("`{field}` is `{text}`; expected 64 hexadecimal digits"))
+        };
+        self.body_sha256
+            .as_deref()
+            .map(|text| sha256_of(text).ok_or_else(|| wrong(text)))
+            .transpose()
+    }
+
+    /// # Errors
+    /// [`Error::InvalidSpec`] with the field, its value and what was expected.
+    fn check(&self) -> Result<(), Error> {
+        for &(low, high) in &self.statuses {
+            let fits = (100..=999).contains(&low) && (low..=999).contains(&high);
+            let field = "workload.expect.statuses";
+            require(fits, field, format!("{low}, {high}"), "ranges within 100 to 999")?;
+        }
+        for (name, value) in &self.headers {
+            let fits = is_token(name) && value.as_ref().is_none_or(|value| is_on_one_line(value));
+            let shown = format!("{name}: {}", value.as_deref().unwrap_or_default());
+            require(
+                fits,
+                "workload.expect.headers",
+                shown,
+                "a name and a value on one line",
+            )?;
+        }
+        self.decoded_body()?;
+        self.decoded_needles()?;
+        self.decoded_sha256()?;
+        Ok(())
+    }
+}
+
+fn sha256_of(text: &str) -> Option<[u8; 32]> {
+    let digits: Option<Vec<u8>> = text
+        .chars()
+        .map(|digit| digit.to_digit(16).map(|value| value as u8))
+        .collect();
+    let digits = digits.filter(|digits| digits.len() == 64)?;
+    Some(std::array::from_fn(|place| {
+        digits[2 * place] << 4 | digits[2 * place + 1]
+    }))
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
+}
+
+fn is_on_one_line(value: &str) -> bool {
+    !value.contains(['\r', '\n', '\0'])
 }
 
 /// How due times are waited for.
@@ -274,11 +394,6 @@ impl Spec {
         self.workload.request.decoded_body()
     }
 
-    /// The expected body, decoded.
-    pub fn expected_body(&self) -> Result<Option<Vec<u8>>, Error> {
-        decoded("workload.expect.body", self.workload.expect.body.as_deref())
-    }
-
     fn check(&self) -> Result<(), Error> {
         let load = &self.workload;
         require(self.threads >= 1, "threads", self.threads, "at least 1")?;
@@ -290,9 +405,9 @@ impl Spec {
             "null or at least one CPU",
         )?;
         require(
-            load.shape.connections() >= 1,
+            load.shape.connections() != Some(0),
             "workload.loop.connections",
-            load.shape.connections(),
+            0,
             "at least 1",
         )?;
         if let Loop::Open { rate_per_s, .. } = load.shape {
@@ -304,6 +419,7 @@ impl Spec {
                 "more than 0, at most 1e9",
             )?;
         }
+        self.check_stages()?;
         match load.stop {
             Stop::Duration { duration_ns } => require_time("workload.stop.duration_ns", duration_ns)?,
             Stop::Requests { requests } => {
@@ -332,8 +448,53 @@ impl Spec {
             )?;
         }
         load.request.check()?;
-        self.expected_body()?;
-        Ok(())
+        load.expect.check()
+    }
+}
+
+impl Spec {
+    fn check_stages(&self) -> Result<(), Error> {
+        let load = &self.workload;
+        let (
+            Loop::Open {
+                rate_per_s, stages, ..
+            },
+            [_, ..],
+        ) = (&load.shape, load.shape.stages())
+        else {
+            return Ok(());
+        };
+        let field = "workload.loop.stages";
+        require(
+            stages.len() <= MAX_STAGES,
+            field,
+            stages.len(),
+            "at most 100 stages",
+        )?;
+        for stage in stages {
+            require_time(&format!("{field}.duration_ns"), stage.duration_ns)?;
+            for rate in [stage.from_per_s, stage.to_per_s] {
+                let fits = (0.0..=MAX_RATE_PER_S).contains(&rate);
+                require(fits, field, rate, "rates from 0 to 1e9")?;
+            }
+        }
+        let highest = stages.iter().map(Stage::highest_per_s).fold(0.0, f64::max);
+        let name = "workload.loop.rate_per_s";
+        require(
+            *rate_per_s == highest,
+            name,
+            rate_per_s,
+            "the highest rate of the stages",
+        )?;
+        let duration_ns = stages.iter().map(|stage| stage.duration_ns).sum();
+        let whole = Stop::Duration { duration_ns };
+        let stop = format!("{:?}", load.stop);
+        require(
+            load.stop == whole,
+            "workload.stop",
+            stop,
+            "the duration of all stages",
+        )
     }
 }
 
@@ -346,8 +507,6 @@ impl Request {
     /// # Errors
     /// [`Error::InvalidSpec`] with the field, its value and what was expected.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let is_token =
-            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
         require(
             is_token(&self.method),
             "workload.request.method",
@@ -363,7 +522,7 @@ impl Request {
             "a path that starts with / and has no blanks",
         )?;
         for (name, value) in &self.headers {
-            let fits = is_token(name) && !value.contains(['\r', '\n', '\0']);
+            let fits = is_token(name) && is_on_one_line(value);
             require(
                 fits,
                 "workload.request.headers",
@@ -422,7 +581,7 @@ mod tests {
     fn a_plain_one_is_read_and_written_back() {
         let spec = Spec::from_json(PLAIN).unwrap();
         let again = Spec::from_json(&serde_json::to_string(&spec).unwrap()).unwrap();
-        assert_eq!(again.workload.shape.connections(), 10);
+        assert_eq!(again.workload.shape.connections(), Some(10));
     }
 
     #[test]
@@ -480,6 +639,21 @@ mod tests {
                 "\"body\": null}}",
                 "\"body\": \"%\"}}",
                 "`workload.expect.body` is not base64",
+            ),
+            (
+                "\"body\": null}}",
+                "\"body\": null, \"statuses\": [[400, 300]]}}",
+                "`workload.expect.statuses` is `400, 300`; expected ranges within 100 to 999",
+            ),
+            (
+                "\"body\": null}}",
+                "\"body\": null, \"body_sha256\": \"beef\"}}",
+                "`workload.expect.body_sha256` is `beef`; expected 64 hexadecimal digits",
+            ),
+            (
+                "\"body\": null}}",
+                "\"body\": null, \"body_contains\": [\"\"]}}",
+                "expected texts of at least one byte",
             ),
             (
                 "\"port\": 8000",

@@ -21,8 +21,8 @@ pub use plan::{pacing_of, task, worker_count, Common, Task, Times};
 use crate::account::Class;
 use crate::clock::Clock;
 use crate::driver::{Driver, Ready};
-use crate::protocol::Protocol;
-use crate::recorder::{Flight, Recorder};
+use crate::protocol::{Protocol, Reader};
+use crate::recorder::{End, Flight, Recorder};
 use crate::recording::Queue;
 use connection::{Connection, State};
 use deadlines::Deadlines;
@@ -53,6 +53,7 @@ pub(crate) struct Counts {
     pub reconnects: u64,
     pub failures: u64,
     pub retried: u64,
+    pub surplus: u64,
 }
 
 /// What a worker passes once in a run.
@@ -85,58 +86,68 @@ pub struct Worker<P: Protocol, D, C> {
     ready: Vec<Ready>,
     // How many sockets were ready in the last step.
     handled: usize,
-    buffer: Vec<u8>,
+    // Slots that may have more to read: an edge does not come again.
+    unread: VecDeque<usize>,
     last_intended_ns: u64,
     pub(crate) recorder: Recorder,
     pub(crate) counts: Counts,
-    pub(crate) queue_figures: Queue,
+    queue_figures: Queue,
     spin_ns: u64,
 }
 
-// Replies up to this size take one call; larger ones several.
-const BUFFER_BYTES: usize = 64 * 1024;
 // A cancellation is seen within this time, whatever else is awaited.
 const MAX_WAIT_NS: u64 = 50_000_000;
 
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// A worker before its first step.
     pub fn new(protocol: P, driver: D, clock: C, mut task: Task, mut recorder: Recorder) -> Self {
-        let slots = task.connections;
+        // The slots of an open loop are made when they are needed.
+        let slots = if task.schedule.is_some() {
+            0
+        } else {
+            task.connections
+        };
         let epoch_ns = task.times.epoch_ns;
         recorder.set_window(task.times.open_ns, task.times.close_ns);
         let next_due_ns = task
             .schedule
             .as_mut()
             .map(|schedule| epoch_ns + schedule.next_due());
-        let is_open_loop = task.schedule.is_some();
-        let connections = (0..slots).map(|_| Connection::new(protocol.reader())).collect();
-        Self {
+        let mut worker = Self {
             protocol,
             driver,
             clock,
             next_due_ns,
             opened: Opened::default(),
-            connections,
-            idle: Vec::with_capacity(slots),
+            connections: Vec::with_capacity(slots),
+            idle: Vec::with_capacity(1024),
             closed: (0..slots).collect(),
             repeats: VecDeque::new(),
             attempts: 0,
             queue: VecDeque::with_capacity(1024),
-            deadlines: Deadlines::new(slots),
+            deadlines: Deadlines::default(),
             back_offs: BinaryHeap::new(),
             ready: Vec::with_capacity(1024),
             handled: 0,
-            buffer: vec![0; BUFFER_BYTES],
+            unread: VecDeque::with_capacity(slots.max(1024)),
             last_intended_ns: task.times.open_ns,
             task,
             recorder,
             counts: Counts::default(),
-            queue_figures: Queue {
-                limit: is_open_loop.then_some(slots as u64),
-                ..Queue::default()
-            },
+            queue_figures: Queue::default(),
             spin_ns: 0,
+        };
+        for _ in 0..slots {
+            worker.add_slot();
         }
+        worker
+    }
+
+    fn add_slot(&mut self) {
+        let mut reader = self.protocol.reader();
+        reader.expect_headers(self.task.expect.headers());
+        let connection = Connection::new(reader, self.task.expect.seen());
+        self.connections.push(connection);
     }
 
     /// Runs to the end of the drain, or until `cancelled`; `on_edge` is called at the opening of the window and at its close, with the
@@ -174,6 +185,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.show(gauges);
             self.wait()?;
             self.handle_ready();
+            self.read_on();
         }
         if passed == Some(Edge::Open) {
             on_edge(Edge::Close, self.spin_ns);
@@ -183,16 +195,25 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         Ok(())
     }
 
-    /// Answered requests by slot.
+    /// Replies by slot, since the opening of the window.
     pub(crate) fn answered(&self) -> impl Iterator<Item = u64> + '_ {
         self.connections.iter().map(|connection| connection.answered)
+    }
+
+    /// What the queue of the open loop was, and the limit that its requests wait for.
+    pub(crate) fn queue_figures(&self) -> Queue {
+        let limit = self.is_open_loop().then_some(self.task.connections as u64);
+        Queue {
+            limit,
+            ..self.queue_figures.clone()
+        }
     }
 
     fn is_open_loop(&self) -> bool {
         self.task.schedule.is_some()
     }
 
-    /// Counts of connections are those since the opening of the window.
+    /// Counts of connections, and of what happens on them, are those since the opening of the window.
     fn is_counted(&self, at_ns: u64) -> bool {
         at_ns >= self.task.times.open_ns
     }
@@ -212,8 +233,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     fn take_due(&mut self, now_ns: u64) {
         while let Some(due_ns) = self.next_due_ns.filter(|&due_ns| due_ns <= now_ns) {
-            let recorded = self.in_window(due_ns);
-            if due_ns >= self.task.times.close_ns || (recorded && !self.take_from_budget()) {
+            let is_own = self.in_window(due_ns);
+            if due_ns >= self.task.times.close_ns || (is_own && !self.take_from_budget()) {
                 self.next_due_ns = None;
                 return;
             }
@@ -221,7 +242,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             let flight = Flight {
                 intended_ns: due_ns,
                 sent_ns: None,
-                recorded,
             };
             self.recorder.taken(&flight, now_ns);
             self.arrive(flight);
@@ -241,14 +261,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             Some((slot, since_ns)) => self.send(slot, flight, since_ns),
             None => {
                 self.queue.push_back(flight);
-                if flight.recorded {
+                if self.recorder.is_own(&flight) {
                     let figures = &mut self.queue_figures;
                     figures.waited += 1;
                     figures.max_length = figures.max_length.max(self.queue.len() as u64);
-                    if self.closed.is_empty() {
-                        let after_ns = flight.intended_ns.saturating_sub(self.task.times.open_ns);
-                        figures.bound_at_ns.get_or_insert(after_ns);
-                    }
                 }
             }
         }
@@ -278,15 +294,18 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// A free connection of the closed loop begins its next request, unless the load is over.
     fn begin(&mut self, slot: usize, now_ns: u64) {
-        let recorded = self.in_window(now_ns);
-        let may_begin = now_ns < self.task.times.close_ns && (!recorded || self.take_from_budget());
+        let is_open = matches!(self.connections[slot].state, State::Idle { .. });
+        if is_open && !self.may_load(slot) {
+            return;
+        }
+        let is_own = self.in_window(now_ns);
+        let may_begin = now_ns < self.task.times.close_ns && (!is_own || self.take_from_budget());
         if !may_begin {
             return;
         }
         let flight = Flight {
             intended_ns: now_ns,
             sent_ns: None,
-            recorded,
         };
         self.recorder.scheduled(&flight);
         match self.connections[slot].state {
@@ -308,7 +327,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 0 => (Class::NotSentQueue, "no connection was free before the time-out"),
                 _ => (Class::ConnectTimedOut, "no connection before the time-out"),
             };
-            self.recorder.ended(&first, class, now_ns, 0, detail);
+            self.recorder
+                .ended(&first, &End::without_reply(class, now_ns, detail));
         }
     }
 
@@ -380,19 +400,16 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.driver.close(slot);
         }
         while let Some(flight) = self.queue.pop_front() {
-            self.recorder
-                .ended(&flight, Class::NotSentEnd, now_ns, 0, "the run ended");
+            let end = End::without_reply(Class::NotSentEnd, now_ns, "the run ended");
+            self.recorder.ended(&flight, &end);
         }
     }
 
     fn show(&self, gauges: &Gauges) {
-        let account = &self.recorder.account;
+        let ended = self.recorder.ended_so_far();
         let waiting = self.recorder.outstanding() - self.recorder.in_flight();
-        gauges.ok.store(account.ok, Ordering::Relaxed);
-        gauges.failed.store(
-            account.scheduled - account.ok - self.recorder.outstanding(),
-            Ordering::Relaxed,
-        );
+        gauges.ok.store(ended.ok, Ordering::Relaxed);
+        gauges.failed.store(ended.failed, Ordering::Relaxed);
         gauges
             .in_flight
             .store(self.recorder.in_flight(), Ordering::Relaxed);

@@ -120,12 +120,12 @@ def _refuse_with_app(typed: Mapping[str, str]) -> None:
 
 
 def refuse_closed_loop_options(typed: Mapping[str, str]) -> None:
-    """Refuse options of an open loop when there is no rate.
+    """Refuse options of an open loop when there is neither a rate nor stages.
 
     *Errors*: UsageError for an option without effect.
     """
     for name in _OF_OPEN_LOOP:
-        if name in typed and "rate" not in typed:
+        if name in typed and typed.keys().isdisjoint(("rate", "stages")):
             raise _needs_rate(typed[name])
 
 

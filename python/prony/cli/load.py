@@ -13,17 +13,22 @@ from prony.cli.flat import flattened
 from prony.cli.options import (
     MAX_SEED,
     MAX_THREADS,
+    body_of,
     check_output,
     connections_of,
     duration_of,
+    expected_header_of,
     make_request,
     optional,
     rate_of,
+    sha256_of,
+    stages_of,
+    statuses_of,
     wait_of,
     write_output,
 )
 from prony.cli.pacing_option import PacingOption, PacingWish, pacing_of
-from prony.cli.request_options import Body, ExpectStatus, Header, Method, RequestTimeout
+from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.cli.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
 from prony.model import (
@@ -36,6 +41,7 @@ from prony.model import (
     Loop,
     OpenLoop,
     Pacing,
+    RateStage,
     Recording,
     Workload,
 )
@@ -49,6 +55,8 @@ __all__ = ["EPILOG", "load"]
 
 # The engine's largest count; a day at its highest rate has fewer requests.
 MAX_REQUESTS = 10**15
+# The engine's most: each stage has latencies of its own.
+MAX_STAGES = 100
 
 EPILOG = """\
 Examples:
@@ -56,6 +64,8 @@ Examples:
   prony load http://127.0.0.1:8000/ -c 100 -d 30s             closed loop, 100 connections
 
   prony load http://127.0.0.1:8000/ --rate 550 -d 3m          open loop: latency from the intended time
+
+  prony load http://127.0.0.1:8000/ --stages 30s:100,2m:100-1k,30s:1k    a step, a ramp, a step
 
   prony load http://127.0.0.1:8000/ -n 10000 -c 50            exactly 10,000 requests
 
@@ -67,6 +77,8 @@ Examples:
 
   prony load fcgi://unix:/run/app.sock:/cart                  another protocol over a Unix socket
 
+  prony load http://127.0.0.1:8000/ --expect-status 200,3xx --expect-body-contains 'Your cart'
+
   prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
 
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
@@ -75,7 +87,7 @@ Examples:
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """The request, and what counts as a success."""
+    """What is sent, and to whom it may go."""
 
     PANEL: ClassVar[str] = "Requests"
 
@@ -86,7 +98,6 @@ class RequestOptions:
         bool,
         typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request."),
     ] = True
-    expect_status: ExpectStatus = None
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="Allow load on this host, which is not this machine; may be repeated."),
@@ -104,7 +115,8 @@ class PaceOptions:
         typer.Option(
             "-c",
             "--connections",
-            help="Closed loop: this many connections (10). Open loop: at most this many (1024).",
+            help="Closed loop: this many connections (10). "
+            "Open loop: at most this many (as many as can be outstanding).",
         ),
     ] = None
     rate: Annotated[
@@ -113,6 +125,13 @@ class PaceOptions:
             "--rate",
             "-r",
             help="Open loop: requests per second (550, 2.5k, 90/m), whatever the server does.",
+        ),
+    ] = None
+    stages: Annotated[
+        str | None,
+        typer.Option(
+            help="Open loop: rates that change, 30s:100,2m:100-1k: a step, then a ramp. The window is all of "
+            "them."
         ),
     ] = None
     arrivals: Annotated[
@@ -140,6 +159,34 @@ class PaceOptions:
         int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")
     ] = None
     pacing: PacingOption = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """Which replies are valid."""
+
+    PANEL: ClassVar[str] = "Valid replies"
+
+    expect_status: Annotated[
+        str | None, typer.Option(help="Only these statuses are a success, such as 200,204,3xx (200 to 399).")
+    ] = None
+    expect_header: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only with this header, 'Name: value' (parameters may follow the value) or 'Name'; may be "
+            "repeated."
+        ),
+    ] = None
+    expect_body: Annotated[
+        str | None, typer.Option(help="Only this body is a success; @FILE reads it from a file.")
+    ] = None
+    expect_body_contains: Annotated[
+        list[str] | None,
+        typer.Option(help="Only with this text in the body; @FILE reads it from a file; may be repeated."),
+    ] = None
+    expect_body_sha256: Annotated[
+        str | None, typer.Option(help="Only with this SHA-256 of the body, as sha256sum prints it.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +225,7 @@ def load(
     url: Annotated[str, typer.Argument(help="What to load: http://, fcgi://, uwsgi://, scgi:// or unix:.")],
     pace: PaceOptions,
     request: RequestOptions,
+    check: CheckOptions,
     gate: GateOptions,
     output: ResultOptions,
 ) -> int:
@@ -188,7 +236,7 @@ def load(
     target = target_of(url)
     address = target.address(request.allow_host or ())
     engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
-    recording = _measured(_workload(target, pace, request), address, engine)
+    recording = _measured(_checked(_workload(target, pace, request), check), address, engine)
     status = _shown(recording, conditions, output.json_to)
     return status or _strict_status(recording, gate.strict)
 
@@ -196,7 +244,7 @@ def load(
 def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) -> Workload:
     headers = _headers(target, request.header or ())
     timeout_ns = duration_of("--timeout", pace.timeout)
-    loop, stop = _loop(pace), _stop(pace.requests, pace.duration)
+    loop, stop = _loop(pace), _stop(pace)
     return Workload(
         loop=loop,
         stop=stop,
@@ -204,7 +252,25 @@ def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) ->
         warmup_ns=_usual_warmup_ns(loop, stop) if pace.warmup is None else wait_of("--warmup", pace.warmup),
         timeout_ns=timeout_ns,
         grace_ns=timeout_ns if pace.grace is None else wait_of("--grace", pace.grace),
-        expect_status=request.expect_status,
+    )
+
+
+def _checked(workload: Workload, check: CheckOptions) -> Workload:
+    statuses = optional(statuses_of, "--expect-status", check.expect_status) or ()
+    is_one = len(statuses) == 1 and statuses[0][0] == statuses[0][1]
+    contains = (body_of("--expect-body-contains", text) or b"" for text in check.expect_body_contains or ())
+    needles = tuple(contains)
+    if b"" in needles:
+        raise UsageError("`--expect-body-contains`: an empty text is in every body; expected some text")
+    return replace(
+        workload,
+        # One status alone has the form that other generators know too.
+        expect_status=statuses[0][0] if is_one else None,
+        expect_statuses=() if is_one else statuses,
+        expect_headers=tuple(expected_header_of(text) for text in check.expect_header or ()),
+        expect_body=body_of("--expect-body", check.expect_body),
+        expect_body_contains=needles,
+        expect_body_sha256=optional(sha256_of, "--expect-body-sha256", check.expect_body_sha256),
     )
 
 
@@ -280,13 +346,38 @@ def _loop(pace: PaceOptions) -> Loop:
     counts = optional(connections_of, "-c", pace.connections) or ()
     if len(counts) > 1:
         raise UsageError(f"`-c {pace.connections}`: one count here; only `prony run` takes a list")
-    if pace.rate is None:
+    if pace.rate is None and pace.stages is None:
         return ClosedLoop(counts[0] if counts else 10)
-    loop = OpenLoop(rate_of("--rate", pace.rate), pace.arrivals, pace.seed)
+    loop = OpenLoop(_rate(pace), pace.arrivals, pace.seed, stages=_stages(pace))
     return replace(loop, connections=counts[0]) if counts else loop
 
 
-def _stop(requests: int | None, duration: str | None) -> CountStop | DurationStop:
+def _stages(pace: PaceOptions) -> tuple[RateStage, ...]:
+    stages = optional(stages_of, "--stages", pace.stages) or ()
+    if len(stages) > MAX_STAGES:
+        raise UsageError(f"`--stages` has {len(stages)} stages; expected at most {MAX_STAGES}")
+    return stages
+
+
+def _rate(pace: PaceOptions) -> float:
+    if pace.rate is not None:
+        return rate_of("--rate", pace.rate)
+    highest = max(rate for stage in _stages(pace) for rate in (stage.from_per_s, stage.to_per_s))
+    if not highest:
+        raise UsageError(f"`--stages {pace.stages}` asks for nothing; expected a rate above 0")
+    return highest
+
+
+def _stop(pace: PaceOptions) -> CountStop | DurationStop:
+    requests, duration = pace.requests, pace.duration
+    if pace.stages is not None:
+        for option, value in (("--rate", pace.rate), ("-d", duration), ("-n", requests)):
+            if value is not None:
+                raise UsageError(
+                    f"`--stages` and `{option}` exclude each other: the stages set the rate and the length",
+                    hint=f"leave out {option}, or replace --stages by --rate and -d",
+                )
+        return DurationStop(sum(stage.duration_ns for stage in _stages(pace)))
     if requests is not None and duration is not None:
         raise UsageError("`-n` and `-d` both end the window; expected one of them")
     if requests is not None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from prony.cli.talk import show
 from prony.errors import UsageError
-from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Request
+from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, RateStage, Request
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "check_output",
     "connections_of",
     "duration_of",
+    "expected_header_of",
     "given_content",
     "header_of",
     "make_request",
@@ -27,6 +28,9 @@ __all__ = [
     "optional",
     "rate_of",
     "settings_of",
+    "sha256_of",
+    "stages_of",
+    "statuses_of",
     "wait_of",
     "write_output",
 ]
@@ -86,6 +90,30 @@ def rate_of(option: str, text: str) -> float:
     return value
 
 
+def stages_of(option: str, text: str) -> tuple[RateStage, ...]:
+    """Return the stages in a list such as ``30s:100,2m:100-1000``: steps, and ramps from one rate to another.
+
+    *Errors*: UsageError naming the option.
+    """
+    return tuple(_stage(option, part.strip()) for part in text.split(","))
+
+
+def _stage(option: str, text: str) -> RateStage:
+    duration, colon, rates = text.partition(":")
+    first, dash, last = rates.partition("-")
+    if not colon or not first or (dash and not last):
+        raise UsageError(
+            f"`{option}`: `{text}` is no stage; expected a duration and a rate, such as `30s:100`, or a ramp "
+            "from one rate to another, such as `2m:100-1k`"
+        )
+    low = _rate_or_none(option, first)
+    return RateStage(duration_of(option, duration), low, _rate_or_none(option, last) if dash else low)
+
+
+def _rate_or_none(option: str, text: str) -> float:
+    return 0.0 if text.strip() == "0" else rate_of(option, text)
+
+
 def optional(parse: Callable[[str, str], Value], option: str, text: str | None) -> Value | None:
     """Return the parsed value, or null when the option is absent."""
     return None if text is None else parse(option, text)
@@ -98,7 +126,7 @@ def connections_of(option: str, text: str) -> tuple[int, ...]:
         raise UsageError(f"`{option} {text}`: expected one or more counts, such as `100` or `10,100,1000`")
     counts = tuple(int(part) for part in parts)
     if max(counts) > MAX_CONNECTIONS:
-        raise UsageError(f"`{option} {text}`: expected at most {MAX_CONNECTIONS:,}, the ports of one address")
+        raise UsageError(f"`{option} {text}`: expected at most {MAX_CONNECTIONS:,}")
     return tuple(dict.fromkeys(counts))
 
 
@@ -110,6 +138,38 @@ def header_of(text: str) -> tuple[str, str]:
     if not _TOKEN.fullmatch(name.strip()):
         raise UsageError(f"`-H {name.strip()}: ...`: expected a header's name of letters, digits and `-`")
     return name.strip(), value.strip()
+
+
+def statuses_of(option: str, text: str) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of statuses in a list such as ``200,204,3xx``, both ends included.
+
+    *Errors*: UsageError naming the option.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(r"[1-9][0-9]{2}|[1-9]xx", part) for part in parts):
+        raise UsageError(
+            f"`{option} {text}`: expected statuses from 100 to 999 and classes of them, such as `200`, "
+            "`200,204` or `2xx,304`"
+        )
+    return tuple((int(part.replace("x", "0")), int(part.replace("x", "9"))) for part in parts)
+
+
+def expected_header_of(text: str) -> tuple[str, str | None]:
+    """Return name and value of ``Name: value``; of ``Name`` alone the value is null: any.
+
+    *Errors*: UsageError.
+    """
+    name, colon, value = text.partition(":")
+    if not _TOKEN.fullmatch(name.strip()) or any(mark in text for mark in "\r\n\0"):
+        raise UsageError(f"`--expect-header {text!r}`: expected `Name: value` or `Name`, on one line")
+    return name.strip(), value.strip() if colon else None
+
+
+def sha256_of(option: str, text: str) -> str:
+    """Return a SHA-256 in lower case; UsageError names the option."""
+    if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        raise UsageError(f"`{option} {text}`: expected 64 hexadecimal digits, as `sha256sum` prints them")
+    return text.lower()
 
 
 def body_of(option: str, text: str | None) -> bytes | None:

@@ -7,7 +7,7 @@ from prony.analysis.load_condition import ConditionResult
 from prony.model import Json
 from prony.model.recording import Recording
 from prony.model.shapes import encode
-from prony.reading.load import LoadReading, Spread, summary_of
+from prony.reading.load import LoadReading, Spread, StageReading, summary_of
 
 __all__ = ["VERSION", "load_result"]
 
@@ -68,6 +68,17 @@ def _requests(reading: LoadReading) -> list[Json]:
     ]
 
 
+def _stage(one: StageReading) -> Json:
+    figures = one.figures
+    names = ("begin_ns", "duration_ns", "from_per_s", "to_per_s", "scheduled", "sent", "ok", "failed")
+    latency = {"ok": _summary(one.ok), "all": _summary(one.all)}
+    return {
+        **{name: getattr(figures, name) for name in names},
+        "errors": figures.scheduled - figures.ok,
+        "response_ns": latency,
+    }
+
+
 def _condition(one: ConditionResult) -> Json:
     own = {"condition": one.condition.text, "metric": one.metric, "limit": one.condition.limit}
     return {**own, "value": one.value, "holds": one.holds, "reason": one.reason}
@@ -90,12 +101,15 @@ def load_result(reading: LoadReading) -> Json:
         "target": encode(spec and spec.target),
         "window": {**encode(recording.window), "duration_s": reading.window_s},
         "account": encode(recording.account),
+        "all_requests": reading.account.requests,
+        "carried_in": encode(reading.account.carried_in),
         "requests": _requests(reading),
         "fail_if": [_condition(one) for one in reading.conditions],
         "rate": {name: rates[name] for name in ("ok_per_s", "attempted_per_s", "error_per_s")},
         "ratio": {"success": rates["success_ratio"], "error": rates["error_ratio"]},
         "latency": _latency(reading),
         "spread": _spread(reading.spread),
+        "stages": [_stage(one) for one in reading.stages],
         "connections": encode(recording.connections),
         "queue": encode(recording.queue),
         "bytes": encode(recording.bytes),

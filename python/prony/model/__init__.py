@@ -51,6 +51,7 @@ from prony.model.workload import (
     Loop,
     OpenLoop,
     Pacing,
+    RateStage,
     Stop,
     Workload,
 )
@@ -110,6 +111,7 @@ __all__ = [
     "Plan",
     "Precision",
     "ProcessRow",
+    "RateStage",
     "Readiness",
     "Recording",
     "Request",

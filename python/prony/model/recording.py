@@ -21,6 +21,7 @@ from prony.model.workload import Pacing, Workload
 __all__ = [
     "Account",
     "Answered",
+    "CarriedIn",
     "Completed",
     "Connections",
     "Distribution",
@@ -38,6 +39,7 @@ __all__ = [
     "Second",
     "Specification",
     "SpokenWire",
+    "StageFigures",
     "Target",
     "Traffic",
     "Window",
@@ -98,17 +100,33 @@ class Specification:
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedIn:
+    """Requests that were begun before the window opened and were open then, and how they ended.
+
+    ``requests`` is the sum of ``answered``, ``failed`` and ``unanswered``; the last two by class, of a status
+    with its code (``bad_status 503``).
+    """
+
+    requests: int
+    answered: int
+    failed: Mapping[str, int]
+    unanswered: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
-    """Where every request of the window ended: ``scheduled`` is the sum of all others.
+    """Where every request ended: ``scheduled``, those of the window, is the sum of the classes.
 
     ``bad_status``: replies with another status, by its code. ``others``: all classes but these; null: the
     generator does not report it separately. The engine names the classes (`prony.analysis.account`).
+    ``carried_in``: those that the window found open; null: the generator does not report them.
     """
 
     scheduled: int
     ok: int
     bad_status: Mapping[str, int]
     others: Mapping[str, int | None] = field(default_factory=dict, metadata=REST)
+    carried_in: CarriedIn | None = None
 
     def count(self, name: str) -> int:
         """Return how many requests ended in a class; `bad_status` is summed over its codes.
@@ -127,7 +145,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """Requests that ended within the window, whenever they were begun."""
+    """Requests that ended within the window, also those that were carried in."""
 
     ok: int
     failed: int
@@ -177,13 +195,16 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """What happened to connections; ``retried``: requests that were sent again on a new one."""
+    """What happened to connections; ``retried``: requests that were sent again on a new one; ``surplus``:
+    connections that brought bytes which no request had asked for.
+    """
 
     opened: int | None
     reconnects: int | None
     connect_failures: int | None
     retried: int | None
     answered: Answered | None
+    surplus: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +220,8 @@ class Traffic:
 class Queue:
     """Requests that were due while no connection was idle, and how many of them at once.
 
-    ``limit``: the most requests in flight; ``bound_at_ns``: when it first held a request back, from the
-    window's opening (null: never).
+    ``limit``: the most in flight in an open loop. ``bound_at_ns``: when a request first waited because of it,
+    from the opening of the window: from then on the server set the pace. Null: never, or not known.
     """
 
     waited: int | None
@@ -211,11 +232,15 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSample:
-    """One failure in full: its class of the account, and what the system said."""
+    """One failure in full: its class of the account, what the system said, and the first bytes of the reply.
+
+    ``received``: at most 256 bytes, as they came; null: not one came, or an older engine did not keep them.
+    """
 
     kind: str = field(metadata=at("class"))
     detail: str
     at_ns: int
+    received: bytes | None = None
 
 
 # --- times ------------------------------------------------------------------------------------------------
@@ -250,7 +275,8 @@ _OF_TIMES = ("min_ns", "max_ns", "sum_ns", "histogram")
 
 @dataclass(frozen=True, slots=True)
 class Distributions:
-    """Times of valid replies (``ok``), ages of unanswered requests (``censored``), and of the generator.
+    """Times of valid replies (``ok``), also to requests that were ``carried_in``, ages of unanswered requests
+    (``censored``), and times of the generator.
 
     ``response`` runs from when a request was due, ``service`` from when it was sent. ``send_lag``: how late
     the generator sent it.
@@ -258,6 +284,8 @@ class Distributions:
 
     ok_response: Distribution | None = None
     ok_service: Distribution | None = None
+    carried_in_response: Distribution | None = None
+    carried_in_service: Distribution | None = None
     censored_response: Distribution | None = None
     censored_service: Distribution | None = None
     send_lag: Distribution | None = None
@@ -266,7 +294,8 @@ class Distributions:
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """One second of the window or the drain, from 0: requests due in it, sent in it, and what ended in it.
+    """One second of the window or the drain, from 0: requests due in it, sent in it, and what ended in it,
+    whenever it was begun.
 
     ``latency``: response times of its valid replies, service times in a closed loop.
     """
@@ -278,6 +307,26 @@ class Second:
     body_bytes: int
     latency: Distribution | None
     sent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageFigures:
+    """What became of the requests that were due in one stage of the load.
+
+    ``begin_ns`` is from the opening of the window. ``failed``: those without a latency; ``ok_response`` and
+    ``censored_response`` are the response times of valid replies, and the ages of the unanswered.
+    """
+
+    begin_ns: int
+    duration_ns: int
+    from_per_s: float
+    to_per_s: float
+    scheduled: int
+    sent: int
+    ok: int
+    failed: int
+    ok_response: Distribution
+    censored_response: Distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,6 +451,7 @@ class Recording:
     reported_latency: ReportedLatency | None = field(
         default=None, metadata={**at("reported_latency_ns"), **OPTIONAL}
     )
+    stages: tuple[StageFigures, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def is_open(self) -> bool:

@@ -4,12 +4,13 @@
 'closed loop, 100 connections, 5000 requests'
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
 from prony.model.exchange import Request
-from prony.model.shapes import at
+from prony.model.shapes import OPTIONAL, at
 from prony.units import SECOND_NS, seconds
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Loop",
     "OpenLoop",
     "Pacing",
+    "RateStage",
     "Stop",
     "Workload",
 ]
@@ -51,8 +53,8 @@ class Pacing(StrEnum):
         return cls.ECONOMICAL if shares_cpus else cls.PRECISE
 
 
-MAX_CONNECTIONS = 65_535
-"""From one address to another port of one server: a port number has 16 bits."""
+MAX_CONNECTIONS = 500_000
+"""Twice as many have been opened on one machine of 24 GiB, both ends there."""
 MAX_RATE_PER_S = float(SECOND_NS)
 """One request a nanosecond, the unit of time."""
 
@@ -68,17 +70,28 @@ class ClosedLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class RateStage:
+    """A part of the window in which the rate stays, or changes evenly from one to another."""
+
+    duration_ns: int
+    from_per_s: float
+    to_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class OpenLoop:
     """Requests are due at ``rate_per_s`` whatever the server does.
 
-    They go over at most ``connections``, opened on demand.
+    They go over at most ``connections``, opened on demand; null: as many as can be outstanding. With
+    ``stages``, which make up the window, the rate follows them, and ``rate_per_s`` is the highest of theirs.
     """
 
     KIND: ClassVar[str] = "open"
     rate_per_s: float
     arrivals: Arrivals = Arrivals.CONSTANT
     seed: int = 1
-    connections: int = 1024
+    connections: int | None = None
+    stages: tuple[RateStage, ...] = field(default=(), metadata=OPTIONAL)
 
 
 Loop = ClosedLoop | OpenLoop
@@ -103,12 +116,18 @@ class CountStop:
 Stop = DurationStop | CountStop
 
 
+def _more(name: str) -> Mapping[str, object]:
+    """Return metadata of a check that is left out of the JSON where nothing is checked."""
+    return {**at("expect", name), **OPTIONAL}
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The load of a trial: what is sent, when, and for how long.
+    """The load of a trial: what is sent, when, for how long, and which replies are valid.
 
     *Units*: all ``_ns`` are nanoseconds. ``timeout_ns`` counts from the intended time (open) or from
-    sending (closed).
+    sending (closed). ``expect_statuses``: ranges, both ends included; none and no ``expect_status``: 200 to
+    399. A null value of a header: any.
     """
 
     loop: Loop
@@ -119,12 +138,18 @@ class Workload:
     grace_ns: int = 10 * SECOND_NS
     expect_status: int | None = field(default=None, metadata=at("expect", "status"))
     expect_body: bytes | None = field(default=None, metadata=at("expect", "body"))
+    expect_statuses: tuple[tuple[int, int], ...] = field(default=(), metadata=_more("statuses"))
+    expect_headers: tuple[tuple[str, str | None], ...] = field(default=(), metadata=_more("headers"))
+    expect_body_contains: tuple[bytes, ...] = field(default=(), metadata=_more("body_contains"))
+    expect_body_sha256: str | None = field(default=None, metadata=_more("body_sha256"))
 
     def describe(self) -> str:
         """Return the load in a few words, such as ``closed loop, 100 connections, 30 s``."""
         match self.loop:
             case ClosedLoop(connections):
                 load = f"closed loop, {connections} connection{'s' if connections != 1 else ''}"
+            case OpenLoop(rate_per_s, arrivals, stages=stages) if stages:
+                load = f"open loop, {len(stages)} stages of up to {rate_per_s:g}/s {arrivals}"
             case OpenLoop(rate_per_s, arrivals):
                 load = f"open loop, {rate_per_s:g}/s {arrivals}"
         match self.stop:

@@ -5,15 +5,16 @@ generator.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from prony.analysis.account import RequestClass
+from prony.analysis.account import Carried, RequestClass
 from prony.analysis.latency import LatencySummary, nothing_measured
 from prony.analysis.load_condition import ConditionResult
 from prony.analysis.rates import KEPT_RATE
 from prony.diagnosis import Affected
+from prony.escapes import escaped
 from prony.metrics import PERCENTILES
 from prony.model import ClosedLoop, Limited, OpenLoop, Pacing, Wire
-from prony.model.recording import Connections, GeneratorName, Target, Traffic
-from prony.reading.load import EndedSo, LatencyClass, LoadReading
+from prony.model.recording import Connections, ErrorSample, GeneratorName, StageFigures, Target, Traffic
+from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading
 from prony.report.document import (
     Bars,
     Block,
@@ -30,18 +31,19 @@ from prony.report.document import (
 from prony.report.findings import verdict_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
-from prony.report.words import ending_words
+from prony.report.words import carried_words, ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
 
 __all__ = ["load_document"]
 
 _SHOWN = ("p50", "p90", "p95", "p99", "p999", "p9999")
-_MOST_SAMPLES = 3
 
 
 def load_document(reading: LoadReading) -> Document:
     """Return the report of one load run."""
     sections = [_head(reading), _account(reading), _latency(reading)]
+    if reading.stages:
+        sections.append(_stages(reading))
     if (histogram := _histogram(reading)) is not None:
         sections.append(histogram)
     sections.append(Section("Generator", (Notes(tuple(("", line) for line in _trust(reading))),)))
@@ -87,6 +89,10 @@ def _asked(reading: LoadReading) -> Text:
     """Return the load that was asked for; empty where the generator does not say it."""
     spec = reading.recording.spec
     match spec and spec.workload and spec.workload.loop:
+        case OpenLoop(rate_per_s, arrivals, stages=stages) if stages:
+            steps = counted(Figure(len(stages), as_typed, "/workload/loop/stages"), "stage")
+            highest = Figure(rate_per_s, _general, "/workload/loop/rate_per_s")
+            return text(", {} of up to {}/s {}", steps, highest, arrivals.value)
         case OpenLoop(rate_per_s, arrivals):
             return text(
                 ", {}/s {}", Figure(rate_per_s, _general, "/workload/loop/rate_per_s"), arrivals.value
@@ -119,6 +125,10 @@ def _head(reading: LoadReading) -> Section:
     blocks += [Paragraph(words, Tone.QUIET) for words in _economical(reading)]
     conditions = (_condition(one, pointer("fail_if", k)) for k, one in enumerate(reading.conditions))
     return Section("", (*blocks, _speed(reading), *conditions))
+
+
+def _bound_at(at_ns: int) -> Figure:
+    return Figure(at_ns, duration, "/queue/bound_at_ns")
 
 
 def _condition(one: ConditionResult, at: str) -> Paragraph:
@@ -171,10 +181,11 @@ def _speed(reading: LoadReading) -> Paragraph:
         return Paragraph(_no_speed(reading), Tone.BAD)
     window = Figure(reading.window_s, _seconds, "/window/duration_s")
     asked = text(
-        "{} {}, {} of them",
+        "{} {}, {} of {}",
         Figure(attempted, format_rate, "/rate/attempted_per_s"),
         "due" if reading.recording.is_open else "sent",
         Figure(success, percent, "/ratio/success"),
+        "all requests" if _carried(reading) else "them",
     )
     if not ok and success:
         words = text("Nothing was answered as expected within the window of {}; {} after it", window, asked)
@@ -188,14 +199,19 @@ def _speed(reading: LoadReading) -> Paragraph:
 
 
 def _no_speed(reading: LoadReading) -> Text:
-    account = reading.recording.account
-    if not account.scheduled:
+    if not reading.account.requests:
         return text("Nothing was sent.")
     return text(
         "{} of {} answered as expected; the window has no length, so there are no rates.",
-        Figure(account.ok, count, "/account/ok"),
-        Figure(account.scheduled, count, "/account/scheduled"),
+        Figure(reading.account.ok, count, "/requests/0/requests"),
+        Figure(reading.account.requests, count, "/all_requests"),
     )
+
+
+def _carried(reading: LoadReading) -> Carried | None:
+    """Return the requests that the window found open; null where there were none."""
+    found = reading.account.carried_in
+    return found if found and found.requests else None
 
 
 # --- requests by kind -------------------------------------------------------------------------------------
@@ -204,18 +220,32 @@ def _no_speed(reading: LoadReading) -> Text:
 def _account(reading: LoadReading) -> Section:
     rows = tuple(_kind(one, pointer("requests", k)) for k, one in enumerate(reading.requests))
     blocks: list[Block] = [Table((Column("kind", text=True), Column("requests"), Column("share")), rows)]
+    if carried := _carried(reading):
+        blocks.append(Paragraph(_carried_words(carried), Tone.QUIET))
     samples = {
-        str(words): words
-        for k, sample in enumerate(reading.recording.error_samples)
-        for words in [_sample(sample.kind, Quote(sample.detail, pointer("errors", k, "detail")))]
+        (sample.kind, sample.detail): _sample(sample, pointer("errors", k))
+        for k, sample in reversed(tuple(enumerate(reading.recording.error_samples)))
     }
     if samples:
-        blocks.append(Notes(tuple(("  |", words) for words in list(samples.values())[:_MOST_SAMPLES])))
+        blocks.append(Notes(tuple(("  |", samples[key]) for key in sorted(samples))))
     return Section("Requests", tuple(blocks))
 
 
-def _sample(kind: str, detail: Quote) -> Text:
-    return text("{}: {}", Name(ending_words(RequestClass(kind))), detail)
+def _carried_words(found: Carried) -> Text:
+    return text(
+        "{} of them were open when the window opened: {}",
+        Figure(found.requests, count, "/carried_in/requests"),
+        carried_words(found, "/carried_in"),
+    )
+
+
+def _sample(found: ErrorSample, at: str) -> Text:
+    detail = Quote(found.detail, at + pointer("detail"))
+    words = text("{}: {}", Name(ending_words(RequestClass(found.kind))), detail)
+    if not found.received:
+        return words
+    # They come from a stranger, and may be anything.
+    return text("{}: {}", words, Name(escaped(found.received.decode("utf-8", "backslashreplace"))))
 
 
 def _kind(one: EndedSo, at: str) -> tuple[Entry, ...]:
@@ -288,7 +318,7 @@ def _latency(reading: LoadReading) -> Section:
     scale = duration_scale(
         v for s in found.values() for v in (s.mean_ns, s.percentiles["50"]) if v is not None
     )
-    failing = reading.recording.account.scheduled > reading.recording.account.ok
+    failing = reading.account.lost > 0
     words = {"ok": "valid replies", "all": "all requests"}
     rows = tuple(
         (Entry(f"{kind} time, {words[population]}"), *line.entries())
@@ -299,7 +329,44 @@ def _latency(reading: LoadReading) -> Section:
     )
     titles = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max")
     columns = (Column(scale.unit, text=True), Column("n"), *(Column(title) for title in titles))
-    return Section("Latency", (Table(columns, rows), notes.notes()))
+    bound_at_ns = reading.recording.queue.bound_at_ns
+    if bound_at_ns is None:
+        return Section("Latency", (Table(columns, rows), notes.notes()))
+    label = text("An open loop until {} into the window, a closed one from then on.", _bound_at(bound_at_ns))
+    return Section("Latency", (Paragraph(label, Tone.WARNING), Table(columns, rows), notes.notes()))
+
+
+def _stages(reading: LoadReading) -> Section:
+    notes = Footnotes()
+    medians = (one.all.percentiles["50"] for one in reading.stages)
+    scale = duration_scale(value for value in medians if value is not None)
+    rows = tuple(_stage(one, pointer("stages", k), scale, notes) for k, one in enumerate(reading.stages))
+    numbers = ("scheduled", "sent", "ok", f"p50 {scale.unit}", f"p99 {scale.unit}", "errors")
+    columns = (Column("from"), Column("rate", text=True), *(Column(title) for title in numbers))
+    words = "A request belongs to the stage in which it was due. Latencies are response times of all."
+    return Section("Stages", (Paragraph(words, Tone.QUIET), Table(columns, rows), notes.notes()))
+
+
+def _stage(one: StageReading, at: str, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
+    figures = one.figures
+    line = _Line(one.all, "all", at + pointer("response_ns", "all"), scale, notes)
+    percentiles = (line.entry(one.all.percentiles[p], float(p), "percentiles", p) for p in ("50", "99"))
+    counts = {name: getattr(figures, name) for name in ("scheduled", "sent", "ok")}
+    errors = figures.scheduled - figures.ok
+    return (
+        Entry(text("{}", Figure(figures.begin_ns, duration, at + pointer("begin_ns")))),
+        Entry(_stage_rate(figures, at)),
+        *(Entry(text("{}", Figure(value, count, at + pointer(name)))) for name, value in counts.items()),
+        *percentiles,
+        Entry(text("{}", Figure(errors, count, at + pointer("errors"))), Tone.BAD if errors else Tone.PLAIN),
+    )
+
+
+def _stage_rate(figures: StageFigures, at: str) -> Text:
+    first = Figure(figures.from_per_s, _general, at + pointer("from_per_s"))
+    if figures.from_per_s == figures.to_per_s:
+        return text("{}/s", first)
+    return text("{}/s to {}/s", first, Figure(figures.to_per_s, _general, at + pointer("to_per_s")))
 
 
 def _histogram(reading: LoadReading) -> Section | None:
@@ -341,6 +408,8 @@ def _trust(reading: LoadReading) -> Iterator[Text]:
         # Both sides come from the same stamps: what they prove is that no request was lost or counted twice.
         same = "the sum of all times in flight and the integral of requests in flight"
         yield text(f"bookkeeping: {same} differ by {{}}", Figure(residual, _residual, "/little/residual"))
+    if recording.queue.limit is not None:
+        yield text("at most {} requests in flight", Figure(recording.queue.limit, count, "/queue/limit"))
     yield from _connection_words(recording.connections)
     yield from _traffic_words(recording.bytes)
 
@@ -382,6 +451,9 @@ def _connection_words(found: Connections) -> Iterator[Text]:
             "{}, {} requests sent again", words, Figure(found.retried, count, "/connections/retried")
         )
     yield words
+    if found.surplus:
+        surplus = Figure(found.surplus, count, "/connections/surplus")
+        yield text("{} connections brought bytes that no request had asked for", surplus)
 
 
 def _traffic_words(found: Traffic) -> Iterator[Text]:

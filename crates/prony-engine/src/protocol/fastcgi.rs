@@ -6,7 +6,9 @@ use super::cgi::{self, Variables};
 use super::http1::{self, Grammar};
 use super::{is_idempotent, EndOfStream, Progress, Protocol, Reader};
 use crate::error::Error;
+use crate::expect::ExpectedHeader;
 use crate::spec::{Request, Target};
+use std::sync::Arc;
 
 const VERSION: u8 = 1;
 const BEGIN_REQUEST: u8 = 1;
@@ -297,6 +299,14 @@ impl Reader for ReplyReader {
 
     fn has_begun(&self) -> bool {
         self.has_begun
+    }
+
+    fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {
+        self.reply.expect_headers(expected);
+    }
+
+    fn unmet_header(&self) -> Option<u16> {
+        self.reply.unmet_header()
     }
 
     fn body_bytes(&self) -> u64 {

@@ -31,6 +31,9 @@ use chunked::ChunkedBody;
 use fields::{Framing, Head};
 use head::HeadReader;
 
+use crate::expect::ExpectedHeader;
+use std::sync::Arc;
+
 #[derive(Debug)]
 enum Stage {
     Head,
@@ -48,8 +51,12 @@ pub struct ReplyReader {
     stage: Stage,
     head: Option<Head>,
     has_begun: bool,
+    head_bytes: usize,
     body_bytes: u64,
 }
+
+/// The longest interim replies (1xx) before a reply, together.
+const INTERIM_LIMIT_BYTES: usize = 64 * 1024;
 
 impl ReplyReader {
     /// A reader for a connection on which every request is HEAD (a reply then ends with its head), or none is.
@@ -64,6 +71,7 @@ impl ReplyReader {
             stage: Stage::Head,
             head: None,
             has_begun: false,
+            head_bytes: 0,
             body_bytes: 0,
         }
     }
@@ -75,6 +83,7 @@ impl ReplyReader {
         self.stage = Stage::Head;
         self.head = None;
         self.has_begun = false;
+        self.head_bytes = 0;
         self.body_bytes = 0;
     }
 
@@ -128,14 +137,28 @@ impl ReplyReader {
         self.body_bytes
     }
 
+    /// Sets the fields that final heads must have.
+    pub fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {
+        self.heads.expect(expected);
+    }
+
+    /// The number of the first of them that the final head does not have; null also before it is complete.
+    pub fn unmet_header(&self) -> Option<u16> {
+        self.head.and_then(|head| head.unmet)
+    }
+
     /// Takes interim heads and the final one off `rest`, as far as they are there.
     fn take_heads(&mut self, rest: &mut &[u8]) -> Result<(), &'static str> {
         while let Stage::Head = self.stage {
-            let Some(head) = self.heads.take(rest)? else {
-                break;
-            };
+            let before = rest.len();
+            let head = self.heads.take(rest)?;
+            self.head_bytes += before - rest.len();
+            let Some(head) = head else { break };
             match head.status {
                 101 => return Err("the status 101 was not requested"),
+                100..=199 if self.head_bytes > INTERIM_LIMIT_BYTES => {
+                    return Err("the interim replies are longer than 64 KiB")
+                }
                 100..=199 => (),
                 _ => self.begin_body(head),
             }

@@ -3,7 +3,7 @@
 use super::margin;
 use super::opening::Opening;
 use crate::expect::Expect;
-use crate::schedule::{Constant, Poisson, Schedule, Share};
+use crate::schedule::{Constant, Poisson, Schedule, Share, Stages};
 use crate::spec::{Arrivals, Loop, Pacing, Spec, Stop};
 use std::sync::Arc;
 
@@ -63,6 +63,8 @@ pub struct Task {
     pub opening: Arc<Opening>,
     /// Its connections: exactly (closed loop) or at most (open loop).
     pub connections: usize,
+    /// How many connections the workers before it have.
+    pub first: usize,
     /// Its arrivals; null in a closed loop.
     pub schedule: Option<Box<dyn Schedule + Send>>,
     /// Its requests in the window, where a count ends it.
@@ -80,7 +82,7 @@ pub fn worker_count(spec: &Spec) -> usize {
         Stop::Duration { .. } => usize::MAX,
     };
     spec.threads
-        .min(spec.workload.shape.connections())
+        .min(spec.workload.shape.connections().unwrap_or(usize::MAX))
         .min(requests)
         .max(1)
 }
@@ -99,17 +101,20 @@ pub struct Common {
     pub opening: Arc<Opening>,
     /// How many workers there are.
     pub workers: usize,
+    /// How many connections they have together: exactly (closed loop) or at most (open loop).
+    pub connections: usize,
 }
 
 impl Common {
-    /// Of a run that starts at `epoch_ns`.
-    pub fn new(spec: &Spec, epoch_ns: u64) -> Self {
+    /// Of a run that starts at `epoch_ns`, with so many connections.
+    pub fn new(spec: &Spec, epoch_ns: u64, connections: usize) -> Self {
         let workers = worker_count(spec);
         let opening = Opening::new(spec, epoch_ns, workers);
         Self {
             times: Times::new(spec, epoch_ns, &opening),
             opening: Arc::new(opening),
             workers,
+            connections,
         }
     }
 }
@@ -124,6 +129,18 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
     let schedule: Option<Box<dyn Schedule + Send>> = match load.shape {
         Loop::Closed { .. } => None,
         Loop::Open {
+            arrivals,
+            seed,
+            ref stages,
+            ..
+        } if !stages.is_empty() => Some(Box::new(Stages::new(
+            load.warmup_ns,
+            stages,
+            arrivals,
+            seed,
+            share,
+        ))),
+        Loop::Open {
             rate_per_s,
             arrivals: Arrivals::Constant,
             ..
@@ -135,6 +152,7 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
             ..
         } => Some(Box::new(Poisson::new(rate_per_s, seed, share))),
     };
+    let connections = common.connections as u64;
     let requests = match load.stop {
         Stop::Requests { requests } => Some(portion(requests, share)),
         Stop::Duration { .. } => None,
@@ -142,10 +160,11 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
     Ok(Task {
         times: common.times,
         opening: Arc::clone(&common.opening),
-        connections: portion(load.shape.connections() as u64, share) as usize,
+        connections: portion(connections, share) as usize,
+        first: first_of(connections, share) as usize,
         schedule,
         requests,
-        expect: Expect::new(load.expect.status, spec.expected_body()?),
+        expect: Expect::new(&load.expect)?,
         spin_margin_ns: (pacing_of(spec) == Some(Pacing::Precise)).then_some(margin::LEAST_NS),
     })
 }
@@ -153,6 +172,11 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
 /// What falls to one worker when `whole` is dealt out evenly.
 fn portion(whole: u64, share: Share) -> u64 {
     whole / share.workers + u64::from(share.worker < whole % share.workers)
+}
+
+/// What falls to the workers before this one.
+fn first_of(whole: u64, share: Share) -> u64 {
+    whole / share.workers * share.worker + share.worker.min(whole % share.workers)
 }
 
 #[cfg(test)]
@@ -165,6 +189,14 @@ mod tests {
         fn t33_portions_make_up_the_whole(whole in 0u64..10_000, workers in 1u64..64) {
             let sum: u64 = (0..workers).map(|worker| portion(whole, Share { worker, workers })).sum();
             prop_assert_eq!(sum, whole);
+        }
+
+        #[test]
+        fn each_portion_begins_where_the_one_before_ends(whole in 0u64..10_000, workers in 2u64..64) {
+            for worker in 1..workers {
+                let (before, share) = (Share { worker: worker - 1, workers }, Share { worker, workers });
+                prop_assert_eq!(first_of(whole, share), first_of(whole, before) + portion(whole, before));
+            }
         }
     }
 }

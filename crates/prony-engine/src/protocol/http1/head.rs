@@ -5,6 +5,8 @@
 use memchr::memchr;
 
 use super::fields::{parse_cgi_head, parse_head, Head};
+use crate::expect::{unmet_header, ExpectedHeader};
+use std::sync::Arc;
 
 /// The longest head. Servers' own limits for what they accept are 8 to 64 KiB.
 const HEAD_LIMIT_BYTES: usize = 64 * 1024;
@@ -45,6 +47,7 @@ pub(super) struct HeadReader {
     /// another, so input that begins with these bytes begins with this head.
     remembered: Vec<u8>,
     meaning: Option<Head>,
+    expected: Option<Arc<[ExpectedHeader]>>,
 }
 
 impl HeadReader {
@@ -56,7 +59,13 @@ impl HeadReader {
             line: Line::Empty,
             remembered: Vec::new(),
             meaning: None,
+            expected: None,
         }
+    }
+
+    pub(super) fn expect(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {
+        self.expected = expected;
+        self.meaning = None;
     }
 
     pub(super) fn reset(&mut self) {
@@ -109,7 +118,11 @@ impl HeadReader {
     }
 
     fn parse(&mut self, bytes: &[u8]) -> Result<Head, &'static str> {
-        let head = self.grammar.parse(bytes, self.is_head_request)?;
+        let mut head = self.grammar.parse(bytes, self.is_head_request)?;
+        head.unmet = self
+            .expected
+            .as_ref()
+            .and_then(|expected| unmet_header(expected, bytes));
         if head.status >= 200 && bytes.len() <= REMEMBERED_LIMIT_BYTES {
             self.remembered.clear();
             self.remembered.extend_from_slice(bytes);
