@@ -2,9 +2,11 @@
 //!
 //! On the path of a successful request it takes no lock, allocates nothing and makes no system call.
 
+mod raw;
 mod seconds;
 mod stages;
 
+pub use raw::{raw_rows, RawRows, RawWriter};
 pub use seconds::{seconds, Ledger, SecondLatency, Seconds};
 pub use stages::StageLedger;
 
@@ -38,6 +40,8 @@ pub struct Recorder {
     pub error_samples: Vec<ErrorSample>,
     /// The per-second series.
     pub seconds: Seconds,
+    /// Every request as a row; null unless asked for.
+    pub raw: Option<RawRows>,
     /// What was due in each stage of the load; null where it has none.
     pub stages: Option<StageLedger>,
     /// When the first request of the window was sent; null before that.
@@ -85,6 +89,7 @@ impl Recorder {
             distributions,
             error_samples: Vec::new(),
             seconds,
+            raw: None,
             stages: None,
             first_sent_ns: None,
             last_ended_ns: 0,
@@ -129,8 +134,21 @@ impl Recorder {
         }
     }
 
-    /// A request has ended; `body_bytes` is the received part of the body, `detail` describes a failure.
+    /// A request has ended that was on no connection; else as [`Self::ended_on`].
     pub fn ended(&mut self, flight: &Flight, class: Class, now_ns: u64, body_bytes: u64, detail: &str) {
+        self.ended_on(None, flight, class, now_ns, body_bytes, detail);
+    }
+
+    /// A request has ended; `body_bytes` is the received part of the body, `detail` describes a failure.
+    pub fn ended_on(
+        &mut self,
+        connection: Option<usize>,
+        flight: &Flight,
+        class: Class,
+        now_ns: u64,
+        body_bytes: u64,
+        detail: &str,
+    ) {
         if self.window.contains(&now_ns) {
             self.completed.count(class);
         }
@@ -149,6 +167,9 @@ impl Recorder {
         self.record_latency(flight, class, now_ns, body_bytes);
         if let Some(stages) = &mut self.stages {
             stages.ended(flight, class, now_ns);
+        }
+        if let Some(raw) = &mut self.raw {
+            raw.ended(flight, self.window.start, connection, (class, now_ns, body_bytes));
         }
         if class != Class::Ok {
             self.keep_sample(class, now_ns, detail);

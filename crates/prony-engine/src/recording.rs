@@ -29,6 +29,8 @@ pub struct Recording {
     pub series: Vec<Second>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_latencies: Option<RawLatencies>,
     pub generator: Generator,
     pub little: Little,
     pub error_samples: Vec<ErrorSample>,
@@ -178,6 +180,15 @@ impl StageRecord {
     }
 }
 
+/// What came of the file of raw latencies: rows written, and rows lost, because the file could not take them in time or at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct RawLatencies {
+    pub rows: u64,
+    pub lost: u64,
+    pub error: Option<String>,
+}
+
 /// What the load cost the generator, and whether the generator limited the figures.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[allow(missing_docs)]
@@ -281,6 +292,10 @@ impl Recording {
         self.generator
             .threads
             .extend(other.generator.threads.iter().cloned());
+        if let (Some(own), Some(more)) = (&mut self.raw_latencies, &other.raw_latencies) {
+            own.rows += more.rows;
+            own.lost += more.lost;
+        }
         self.little.in_flight_integral_ns += other.little.in_flight_integral_ns;
         self.little.sojourn_sum_ns += other.little.sojourn_sum_ns;
         self.error_samples.extend(other.error_samples.iter().cloned());

@@ -6,13 +6,14 @@ use crate::driver::{Driver, Epoll};
 use crate::error::Error;
 use crate::event::{Event, Phase};
 use crate::protocol::{FastCgi, Http1, Protocol, Scgi, Uwsgi};
-use crate::recorder::{seconds, Ledger, Recorder, Seconds, StageLedger};
+use crate::recorder::{raw_rows, seconds, Ledger, RawRows, Recorder, Seconds, StageLedger};
 use crate::recording::{
-    self, Answered, Completed, Connections, Engine, Generator, Recording, Thread, Window,
+    self, Answered, Completed, Connections, Engine, Generator, RawLatencies, Recording, Thread, Window,
 };
 use crate::spec::{Socket, Spec, Stop, Target, Wire};
 use crate::transport::Address;
 use crate::worker::{chosen_pacing, task, Common, Gauges, Opening, Task, Times, Worker};
+use std::fs::File;
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -69,23 +70,32 @@ const SPARE_DESCRIPTORS: u64 = 64;
 /// # Errors
 /// See [`Error`]. Failed requests are not errors: they are in the account.
 pub fn run(spec: &Spec, control: &Control, on_event: &mut dyn FnMut(&Event)) -> Result<Recording, Error> {
-    run_with(spec, control, on_event, &mut || {})
+    run_with(spec, control, None, on_event, &mut || {})
 }
 
-/// As [`run`]; `on_slice` is called at least every 100 ms on the calling thread, so that a host program can look at its signals.
+/// As [`run`]; each request of the window becomes a row of `latencies`, while the load runs. `on_slice` is called at least every 100 ms on the calling thread, so that a host program can look at its signals.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_with(
     spec: &Spec,
     control: &Control,
+    latencies: Option<File>,
     on_event: &mut dyn FnMut(&Event),
     on_slice: &mut dyn FnMut(),
 ) -> Result<Recording, Error> {
     let address = resolve(&spec.target)?;
     let common = Common::new(spec, Monotonic.now() + LEAD_NS);
+    let (writer, sides) = match latencies {
+        Some(file) => {
+            let starting = Error::io("starting the writer of latencies");
+            let (writer, sides) = raw_rows(file, common.workers).map_err(starting)?;
+            (Some(writer), sides)
+        }
+        None => (None, Vec::new()),
+    };
     // A worker that runs already must not go on without the others.
-    let mut crew = start(spec, &common, address, control).inspect_err(|_| control.cancel())?;
+    let mut crew = start(spec, &common, address, control, sides).inspect_err(|_| control.cancel())?;
     on_event(&Event::Started);
     let mut watch = Watch {
         times: common.times,
@@ -105,6 +115,10 @@ pub fn run_with(
     }
     watch.look(&crew, on_event);
     let mut recording = collect(crew)?;
+    if let Some(writer) = writer {
+        let lost = recording.raw_latencies.map_or(0, |found| found.lost);
+        recording.raw_latencies = Some(writer.finish(lost));
+    }
     let times = watch.times_after(recording.window.drained_ns);
     recording.window = whole_window(recording.window, spec, times, control.is_cancelled());
     watch.finish(&recording.window, on_event);
@@ -119,7 +133,13 @@ struct Member {
     ledger: Ledger,
 }
 
-fn start(spec: &Spec, common: &Common, address: Address, control: &Control) -> Result<Vec<Member>, Error> {
+fn start(
+    spec: &Spec,
+    common: &Common,
+    address: Address,
+    control: &Control,
+    raw: Vec<RawRows>,
+) -> Result<Vec<Member>, Error> {
     let (target, request, body) = (&spec.target, &spec.workload.request, spec.request_body()?);
     let body = body.as_deref();
     let crew = Crew {
@@ -129,10 +149,10 @@ fn start(spec: &Spec, common: &Common, address: Address, control: &Control) -> R
         control,
     };
     match target.wire {
-        Wire::Http {} => crew.start(&Http1::new(request, body, &target.authority())),
-        Wire::Fastcgi {} => crew.start(&FastCgi::new(request, body, target)?),
-        Wire::Uwsgi { modifier1 } => crew.start(&Uwsgi::new(request, body, target, modifier1)?),
-        Wire::Scgi {} => crew.start(&Scgi::new(request, body, target)?),
+        Wire::Http {} => crew.start(&Http1::new(request, body, &target.authority()), raw),
+        Wire::Fastcgi {} => crew.start(&FastCgi::new(request, body, target)?, raw),
+        Wire::Uwsgi { modifier1 } => crew.start(&Uwsgi::new(request, body, target, modifier1)?, raw),
+        Wire::Scgi {} => crew.start(&Scgi::new(request, body, target)?, raw),
     }
 }
 
@@ -145,13 +165,24 @@ struct Crew<'r> {
 }
 
 impl Crew<'_> {
-    fn start<P: Protocol + Clone + Send + 'static>(&self, protocol: &P) -> Result<Vec<Member>, Error> {
+    /// Each worker has one of the sides in `raw`, where there are any.
+    fn start<P: Protocol + Clone + Send + 'static>(
+        &self,
+        protocol: &P,
+        raw: Vec<RawRows>,
+    ) -> Result<Vec<Member>, Error> {
+        let mut raw = raw.into_iter();
         (0..self.common.workers)
-            .map(|number| self.member(protocol.clone(), number))
+            .map(|number| self.member(protocol.clone(), number, raw.next()))
             .collect()
     }
 
-    fn member<P: Protocol + Send + 'static>(&self, protocol: P, number: usize) -> Result<Member, Error> {
+    fn member<P: Protocol + Send + 'static>(
+        &self,
+        protocol: P,
+        number: usize,
+        raw: Option<RawRows>,
+    ) -> Result<Member, Error> {
         let (series, ledger) = seconds(self.common.times.open_ns);
         let gauges = Arc::new(Gauges::default());
         let cpus = self.spec.cpus.as_ref();
@@ -162,6 +193,7 @@ impl Crew<'_> {
             address: self.address,
             cpu: cpus.map(|cpus| cpus[number % cpus.len()]),
             series,
+            raw,
             gauges: Arc::clone(&gauges),
             control: self.control.clone(),
         };
@@ -186,6 +218,7 @@ struct Job<P> {
     address: Address,
     cpu: Option<usize>,
     series: Seconds,
+    raw: Option<RawRows>,
     gauges: Arc<Gauges>,
     control: Control,
 }
@@ -198,6 +231,7 @@ impl<P: Protocol> Job<P> {
         let times = self.task.times;
         let shape = &self.spec.workload.shape;
         let mut recorder = Recorder::new(shape.is_open(), self.series);
+        recorder.raw = self.raw;
         if !shape.stages().is_empty() {
             recorder.stages = Some(StageLedger::new(times.open_ns, shape.stages()));
         }
@@ -285,6 +319,10 @@ fn report<P: Protocol, D: Driver>(
         queue: worker.queue_figures.clone(),
         distributions: recorder.distributions.clone(),
         series: recorder.seconds.finish(),
+        raw_latencies: recorder.raw.take().map(|raw| RawLatencies {
+            lost: raw.finish(),
+            ..RawLatencies::default()
+        }),
         stages: recorder
             .stages
             .take()

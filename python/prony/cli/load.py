@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
@@ -48,6 +49,7 @@ from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.analysis.load_condition import LoadCondition
+    from prony.engine.local import LocalEngine
     from prony.reading.load import LoadReading
 
 __all__ = ["EPILOG", "load"]
@@ -79,6 +81,8 @@ Examples:
   prony load http://127.0.0.1:8000/ --expect-status 200,3xx --expect-body-contains 'Your cart'
 
   prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
+
+  prony load http://127.0.0.1:8000/ --rate 1k --latencies all.csv --hdr-log load.hlog    raw latencies
 
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
 """
@@ -212,6 +216,13 @@ class ResultOptions:
         str | None,
         typer.Option("--json", help="Write the result as JSON to this file; - is standard output."),
     ] = None
+    latencies: Annotated[
+        Path | None,
+        typer.Option(help="Write each request to this CSV file while the load runs: times, end, bytes."),
+    ] = None
+    hdr_log: Annotated[
+        Path | None, typer.Option(help="Write the latencies of each second as a log of HdrHistogram.")
+    ] = None
 
 
 @flattened
@@ -226,13 +237,32 @@ def load(
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
     refuse_closed_loop_options(given(context))
-    check_output(output.json_to)
+    _check_outputs(output)
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
     target = target_of(url)
     address = target.address(request.allow_host or ())
+    from prony.engine.local import LocalEngine
+
     engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=pace.pacing)
-    recording = _measured(_checked(_workload(target, pace, request), check), address, engine)
-    return _shown(recording, conditions, output.json_to)
+    workload = _checked(_workload(target, pace, request), check)
+    recording = _measured(workload, address, LocalEngine(engine, output.latencies))
+    return _shown(recording, conditions, output)
+
+
+def _check_outputs(output: ResultOptions) -> None:
+    check_output(output.json_to)
+    files = [file for file in (output.latencies, output.hdr_log) if file is not None]
+    for file in files:
+        check_output(str(file))
+    if output.latencies is not None and output.latencies.is_fifo() and not _is_of_shell(output.latencies):
+        raise UsageError(
+            f"`--latencies {output.latencies}` is a pipe, and may have no reader; expected a file, or a pipe "
+            "of the shell such as `>(gzip > latencies.csv.gz)`"
+        )
+
+
+def _is_of_shell(file: Path) -> bool:
+    return file.parent == Path("/dev/fd")
 
 
 def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) -> Workload:
@@ -285,29 +315,31 @@ def _usual_warmup_ns(loop: Loop, stop: CountStop | DurationStop) -> int:
     return SECOND_NS if isinstance(loop, OpenLoop) and isinstance(stop, DurationStop) else 0
 
 
-def _measured(workload: Workload, address: Address, engine: EngineChoice) -> Recording:
+def _measured(workload: Workload, address: Address, engine: "LocalEngine") -> Recording:
     from prony.cli.progress import LoadProgress
-    from prony.engine.local import LocalEngine
     from prony.sandbox.base import EngineSeat
 
     with LoadProgress(workload) as progress:
-        return LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
+        return engine.run(workload, address, EngineSeat(cpus=()), progress.on_event)
 
 
-def _shown(recording: Recording, conditions: "Sequence[LoadCondition]", json_to: str | None) -> int:
-    """Show the result, and return the exit status."""
+def _shown(recording: Recording, conditions: "Sequence[LoadCondition]", output: ResultOptions) -> int:
+    """Show the result, write its files, and return the exit status."""
+    from prony.faces.hdr_log import interval_log
     from prony.faces.json_load import load_result
     from prony.reading.load import read_load
 
     reading = read_load(recording, conditions)
-    if json_to != "-":
+    if output.json_to != "-":
         from prony.faces.terminal import TerminalReporter
         from prony.report.load import load_document
 
         TerminalReporter().write_report(load_document(reading))
     # Last: the figures are on the screen even if the file cannot be written.
-    if json_to is not None:
-        write_output(json.dumps(load_result(reading), indent=2), json_to)
+    if output.hdr_log is not None:
+        write_output(interval_log(recording), str(output.hdr_log))
+    if output.json_to is not None:
+        write_output(json.dumps(load_result(reading), indent=2), output.json_to)
     return _status(reading)
 
 
@@ -317,8 +349,9 @@ def _status(reading: "LoadReading") -> int:
         return ExitCode.INTERRUPTED
     if True in held:
         return ExitCode.VERDICT_NEGATIVE
-    # Without any reply there is no measurement, and scripts must notice.
-    is_known = reading.recording.account.ok and None not in held
+    raw = reading.recording.raw_latencies
+    # Without any reply there is no measurement, and scripts must notice; nor do they get half a file unseen.
+    is_known = reading.recording.account.ok and None not in held and not (raw and raw.lost)
     return ExitCode.DONE if is_known else ExitCode.COULD_NOT_MEASURE
 
 

@@ -110,5 +110,6 @@ def load_result(reading: LoadReading) -> Json:
         "little": encode(recording.little),
         "generator": {**_generator(recording), "limit": encode(reading.limit)},
         "errors": encode(recording.error_samples),
+        "raw_latencies": encode(recording.raw_latencies),
         "series": _series(recording),
     }

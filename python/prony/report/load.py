@@ -10,7 +10,7 @@ from prony.analysis.latency import LatencySummary, nothing_measured
 from prony.analysis.load_condition import ConditionResult
 from prony.metrics import PERCENTILES
 from prony.model import ClosedLoop, OpenLoop, Wire
-from prony.model.recording import Connections, GeneratorName, StageFigures, Target, Traffic
+from prony.model.recording import Connections, GeneratorName, RawLatencies, StageFigures, Target, Traffic
 from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading
 from prony.report.document import (
     Bars,
@@ -119,8 +119,18 @@ def _head(reading: LoadReading) -> Section:
         limit = limit_words(reading.limit, "/generator/limit")
         words = text(f"The generator may have been the limit ({{}}): {meaning}", limit)
         blocks.append(Paragraph(words, Tone.WARNING))
+    blocks += _lost(reading.recording.raw_latencies)
     conditions = (_condition(one, pointer("fail_if", k)) for k, one in enumerate(reading.conditions))
     return Section("", (*blocks, _speed(reading), *conditions))
+
+
+def _lost(raw: RawLatencies | None) -> Iterator[Paragraph]:
+    if raw is None or not raw.lost:
+        return
+    lost = counted(Figure(raw.lost, count, "/raw_latencies/lost"), "request")
+    reason = Quote(raw.error, "/raw_latencies/error") if raw.error else Name("the file was too slow")
+    words = text("The file of raw latencies is not whole; missing: {} ({}).", lost, reason)
+    yield Paragraph(words, Tone.WARNING)
 
 
 def _condition(one: ConditionResult, at: str) -> Paragraph:

@@ -290,7 +290,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             } else {
                 0
             };
-            self.recorder.ended(&flight, class, now_ns, body_bytes, detail);
+            self.recorder
+                .ended_on(Some(slot), &flight, class, now_ns, body_bytes, detail);
         }
     }
 
