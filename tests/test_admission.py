@@ -200,7 +200,10 @@ def test_more_connections_than_ports_are_refused_before_anything_is_built(tmp_pa
         study,
         plan=replace(
             study.plan,
-            cells=tuple(replace(cell, sandbox=SandboxChoice(share_cpus=True)) for cell in study.plan.cells),
+            cells=tuple(
+                replace(cell, sandbox=SandboxChoice(share_cpus=True), engine=EngineChoice("wrk"))
+                for cell in study.plan.cells
+            ),
         ),
     )
     listener = Listener()

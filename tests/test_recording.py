@@ -29,7 +29,7 @@ from prony.analysis.summary import figures
 from prony.archive import open_archive
 from prony.errors import ArchiveError
 from prony.faces.json_load import load_result
-from prony.model import Limit, LimitKind
+from prony.model import Limit, Limited, LimitKind
 from prony.model.recording import Account, Distribution, Recording, decode_recording
 from prony.model.shapes import ShapeError, encode
 from prony.reading.load import read_load
@@ -79,6 +79,7 @@ PLAIN = {
     type(None): st.none(),
 }
 FULL = st.builds(Distribution, st.integers(1, 9), WHOLE, WHOLE, WHOLE, st.binary(max_size=8))
+_NUMBERS = [one for one in fields(Limit) if one.name not in ("kind", "level", "reason")]
 EMPTY = Distribution(0, None, None, None, None)
 
 
@@ -93,7 +94,8 @@ def values(kind):
         others = st.dictionaries(st.sampled_from(OTHERS), WHOLE | st.none())
         return st.builds(Account, WHOLE, WHOLE, st.dictionaries(TEXTS, WHOLE), others)
     if kind is Limit:
-        return st.builds(Limit, st.sampled_from(LimitKind), st.floats(0, 1), WHOLE, TEXTS)
+        numbers = {one.name: values(get_type_hints(Limit)[one.name].__args__[0]) for one in _NUMBERS}
+        return st.builds(Limit, st.sampled_from(LimitKind), st.sampled_from(Limited), **numbers)
     if get_origin(kind) is tuple:
         several = inner[-1] is ...
         return (

@@ -42,7 +42,8 @@ def test_a_closed_loop_is_written_as_the_reference_shows_it() -> None:
         },
         "threads": 1,
         "cpus": [1],
-        "pacing": "auto",
+        "pacing": "precise",
+        "ceiling_per_s": None,
     }
 
 
@@ -54,7 +55,7 @@ def test_an_open_loop_a_count_and_bytes() -> None:
         expect_status=201,
         expect_body=b"",
     )
-    spec = to_spec(workload, ADDRESS, EngineChoice(pacing=Pacing.PRECISE, threads=2))
+    spec = to_spec(workload, ADDRESS, EngineChoice(pacing=Pacing.ECONOMICAL, threads=2))
     assert spec["workload"]["loop"] == {
         "kind": "open",
         "rate_per_s": 550.0,
@@ -65,7 +66,7 @@ def test_an_open_loop_a_count_and_bytes() -> None:
     assert spec["workload"]["stop"] == {"kind": "requests", "requests": 100}
     assert spec["workload"]["request"]["body"] == "/w=="
     assert spec["workload"]["expect"] == {"status": 201, "body": ""}
-    assert (spec["threads"], spec["cpus"], spec["pacing"]) == (2, None, "precise")
+    assert (spec["threads"], spec["cpus"], spec["pacing"]) == (2, None, "economical")
 
 
 def test_a_unix_socket_and_another_wire_are_named() -> None:

@@ -22,6 +22,7 @@ from prony.model import (
     Needs,
     OpenLoop,
     Original,
+    Pacing,
     Plan,
     Request,
     SandboxChoice,
@@ -93,7 +94,7 @@ def make_plan(
     options: PlanOptions,
     originals: tuple[Original, ...] = (),
 ) -> Plan:
-    """Return the resolved plan of ``document``: every subject under each of its loads.
+    """Return the resolved plan of ``document``: every subject under each of its loads, all in one pacing.
 
     *Errors*: UsageError for a name that is not in the catalogue, an app without the server's interface, or
     an ``only`` that matches no subject.
@@ -139,7 +140,8 @@ def calibrated(plan: Plan, catalog: CatalogView, wanted: CalibrationDocument | N
     )
     sandbox = replace(plan.cells[0].sandbox, cpu_quota=None, memory_bytes=None, pids=None)
     number = 1 + max(cell.id for cell in plan.cells)
-    return replace(plan, calibration=Cell(number, subject, asking(load, app, None), EngineChoice(), sandbox))
+    engine = EngineChoice(pacing=plan.cells[0].engine.pacing)
+    return replace(plan, calibration=Cell(number, subject, asking(load, app, None), engine, sandbox))
 
 
 def _cells(
@@ -150,12 +152,15 @@ def _cells(
     ]
     parts = [in_profile(part, profile) for part in document.workloads if not is_skipped(part, profile)]
     sandbox = _sandbox(options.sandbox, document.sandbox)
+    # One for all loads, or two rates of one study could not be compared.
+    shared = replace(options.engine, pacing=Pacing.usual(shares_cpus=True))
+    chosen = shared if sandbox.share_cpus else options.engine
     loads = [
         (subject, load, engine)
         for subject in _unique(subjects)
         for part in parts
         if part.is_for(subject.name)
-        for engine in engines_of(part, options.engine)
+        for engine in engines_of(part, chosen)
         for load in workloads_of(part, subject.app, options.request)
     ]
     for number, (subject, load, engine) in enumerate(loads):

@@ -29,9 +29,14 @@ __all__ = ["encode_request", "encode_target", "hard_limit_ns", "to_spec"]
 
 
 def to_spec(
-    workload: Workload, address: Address, choice: EngineChoice, cpus: Sequence[int] | None = None
+    workload: Workload,
+    address: Address,
+    choice: EngineChoice,
+    cpus: Sequence[int] | None = None,
+    ceiling_per_s: float | None = None,
 ) -> Json:
     """Return the specification of a run. ``cpus``: workers are pinned to these; null: not pinned.
+    ``ceiling_per_s``: what such a generator can reach on this machine, if known.
 
     *Errors*: EngineError for an address that the engine cannot connect to.
     """
@@ -41,6 +46,7 @@ def to_spec(
         "threads": min(choice.threads, workload.loop.connections),
         "cpus": list(cpus) if cpus is not None else None,
         "pacing": str(choice.pacing),
+        "ceiling_per_s": ceiling_per_s,
     }
 
 

@@ -77,26 +77,52 @@ def test_a_limited_generator_may_hide_throughput_and_add_latency():
     [
         ("a worker thread was busy 95 % of the time", "(a worker thread was busy)"),
         ("others kept a worker thread waiting for its CPU 3.4 % of the time", "(others kept a worker thread"),
-        (
-            "one request in a hundred went out more than 12.5 ms late",
-            "(one request in a hundred went out late)",
-        ),
+        ("requests went out 12.5 ms late at p99", "(requests went out late)"),
     ],
 )
 def test_subjects_with_the_same_kind_of_limit_share_it_without_its_figures(reason, alike):
-    engines = reason.replace("one request in a hundred", "1 % of the requests")
+    engines = reason.replace(
+        "requests went out 12.5 ms late at p99", "1 % of the requests went out more than 12.5 ms late"
+    )
     (found,) = findings(build.trial(CELL, 0, 0, [1] * 9, limited=engines))
     assert reason in sentence(found)
     said = str(shared_words(found, ""))
     assert alike in said and not re.search("[0-9]", said)
 
 
-def test_the_limit_of_a_new_engine_is_read_without_its_sentence():
+def limited(level, **evidence):
     trial = build.trial(CELL, 0, 0, [1] * 9)
-    limit = {"kind": "kept_waiting", "share": 0.034, "lag_ns": None}
-    generator = {"limited": "in other words", "limit": limit}
+    generator = {"limited": level, "evidence": [{"level": level, **evidence}]}
+    return replace(trial, recording=with_parts(trial.recording, generator=generator))
+
+
+@pytest.mark.parametrize(("level", "blame"), [("suspect", "may have been"), ("yes", "was")])
+def test_the_verdict_of_the_engine_says_how_sure_it_is(level, blame):
+    (found,) = findings(limited(level, kind="kept_waiting", share=0.34, wait_ns=9))
+    assert (found.kind, found.numbers["share"]) == (Symptom.GENERATOR_KEPT_WAITING, 0.34)
+    assert sentence(found).startswith(f"the generator {blame} the limit (others kept")
+
+
+@pytest.mark.parametrize("sent", [99, 98])
+def test_a_rate_that_was_kept_says_nothing_of_more_throughput(sent):
+    cell = replace(CELL, workload=build.Workload(build.OpenLoop(100), CELL.workload.stop))
+    trial = build.trial(cell, 0, 0, [1] * 100, limited="worker CPU 95 %")
+    parts = {"limited": "yes", "evidence": [{"level": "yes", "kind": "busy", "share": 0.96}]}
+    recording = with_parts(trial.recording, generator={**parts, "sent_in_window": sent})
+    (found,) = findings(replace(trial, recording=recording))
+    assert ("throughput may be higher" in sentence(found)) is (sent < 99)
+    assert "latency" in sentence(found)
+
+
+def test_the_evidence_that_is_strongest_is_the_finding():
+    trial = build.trial(CELL, 0, 0, [1] * 9)
+    evidence = [
+        {"level": "yes", "kind": "in_flight", "connections": 8, "at_ns": 2_000_000},
+        {"level": "suspect", "kind": "busy", "share": 0.85},
+    ]
+    generator = {"limited": "yes", "evidence": evidence}
     (found,) = findings(replace(trial, recording=with_parts(trial.recording, generator=generator)))
-    assert (found.kind, found.numbers) == (Symptom.GENERATOR_KEPT_WAITING, {"share": 0.034})
+    assert "8 requests at most could be in flight, and from 2.00 ms on so many were" in sentence(found)
 
 
 def test_one_overflow_is_one_connection():
@@ -156,7 +182,8 @@ def test_rules_have_one_file_each():
 def test_every_symptom_has_words_for_its_numbers_and_every_advice_too():
     known = (
         "share lag_ns strays kills restarts ended periods throttled overflows limit longest asked given "
-        "dropped half_open served connections softirq_share times more cores busiest_thread threads cpus"
+        "dropped half_open served connections softirq_share times more cores busiest_thread threads cpus "
+        "percentile wait_ns requests at_ns sent_per_s ceiling_per_s"
     )
     numbers = dict.fromkeys(known.split(" "), 2.0)
     names = {"reason": "why", "role": "worker", "process": "frontend"}

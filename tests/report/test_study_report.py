@@ -213,6 +213,32 @@ def test_a_run_in_which_nothing_was_sent_is_said_so():
     assert "Nothing was sent." in text
 
 
+def test_replies_that_all_came_after_the_window_are_not_called_a_rate_of_nothing():
+    workload = build.Workload(build.OpenLoop(10), build.DurationStop(build.SECOND))
+    recording = build.recording(workload, [2_000_000_000] * 10)
+    late = with_parts(recording, completed={"ok": 0, "failed": 0})
+    text = shown(load_document(read_load(late)), 120)
+    assert "0.00 /s" not in text
+    assert "Nothing was answered as expected within the window of" in text
+    assert "10.0 /s due, 100 % of them" in text
+
+
+def test_a_rate_that_was_not_sent_is_said_in_the_first_line():
+    workload = build.Workload(build.OpenLoop(200), build.DurationStop(build.SECOND))
+    generator = {"limited": "no", "evidence": [], "sent_in_window": 150}
+    text = load_text(workload, [1_000_000] * 200, generator=generator)
+    assert text.splitlines()[2].startswith(
+        "Short of the rate: 150 requests were sent within the window, and 200"
+    )
+
+
+def test_what_economical_pacing_adds_is_said_with_its_figures():
+    workload = build.Workload(build.OpenLoop(200), build.DurationStop(build.SECOND))
+    engine = {"name": "prony-engine", "version": "1", "driver": "epoll", "threads": 1, "pacing": "economical"}
+    text = load_text(workload, [1_000_000] * 200, engine=engine)
+    assert "Economical pacing: requests went out late, by 30.0 µs at p50, 39.8 µs at p99." in text
+
+
 def load_text(workload, *arguments, **changes):
     recording = build.recording(workload, *arguments)
     return shown(load_document(read_load(with_parts(recording, **changes))), 120)
@@ -253,7 +279,7 @@ def test_a_run_in_which_nothing_was_answered_has_no_latency():
     workload = build.Workload(build.OpenLoop(10), build.DurationStop(build.SECOND))
     text = shown(load_document(read_load(build.recording(workload, [], errors={"connect_refused": 50}))), 120)
     assert "0.00 /s answered as expected in a window of" in text
-    assert "50.0 /s sent or due, 0 % of them answered so" in text
+    assert "50.0 /s due, 0 % of them answered so" in text
     assert "connection refused" in text
     assert "all requests failed, which counts as infinite" in text
 

@@ -1,5 +1,9 @@
 //! Where a worker runs and what it costs: affinity, timer slack, CPU time, time spent waiting for the CPU.
 
+use crate::clock::NS_PER_S;
+use crate::generator::Thread;
+use crate::throttle::Throttle;
+use crate::worker::Edge;
 use std::io;
 
 /// CPU time of the calling thread, and the time that it was runnable but did not run. Cumulative nanoseconds.
@@ -15,6 +19,56 @@ pub struct Usage {
     pub turns: u64,
 }
 
+/// What a worker uses between the edges of the window: snapshots at both.
+#[derive(Debug)]
+pub struct Meter {
+    throttle: Throttle,
+    edges: [Snapshot; 2],
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Snapshot {
+    usage: Usage,
+    spin_ns: u64,
+    throttled_ns: Option<u64>,
+}
+
+impl Meter {
+    /// Of the calling thread; a window that never opens used nothing.
+    pub fn new() -> Self {
+        Self {
+            throttle: Throttle::of_this_thread(),
+            edges: Default::default(),
+        }
+    }
+
+    /// Takes the snapshot of an edge; `spin_ns`: what the thread has spun so far.
+    pub fn pass(&mut self, edge: Edge, spin_ns: u64) {
+        self.edges[edge as usize] = Snapshot {
+            usage: Usage::of_this_thread(),
+            spin_ns,
+            throttled_ns: self.throttle.total_ns(),
+        };
+    }
+
+    /// The figures of the window, of a worker on this CPU that spins so long before a due time.
+    pub fn thread(&self, cpu: Option<usize>, spin_margin_ns: Option<u64>) -> Thread {
+        let [open, close] = &self.edges;
+        let used = close.usage.since(&open.usage);
+        let throttled = close.throttled_ns.zip(open.throttled_ns);
+        Thread {
+            cpu,
+            user_ns: used.user_ns,
+            system_ns: used.system_ns,
+            spin_ns: close.spin_ns.saturating_sub(open.spin_ns),
+            spin_margin_ns,
+            run_queue_ns: used.run_queue_ns,
+            turns: used.turns,
+            throttled_ns: throttled.map(|(close_ns, open_ns)| close_ns.saturating_sub(open_ns)),
+        }
+    }
+}
+
 impl Usage {
     /// Of the calling thread, up to now.
     pub fn of_this_thread() -> Self {
@@ -26,9 +80,11 @@ impl Usage {
             time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000
         };
         let (run_queue_ns, turns) = waits();
+        // The kernel brings rusage up to date once in a tick, 4 ms; the thread's own clock is exact. Nearly all of it is the kernel's.
+        let user_ns = ns(usage.ru_utime);
         Self {
-            user_ns: ns(usage.ru_utime),
-            system_ns: ns(usage.ru_stime),
+            user_ns,
+            system_ns: cpu_time_ns().saturating_sub(user_ns),
             run_queue_ns,
             turns,
         }
@@ -43,6 +99,14 @@ impl Usage {
             turns: self.turns.saturating_sub(earlier.turns),
         }
     }
+}
+
+/// CPU time of the calling thread, to the nanosecond.
+fn cpu_time_ns() -> u64 {
+    let mut time = crate::transport::timespec(0);
+    // SAFETY: `time` is valid for writes, and the clock always exists on Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec.unsigned_abs() * NS_PER_S + time.tv_nsec.unsigned_abs()
 }
 
 /// Time on the run queue and turns on the CPU: the second and third field of schedstat (kernel documentation,
@@ -87,13 +151,25 @@ pub fn own_descriptors() -> io::Result<()> {
     Ok(())
 }
 
-/// How many descriptors a process may hold.
+/// How many descriptors a table may hold.
 pub fn descriptor_limit() -> u64 {
-    let mut limit = libc::rlimit {
+    descriptor_limits().rlim_cur
+}
+
+/// Lets this process hold as many descriptors as it may allow itself.
+pub fn raise_descriptor_limit() {
+    let mut limits = descriptor_limits();
+    limits.rlim_cur = limits.rlim_max;
+    // SAFETY: `limits` is valid for reads. Raising the soft limit to the hard one is always allowed.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limits) };
+}
+
+fn descriptor_limits() -> libc::rlimit {
+    let mut limits = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: `limit` is valid for writes.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    limit.rlim_cur
+    // SAFETY: `limits` is valid for writes.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limits) };
+    limits
 }

@@ -1,8 +1,10 @@
 //! How bytes reach the kernel: one slot a connection.
 
 mod epoll;
+mod sources;
 
 pub use epoll::Epoll;
+pub use sources::{Sources, PER_SOURCE};
 
 use std::io;
 

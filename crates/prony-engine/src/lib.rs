@@ -16,6 +16,7 @@ mod error;
 pub mod event;
 pub mod exchange;
 pub mod expect;
+pub mod generator;
 pub mod histogram;
 pub mod protocol;
 pub mod recorder;
@@ -23,7 +24,9 @@ pub mod recording;
 mod run;
 pub mod schedule;
 pub mod spec;
+mod throttle;
 mod transport;
+pub mod verdict;
 pub mod worker;
 
 pub use distribution::Distribution;

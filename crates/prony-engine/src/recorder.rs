@@ -46,6 +46,8 @@ pub struct Recorder {
     pub stages: Option<StageLedger>,
     /// When the first request of the window was sent; null before that.
     pub first_sent_ns: Option<u64>,
+    /// Requests that were sent within the window, even if due before it.
+    pub sent_in_window: u64,
     /// When the last one ended.
     pub last_ended_ns: u64,
     /// Requests that ended within the window, even if sent before it: the throughput.
@@ -92,6 +94,7 @@ impl Recorder {
             raw: None,
             stages: None,
             first_sent_ns: None,
+            sent_in_window: 0,
             last_ended_ns: 0,
             completed: Completed::default(),
             window: 0..u64::MAX,
@@ -120,10 +123,12 @@ impl Recorder {
 
     /// A request is handed to the kernel for the first time; the connection was free for it since `free_since_ns`.
     pub fn sent(&mut self, flight: &Flight, now_ns: u64, free_since_ns: u64) {
+        self.sent_in_window += u64::from(self.window.contains(&now_ns));
         if !flight.recorded {
             return;
         }
         self.first_sent_ns.get_or_insert(now_ns);
+        self.seconds.sent(now_ns);
         self.in_flight.step(now_ns);
         self.in_flight.count += 1;
         if let Some(stages) = &mut self.stages {

@@ -1,10 +1,11 @@
 //! The result of a run. The JSON form is public: `docs/reference/engine-wire.md`.
 
 use crate::account::{Account, Class};
-use crate::clock::NS_PER_S;
 use crate::distribution::Distribution;
 use crate::error::Error;
+use crate::generator::Generator;
 use crate::spec::{Pacing, Spec, Stage};
+use crate::verdict;
 use serde::{Deserialize, Serialize};
 
 /// The version of the JSON form.
@@ -112,6 +113,10 @@ pub struct Bytes {
 pub struct Queue {
     pub waited: u64,
     pub max_length: u64,
+    #[serde(default)]
+    pub limit: Option<u64>,
+    #[serde(default)]
+    pub bound_at_ns: Option<u64>,
 }
 
 /// Latencies; null where the loop has none.
@@ -132,6 +137,8 @@ pub struct Distributions {
 pub struct Second {
     pub second: u64,
     pub scheduled: u64,
+    #[serde(default)]
+    pub sent: u64,
     pub ok: u64,
     pub failed: u64,
     pub body_bytes: u64,
@@ -189,55 +196,6 @@ pub struct RawLatencies {
     pub error: Option<String>,
 }
 
-/// What the load cost the generator, and whether the generator limited the figures.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
-#[allow(missing_docs)]
-pub struct Generator {
-    #[serde(default)]
-    pub limit: Option<Limit>,
-    pub limited: Option<String>,
-    pub cpu_work_ns: u64,
-    pub cpu_spin_ns: u64,
-    pub run_queue_ns: u64,
-    pub cpu_ns_per_request: Option<f64>,
-    pub spin_share: f64,
-    pub threads: Vec<Thread>,
-}
-
-/// What of the generator may have set the figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LimitKind {
-    /// A worker thread worked for so large a `share` of the window.
-    Busy,
-    /// Others had the CPU of a worker thread for so large a `share` of the window.
-    KeptWaiting,
-    /// One request in a hundred went out more than `lag_ns` late.
-    Late,
-}
-
-/// A limit with the number that its kind has; the other is null.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
-#[allow(missing_docs)]
-pub struct Limit {
-    pub kind: LimitKind,
-    pub share: Option<f64>,
-    pub lag_ns: Option<u64>,
-}
-
-/// One worker.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
-#[allow(missing_docs)]
-pub struct Thread {
-    pub cpu: Option<usize>,
-    pub user_ns: u64,
-    pub system_ns: u64,
-    pub spin_ns: u64,
-    pub run_queue_ns: u64,
-    #[serde(default)]
-    pub turns: u64,
-}
-
 /// Little's law, L = lambda x W, from two independent sides.
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 #[allow(missing_docs)]
@@ -259,14 +217,6 @@ pub struct ErrorSample {
 /// How many failures of a class are kept in full.
 pub const SAMPLES_PER_CLASS: usize = 3;
 
-// A worker that works more than this of the time may be what set the figures.
-const MAX_WORK_SHARE: f64 = 0.80;
-// On a machine that does nothing else it was 0.2 to 0.6 %, with one CPU for generator and monitors (40 trials at 550/s).
-const MAX_RUN_QUEUE_SHARE: f64 = 0.01;
-// Where nobody else wants the CPU: 1.2 us a turn at 22,000 turns a second, 3 to 5 us where a virtual CPU had halted.
-const TURN_NS: u64 = 5_000;
-const MAX_SEND_LAG_NS: u64 = 10_000_000;
-
 impl Recording {
     /// Adds the result of another worker or machine under the same specification. Associative; `finish` computes what depends on the whole.
     pub fn merge(&mut self, other: &Self) {
@@ -282,16 +232,13 @@ impl Recording {
         self.bytes.sent += other.bytes.sent;
         self.bytes.received += other.bytes.received;
         self.bytes.body_received += other.bytes.body_received;
-        self.queue.waited += other.queue.waited;
-        self.queue.max_length += other.queue.max_length;
+        self.queue.merge(&other.queue);
         self.distributions.merge(&other.distributions);
         merge_series(&mut self.series, &other.series);
         for (own, more) in self.stages.iter_mut().zip(&other.stages) {
             own.merge(more);
         }
-        self.generator
-            .threads
-            .extend(other.generator.threads.iter().cloned());
+        self.generator.merge(&other.generator);
         if let (Some(own), Some(more)) = (&mut self.raw_latencies, &other.raw_latencies) {
             own.rows += more.rows;
             own.lost += more.lost;
@@ -308,18 +255,11 @@ impl Recording {
     /// [`Error::Account`] when a request has no end or two.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.account.check()?;
-        let elapsed_ns = self.window.drained_ns.saturating_sub(self.window.open_ns);
-        let generator = &mut self.generator;
-        generator.cpu_spin_ns = generator.threads.iter().map(|thread| thread.spin_ns).sum();
-        generator.run_queue_ns = generator.threads.iter().map(|thread| thread.run_queue_ns).sum();
-        generator.cpu_work_ns = generator.threads.iter().map(Thread::work_ns).sum();
-        let completed = self.account.ended();
-        generator.cpu_ns_per_request =
-            (completed > 0).then(|| generator.cpu_work_ns as f64 / completed as f64);
-        let thread_time_ns = (elapsed_ns * generator.threads.len() as u64).max(1);
-        generator.spin_share = generator.cpu_spin_ns as f64 / thread_time_ns as f64;
-        generator.limit = generator.found_limit(elapsed_ns, self.distributions.send_lag.as_ref());
-        generator.limited = generator.limit.map(|limit| limit.to_string());
+        let window_ns = self.window.close_ns.saturating_sub(self.window.open_ns);
+        self.generator
+            .sum_up(window_ns, self.completed.ok + self.completed.failed);
+        self.generator.evidence = verdict::evidence(self);
+        self.generator.limited = verdict::limited(&self.generator.evidence);
         self.little.residual = (self.little.sojourn_sum_ns > 0)
             .then(|| self.little.in_flight_integral_ns as f64 / self.little.sojourn_sum_ns as f64 - 1.0);
         keep_few(&mut self.error_samples);
@@ -345,6 +285,17 @@ impl Connections {
     }
 }
 
+impl Queue {
+    fn merge(&mut self, other: &Self) {
+        self.waited += other.waited;
+        self.max_length += other.max_length;
+        let limits = [self.limit, other.limit].into_iter().flatten();
+        self.limit = limits.reduce(|own, more| own + more);
+        let bound = [self.bound_at_ns, other.bound_at_ns].into_iter().flatten();
+        self.bound_at_ns = bound.min();
+    }
+}
+
 impl Distributions {
     fn merge(&mut self, other: &Self) {
         merge_optional(&mut self.ok_response, other.ok_response.as_ref());
@@ -353,77 +304,6 @@ impl Distributions {
         self.ok_service.merge(&other.ok_service);
         self.censored_service.merge(&other.censored_service);
         self.connect.merge(&other.connect);
-    }
-}
-
-impl Thread {
-    fn work_ns(&self) -> u64 {
-        (self.user_ns + self.system_ns).saturating_sub(self.spin_ns)
-    }
-
-    /// Time that it waited for the CPU, beyond the usual wait of each turn on an idle CPU.
-    fn kept_waiting_ns(&self) -> u64 {
-        self.run_queue_ns.saturating_sub(self.turns * TURN_NS)
-    }
-}
-
-impl Generator {
-    fn found_limit(&self, elapsed_ns: u64, send_lag: Option<&Distribution>) -> Option<Limit> {
-        // Too short to say anything: one scheduling quantum would decide.
-        if elapsed_ns < NS_PER_S / 5 {
-            return None;
-        }
-        let work = self.most(elapsed_ns, Thread::work_ns);
-        if work > MAX_WORK_SHARE {
-            return Some(Limit::of_share(LimitKind::Busy, work));
-        }
-        let waiting = self.most(elapsed_ns, Thread::kept_waiting_ns);
-        if waiting > MAX_RUN_QUEUE_SHARE {
-            return Some(Limit::of_share(LimitKind::KeptWaiting, waiting));
-        }
-        let lag_ns = send_lag.and_then(|lag| lag.quantile_ns(0.99)).unwrap_or(0);
-        (lag_ns > MAX_SEND_LAG_NS).then_some(Limit {
-            kind: LimitKind::Late,
-            share: None,
-            lag_ns: Some(lag_ns),
-        })
-    }
-
-    /// The largest share of the window over all threads.
-    fn most(&self, elapsed_ns: u64, time_ns: impl Fn(&Thread) -> u64) -> f64 {
-        let elapsed = elapsed_ns.max(1) as f64;
-        self.threads
-            .iter()
-            .map(|thread| time_ns(thread) as f64 / elapsed)
-            .fold(0.0, f64::max)
-    }
-}
-
-impl Limit {
-    const fn of_share(kind: LimitKind, share: f64) -> Self {
-        Self {
-            kind,
-            share: Some(share),
-            lag_ns: None,
-        }
-    }
-}
-
-impl std::fmt::Display for Limit {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let percent = 100.0 * self.share.unwrap_or(0.0);
-        match self.kind {
-            LimitKind::Busy => write!(out, "a worker thread was busy {percent:.0} % of the time"),
-            LimitKind::KeptWaiting => write!(
-                out,
-                "others kept a worker thread waiting for its CPU {percent:.1} % of the time"
-            ),
-            LimitKind::Late => write!(
-                out,
-                "1 % of the requests went out more than {:.1} ms late",
-                self.lag_ns.unwrap_or(0) as f64 / 1e6
-            ),
-        }
     }
 }
 
@@ -439,6 +319,7 @@ fn merge_series(own: &mut Vec<Second>, other: &[Second]) {
             Ok(place) => {
                 let second = &mut own[place];
                 second.scheduled += more.scheduled;
+                second.sent += more.sent;
                 second.ok += more.ok;
                 second.failed += more.failed;
                 second.body_bytes += more.body_bytes;

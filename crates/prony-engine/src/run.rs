@@ -1,18 +1,17 @@
 //! Starts the workers, reports their progress, and merges their results into one Recording.
 
 use crate::clock::{Clock, Monotonic};
-use crate::cpu::{self, Usage};
+use crate::cpu::{self, Meter};
 use crate::driver::{Driver, Epoll};
 use crate::error::Error;
 use crate::event::{Event, Phase};
+use crate::generator::{Generator, Thread};
 use crate::protocol::{FastCgi, Http1, Protocol, Scgi, Uwsgi};
 use crate::recorder::{raw_rows, seconds, Ledger, RawRows, Recorder, Seconds, StageLedger};
-use crate::recording::{
-    self, Answered, Completed, Connections, Engine, Generator, RawLatencies, Recording, Thread, Window,
-};
-use crate::spec::{Socket, Spec, Stop, Target, Wire};
+use crate::recording::{self, Answered, Completed, Connections, Engine, RawLatencies, Recording, Window};
+use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
 use crate::transport::Address;
-use crate::worker::{chosen_pacing, task, Common, Gauges, Opening, Task, Times, Worker};
+use crate::worker::{margin, pacing_of, task, worker_count, Common, Gauges, Opening, Task, Times, Worker};
 use std::fs::File;
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,6 +84,8 @@ pub fn run_with(
     on_slice: &mut dyn FnMut(),
 ) -> Result<Recording, Error> {
     let address = resolve(&spec.target)?;
+    cpu::raise_descriptor_limit();
+    let margins_ns = spin_margins(spec)?;
     let common = Common::new(spec, Monotonic.now() + LEAD_NS);
     let (writer, sides) = match latencies {
         Some(file) => {
@@ -95,7 +96,8 @@ pub fn run_with(
         None => (None, Vec::new()),
     };
     // A worker that runs already must not go on without the others.
-    let mut crew = start(spec, &common, address, control, sides).inspect_err(|_| control.cancel())?;
+    let mut crew =
+        start(spec, &common, address, &margins_ns, control, sides).inspect_err(|_| control.cancel())?;
     on_event(&Event::Started);
     let mut watch = Watch {
         times: common.times,
@@ -133,10 +135,49 @@ struct Member {
     ledger: Ledger,
 }
 
+/// The margin of each worker, measured on its CPU by all at once; empty where nobody spins.
+fn spin_margins(spec: &Spec) -> Result<Vec<u64>, Error> {
+    if pacing_of(spec) != Some(Pacing::Precise) {
+        return Ok(Vec::new());
+    }
+    let each = |number| move || spin_margin(cpu_of(spec, number));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..worker_count(spec))
+            .map(|number| scope.spawn(each(number)))
+            .collect();
+        let joined = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .map_err(|_| Error::Account("the thread that measures sleeps panicked".to_owned()))?
+        });
+        joined.collect()
+    })
+}
+
+fn spin_margin(cpu: Option<usize>) -> Result<u64, Error> {
+    settle(cpu)?;
+    let mut driver = Epoll::idle().map_err(Error::io("creating an epoll instance"))?;
+    margin::measured(&mut driver, &Monotonic).map_err(Error::io("measuring sleeps"))
+}
+
+/// The CPU of a worker; null: not pinned.
+fn cpu_of(spec: &Spec, number: usize) -> Option<usize> {
+    spec.cpus.as_ref().map(|cpus| cpus[number % cpus.len()])
+}
+
+/// Where and how precisely the calling thread runs.
+fn settle(cpu: Option<usize>) -> Result<(), Error> {
+    cpu::sharpen_timers();
+    cpu.map_or(Ok(()), |cpu| {
+        cpu::pin(cpu).map_err(Error::io("binding a worker to its CPU"))
+    })
+}
+
 fn start(
     spec: &Spec,
     common: &Common,
     address: Address,
+    margins_ns: &[u64],
     control: &Control,
     raw: Vec<RawRows>,
 ) -> Result<Vec<Member>, Error> {
@@ -146,6 +187,7 @@ fn start(
         spec,
         common,
         address,
+        margins_ns,
         control,
     };
     match target.wire {
@@ -161,6 +203,7 @@ struct Crew<'r> {
     spec: &'r Spec,
     common: &'r Common,
     address: Address,
+    margins_ns: &'r [u64],
     control: &'r Control,
 }
 
@@ -185,13 +228,14 @@ impl Crew<'_> {
     ) -> Result<Member, Error> {
         let (series, ledger) = seconds(self.common.times.open_ns);
         let gauges = Arc::new(Gauges::default());
-        let cpus = self.spec.cpus.as_ref();
+        let mut share = task(self.spec, self.common, number)?;
+        share.spin_margin_ns = self.margins_ns.get(number).copied();
         let job = Job {
             spec: self.spec.clone(),
-            task: task(self.spec, self.common, number)?,
+            task: share,
             protocol,
             address: self.address,
-            cpu: cpus.map(|cpus| cpus[number % cpus.len()]),
+            cpu: cpu_of(self.spec, number),
             series,
             raw,
             gauges: Arc::clone(&gauges),
@@ -226,9 +270,9 @@ struct Job<P> {
 impl<P: Protocol> Job<P> {
     fn run(self) -> Result<Recording, Error> {
         self.settle()?;
-        let driver = Epoll::new(self.address, self.task.connections)
-            .map_err(Error::io("creating an epoll instance"))?;
-        let times = self.task.times;
+        let driver =
+            Epoll::new(self.address, self.task.first).map_err(Error::io("creating an epoll instance"))?;
+        let (times, spin_margin_ns) = (self.task.times, self.task.spin_margin_ns);
         let shape = &self.spec.workload.shape;
         let mut recorder = Recorder::new(shape.is_open(), self.series);
         recorder.raw = self.raw;
@@ -236,30 +280,27 @@ impl<P: Protocol> Job<P> {
             recorder.stages = Some(StageLedger::new(times.open_ns, shape.stages()));
         }
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
+        let mut meter = Meter::new();
         // The load begins for all workers at once.
         std::thread::sleep(Duration::from_nanos(
             times.epoch_ns.saturating_sub(Monotonic.now()),
         ));
-        let mut at_open = Usage::of_this_thread();
         worker
-            .run(&self.control.0.cancelled, &self.gauges, &mut || {
-                at_open = Usage::of_this_thread()
+            .run(&self.control.0.cancelled, &self.gauges, &mut |edge, spin_ns| {
+                meter.pass(edge, spin_ns);
             })
             .map_err(Error::io("waiting for sockets"))?;
-        let used = Usage::of_this_thread().since(&at_open);
         let drained_ns = Monotonic.now();
-        Ok(report(self.spec, &mut worker, self.cpu, used, drained_ns))
+        let thread = meter.thread(self.cpu, spin_margin_ns);
+        Ok(report(self.spec, &mut worker, thread, drained_ns))
     }
 
     fn settle(&self) -> Result<(), Error> {
-        cpu::sharpen_timers();
         if self.spec.workload.shape.connections() as u64 + SPARE_DESCRIPTORS > cpu::descriptor_limit() {
             // A table of its own doubles what the process may hold; where the kernel refuses, EMFILE is counted as what it is.
             let _ = cpu::own_descriptors();
         }
-        self.cpu.map_or(Ok(()), |cpu| {
-            cpu::pin(cpu).map_err(Error::io("binding a worker to its CPU"))
-        })
+        settle(self.cpu)
     }
 }
 
@@ -267,21 +308,12 @@ impl<P: Protocol> Job<P> {
 fn report<P: Protocol, D: Driver>(
     spec: Spec,
     worker: &mut Worker<P, D, Monotonic>,
-    cpu: Option<usize>,
-    used: Usage,
+    thread: Thread,
     drained_ns: u64,
 ) -> Recording {
     let answered = answered(worker.answered());
     let by_count = matches!(spec.workload.stop, Stop::Requests { .. });
     let recorder = &mut worker.recorder;
-    let thread = Thread {
-        cpu,
-        user_ns: used.user_ns,
-        system_ns: used.system_ns,
-        spin_ns: worker.spin_ns,
-        run_queue_ns: used.run_queue_ns,
-        turns: used.turns,
-    };
     let open_ns = recorder.first_sent_ns.unwrap_or(u64::MAX);
     Recording {
         format: recording::FORMAT,
@@ -290,7 +322,7 @@ fn report<P: Protocol, D: Driver>(
             version: env!("CARGO_PKG_VERSION").to_owned(),
             driver: D::NAME.to_owned(),
             threads: 1,
-            pacing: chosen_pacing(&spec),
+            pacing: pacing_of(&spec),
         },
         shape: if spec.workload.shape.is_open() {
             "open"
@@ -328,6 +360,7 @@ fn report<P: Protocol, D: Driver>(
             .take()
             .map_or_else(Vec::new, |stages| stages.records),
         generator: Generator {
+            sent_in_window: recorder.sent_in_window,
             threads: vec![thread],
             ..Generator::default()
         },

@@ -19,6 +19,9 @@ pub struct Spec {
     pub cpus: Option<Vec<usize>>,
     /// How workers wait for due times.
     pub pacing: Pacing,
+    /// What a generator with so many threads and connections can reach on this machine, in requests per second; null: not known.
+    #[serde(default)]
+    pub ceiling_per_s: Option<f64>,
 }
 
 /// Where the load goes.
@@ -361,9 +364,8 @@ fn is_on_one_line(value: &str) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pacing {
-    /// Precise while the predicted spin is at most 20 % of a core.
-    Auto,
-    /// Sleep, then spin.
+    /// Sleep, then spin. Specifications of earlier versions say `auto`.
+    #[serde(alias = "auto")]
     Precise,
     /// Sleep only.
     Economical,
@@ -435,6 +437,14 @@ impl Spec {
             load.grace_ns,
             "at most an hour",
         )?;
+        if let Some(ceiling_per_s) = self.ceiling_per_s {
+            require(
+                ceiling_per_s > 0.0,
+                "ceiling_per_s",
+                ceiling_per_s,
+                "null or more than 0",
+            )?;
+        }
         load.request.check()?;
         load.expect.check()
     }

@@ -3,7 +3,7 @@
 use crate::account::Class;
 use crate::clock::NS_PER_S;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// Where sockets are connected to, as the kernel takes it.
@@ -12,9 +12,15 @@ pub struct Address {
     family: libc::c_int,
     storage: libc::sockaddr_storage,
     length: libc::socklen_t,
+    is_ipv4_loopback: bool,
 }
 
 impl Address {
+    /// Whether it is in 127.0.0.0/8: every address there is this machine's own, as a source too.
+    pub fn is_ipv4_loopback(&self) -> bool {
+        self.is_ipv4_loopback
+    }
+
     /// A Unix stream socket at an absolute path.
     ///
     /// # Errors
@@ -43,6 +49,7 @@ impl Address {
             family,
             storage,
             length: size_of::<T>() as libc::socklen_t,
+            is_ipv4_loopback: false,
         }
     }
 }
@@ -50,17 +57,20 @@ impl Address {
 impl From<SocketAddr> for Address {
     fn from(address: SocketAddr) -> Self {
         match address {
-            SocketAddr::V4(v4) => Self::of(
-                libc::AF_INET,
-                libc::sockaddr_in {
-                    sin_family: libc::AF_INET as libc::sa_family_t,
-                    sin_port: v4.port().to_be(),
-                    sin_addr: libc::in_addr {
-                        s_addr: u32::from_ne_bytes(v4.ip().octets()),
+            SocketAddr::V4(v4) => Self {
+                is_ipv4_loopback: v4.ip().is_loopback(),
+                ..Self::of(
+                    libc::AF_INET,
+                    libc::sockaddr_in {
+                        sin_family: libc::AF_INET as libc::sa_family_t,
+                        sin_port: v4.port().to_be(),
+                        sin_addr: libc::in_addr {
+                            s_addr: u32::from_ne_bytes(v4.ip().octets()),
+                        },
+                        sin_zero: [0; 8],
                     },
-                    sin_zero: [0; 8],
-                },
-            ),
+                )
+            },
             SocketAddr::V6(v6) => Self::of(
                 libc::AF_INET6,
                 libc::sockaddr_in6 {
@@ -83,8 +93,8 @@ impl std::fmt::Debug for Address {
     }
 }
 
-/// A new socket on its way to `address`, and whether it is connected already.
-pub fn connect(address: &Address) -> io::Result<(OwnedFd, bool)> {
+/// A new socket on its way to `address`, and whether it is connected already; `source`: null, or where it comes from.
+pub fn connect(address: &Address, source: Option<Ipv4Addr>) -> io::Result<(OwnedFd, bool)> {
     // SAFETY: no pointers are passed.
     let raw = checked(unsafe {
         libc::socket(
@@ -96,7 +106,10 @@ pub fn connect(address: &Address) -> io::Result<(OwnedFd, bool)> {
     // SAFETY: `raw` is a new descriptor that nothing else owns.
     let socket = unsafe { OwnedFd::from_raw_fd(raw) };
     if address.family != libc::AF_UNIX {
-        set_nodelay(&socket)?;
+        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
+    }
+    if let Some(source) = source {
+        bind(&socket, source)?;
     }
     // SAFETY: `storage` holds a socket address of `length` bytes.
     let result = checked(unsafe { libc::connect(raw, (&raw const address.storage).cast(), address.length) });
@@ -192,19 +205,26 @@ pub fn timespec(ns: u64) -> libc::timespec {
     }
 }
 
-fn set_nodelay(socket: &OwnedFd) -> io::Result<()> {
+/// Sets where a socket comes from. Its port is chosen when it connects: one that is taken on the way to another server is free here.
+fn bind(socket: &OwnedFd, source: Ipv4Addr) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT)?;
+    let address = Address::from(SocketAddr::V4(SocketAddrV4::new(source, 0)));
+    // SAFETY: `storage` holds a socket address of `length` bytes.
+    checked(unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address.storage).cast(),
+            address.length,
+        )
+    })?;
+    Ok(())
+}
+
+fn set_option(socket: &OwnedFd, level: libc::c_int, name: libc::c_int) -> io::Result<()> {
     let on: libc::c_int = 1;
     let length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: `on` is valid for reads of the size stated.
-    checked(unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_NODELAY,
-            (&raw const on).cast(),
-            length,
-        )
-    })?;
+    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const on).cast(), length) })?;
     Ok(())
 }
 

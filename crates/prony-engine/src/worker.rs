@@ -7,6 +7,7 @@
 mod connection;
 mod connects;
 mod deadlines;
+pub mod margin;
 mod opening;
 mod pacing;
 mod plan;
@@ -15,7 +16,7 @@ mod tests;
 mod transfer;
 
 pub use opening::Opening;
-pub use plan::{chosen_pacing, task, worker_count, Common, Task, Times};
+pub use plan::{pacing_of, task, worker_count, Common, Task, Times};
 
 use crate::account::Class;
 use crate::clock::Clock;
@@ -54,6 +55,15 @@ pub(crate) struct Counts {
     pub retried: u64,
 }
 
+/// What a worker passes once in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// The opening of the window.
+    Open,
+    /// Its close; where a count or a cancellation ends the load, the end of the run.
+    Close,
+}
+
 /// A running worker.
 pub struct Worker<P: Protocol, D, C> {
     protocol: P,
@@ -80,7 +90,7 @@ pub struct Worker<P: Protocol, D, C> {
     pub(crate) recorder: Recorder,
     pub(crate) counts: Counts,
     pub(crate) queue_figures: Queue,
-    pub(crate) spin_ns: u64,
+    spin_ns: u64,
 }
 
 // Replies up to this size take one call; larger ones several.
@@ -98,6 +108,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .schedule
             .as_mut()
             .map(|schedule| epoch_ns + schedule.next_due());
+        let is_open_loop = task.schedule.is_some();
         let connection = |_| {
             let mut reader = protocol.reader();
             reader.expect_headers(task.expect.headers());
@@ -125,12 +136,16 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             task,
             recorder,
             counts: Counts::default(),
-            queue_figures: Queue::default(),
+            queue_figures: Queue {
+                limit: is_open_loop.then_some(slots as u64),
+                ..Queue::default()
+            },
             spin_ns: 0,
         }
     }
 
-    /// Runs to the end of the drain, or until `cancelled`; `on_open` is called once, at the opening of the window.
+    /// Runs to the end of the drain, or until `cancelled`; `on_edge` is called at the opening of the window and at its close, with the
+    /// time spent spinning so far.
     ///
     /// # Errors
     /// When the driver cannot wait; failures of requests are counted, not returned.
@@ -138,17 +153,20 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         &mut self,
         cancelled: &AtomicBool,
         gauges: &Gauges,
-        on_open: &mut dyn FnMut(),
+        on_edge: &mut dyn FnMut(Edge, u64),
     ) -> std::io::Result<()> {
-        let mut is_open = false;
+        let mut passed = None;
         loop {
             let now_ns = self.clock.now();
             self.look_at_opening(now_ns);
-            if !is_open && now_ns >= self.task.times.open_ns {
-                is_open = true;
-                self.spin_ns = 0;
-                on_open();
+            if passed.is_none() && now_ns >= self.task.times.open_ns {
+                passed = Some(Edge::Open);
+                on_edge(Edge::Open, self.spin_ns);
                 self.fail_unopened(now_ns);
+            }
+            if passed == Some(Edge::Open) && now_ns >= self.task.times.close_ns {
+                passed = Some(Edge::Close);
+                on_edge(Edge::Close, self.spin_ns);
             }
             if cancelled.load(Ordering::Relaxed) {
                 self.task.times.close_ns = now_ns;
@@ -161,6 +179,9 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.show(gauges);
             self.wait()?;
             self.handle_ready();
+        }
+        if passed == Some(Edge::Open) {
+            on_edge(Edge::Close, self.spin_ns);
         }
         self.end_outstanding();
         self.show(gauges);
@@ -227,6 +248,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                     let figures = &mut self.queue_figures;
                     figures.waited += 1;
                     figures.max_length = figures.max_length.max(self.queue.len() as u64);
+                    if self.closed.is_empty() {
+                        let after_ns = flight.intended_ns.saturating_sub(self.task.times.open_ns);
+                        figures.bound_at_ns.get_or_insert(after_ns);
+                    }
                 }
             }
         }

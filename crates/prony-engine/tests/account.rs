@@ -435,8 +435,8 @@ fn t32_a_post_after_an_idle_close_goes_out_on_a_new_connection() {
         count.fetch_add(1, Ordering::Relaxed);
         std::thread::sleep(Duration::from_millis(5));
     });
-    let load = Load::open(server.port, 20.0, 4).requests(10).method("POST");
+    let load = Load::open(server.port, 5.0, 4).requests(5).method("POST");
     let recording = load.run();
-    assert_eq!((recording.account.ok, recording.connections.retried), (10, 0));
-    assert_eq!(server.counted(), 10);
+    assert_eq!((recording.account.ok, recording.connections.retried), (5, 0));
+    assert_eq!(server.counted(), 5);
 }

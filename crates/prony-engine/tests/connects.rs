@@ -6,7 +6,8 @@ mod common;
 
 use common::{deaf, free_port, read_request, reply, start, Load, MS};
 use prony_engine::{Control, Event};
-use std::net::{TcpListener, TcpStream};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -114,4 +115,30 @@ fn a_run_that_is_cancelled_while_it_opens_has_an_empty_window() {
     let window = recording.window;
     assert!(window.interrupted && window.open_ns == window.close_ns);
     assert_eq!(recording.account.scheduled, 0);
+}
+
+#[test]
+fn t41_many_connections_over_loopback_come_from_several_addresses() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let load = Load::closed(listener.local_addr().unwrap().port(), 6_000);
+    // It answers every connection's first request.
+    let server = std::thread::spawn(move || {
+        let streams: Vec<_> = listener.incoming().take(6_000).map(Result::unwrap).collect();
+        let mut sources: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        for mut stream in &streams {
+            *sources.entry(stream.peer_addr().unwrap().ip()).or_default() += 1;
+            reply(&mut stream.try_clone().unwrap());
+            let _ = std::io::Write::flush(&mut stream);
+        }
+        (sources, streams)
+    });
+    let account = load.requests(6_000).timeout_ms(20_000).run().account;
+    let (sources, _streams) = server.join().unwrap();
+    assert_eq!((account.ok, account.scheduled), (6_000, 6_000), "{account:?}");
+    let by_source: Vec<_> = sources
+        .into_iter()
+        .map(|(ip, count)| (ip.to_string(), count))
+        .collect();
+    let expected = [("127.0.0.1".to_owned(), 5_000), ("127.0.1.1".to_owned(), 1_000)];
+    assert_eq!(by_source, expected);
 }

@@ -6,6 +6,7 @@
 mod common;
 
 use common::{read_request, reply, start, Load, Scripted, MS};
+use prony_engine::verdict::{Cause, Limited};
 use prony_engine::Distribution;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -88,6 +89,59 @@ fn latencies_are_at_least_the_delays_of_the_server() {
     }
 }
 
+#[test]
+fn t08_exactly_what_the_rate_says_is_scheduled_from_end_to_end() {
+    let server = start("{}");
+    let port = server.port();
+    let loads = [
+        (7.0, 1_000, 7),
+        (78.0, 500, 39),
+        (333.0, 1_000, 333),
+        (999.5, 1_000, 1_000),
+        (30_001.0, 200, 6_001),
+    ];
+    std::thread::scope(|scope| {
+        for (rate, ms, due) in loads {
+            scope.spawn(move || {
+                let recording = Load::open(port, rate, 64).duration_ms(ms).run();
+                assert_eq!(recording.account.scheduled, due, "{rate}/s for {ms} ms");
+            });
+        }
+    });
+}
+
+#[test]
+fn t08_a_rate_beyond_the_machine_is_scheduled_in_full_and_reported_as_missed() {
+    let server = start("{}");
+    let load = Load::open(server.port(), 1_234_567.0, 8).duration_ms(300);
+    let recording = load.grace_ms(50).timeout_ms(60_000).run();
+    let (account, generator) = (&recording.account, &recording.generator);
+    assert_eq!(account.scheduled, 370_371);
+    assert!(account.not_sent_end > 0 && generator.sent_in_window < account.scheduled / 2);
+    assert_eq!(generator.limited, Limited::Yes);
+    let missed = |cause: &Cause| matches!(cause, Cause::RateMissed { share, .. } if *share > 0.5);
+    assert!(
+        generator.evidence.iter().any(|one| missed(&one.cause)),
+        "{:?}",
+        generator.evidence
+    );
+}
+
+#[test]
+fn t10_what_was_due_in_a_stall_is_all_sent_after_it_and_the_seconds_show_when() {
+    let server = start(r#"{"stall": {"after_ns": 600000000, "for_ns": 700000000}}"#);
+    let recording = Load::open(server.port(), 200.0, 1).duration_ms(2000).run();
+    let (due, sent): (Vec<_>, Vec<_>) = recording
+        .series
+        .iter()
+        .map(|second| (second.scheduled, second.sent))
+        .unzip();
+    assert_eq!((due[0], due[1], recording.account.ok), (200, 200, 400));
+    // One connection: what was due from 0.6 to 1.3 s goes out after the stall, in the second after its own.
+    assert!(sent[0] <= 140 && sent[1] >= 220, "{sent:?}");
+    assert_eq!(sent.iter().sum::<u64>(), 400);
+}
+
 /// The lateness of a loop that does nothing but sleep and spin: what this machine can do just now.
 fn control_p99_ns(ticks: u32, gap: Duration) -> u64 {
     let (mut lateness, began) = (Distribution::default(), Instant::now());
@@ -129,5 +183,39 @@ fn t07_precise_pacing_sends_when_a_request_is_due() {
         lag_ns <= 1_000_000,
         "{lag_ns} ns late, a plain loop {before_ns} ns and {after_ns} ns"
     );
-    assert!(recording.generator.cpu_spin_ns > 0);
+    let generator = &recording.generator;
+    assert!(generator.cpu_spin_ns > 0);
+    assert!(generator.threads[0].spin_margin_ns.is_some());
+}
+
+#[test]
+fn spinning_is_no_work_and_the_drain_is_no_part_of_the_window() {
+    // The last reply comes 300 ms after the window, in which the worker only waits.
+    let server = start(r#"{"delay": {"kind": "fixed", "ns": 300000000}}"#);
+    let recording = Load::open(server.port(), 5_000.0, 4_000)
+        .duration_ms(300)
+        .precise()
+        .run();
+    let generator = &recording.generator;
+    let window_ns = recording.window.close_ns - recording.window.open_ns;
+    let thread = &generator.threads[0];
+    let used_ns = thread.user_ns + thread.system_ns;
+    assert!(generator.cpu_spin_ns <= used_ns, "{thread:?}");
+    assert_eq!(generator.cpu_work_ns, used_ns - thread.spin_ns);
+    // A snapshot at an edge is late by what was under way there.
+    assert!(
+        used_ns < window_ns + window_ns / 2,
+        "{thread:?} in {window_ns} ns"
+    );
+}
+
+#[test]
+fn economical_pacing_does_not_spin() {
+    let server = start("{}");
+    let recording = Load::open(server.port(), 2_000.0, 16).duration_ms(300).run();
+    let generator = &recording.generator;
+    assert_eq!(
+        (generator.cpu_spin_ns, generator.threads[0].spin_margin_ns),
+        (0, None)
+    );
 }

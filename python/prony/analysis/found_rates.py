@@ -14,7 +14,7 @@ from math import ceil
 from prony.analysis.missing import Missing, Value
 from prony.analysis.objective import Condition, Objective
 from prony.analysis.trial_metrics import trial_metrics
-from prony.archive.limits import decode_limit
+from prony.archive.limits import decode_verdict
 from prony.metrics import PERCENTILES
 from prony.model import Failed, Invalid, Ok, Trial
 from prony.model.facts import FoundRate, RateStep, Unmet
@@ -31,7 +31,7 @@ def judge_rate(trial: Trial, objective: Objective, rate_per_s: float) -> RateSte
     A subject that fails does not meet it; a trial that is not valid leaves it unknown. A missing figure
     (too few requests for a percentile) does not meet a condition.
     """
-    limit = decode_limit(trial.recording.generator) if trial.recording else None
+    limit = decode_verdict(trial.recording.generator).strongest if trial.recording else None
     match trial.outcome:
         case Failed(stage, reason):
             return RateStep(rate_per_s, False, reason=reason, stage=stage, limit=limit)

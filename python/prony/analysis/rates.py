@@ -4,7 +4,7 @@ from prony.metrics import METRICS, Unit
 from prony.model.recording import Recording
 from prony.units import SECOND_NS, seconds
 
-__all__ = ["QUALIFIED_ERROR_RATIO", "is_speed", "rates_of", "window_s"]
+__all__ = ["KEPT_RATE", "QUALIFIED_ERROR_RATIO", "is_speed", "keeps_rate", "rates_of", "window_s"]
 
 QUALIFIED_ERROR_RATIO = 0.001
 """The largest error ratio with which a speed figure may be compared: beyond it, speed describes only the
@@ -17,6 +17,22 @@ def is_speed(metric: str) -> bool:
     requests, and not given for one whose trials fail.
     """
     return METRICS[metric].unit in (Unit.RATE, Unit.DURATION) and metric != "error_per_s"
+
+
+KEPT_RATE = 0.99
+"""The least share of what was due that was sent in time where a rate was kept."""
+
+
+def keeps_rate(recording: Recording) -> bool:
+    """Return whether what was due in an open loop was sent within the window: then a generator's limit cannot
+    have lowered the throughput.
+
+    *Definition*: sent / due >= 0.99; Recordings before 0.2 have no count of what was sent: of them, what was
+    completed in the window / due.
+    """
+    due, sent = recording.account.scheduled, recording.generator.sent_in_window
+    in_time = recording.completed.all if sent is None else sent
+    return recording.is_open and due > 0 and in_time >= KEPT_RATE * due
 
 
 def window_s(recording: Recording) -> float | None:

@@ -19,7 +19,7 @@ from prony.analysis.resources import window_samples
 from prony.analysis.starvation import starvation
 from prony.analysis.steady_state import SteadyState, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
-from prony.archive.limits import decode_limit
+from prony.archive.limits import decode_verdict
 from prony.metrics import METRICS
 from prony.model import (
     Cell,
@@ -170,7 +170,7 @@ def figures(trial: Trial) -> TrialFigures:
         roles=role_metrics(trial),
         account=tally(recording.account) if recording else Tally(),
         censored_from=_censored_from(trial.recording),
-        limited=decode_limit(recording.generator) if recording else None,
+        limited=decode_verdict(recording.generator).strongest if recording else None,
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
         listeners=listeners,

@@ -47,9 +47,11 @@ def _latency(summary: LatencySummary | None, prefix: str, absent: Missing) -> di
     }
 
 
-def _send_lag(recording: Recording) -> Value:
+def _send_lag(recording: Recording) -> dict[str, Value]:
     lag = read_distribution(recording.distributions.send_lag)
-    return _absent(recording, "response") if lag is None else _percentile(summarise(lag), "99")
+    found = None if lag is None else summarise(lag)
+    absent = _absent(recording, "response")
+    return {f"send_lag_p{p}": absent if found is None else _percentile(found, p) for p in ("50", "99")}
 
 
 def _cores(trial: Trial) -> tuple[float | Missing, float | Missing]:
@@ -91,7 +93,7 @@ def load_metrics(recording: Recording) -> dict[str, Value]:
     if recording.distributions.ok_service is None:
         found |= reported_service(recording)
     found |= connection_metrics(recording)
-    return found | generator_metrics(recording) | {"send_lag_p99": _send_lag(recording)}
+    return found | generator_metrics(recording) | _send_lag(recording)
 
 
 def _absent(recording: Recording, kind: str) -> Missing:

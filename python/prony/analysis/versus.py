@@ -78,6 +78,7 @@ def differing_parts(match: Match) -> tuple[str, ...]:
         "warm-up": first.workload.warmup_ns == second.workload.warmup_ns,
         "time-out": first.workload.timeout_ns == second.workload.timeout_ns,
         "request": first.workload.request == second.workload.request,
+        "pacing": first.engine.pacing == second.engine.pacing,
     }
     return tuple(name for name, same in told.items() if not same)
 

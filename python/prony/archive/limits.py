@@ -1,37 +1,39 @@
 """Limits in archives, as values: the only place that reads them from sentences.
 
-For a generator's limit, Recordings of engines before 0.2 have only a sentence (`limited`); later ones also
-have the kind and its number (`limit`). No other module parses the sentence.
+Engines before 0.2 say what limited them as a sentence (`limited`), later ones of these also as a kind and its
+number (`limit`). No other module parses the sentence.
 
 >>> words = "a worker thread was busy 95 % of the time"
->>> decode_limit(GeneratorCost(None, words, None, None, None, None, None))
-Limit(kind=<LimitKind.BUSY: 'busy'>, share=0.95, lag_ns=None, reason='')
+>>> decode_verdict(GeneratorCost(words, None, None, None, None, None)).strongest.share
+0.95
 """
 
 import re
 from collections.abc import Mapping
 
-from prony.model import Limit, LimitKind
+from prony.model import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.model.recording import GeneratorCost
 from prony.model.shapes import encode
 from prony.units import MILLISECOND_NS
 
-__all__ = ["decode_limit", "decode_limit_states", "decode_step_limits"]
+__all__ = ["decode_limit_states", "decode_step_limits", "decode_verdict"]
 
 # No longer than a number that somebody measured: beyond, it might be infinite.
 _NUMBER = r"(\d{1,15}(?:\.\d{1,15})?)"
 _BUSY = re.compile(rf"a worker thread was busy {_NUMBER} % of the time")
 _WAITED = re.compile(rf"others kept a worker thread waiting for its CPU {_NUMBER} % of the time")
 _LATE = re.compile(rf"1 % of the requests went out more than {_NUMBER} ms late")
+_VERDICTS = frozenset(Limited)
 # Facts of a run, and of a trial, that hold steps.
 _OF_SEARCH = ("found_rates", "find_rate")
 
 
-def decode_limit(generator: GeneratorCost) -> Limit | None:
-    """Return what limited the generator; null where nothing did."""
-    if generator.limit is not None or not generator.limited:
-        return generator.limit
-    return _of_sentence(generator.limited)
+def decode_verdict(generator: GeneratorCost) -> GeneratorVerdict:
+    """Return whether a generator set the figures, and the evidence."""
+    if generator.limited in _VERDICTS:
+        return GeneratorVerdict(Limited(generator.limited), generator.evidence)
+    found = generator.limit or (_of_sentence(generator.limited) if generator.limited else None)
+    return GeneratorVerdict(found.level, (found,)) if found else GeneratorVerdict()
 
 
 def _of_sentence(sentence: str) -> Limit:
@@ -40,7 +42,7 @@ def _of_sentence(sentence: str) -> Limit:
     if waited := _WAITED.fullmatch(sentence):
         return Limit(LimitKind.KEPT_WAITING, share=float(waited[1]) / 100)
     if late := _LATE.fullmatch(sentence):
-        return Limit(LimitKind.LATE, lag_ns=round(float(late[1]) * MILLISECOND_NS))
+        return Limit(LimitKind.LATE, lag_ns=round(float(late[1]) * MILLISECOND_NS), percentile=99)
     return Limit(LimitKind.OTHER, reason=sentence)
 
 
@@ -48,7 +50,7 @@ def decode_step_limits(facts: Mapping[str, object]) -> dict[str, object]:
     """Return the facts of a run or a trial with the limits of a search's steps as values, as above.
 
     >>> decode_step_limits({"find_rate": {"rate_per_s": 9.0, "limited": "slow"}})["find_rate"]["limit"]
-    {'kind': 'other', 'share': None, 'lag_ns': None, 'reason': 'slow'}
+    {'kind': 'other', 'reason': 'slow'}
     """
     return {name: _with_limits(one) if name in _OF_SEARCH else one for name, one in facts.items()}
 

@@ -28,6 +28,7 @@ from prony.cli.options import (
     wait_of,
     write_output,
 )
+from prony.cli.pacing_option import PacingOption, PacingWish, pacing_of
 from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.cli.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
@@ -160,7 +161,7 @@ class PaceOptions:
     threads: Annotated[
         int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")
     ] = None
-    pacing: Annotated[Pacing, typer.Option(help="Open loop: how to wait for the next send.")] = Pacing.AUTO
+    pacing: PacingOption = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +244,7 @@ def load(
     address = target.address(request.allow_host or ())
     from prony.engine.local import LocalEngine
 
-    engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=pace.pacing)
+    engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
     workload = _checked(_workload(target, pace, request), check)
     recording = _measured(workload, address, LocalEngine(engine, output.latencies))
     return _shown(recording, conditions, output)
@@ -401,6 +402,12 @@ def _stop(pace: PaceOptions) -> CountStop | DurationStop:
     if requests is not None:
         return CountStop(requests)
     return DurationStop(duration_of("-d", duration or "10s"))
+
+
+def _pacing(wish: PacingWish | None) -> Pacing:
+    """Return the pacing as typed; with a single CPU the server needs what spinning would take."""
+    one_cpu = len(os.sched_getaffinity(0)) == 1
+    return pacing_of(wish, shares_cpus=one_cpu and wish is None)
 
 
 def _default_threads() -> int:

@@ -205,10 +205,13 @@ def _blocks(plan: "Plan") -> str:
 
 def _protocol(task: "Study") -> "Iterator[str]":
     """Yield the steps besides measuring each cell once in each block."""
+    from prony.model import OpenLoop
     from prony.study.extent import number_of, rough_length
     from prony.study.generators import foreseen, left_out_words
 
     plan, precision = task.plan, task.plan.design.precision
+    if any(isinstance(cell.workload.loop, OpenLoop) for cell in plan.cells) or plan.design.find_rate:
+        yield f"{plan.cells[0].engine.pacing} pacing of the generator at every rate"
     if plan.calibration is not None:
         load = plan.calibration.workload.describe()
         yield f"calibration, first, last and once inside each block: the reference server, {load}"

@@ -126,7 +126,7 @@ def connections_of(option: str, text: str) -> tuple[int, ...]:
         raise UsageError(f"`{option} {text}`: expected one or more counts, such as `100` or `10,100,1000`")
     counts = tuple(int(part) for part in parts)
     if max(counts) > MAX_CONNECTIONS:
-        raise UsageError(f"`{option} {text}`: expected at most {MAX_CONNECTIONS:,}, the ports of one address")
+        raise UsageError(f"`{option} {text}`: expected at most {MAX_CONNECTIONS:,}")
     return tuple(dict.fromkeys(counts))
 
 

@@ -9,6 +9,7 @@ from prony.cli.consent import Again
 from prony.cli.flat import flattened
 from prony.cli.measure import Ending, dry_run, end, placement_of, run_and_report
 from prony.cli.options import check_output, header_of, settings_of
+from prony.cli.pacing_option import pacing_of
 from prony.cli.protocol import cross_checks_of, with_protocol
 from prony.cli.resume import ALLOWED, Resumption, is_complete, resumed_study
 from prony.cli.run_checks import archive_to_write, check_files, check_threads
@@ -160,12 +161,13 @@ def _plan_options(options: RunOptions, chosen: "Chosen") -> "PlanOptions":
     from prony.model import EngineChoice
     from prony.plan import PlanOptions
 
+    pacing = pacing_of(options.load.pacing, shares_cpus=options.sandbox.share_cpus)
     return PlanOptions(
         profile=options.what.profile,
         only=options.what.only,
         blocks=options.sure.repeats,
         seed=options.sure.seed,
-        engine=EngineChoice(threads=options.load.engine_threads),
+        engine=EngineChoice(threads=options.load.engine_threads, pacing=pacing),
         sandbox=chosen.choice,
         settings=settings_of(options.what.settings or ()),
         calibrate=not options.sure.no_calibration,

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from prony.cli.options import MAX_SEED, MAX_THREADS
+from prony.cli.pacing_option import PacingOption
 from prony.cli.request_options import Body, ExpectStatus, Header, Method, RequestTimeout
 from prony.cli.sandbox_options import SandboxOptions
 from prony.model import Arrivals, Interface
@@ -136,6 +137,7 @@ class LoadOptions:
     engine_threads: Annotated[
         int, typer.Option(min=1, max=MAX_THREADS, help="Worker threads of the load engine.")
     ] = 1
+    pacing: PacingOption = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from prony.diagnosis.clipped_backlog import clipped_backlog
 from prony.diagnosis.dropped_connects import dropped_connects
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Rule, Symptom
+from prony.diagnosis.evidence import Advice, Affected, Confidence, Evidence, Finding, Rule, Symptom
 from prony.diagnosis.generator_limited import generator_limited
 from prony.diagnosis.growing_pool import growing_pool
 from prony.diagnosis.heat import heat
@@ -24,7 +24,17 @@ from prony.diagnosis.starvation import starved
 from prony.diagnosis.stolen_time import stolen_time
 from prony.diagnosis.throttled import throttled
 
-__all__ = ["RULES", "Advice", "Confidence", "Evidence", "Finding", "Rule", "Symptom", "diagnose"]
+__all__ = [
+    "RULES",
+    "Advice",
+    "Affected",
+    "Confidence",
+    "Evidence",
+    "Finding",
+    "Rule",
+    "Symptom",
+    "diagnose",
+]
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from prony.model import Cell, SubjectRecord, Trial
 
-__all__ = ["Advice", "Confidence", "Evidence", "Finding", "Rule", "Symptom"]
+__all__ = ["Advice", "Affected", "Confidence", "Evidence", "Finding", "Rule", "Symptom"]
 
 
 class Confidence(StrEnum):
@@ -20,12 +20,26 @@ class Confidence(StrEnum):
 class Symptom(StrEnum):
     """The kinds of findings; each lists the numbers and names that belong to it."""
 
+    GENERATOR_AT_LIMIT = "generator's limit of requests in flight"
+    """``connections``: the limit; ``at_ns``: when it was reached, from the opening."""
+    GENERATOR_WITHOUT_PORTS = "generator without ports"
+    """``requests`` that found none."""
+    GENERATOR_WITHOUT_DESCRIPTORS = "generator without descriptors"
+    """As before."""
+    GENERATOR_WITHOUT_BUFFERS = "generator without buffers"
+    """As before."""
+    GENERATOR_THROTTLED = "generator throttled"
+    """``share``: of the window, in which a quota stopped one of its threads."""
+    GENERATOR_NEAR_CEILING = "generator near its ceiling"
+    """``share``: of ``ceiling_per_s``, what it can reach on this machine."""
+    GENERATOR_MISSED_RATE = "generator missed the rate"
+    """``share``: of what was due; ``sent_per_s``."""
     GENERATOR_BUSY = "generator busy"
     """``share``: of the window, of its busiest thread."""
     GENERATOR_KEPT_WAITING = "generator kept waiting"
-    """``share``: of the window, in which others had the CPU of one of its threads."""
+    """``share``: of the window, in which others had the CPU of one of its threads; ``wait_ns`` at a time."""
     GENERATOR_LATE = "generator late"
-    """``lag_ns``: the 99th percentile of the send lag is at least this."""
+    """``lag_ns``: the send lag at ``percentile``; ``share``: of the latency there."""
     GENERATOR_LIMITED = "generator limited"
     """Name ``reason``: the generator's own words, when they match no known kind."""
     STRAYED = "strayed to other CPUs"
@@ -78,10 +92,25 @@ class Symptom(StrEnum):
     """As before, ``threads``: how many threads took turns."""
 
 
+class Affected(StrEnum):
+    """Which figures a generator's limit may have moved."""
+
+    LATENCY = "latency"
+    """The rate was kept, so throughput is as asked for."""
+    ALL = "throughput and latency"
+
+
 class Advice(StrEnum):
     """What to change; its numbers are those of the finding."""
 
     LEAVE_CPUS_TO_GENERATOR = "leave CPUs to the generator"
+    RAISE_CONNECTIONS = "raise the generator's connections"
+    RAISE_PORTS = "raise the range of ports"
+    RAISE_DESCRIPTORS = "raise the limit of descriptors"
+    RAISE_GENERATOR_QUOTA = "raise the generator's quota"
+    FEWER_CONNECTIONS = "fewer connections"
+    PACE_PRECISELY = "pace precisely"
+    ADD_GENERATOR_THREADS = "add threads to the generator"
     HOLD_TO_CPUS = "hold it to its CPUs"
     RAISE_MEMORY = "raise the memory limit"
     READ_LOG_FOR_LIMITS = "read its log for limits"
@@ -113,7 +142,8 @@ class Evidence:
 class Finding:
     """A finding of a rule: its kind, its numbers and names, and advice, if there is any.
 
-    ``shareable``: without the numbers of one trial it says the same of several subjects.
+    ``shareable``: without the numbers of one trial it says the same of several subjects. ``affected``: what a
+    limit of the generator may have moved.
     """
 
     rule: str
@@ -123,12 +153,20 @@ class Finding:
     names: Mapping[str, str] = field(default_factory=dict)
     advice: Advice | None = None
     shareable: bool = False
+    affected: Affected | None = None
 
     @property
     def alike(self) -> object:
         """The key that findings with the same meaning share."""
         numbers = () if self.shareable else tuple(sorted(self.numbers.items()))
-        return self.rule, self.kind, tuple(sorted(self.names.items())), numbers
+        return (
+            self.rule,
+            self.kind,
+            self.confidence,
+            self.affected,
+            tuple(sorted(self.names.items())),
+            numbers,
+        )
 
 
 Rule = Callable[[Evidence], list[Finding]]

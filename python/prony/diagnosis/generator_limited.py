@@ -3,37 +3,58 @@
 *Source*: the engine's own verdict (docs/reference/engine-wire.md, Generator).
 """
 
-from prony.archive.limits import decode_limit
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import LimitKind, Ok
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from prony.analysis.rates import keeps_rate
+from prony.archive.limits import decode_verdict
+from prony.diagnosis.evidence import Advice, Affected, Confidence, Evidence, Finding, Symptom
+from prony.model import Limited, LimitKind, Ok
+from prony.model.recording import Recording
 
 __all__ = ["generator_limited"]
 
-_FOUND = {
-    LimitKind.BUSY: Symptom.GENERATOR_BUSY,
-    LimitKind.KEPT_WAITING: Symptom.GENERATOR_KEPT_WAITING,
-    LimitKind.LATE: Symptom.GENERATOR_LATE,
-    LimitKind.OTHER: Symptom.GENERATOR_LIMITED,
-}
+_FOUND: Mapping[LimitKind, tuple[Symptom, Advice]] = MappingProxyType(
+    {
+        LimitKind.IN_FLIGHT: (Symptom.GENERATOR_AT_LIMIT, Advice.RAISE_CONNECTIONS),
+        LimitKind.PORTS: (Symptom.GENERATOR_WITHOUT_PORTS, Advice.RAISE_PORTS),
+        LimitKind.DESCRIPTORS: (Symptom.GENERATOR_WITHOUT_DESCRIPTORS, Advice.RAISE_DESCRIPTORS),
+        LimitKind.BUFFERS: (Symptom.GENERATOR_WITHOUT_BUFFERS, Advice.FEWER_CONNECTIONS),
+        LimitKind.THROTTLED: (Symptom.GENERATOR_THROTTLED, Advice.RAISE_GENERATOR_QUOTA),
+        LimitKind.BUSY: (Symptom.GENERATOR_BUSY, Advice.ADD_GENERATOR_THREADS),
+        LimitKind.KEPT_WAITING: (Symptom.GENERATOR_KEPT_WAITING, Advice.LEAVE_CPUS_TO_GENERATOR),
+        LimitKind.LATE: (Symptom.GENERATOR_LATE, Advice.PACE_PRECISELY),
+        LimitKind.NEAR_CEILING: (Symptom.GENERATOR_NEAR_CEILING, Advice.ADD_GENERATOR_THREADS),
+        LimitKind.RATE_MISSED: (Symptom.GENERATOR_MISSED_RATE, Advice.ADD_GENERATOR_THREADS),
+        LimitKind.OTHER: (Symptom.GENERATOR_LIMITED, Advice.LEAVE_CPUS_TO_GENERATOR),
+    }
+)
 
 
 def generator_limited(evidence: Evidence) -> list[Finding]:
-    """Return a finding when the engine says that it was the limit, in a trial that ran its window.
-
-    A generator that waits for its CPU sends less than it could, and sees replies later than they arrived.
+    """Return a finding when the engine says that it was the limit, in a trial that ran its window: the
+    strongest evidence that it has.
     """
     recording = evidence.trial.recording
-    found = decode_limit(recording.generator) if recording else None
-    if found is None or not isinstance(evidence.trial.outcome, Ok):
+    if recording is None or not isinstance(evidence.trial.outcome, Ok):
         return []
+    found = decode_verdict(recording.generator).strongest
+    if found is None:
+        return []
+    kind, advice = _FOUND[found.kind]
     return [
         Finding(
             rule="D23",
-            kind=_FOUND[found.kind],
-            confidence=Confidence.LIKELY,
+            kind=kind,
+            confidence=Confidence.CERTAIN if found.level is Limited.YES else Confidence.LIKELY,
             numbers=found.numbers,
             names={"reason": found.reason} if found.kind is LimitKind.OTHER else {},
-            advice=Advice.LEAVE_CPUS_TO_GENERATOR,
+            advice=advice,
             shareable=True,
+            affected=_affected(recording),
         )
     ]
+
+
+def _affected(recording: Recording) -> Affected:
+    return Affected.LATENCY if keeps_rate(recording) else Affected.ALL

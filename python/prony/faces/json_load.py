@@ -17,7 +17,10 @@ VERSION = 1
 def _series(recording: Recording) -> list[Json]:
     return [
         {
-            **{name: getattr(one, name) for name in ("second", "scheduled", "ok", "failed", "body_bytes")},
+            **{
+                name: getattr(one, name)
+                for name in ("second", "scheduled", "sent", "ok", "failed", "body_bytes")
+            },
             "latency_ns": _summary(summary_of(one.latency)),
         }
         for one in recording.series
@@ -28,8 +31,9 @@ def _generator(recording: Recording) -> Json:
     engine, generator = encode(recording.engine), encode(recording.generator)
     return {
         **{key: engine[key] for key in ("name", "version", "driver", "threads", "pacing")},
-        **{key: generator[key] for key in ("limit", "limited", "cpu_ns_per_request", "spin_share")},
+        **{key: generator[key] for key in ("sent_in_window", "cpu_ns_per_request", "spin_share")},
         **{key: generator[key] for key in ("cpu_work_ns", "cpu_spin_ns", "run_queue_ns")},
+        "spin_margins_ns": [one.spin_margin_ns for one in recording.generator.threads],
     }
 
 
@@ -108,8 +112,9 @@ def load_result(reading: LoadReading) -> Json:
         "queue": encode(recording.queue),
         "bytes": encode(recording.bytes),
         "little": encode(recording.little),
-        "generator": {**_generator(recording), "limit": encode(reading.limit)},
+        "generator": {**_generator(recording), **encode(reading.verdict)},
         "errors": encode(recording.error_samples),
         "raw_latencies": encode(recording.raw_latencies),
+        "catch_up": "all" if recording.is_open else None,
         "series": _series(recording),
     }

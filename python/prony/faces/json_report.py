@@ -304,6 +304,10 @@ def reading_json(reading: Reading) -> Json:
         "extent": {
             "blocks": reading.blocks,
             "trials": {role.value: reading.count(role) for role in TrialRole},
+            "limited": {
+                "of": sum(reading.limited.values()),
+                **{level.value: found for level, found in reading.limited.items()},
+            },
         },
         "placements": [asdict(placement) for placement in reading.placements],
         "groups": [_group(group, reading.subjects) for group in reading.groups],

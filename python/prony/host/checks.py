@@ -50,6 +50,8 @@ _MEMORY_BYTES = 512 * MIB
 # Linux, TCP_TIMEWAIT_LEN (include/net/tcp.h); tcp_tw_reuse frees a port after a second (ip-sysctl.rst).
 _TIME_WAIT_S = 60.0
 _REUSE_AFTER_S = 1.0
+# The engine's connections from one source address (crates/prony-engine/src/driver/sources.rs).
+_PER_SOURCE = 5_000
 # Prony, the generator and its threads, supervisors.
 _SPARE_TASKS = 64
 _WIDER_RANGE = 'sudo sysctl -w net.ipv4.ip_local_port_range="10000 65535"'
@@ -161,9 +163,13 @@ def tasks(wanted: int, of_user: int | None, of_group: int | None) -> HostCheck:
 # --- the network ------------------------------------------------------------------------------------------
 
 
-def ports(connections: int, low: int, high: int) -> HostCheck:
-    """Check that there are ports for every connection, and as many again in TIME_WAIT."""
+def ports(connections: int, low: int, high: int, several: bool = True) -> HostCheck:
+    """Check that there are ports for every connection, and as many again in TIME_WAIT.
+
+    ``several``: the generator takes further source addresses for more connections than one address has.
+    """
     count = max(high - low + 1, 0)
+    connections = min(connections, _PER_SOURCE) if several else connections
     level: Level = "fail" if count < connections else "warn" if count < 2 * connections else "ok"
     found = f"{format_count(count)} ({low} to {high})"
     return _check("ports", level, found, format_count(2 * connections), _WIDER_RANGE)

@@ -21,12 +21,14 @@ class Demand:
     subject that is absent: all of them. ``new_per_s``: new connections per second; null: as many as the
     server accepts; 0: all are kept. ``load_s``: the length of the longest load. ``backlogs``: the length of
     the queue that each subject asks the kernel for. ``processes``: of the server, frontend and services.
+    ``several_sources``: the generator takes further source addresses when one has no more ports.
     ``memory_bytes``: the server's limit; null: not set. ``own_network``: each trial has a network of its own,
     with its own ports. ``archive``: its folder and approximate size; null: none is written.
     """
 
     connections: int = 1000
     engine_threads: int = 1
+    several_sources: bool = True
     share_cpus: bool = False
     connections_per_process: Mapping[str, int] = field(default_factory=dict)
     new_per_s: float | None = 0.0

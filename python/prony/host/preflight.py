@@ -81,7 +81,7 @@ def _hard(kind: int) -> int | None:
 def _network(asked: Demand) -> Iterator[HostCheck]:
     low, high = _port_range()
     count, reuse = max(high - low + 1, 0), read_number(_SYSTEM / "net/ipv4/tcp_tw_reuse")
-    yield checks.ports(asked.connections, low, high)
+    yield checks.ports(asked.connections, low, high, asked.several_sources)
     yield checks.port_turnover(asked.new_per_s, asked.connections, asked.load_s, count, reuse)
     yield checks.time_wait_left(_time_wait(sockets()), count, asked.own_network)
     for name in _QUEUES:

@@ -62,13 +62,16 @@ def _latency_metrics() -> list[Metric]:
 
 LATENCY = (
     *_latency_metrics(),
-    Metric(
-        "send_lag_p99",
-        Unit.DURATION,
-        Better.LOWER,
-        "send lag, p99",
-        "p99 of send time - max(intended send time, time a connection was free): how late the generator "
-        "itself was (open loop only)",
-        HISTOGRAM,
+    *(
+        Metric(
+            f"send_lag_p{percentile}",
+            Unit.DURATION,
+            Better.LOWER,
+            f"send lag, p{percentile}",
+            f"p{percentile} of send time - max(intended send time, time a connection was free): how late the "
+            "generator itself was (open loop only)",
+            HISTOGRAM,
+        )
+        for percentile in (50, 99)
     ),
 )

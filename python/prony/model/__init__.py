@@ -21,7 +21,7 @@ from prony.model.facts import (
 )
 from prony.model.fault import Fault, FaultKind
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
-from prony.model.limit import Limit, LimitKind
+from prony.model.limit import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.recording import Account, Recording
@@ -82,6 +82,7 @@ __all__ = [
     "FaultKind",
     "Fingerprint",
     "Frontend",
+    "GeneratorVerdict",
     "Interface",
     "Invalid",
     "Json",
@@ -90,6 +91,7 @@ __all__ = [
     "LimitHolding",
     "LimitKind",
     "LimitState",
+    "Limited",
     "ListenerUsage",
     "LogTail",
     "Loop",

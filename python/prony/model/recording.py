@@ -93,6 +93,7 @@ class Specification:
     threads: int | None
     cpus: tuple[int, ...] | None
     pacing: Pacing | None
+    ceiling_per_s: float | None = None
 
 
 # --- what became of the requests --------------------------------------------------------------------------
@@ -198,10 +199,16 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Requests that were due while no connection was idle, and how many of them at once."""
+    """Requests that were due while no connection was idle, and how many of them at once.
+
+    ``limit``: the most requests in flight; ``bound_at_ns``: when it first held a request back, from the
+    window's opening (null: never).
+    """
 
     waited: int | None
     max_length: int | None
+    limit: int | None = None
+    bound_at_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +268,7 @@ class Distributions:
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """One second of the window or the drain, from 0: requests due in it, and what ended in it.
+    """One second of the window or the drain, from 0: requests due in it, sent in it, and what ended in it.
 
     ``latency``: response times of its valid replies, service times in a closed loop.
     """
@@ -272,6 +279,7 @@ class Second:
     failed: int
     body_bytes: int
     latency: Distribution | None
+    sent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +346,11 @@ class GeneratorName:
 
 @dataclass(frozen=True, slots=True)
 class WorkerThread:
-    """CPU of one worker in window and drain; ``turns``: how often it got its CPU, after ``run_queue_ns``."""
+    """CPU of one worker within the window; ``turns``: how often it got its CPU, after ``run_queue_ns``.
+
+    ``spin_margin_ns``: how long before a due time it began to spin, as measured at the start (null: it only
+    slept); ``throttled_ns``: how long a quota stopped it. Before 0.2 the figures include the drain.
+    """
 
     cpu: int | None
     user_ns: int
@@ -346,6 +358,8 @@ class WorkerThread:
     spin_ns: int
     run_queue_ns: int | None
     turns: int = 0
+    spin_margin_ns: int | None = None
+    throttled_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,11 +381,13 @@ class GeneratorProcesses:
 
 @dataclass(frozen=True, slots=True)
 class GeneratorCost:
-    """What the load cost the generator. ``limit``: why it, and not the server, may have set the figures;
-    ``limited``: the same in words, which is all that older Recordings have.
+    """What the load cost the generator within the window, and its verdict on itself.
+
+    ``limited``: `no`, `suspect` or `yes`, and ``evidence``; `archive.limits` reads what older Recordings have
+    instead: words in ``limited``, and ``limit``. ``sent_in_window``: requests that were sent in the window,
+    whenever they were due.
     """
 
-    limit: Limit | None
     limited: str | None
     cpu_work_ns: int | None
     cpu_spin_ns: int | None
@@ -379,6 +395,9 @@ class GeneratorCost:
     cpu_ns_per_request: float | None
     spin_share: float | None
     threads: tuple[WorkerThread, ...] = ()
+    evidence: tuple[Limit, ...] = ()
+    sent_in_window: int | None = None
+    limit: Limit | None = field(default=None, metadata=OPTIONAL)
     processes: GeneratorProcesses | None = field(default=None, metadata=OPTIONAL)
 
 

@@ -38,15 +38,23 @@ class Arrivals(StrEnum):
 
 
 class Pacing(StrEnum):
-    """How the generator waits for a due time: see the engine's documentation."""
+    """How the generator waits for a due time. A study has one, so that its loads can be compared."""
 
-    AUTO = "auto"
     PRECISE = "precise"
+    """It sleeps until shortly before, then spins: what it sends is not late."""
     ECONOMICAL = "economical"
+    """It only sleeps: it leaves its CPU to others, and is as late as a sleep ends late."""
+    AUTO = "auto"
+    """Of plans before 0.2: one or the other by the rate. No plan has it now."""
+
+    @classmethod
+    def usual(cls, *, shares_cpus: bool) -> "Pacing":
+        """Return the pacing where none is asked for: what spins on the server's CPUs slows the server."""
+        return cls.ECONOMICAL if shares_cpus else cls.PRECISE
 
 
-MAX_CONNECTIONS = 65_535
-"""From one address to another port of one server: a port number has 16 bits."""
+MAX_CONNECTIONS = 1_000_000
+"""As many as have been opened on one machine of 24 GiB, both ends."""
 MAX_RATE_PER_S = float(SECOND_NS)
 """One request a nanosecond, the unit of time."""
 
@@ -157,4 +165,4 @@ class EngineChoice:
 
     name: str = "prony"
     threads: int = 1
-    pacing: Pacing = Pacing.AUTO
+    pacing: Pacing = Pacing.PRECISE

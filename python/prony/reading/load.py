@@ -12,9 +12,9 @@ from prony.analysis.account import RequestClass, tally
 from prony.analysis.distribution import EMPTY, Times, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, summarise
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
-from prony.analysis.rates import rates_of, window_s
-from prony.archive.limits import decode_limit
-from prony.model import Limit
+from prony.analysis.rates import keeps_rate, rates_of, window_s
+from prony.archive.limits import decode_verdict
+from prony.model import GeneratorVerdict, Limited
 from prony.model.recording import Distribution, Recording, StageFigures
 
 __all__ = ["EndedSo", "LatencyClass", "LoadReading", "Spread", "StageReading", "read_load", "summary_of"]
@@ -62,12 +62,13 @@ class LoadReading:
     """A Recording with what is calculated from it.
 
     ``latency``: by population and kind, such as ("ok", "response"). ``requests``: those that were answered as
-    expected, then the others, most first. ``limit``: null where nothing limited the generator.
-    ``conditions``: those that were asked for.
+    expected, then the others, most first. ``verdict``: whether the generator set the figures;
+    ``keeps_rate``: whether an open loop sent in time what was due. ``conditions``: those that were asked for.
     """
 
     recording: Recording
-    limit: Limit | None
+    verdict: GeneratorVerdict
+    keeps_rate: bool
     window_s: float | None
     rates: Mapping[str, float | None]
     latency: Mapping[tuple[str, str], LatencySummary | None]
@@ -82,10 +83,12 @@ class LoadReading:
 def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) -> LoadReading:
     """Return what a load run says, and whether each of ``conditions`` holds."""
     times = recording.distributions
-    limit = decode_limit(recording.generator)
+    verdict = decode_verdict(recording.generator)
+    is_limited = verdict.limited is not Limited.NO
     return LoadReading(
         recording=recording,
-        limit=limit,
+        verdict=verdict,
+        keeps_rate=keeps_rate(recording),
         window_s=window_s(recording),
         rates=rates_of(recording),
         latency=latency_summaries(recording),
@@ -94,7 +97,7 @@ def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) ->
         requests=tuple(_requests(recording)),
         spread=_spread(recording),
         stages=tuple(_stage(one) for one in recording.stages),
-        conditions=tuple(judge_condition(one, recording, is_limited=limit is not None) for one in conditions),
+        conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
     )
 
 

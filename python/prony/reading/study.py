@@ -10,7 +10,19 @@ from prony.analysis.noise_floor import Floor, floors_by_metric
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive
 from prony.diagnosis import Evidence, Finding, diagnose
-from prony.model import Cell, Claim, Fingerprint, Placement, Plan, Run, SubjectRecord, TrialRecord, TrialRole
+from prony.model import (
+    Cell,
+    Claim,
+    Fingerprint,
+    Limited,
+    Ok,
+    Placement,
+    Plan,
+    Run,
+    SubjectRecord,
+    TrialRecord,
+    TrialRole,
+)
 from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
 from prony.reading.failures import Repeated, repeated
 from prony.reading.findings import Found, Shared, merged, shared
@@ -119,6 +131,13 @@ class Reading:
     def count(self, role: TrialRole) -> int:
         """Return how many trials were run for this reason."""
         return sum(trial.role is role for trial in self.trials)
+
+    @property
+    def limited(self) -> Mapping[Limited, int]:
+        """How many trials of subjects, of those that ran their window, had each verdict on the generator."""
+        ran = (one for one in self.trials if one.role is TrialRole.SUBJECT and isinstance(one.outcome, Ok))
+        found = Counter(Limited.NO if one.limited is None else one.limited.level for one in ran)
+        return {level: found[level] for level in Limited}
 
     @property
     def is_search(self) -> bool:

@@ -4,18 +4,18 @@ The only place that has these words. In a template `{share:.0%}` writes the find
 `{role}` its name; `{kills:n process}` a number of things.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from string import Formatter
 from types import MappingProxyType
 
-from prony.diagnosis import Advice, Finding, Symptom
-from prony.model import Limit, LimitKind
+from prony.diagnosis import Advice, Affected, Confidence, Finding, Symptom
+from prony.model import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
-from prony.units import format_count, format_duration
+from prony.units import format_count, format_duration, format_rate
 
-__all__ = ["advice_words", "finding_words", "limit_words", "shared_words"]
+__all__ = ["advice_words", "finding_words", "limit_words", "shared_words", "verdict_words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,6 @@ class _Sentence:
     shared: str = ""
 
 
-_MEANING = ": throughput may be higher, and latency lower, than shown"
-_LIMITED = "the generator may have been the limit ({})" + _MEANING
 _PACKETS = "the kernel's packet processing may have been the limit"
 _STOLEN = "the hypervisor gave CPU time of this machine to others: compare only within a block"
 _HEAT = "CPUs of this machine were hot and slowed down: compare only within a block"
@@ -40,6 +38,25 @@ _DROPPED = "{dropped:n request} to connect dropped although the listen queue had
 
 _LIMITS: Mapping[LimitKind, _Sentence] = MappingProxyType(
     {
+        LimitKind.IN_FLIGHT: _Sentence(
+            "{connections:n request} at most could be in flight, and from {at_ns:duration} on so many were: "
+            "the loop was closed",
+            "its limit of requests in flight closed the loop",
+        ),
+        LimitKind.PORTS: _Sentence(
+            "{requests:n request} found no free port on its side", "requests found no free port on its side"
+        ),
+        LimitKind.DESCRIPTORS: _Sentence(
+            "{requests:n request} found no free descriptor on its side",
+            "requests found no free descriptor on its side",
+        ),
+        LimitKind.BUFFERS: _Sentence(
+            "the kernel had no memory for {requests:n request} of it",
+            "the kernel had no memory for its requests",
+        ),
+        LimitKind.THROTTLED: _Sentence(
+            "a quota of CPU stopped it for {share:.1%} of the time", "a quota of CPU stopped it"
+        ),
         LimitKind.BUSY: _Sentence(
             "a worker thread was busy {share:.0%} of the time", "a worker thread was busy"
         ),
@@ -48,25 +65,49 @@ _LIMITS: Mapping[LimitKind, _Sentence] = MappingProxyType(
             "others kept a worker thread waiting for its CPU",
         ),
         LimitKind.LATE: _Sentence(
-            "one request in a hundred went out more than {lag_ns:duration} late",
-            "one request in a hundred went out late",
+            "requests went out {lag_ns:duration} late at p{percentile:.4g}{share:of_latency}",
+            "requests went out late",
+        ),
+        LimitKind.NEAR_CEILING: _Sentence(
+            "it was at {share:.0%} of the {ceiling_per_s:rate} that it can reach here",
+            "it was near its ceiling",
+        ),
+        LimitKind.RATE_MISSED: _Sentence(
+            "it sent {sent_per_s:rate}, {share:.1%} less than was due", "it sent less than was due"
         ),
         LimitKind.OTHER: _Sentence("{reason}", "{reason}"),
     }
 )
+_LIMIT_OF: Mapping[Symptom, LimitKind] = MappingProxyType(
+    {
+        Symptom.GENERATOR_AT_LIMIT: LimitKind.IN_FLIGHT,
+        Symptom.GENERATOR_WITHOUT_PORTS: LimitKind.PORTS,
+        Symptom.GENERATOR_WITHOUT_DESCRIPTORS: LimitKind.DESCRIPTORS,
+        Symptom.GENERATOR_WITHOUT_BUFFERS: LimitKind.BUFFERS,
+        Symptom.GENERATOR_THROTTLED: LimitKind.THROTTLED,
+        Symptom.GENERATOR_BUSY: LimitKind.BUSY,
+        Symptom.GENERATOR_KEPT_WAITING: LimitKind.KEPT_WAITING,
+        Symptom.GENERATOR_LATE: LimitKind.LATE,
+        Symptom.GENERATOR_NEAR_CEILING: LimitKind.NEAR_CEILING,
+        Symptom.GENERATOR_MISSED_RATE: LimitKind.RATE_MISSED,
+        Symptom.GENERATOR_LIMITED: LimitKind.OTHER,
+    }
+)
+_AFFECTED: Mapping[Affected, str] = MappingProxyType(
+    {
+        Affected.LATENCY: "latency may be lower than shown",
+        Affected.ALL: "throughput may be higher, and latency lower, than shown",
+    }
+)
 
 
-def _limited(kind: LimitKind) -> _Sentence:
-    inner = _LIMITS[kind]
-    return _Sentence(_LIMITED.format(inner.full), _LIMITED.format(inner.shared))
+def _limited(inner: str, confidence: Confidence, affected: Affected | None) -> str:
+    blame = "was" if confidence is Confidence.CERTAIN else "may have been"
+    return f"the generator {blame} the limit ({inner}): {_AFFECTED[affected or Affected.ALL]}"
 
 
 _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
     {
-        Symptom.GENERATOR_BUSY: _limited(LimitKind.BUSY),
-        Symptom.GENERATOR_KEPT_WAITING: _limited(LimitKind.KEPT_WAITING),
-        Symptom.GENERATOR_LATE: _limited(LimitKind.LATE),
-        Symptom.GENERATOR_LIMITED: _limited(LimitKind.OTHER),
         Symptom.STRAYED: _Sentence(f"{{strays}} of its processes {_STRAYED}", f"processes of it {_STRAYED}"),
         Symptom.KILLED_FOR_MEMORY: _Sentence(
             "{kills} of its processes were killed for exceeding the memory limit"
@@ -142,6 +183,13 @@ _ADVICE: Mapping[Advice, str] = MappingProxyType(
     {
         Advice.LEAVE_CPUS_TO_GENERATOR: "keep other programs off the generator's CPUs, give it more CPUs, "
         "or lower the load",
+        Advice.RAISE_CONNECTIONS: "allow the generator more connections, or lower the rate",
+        Advice.RAISE_PORTS: "widen net.ipv4.ip_local_port_range, or keep connections open",
+        Advice.RAISE_DESCRIPTORS: "raise the generator's limit of open files",
+        Advice.RAISE_GENERATOR_QUOTA: "raise the quota of CPU that holds the generator",
+        Advice.FEWER_CONNECTIONS: "use fewer connections, or raise net.ipv4.tcp_mem",
+        Advice.PACE_PRECISELY: "use --pacing precise, and give the generator CPUs of its own",
+        Advice.ADD_GENERATOR_THREADS: "give the generator more threads and CPUs, or lower the load",
         Advice.HOLD_TO_CPUS: "turn off its own choice of CPUs, or confine it with --sandbox cgroup",
         Advice.RAISE_MEMORY: "raise the memory limit, or run fewer workers",
         Advice.READ_LOG_FOR_LIMITS: "read its log; the server may limit the time or the requests of a worker",
@@ -174,18 +222,35 @@ _CONSTANTS = {
 
 def finding_words(finding: Finding, at: str) -> Text:
     """Return a finding with the numbers of its trial. ``at``: where the report's JSON has the finding."""
-    return _filled(_SENTENCES[finding.kind].full, finding, at)
+    return _filled(_sentence(finding).full, finding, at)
 
 
 def shared_words(finding: Finding, at: str) -> Text:
     """Return the part of a finding that several subjects share: without the figures of one trial."""
-    sentence = _SENTENCES[finding.kind]
+    sentence = _sentence(finding)
     return _filled(sentence.shared or sentence.full, finding, at)
+
+
+def _sentence(finding: Finding) -> _Sentence:
+    kind = _LIMIT_OF.get(finding.kind)
+    if kind is None:
+        return _SENTENCES[finding.kind]
+    inner, sure, moved = _LIMITS[kind], finding.confidence, finding.affected
+    return _Sentence(_limited(inner.full, sure, moved), _limited(inner.shared, sure, moved))
 
 
 def advice_words(finding: Finding, at: str) -> Text:
     """Return the advice of a finding; empty where it has none."""
     return Text() if finding.advice is None else _filled(_ADVICE[finding.advice], finding, at)
+
+
+def verdict_words(verdict: GeneratorVerdict, affected: Affected, at: str) -> Text:
+    """Return a generator's verdict on itself, with all its evidence. ``at``: where the report's JSON has the
+    evidence.
+    """
+    sure = Confidence.CERTAIN if verdict.limited is Limited.YES else Confidence.LIKELY
+    evidence = joined((limit_words(one, at + pointer(k)) for k, one in enumerate(verdict.evidence)), by="; ")
+    return text(f"{_limited('{}', sure, affected).capitalize()}.", evidence)
 
 
 def limit_words(limit: Limit, at: str) -> Text:
@@ -228,12 +293,11 @@ def _number(figure: Figure, spec: str) -> Part:
         case "n":
             plural = "processes" if noun == "process" else f"{noun}s"
             return text(f"{{}} {noun if figure.value == 1 else plural}", figure)
-        case "times":
-            return Figure(figure.value, _times, figure.pointer)
-        case "duration":
-            return Figure(figure.value, format_duration, figure.pointer)
+        case "of_latency":
+            share = Figure(figure.value, partial(_formatted, ".0%"), figure.pointer)
+            return text(", {} of the latency there", share)
         case _:
-            return Figure(figure.value, partial(_formatted, spec), figure.pointer)
+            return Figure(figure.value, _FORMS.get(kind) or partial(_formatted, spec), figure.pointer)
 
 
 def _formatted(spec: str, value: float) -> str:
@@ -244,3 +308,8 @@ def _formatted(spec: str, value: float) -> str:
 
 def _times(value: float) -> str:
     return {1: "once", 2: "twice"}.get(int(value), f"{value:.0f} times")
+
+
+_FORMS: Mapping[str, Callable[[float], str]] = MappingProxyType(
+    {"times": _times, "rate": format_rate, "duration": format_duration}
+)

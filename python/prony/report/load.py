@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from prony.analysis.account import RequestClass
 from prony.analysis.latency import LatencySummary, nothing_measured
 from prony.analysis.load_condition import ConditionResult
+from prony.analysis.rates import KEPT_RATE
+from prony.diagnosis import Affected
 from prony.metrics import PERCENTILES
-from prony.model import ClosedLoop, OpenLoop, Wire
+from prony.model import ClosedLoop, Limited, OpenLoop, Pacing, Wire
 from prony.model.recording import Connections, GeneratorName, RawLatencies, StageFigures, Target, Traffic
 from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading
 from prony.report.document import (
@@ -25,7 +27,7 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.findings import limit_words
+from prony.report.findings import verdict_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
 from prony.report.words import ending_words
@@ -111,15 +113,17 @@ def _seconds(value_s: float) -> str:
 
 
 def _head(reading: LoadReading) -> Section:
-    blocks: list[Block] = [Paragraph(_loop_words(reading), Tone.QUIET)]
+    blocks: list[Block] = []
+    if reading.verdict.limited is not Limited.NO:
+        affected = Affected.LATENCY if reading.keeps_rate else Affected.ALL
+        words = verdict_words(reading.verdict, affected, "/generator/evidence")
+        blocks.append(Paragraph(words, Tone.WARNING))
+    blocks += [Paragraph(words, Tone.WARNING) for words in _short(reading)]
+    blocks.append(Paragraph(_loop_words(reading), Tone.QUIET))
     if reading.recording.window.interrupted:
         blocks.append(Paragraph("Interrupted: the figures are of the time before.", Tone.WARNING))
-    if reading.limit is not None:
-        meaning = "throughput may be higher, and latency lower, than shown."
-        limit = limit_words(reading.limit, "/generator/limit")
-        words = text(f"The generator may have been the limit ({{}}): {meaning}", limit)
-        blocks.append(Paragraph(words, Tone.WARNING))
     blocks += _lost(reading.recording.raw_latencies)
+    blocks += [Paragraph(words, Tone.QUIET) for words in _economical(reading)]
     conditions = (_condition(one, pointer("fail_if", k)) for k, one in enumerate(reading.conditions))
     return Section("", (*blocks, _speed(reading), *conditions))
 
@@ -149,18 +153,53 @@ _VERDICTS = {
 }
 
 
+def _short(reading: LoadReading) -> Iterator[Text]:
+    """Yield that an open loop sent less than was due in its window, whoever held it back."""
+    account, sent = reading.recording.account, reading.recording.generator.sent_in_window
+    if reading.recording.is_open and account.scheduled and sent is not None and not reading.keeps_rate:
+        yield text(
+            "Short of the rate: {} requests were sent within the window, and {} were due.",
+            Figure(sent, count, "/generator/sent_in_window"),
+            Figure(account.scheduled, count, "/account/scheduled"),
+        )
+
+
+def _economical(reading: LoadReading) -> Iterator[Text]:
+    """Yield what economical pacing adds to a response time."""
+    lag = reading.send_lag
+    if reading.recording.engine.pacing is not Pacing.ECONOMICAL or lag is None:
+        return
+    late = [
+        text("{} at p{}", Figure(value, duration, f"/latency/send_lag_ns/percentiles/{name}"), Name(name))
+        for name in ("50", "99")
+        if (value := lag.percentiles[name]) is not None
+    ]
+    if late:
+        yield text(
+            "Economical pacing: requests went out late, by {}. Response times include that.", joined(late)
+        )
+
+
 def _speed(reading: LoadReading) -> Paragraph:
     names = ("ok_per_s", "attempted_per_s", "success_ratio")
     ok, attempted, success = (reading.rates[name] for name in names)
     if ok is None or attempted is None or success is None or reading.window_s is None:
         return Paragraph(_no_speed(reading), Tone.BAD)
-    words = text(
-        "{} answered as expected in a window of {}; {} sent or due, {} of them answered so",
-        Figure(ok, format_rate, "/rate/ok_per_s"),
-        Figure(reading.window_s, _seconds, "/window/duration_s"),
+    window = Figure(reading.window_s, _seconds, "/window/duration_s")
+    asked = text(
+        "{} {}, {} of them",
         Figure(attempted, format_rate, "/rate/attempted_per_s"),
+        "due" if reading.recording.is_open else "sent",
         Figure(success, percent, "/ratio/success"),
     )
+    if not ok and success:
+        words = text("Nothing was answered as expected within the window of {}; {} after it", window, asked)
+        return Paragraph(words, Tone.WARNING)
+    answered = Figure(ok, format_rate, "/rate/ok_per_s")
+    words = text("{} answered as expected in a window of {}; {} answered so", answered, window, asked)
+    # The replies to the last requests of a window come after it; more than these is another matter.
+    if ok < KEPT_RATE * attempted * success:
+        return Paragraph(text("{}, some of them after the window", words), Tone.WARNING)
     return Paragraph(words, Tone.GOOD if success == 1 else Tone.WARNING)
 
 

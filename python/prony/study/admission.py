@@ -18,6 +18,7 @@ from prony.model import (
     ClosedLoop,
     CountStop,
     DurationStop,
+    EngineChoice,
     Network,
     OpenLoop,
     Placement,
@@ -69,6 +70,8 @@ def demand_of(plan: Plan, catalog: Catalog, placement: Placement) -> Demand:
     return Demand(
         connections=max(cell.workload.loop.connections for cell in plan.cells),
         engine_threads=plan.engine_threads,
+        # Studies load over loopback only; other generators come from one address.
+        several_sources=all(cell.engine.name == EngineChoice().name for cell in plan.cells),
         share_cpus=first.sandbox.share_cpus,
         connections_per_process=_held(plan, catalog, cpus),
         new_per_s=_new_per_s(plan),

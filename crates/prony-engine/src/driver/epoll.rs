@@ -1,6 +1,6 @@
 //! epoll, edge-triggered: a socket is registered once, when it is made, and never again.
 
-use super::{Driver, Ready};
+use super::{Driver, Ready, Sources};
 use crate::transport::{self, Address};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 pub struct Epoll {
     poll: OwnedFd,
     address: Address,
+    sources: Sources,
     slots: Vec<Slot>,
     events: Vec<libc::epoll_event>,
     has_pwait2: bool,
@@ -26,24 +27,33 @@ const EVENTS_PER_WAIT: usize = 512;
 const INTEREST: i32 = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
 
 impl Epoll {
-    /// An instance with `slots` empty slots.
+    /// An instance without sockets, whose first slot is the `first` of all workers.
     ///
     /// # Errors
     /// When the kernel gives no epoll descriptor.
-    pub fn new(address: impl Into<Address>, slots: usize) -> io::Result<Self> {
+    pub fn new(address: impl Into<Address>, first: usize) -> io::Result<Self> {
+        let address = address.into();
         // SAFETY: no pointers are passed.
         let raw = transport::checked(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: `raw` is a new descriptor that nothing else owns.
         let poll = unsafe { OwnedFd::from_raw_fd(raw) };
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS_PER_WAIT];
-        let slots = (0..slots).map(|_| Slot::default()).collect();
         Ok(Self {
             poll,
-            address: address.into(),
-            slots,
+            sources: Sources::new(address.is_ipv4_loopback(), first),
+            address,
+            slots: Vec::new(),
             events,
             has_pwait2: true,
         })
+    }
+
+    /// An instance without slots, which only sleeps.
+    ///
+    /// # Errors
+    /// As [`Epoll::new`].
+    pub fn idle() -> io::Result<Self> {
+        Self::new(std::net::SocketAddr::from(([127, 0, 0, 1], 0)), 0)
     }
 
     fn register(&self, socket: &OwnedFd, slot: usize) -> io::Result<()> {
@@ -64,10 +74,19 @@ impl Epoll {
         Ok(())
     }
 
+    fn connect_from(&mut self, slot: usize) -> io::Result<(OwnedFd, bool)> {
+        match transport::connect(&self.address, self.sources.of(slot)) {
+            Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) && self.sources.pass() => {
+                transport::connect(&self.address, self.sources.of(slot))
+            }
+            result => result,
+        }
+    }
+
     fn socket(&self, slot: usize) -> io::Result<&OwnedFd> {
-        self.slots[slot]
-            .socket
-            .as_ref()
+        self.slots
+            .get(slot)
+            .and_then(|slot| slot.socket.as_ref())
             .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOTCONN))
     }
 
@@ -111,8 +130,11 @@ impl Driver for Epoll {
     const NAME: &'static str = "epoll";
 
     fn connect(&mut self, slot: usize) -> io::Result<bool> {
+        if slot >= self.slots.len() {
+            self.slots.resize_with(slot + 1, Slot::default);
+        }
         self.close(slot);
-        let (socket, connected) = transport::connect(&self.address)?;
+        let (socket, connected) = self.connect_from(slot)?;
         self.register(&socket, slot)?;
         self.slots[slot].socket = Some(socket);
         Ok(connected)
@@ -132,8 +154,9 @@ impl Driver for Epoll {
 
     fn close(&mut self, slot: usize) {
         // Closing the descriptor takes it out of the epoll set as well.
-        if self.slots[slot].socket.take().is_some() {
-            self.slots[slot].generation = self.slots[slot].generation.wrapping_add(1);
+        if let Some(slot) = self.slots.get_mut(slot).filter(|slot| slot.socket.is_some()) {
+            slot.socket = None;
+            slot.generation = slot.generation.wrapping_add(1);
         }
     }
 

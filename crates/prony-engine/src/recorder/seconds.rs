@@ -37,6 +37,7 @@ pub struct Ledger {
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     scheduled: u64,
+    sent: u64,
     ok: u64,
     failed: u64,
     body_bytes: u64,
@@ -90,6 +91,11 @@ impl Seconds {
         self.counts_at(at_ns).scheduled += 1;
     }
 
+    /// Counts a request that was first handed to the kernel at `now_ns`.
+    pub fn sent(&mut self, now_ns: u64) {
+        self.counts_at(now_ns).sent += 1;
+    }
+
     /// Counts an answer at `now_ns`.
     pub fn answered(&mut self, now_ns: u64, latency_ns: u64, body_bytes: u64) {
         let second = self.second_of(now_ns);
@@ -117,6 +123,7 @@ impl Seconds {
             .map(|(second, counts)| Second {
                 second,
                 scheduled: counts.scheduled,
+                sent: counts.sent,
                 ok: counts.ok,
                 failed: counts.failed,
                 body_bytes: counts.body_bytes,

@@ -1,51 +1,14 @@
 #![allow(clippy::unwrap_used)]
 
 use super::{
-    Bytes, Completed, Connections, Distributions, ErrorSample, Generator, Limit, LimitKind, Little, Queue,
-    Recording, Second, Thread, Window,
+    Bytes, Completed, Connections, Distributions, ErrorSample, Little, Queue, Recording, Second, Window,
 };
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
+use crate::generator::{Generator, Thread};
 use serde_json::{json, Value};
 
 const SECOND: u64 = 1_000_000_000;
-
-fn limit(run_queue_ns: u64, turns: u64) -> Option<Limit> {
-    let thread = Thread {
-        run_queue_ns,
-        turns,
-        ..Thread::default()
-    };
-    let generator = Generator {
-        threads: vec![thread],
-        ..Generator::default()
-    };
-    generator.found_limit(SECOND, None)
-}
-
-#[test]
-fn many_turns_that_each_begin_at_once_are_no_limit() {
-    assert_eq!(limit(26_000_000, 22_000), None);
-}
-
-#[test]
-fn few_turns_that_others_kept_waiting_are_one() {
-    let found = limit(26_000_000, 1_000);
-    assert_eq!(found, Some(Limit::of_share(LimitKind::KeptWaiting, 0.021)));
-}
-
-#[test]
-fn a_limit_has_its_kind_and_number_beside_its_words() {
-    let found = limit(26_000_000, 1_000).map(|limit| {
-        (
-            serde_json::to_string(&limit).unwrap_or_default(),
-            limit.to_string(),
-        )
-    });
-    let words = "others kept a worker thread waiting for its CPU 2.1 % of the time";
-    let value = r#"{"kind":"kept_waiting","share":0.021,"lag_ns":null}"#;
-    assert_eq!(found, Some((value.to_owned(), words.to_owned())));
-}
 
 fn recording() -> Recording {
     let value = json!({
@@ -189,6 +152,7 @@ fn seconds_merge_by_their_number_and_stay_in_order() {
         Second {
             second,
             scheduled: ok + 3,
+            sent: ok + 1,
             ok,
             failed: 2,
             body_bytes: 10 * ok,
@@ -208,6 +172,7 @@ fn seconds_merge_by_their_number_and_stay_in_order() {
             (
                 one.second,
                 one.scheduled,
+                one.sent,
                 one.ok,
                 one.failed,
                 one.body_bytes,
@@ -216,10 +181,10 @@ fn seconds_merge_by_their_number_and_stay_in_order() {
         })
         .collect();
     let expected = [
-        (0, 4, 1, 2, 10, 1),
-        (1, 21, 15, 4, 150, 2),
-        (2, 23, 20, 2, 200, 1),
-        (3, 33, 30, 2, 300, 1),
+        (0, 4, 2, 1, 2, 10, 1),
+        (1, 21, 17, 15, 4, 150, 2),
+        (2, 23, 21, 20, 2, 200, 1),
+        (3, 33, 31, 30, 2, 300, 1),
     ];
     assert_eq!(seen, expected);
 }
@@ -241,8 +206,8 @@ fn the_cost_of_a_request_is_the_work_of_all_threads_and_spinning_is_none() {
         whole.account.scheduled += 1;
         whole.account.count(Class::Ok);
     }
-    whole.window.open_ns = SECOND;
-    whole.window.drained_ns = 3 * SECOND;
+    whole.completed.ok = 8;
+    (whole.window.open_ns, whole.window.close_ns) = (SECOND, 3 * SECOND);
     whole.generator.threads = vec![thread(5_000, SECOND, 40), thread(3_000, 0, 2)];
     whole.little.in_flight_integral_ns = 330;
     whole.little.sojourn_sum_ns = 300;

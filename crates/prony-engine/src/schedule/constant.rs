@@ -38,6 +38,41 @@ impl Schedule for Constant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// How many are due before `end_ns`, over all workers.
+    fn due_before(rate_per_s: f64, end_ns: u64, workers: u64) -> u64 {
+        let of = |worker| {
+            let mut schedule = Constant::new(rate_per_s, Share { worker, workers });
+            std::iter::from_fn(|| Some(schedule.next_due()))
+                .take_while(|&due_ns| due_ns < end_ns)
+                .count() as u64
+        };
+        (0..workers).map(of).sum()
+    }
+
+    #[test]
+    fn t08_exactly_as_many_are_due_as_the_rate_says() {
+        for rate in [7.0, 78.0, 333.0, 999.5, 30_001.0, 1_234_567.0] {
+            for (seconds, workers) in [(2, 1), (2, 3)] {
+                assert_eq!(
+                    due_before(rate, seconds * NS_PER_S, workers),
+                    (rate * seconds as f64) as u64
+                );
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn t08_any_rate_has_its_count_in_any_window(thousandths in 1u64..2_000_000_000, end_ns in 0u64..50_000_000, workers in 1u64..5) {
+            let rate_per_s = thousandths as f64 / 1e3;
+            // Request k is due at k / rate, rounded down, and so before `end_ns` where k < end * rate.
+            let exact = u128::from(end_ns) * u128::from(thousandths);
+            let expected = exact.div_ceil(u128::from(NS_PER_S) * 1_000) as u64;
+            prop_assert_eq!(due_before(rate_per_s, end_ns, workers), expected);
+        }
+    }
 
     #[test]
     fn t08_the_rate_does_not_drift() {

@@ -1,43 +1,52 @@
 //! How a worker waits: until the next thing falls due, or something is ready.
 
 use super::opening::LOOK_EVERY_NS;
-use super::plan::SPIN_NS;
 use super::{Worker, MAX_WAIT_NS};
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::protocol::Protocol;
-use crate::spec::Pacing;
 use std::cmp::Reverse;
 
+// A look at the sockets that finds nothing takes about a microsecond. What took longer was the time of others, who had the CPU.
+const LONGEST_LOOK_NS: u64 = 20_000;
+
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
-    /// Sleeps until something is ready or due. Precise pacing sleeps to shortly before a due request and spins the rest away, still
-    /// taking answers; what it spins is measured, so that it is never counted as work.
+    /// Sleeps until something is ready or due. Precise pacing ends the sleep shortly before a request is due and spins the rest away,
+    /// still taking answers; what it spins is measured, so that it is never counted as work.
     pub(super) fn wait(&mut self) -> std::io::Result<()> {
         let now_ns = self.clock.now();
         let wake_ns = self.wake_ns(now_ns);
-        let spins = self.task.pacing == Pacing::Precise && self.next_due_ns == Some(wake_ns);
-        let margin_ns = if spins { SPIN_NS } else { 0 };
-        let sleep_ns = wake_ns.saturating_sub(now_ns).saturating_sub(margin_ns);
-        self.driver.wait(sleep_ns, &mut self.ready)?;
-        if spins && self.ready.is_empty() {
+        let spin_from_ns = match (self.task.spin_margin_ns, self.next_due_ns) {
+            (Some(margin_ns), Some(due_ns)) => due_ns.saturating_sub(margin_ns),
+            _ => u64::MAX,
+        };
+        if now_ns < spin_from_ns {
+            let sleep_ns = wake_ns.min(spin_from_ns).saturating_sub(now_ns);
+            self.driver.wait(sleep_ns, &mut self.ready)?;
+        }
+        // A sleep may have ended early: for an answer, a time-out or the edge of the window.
+        if self.ready.is_empty() && spin_from_ns <= self.clock.now() {
             self.spin_until(wake_ns)?;
         }
         Ok(())
     }
 
+    /// Looks at the sockets until something is ready or `wake_ns` has come, at least once. A look that finds something is work, and so
+    /// is one at a time when something is due already.
     fn spin_until(&mut self, wake_ns: u64) -> std::io::Result<()> {
-        let began_ns = self.clock.now();
-        // A sleep that a distant due time cut short at its cap is no reason to spin.
-        if wake_ns > began_ns + SPIN_NS {
-            return Ok(());
-        }
-        let mut now_ns = began_ns;
-        while now_ns < wake_ns && self.ready.is_empty() {
+        let mut now_ns = self.clock.now();
+        loop {
             self.driver.wait(0, &mut self.ready)?;
-            now_ns = self.clock.now();
+            if !self.ready.is_empty() {
+                return Ok(());
+            }
+            let looked_ns = self.clock.now();
+            self.spin_ns += looked_ns.min(wake_ns).saturating_sub(now_ns).min(LONGEST_LOOK_NS);
+            if looked_ns >= wake_ns {
+                return Ok(());
+            }
+            now_ns = looked_ns;
         }
-        self.spin_ns += now_ns - began_ns;
-        Ok(())
     }
 
     fn wake_ns(&self, now_ns: u64) -> u64 {

@@ -1,5 +1,6 @@
 //! What a worker is to do: its share of the load, in its own terms.
 
+use super::margin;
 use super::opening::Opening;
 use crate::expect::Expect;
 use crate::schedule::{Constant, Poisson, Schedule, Share, Stages};
@@ -62,20 +63,17 @@ pub struct Task {
     pub opening: Arc<Opening>,
     /// Its connections: exactly (closed loop) or at most (open loop).
     pub connections: usize,
+    /// How many connections the workers before it have.
+    pub first: usize,
     /// Its arrivals; null in a closed loop.
     pub schedule: Option<Box<dyn Schedule + Send>>,
     /// Its requests in the window, where a count ends it.
     pub requests: Option<u64>,
     /// Which reply is a success.
     pub expect: Expect,
-    /// How due times are waited for.
-    pub pacing: Pacing,
+    /// How long before a due time sleeping ends and spinning begins; null: it only sleeps.
+    pub spin_margin_ns: Option<u64>,
 }
-
-// The last stretch before a due time that is spun away: a sleep may end this much late (ENGINE: median lateness 29-42 us asleep).
-pub(crate) const SPIN_NS: u64 = 70_000;
-// Precise pacing pays for itself while it spins away at most a fifth of a core.
-const MAX_SPIN_SHARE: f64 = 0.20;
 
 /// How many workers there will be: no worker without a connection or a request.
 pub fn worker_count(spec: &Spec) -> usize {
@@ -89,17 +87,9 @@ pub fn worker_count(spec: &Spec) -> usize {
         .max(1)
 }
 
-/// The pacing that will be used; null in a closed loop, which has no due times.
-pub fn chosen_pacing(spec: &Spec) -> Option<Pacing> {
-    let Loop::Open { rate_per_s, .. } = spec.workload.shape else {
-        return None;
-    };
-    let spin_share = rate_per_s / worker_count(spec) as f64 * SPIN_NS as f64 / 1e9;
-    Some(match spec.pacing {
-        Pacing::Auto if spin_share <= MAX_SPIN_SHARE => Pacing::Precise,
-        Pacing::Auto => Pacing::Economical,
-        chosen => chosen,
-    })
+/// The pacing of a run; null in a closed loop, which has no due times.
+pub fn pacing_of(spec: &Spec) -> Option<Pacing> {
+    spec.workload.shape.is_open().then_some(spec.pacing)
 }
 
 /// What all workers have in common.
@@ -159,6 +149,7 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
             ..
         } => Some(Box::new(Poisson::new(rate_per_s, seed, share))),
     };
+    let connections = load.shape.connections() as u64;
     let requests = match load.stop {
         Stop::Requests { requests } => Some(portion(requests, share)),
         Stop::Duration { .. } => None,
@@ -166,17 +157,23 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
     Ok(Task {
         times: common.times,
         opening: Arc::clone(&common.opening),
-        connections: portion(load.shape.connections() as u64, share) as usize,
+        connections: portion(connections, share) as usize,
+        first: first_of(connections, share) as usize,
         schedule,
         requests,
         expect: Expect::new(&load.expect)?,
-        pacing: chosen_pacing(spec).unwrap_or(Pacing::Economical),
+        spin_margin_ns: (pacing_of(spec) == Some(Pacing::Precise)).then_some(margin::LEAST_NS),
     })
 }
 
 /// What falls to one worker when `whole` is dealt out evenly.
 fn portion(whole: u64, share: Share) -> u64 {
     whole / share.workers + u64::from(share.worker < whole % share.workers)
+}
+
+/// What falls to the workers before this one.
+fn first_of(whole: u64, share: Share) -> u64 {
+    whole / share.workers * share.worker + share.worker.min(whole % share.workers)
 }
 
 #[cfg(test)]
@@ -189,6 +186,14 @@ mod tests {
         fn t33_portions_make_up_the_whole(whole in 0u64..10_000, workers in 1u64..64) {
             let sum: u64 = (0..workers).map(|worker| portion(whole, Share { worker, workers })).sum();
             prop_assert_eq!(sum, whole);
+        }
+
+        #[test]
+        fn each_portion_begins_where_the_one_before_ends(whole in 0u64..10_000, workers in 2u64..64) {
+            for worker in 1..workers {
+                let (before, share) = (Share { worker: worker - 1, workers }, Share { worker, workers });
+                prop_assert_eq!(first_of(whole, share), first_of(whole, before) + portion(whole, before));
+            }
         }
     }
 }

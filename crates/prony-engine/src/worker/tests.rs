@@ -4,7 +4,7 @@
 
 mod network;
 
-use super::{task, Common, Gauges, Times, Worker};
+use super::{task, Common, Edge, Gauges, Times, Worker};
 use crate::clock::{Clock, Simulated};
 use crate::distribution::Distribution;
 use crate::protocol::{Http1, Protocol};
@@ -33,6 +33,7 @@ struct Case {
     method: &'static str,
     keep_alive: bool,
     cancel_ns: Option<u64>,
+    pacing: &'static str,
     choices: Vec<u8>,
 }
 
@@ -57,7 +58,7 @@ impl Case {
                 "request": {"method": self.method, "path": "/", "headers": [], "body": null, "keep_alive": self.keep_alive},
                 "expect": {"status": null, "body": body}
             },
-            "threads": 1, "cpus": null, "pacing": "auto"
+            "threads": 1, "cpus": null, "pacing": self.pacing
         });
         Spec::from_json(&spec.to_string()).unwrap()
     }
@@ -76,6 +77,7 @@ fn cases() -> impl Strategy<Value = Case> {
         prop_oneof![Just("GET"), Just("GET"), Just("POST")],
         prop::bool::weighted(0.8),
         proptest::option::weighted(0.2, 0u64..60 * MS),
+        prop_oneof![Just("precise"), Just("economical")],
     );
     let choices = proptest::collection::vec(any::<u8>(), 0..600);
     (load, limits, choices).prop_map(|(load, limits, choices)| Case {
@@ -89,6 +91,7 @@ fn cases() -> impl Strategy<Value = Case> {
         method: limits.2,
         keep_alive: limits.3,
         cancel_ns: limits.4,
+        pacing: limits.5,
         choices,
     })
 }
@@ -122,11 +125,14 @@ fn run(case: &Case) -> Run {
         share,
         recorder,
     );
-    let mut openings = 0;
+    let mut edges = Vec::new();
     worker
-        .run(&cancelled, &Gauges::default(), &mut || openings += 1)
+        .run(&cancelled, &Gauges::default(), &mut |edge, spin_ns| {
+            edges.push((edge, spin_ns))
+        })
         .unwrap();
-    assert!(openings <= 1);
+    assert!(matches!(edges[..], [] | [(Edge::Open, _), (Edge::Close, _)]));
+    assert!(edges.is_empty() || case.pacing == "precise" || edges[1].1 == 0);
     let tally = std::mem::take(&mut world.borrow_mut().tally);
     let was_cancelled = cancelled.load(std::sync::atomic::Ordering::Relaxed);
     Run {
@@ -249,7 +255,8 @@ proptest! {
 
     #[test]
     fn a_worker_waits_instead_of_asking_again_and_again(mut case in cases(), rate in 1u64..200) {
-        // Economical pacing: no spinning, which asks on purpose.
+        // No spinning, which asks on purpose.
+        case.pacing = "economical";
         case.rate_per_s = case.rate_per_s.map(|_| 3000 + rate);
         let run = run(&case);
         let events = run.tally.calls + run.worker.recorder.account.scheduled + 2 * run.tally.attempts;
@@ -290,6 +297,7 @@ fn requests_that_the_kernel_takes_in_halves_arrive_whole() {
         method: "GET",
         keep_alive: true,
         cancel_ns: None,
+        pacing: "precise",
         // Each choice is harmless but that of a send, which takes half of what is left.
         choices: vec![54; 4000],
     };
@@ -310,6 +318,7 @@ fn well(connections: usize, rate_per_s: Option<u64>) -> Case {
         method: "GET",
         keep_alive: true,
         cancel_ns: None,
+        pacing: "precise",
         choices: Vec::new(),
     }
 }
@@ -325,7 +334,7 @@ fn t16_no_step_opens_more_connections_than_a_batch() {
 }
 
 #[test]
-fn t14_each_attempt_has_its_own_stamp() {
+fn t13_each_attempt_has_its_own_stamp() {
     // A network that connects at once, in one call.
     let at_once = Case {
         choices: vec![19; 8000],

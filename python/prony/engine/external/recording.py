@@ -108,7 +108,7 @@ def _frame(tool: Tool, job: Job, around: Around, caveats: tuple[str, ...]) -> Re
         queue=Queue(None, None),
         distributions=Distributions(),
         series=(),
-        generator=GeneratorCost(None, None, None, None, None, None, None),
+        generator=GeneratorCost(None, None, None, None, None, None),
         little=LittlesLaw(None, None, None),
         error_samples=(),
     )

@@ -1,7 +1,7 @@
 """The head of a report: the question, the machine, and whether there are enough blocks for verdicts."""
 
 from prony.analysis.compare import LEAST_BLOCKS
-from prony.model import RunStatus, TrialRole
+from prony.model import Limited, RunStatus, TrialRole
 from prony.reading.study import Reading
 from prony.report.document import Block, Notes, Paragraph, Section, Tone
 from prony.report.forms import count, day
@@ -37,6 +37,24 @@ def _too_few(reading: Reading) -> tuple[Block, ...]:
         *(_blocks(reading), _LEAST, _BETTER, _BETTER),
     )
     return (Paragraph(words, Tone.WARNING),)
+
+
+def _limited(reading: Reading) -> tuple[Block, ...]:
+    """Return in how many trials the generator set the figures, or may have."""
+    found = reading.limited
+    yes, suspect = found[Limited.YES], found[Limited.SUSPECT]
+    if not yes and not suspect:
+        return ()
+    of = counted(Figure(sum(found.values()), count, "/extent/limited/of"), "trial")
+    sure = Figure(yes, count, "/extent/limited/yes")
+    unsure = Figure(suspect, count, "/extent/limited/suspect")
+    if not yes:
+        said = text("may have been the limit in {} of {}", unsure, of)
+    elif not suspect:
+        said = text("was the limit in {} of {}", sure, of)
+    else:
+        said = text("was the limit in {} of {}, and may have been in {} more", sure, of, unsure)
+    return (Paragraph(text("The generator, not the server, {}: see the notes.", said), Tone.WARNING),)
 
 
 def _forced(reading: Reading) -> tuple[Block, ...]:
@@ -110,9 +128,9 @@ def _source(reading: Reading) -> Text:
 
 
 def head(reading: Reading) -> Section:
-    """Return the head; its first line warns when there are too few blocks for verdicts."""
+    """Return the head; its first lines warn of a generator that was the limit, and of too few blocks."""
     plan = reading.plan
-    blocks = [*_forced(reading), *_too_few(reading), *_interrupted(reading)]
+    blocks = [*_limited(reading), *_forced(reading), *_too_few(reading), *_interrupted(reading)]
     if plan.question:
         blocks.append(Paragraph(text("{}", Quote(plan.question, "/plan/question"))))
     if plan.source:

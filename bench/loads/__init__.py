@@ -1,0 +1,113 @@
+"""What benches of the load engine share: a server of known delays, a load, and how quiet the machine is."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from prony import _engine
+from prony.analysis.distribution import read_distribution
+from prony.model.recording import Distribution, Recording, decode_recording
+
+__all__ = [
+    "MS",
+    "US",
+    "closed",
+    "control_p99_ns",
+    "open_loop",
+    "quantile_ns",
+    "recorded",
+    "reference",
+    "spec",
+]
+
+US, MS, SECOND_NS = 1_000, 1_000_000, 1_000_000_000
+SERVER_CPU, GENERATOR_CPU = 0, max(os.sched_getaffinity(0))
+
+_SERVE = """
+import sys
+from prony._engine import ReferenceServer
+with ReferenceServer(sys.argv[1]) as server:
+    print(server.port, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def reference(**config: Any) -> Iterator[int]:
+    """Run the reference server in a process and on a CPU of its own within the block; yield its port."""
+    text = json.dumps({"cpus": [SERVER_CPU], **config})
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", _SERVE, text], stdin=pipe, stdout=pipe, text=True
+    ) as process:
+        assert process.stdin and process.stdout, "they are pipes"
+        yield int(process.stdout.readline())
+        process.stdin.close()
+
+
+def closed(connections: int) -> Mapping[str, Any]:
+    """Return a closed loop."""
+    return {"kind": "closed", "connections": connections}
+
+
+def open_loop(rate_per_s: float, connections: int = 1024) -> Mapping[str, Any]:
+    """Return an open loop with constant gaps."""
+    loop = {"kind": "open", "arrivals": "constant", "seed": 1}
+    return {**loop, "rate_per_s": rate_per_s, "connections": connections}
+
+
+def spec(port: int, loop: Mapping[str, Any], *, window_ns: int, **more: Any) -> Mapping[str, Any]:
+    """Return the specification of a load on the generator's CPU. ``more``: `warmup_ns`, `timeout_ns`,
+    `keep_alive`, `host`, and what stands at the top.
+    """
+    take = more.pop
+    workload = {
+        "loop": loop,
+        "stop": {"kind": "duration", "duration_ns": window_ns},
+        "warmup_ns": take("warmup_ns", 100 * MS),
+        "timeout_ns": take("timeout_ns", 5 * SECOND_NS),
+        "grace_ns": take("grace_ns", SECOND_NS // 2),
+        "request": {
+            **{"method": "GET", "path": "/", "headers": [], "body": None},
+            "keep_alive": take("keep_alive", True),
+        },
+        "expect": {"status": None, "body": None},
+    }
+    target = {"host": take("host", "127.0.0.1"), "port": port}
+    usual = {"threads": 1, "cpus": [GENERATOR_CPU], "pacing": "precise"}
+    return {"target": target, "workload": workload, **usual, **more}
+
+
+def recorded(wanted: Mapping[str, Any]) -> Recording:
+    """Return the Recording of a load."""
+    return decode_recording(json.loads(_engine.run(json.dumps(wanted))))
+
+
+def quantile_ns(found: Distribution | None, percentile: float) -> float:
+    """Return a percentile (0 to 100) of times; NaN where there are none."""
+    times = read_distribution(found)
+    if times is None or times.histogram is None:
+        return float("nan")
+    return float(times.histogram.value_at_quantile(percentile / 100))
+
+
+def control_p99_ns(ticks: int = 400, gap_ns: int = MS) -> int:
+    """Return the p99 of the lateness of a loop that only sleeps and spins on the generator's CPU: what the
+    machine can do just now.
+    """
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {GENERATOR_CPU})
+    late, began = [], time.monotonic_ns()
+    for tick in range(1, ticks + 1):
+        due = began + tick * gap_ns
+        time.sleep(max(0, due - 300 * US - time.monotonic_ns()) / SECOND_NS)
+        while time.monotonic_ns() < due:
+            pass
+        late.append(time.monotonic_ns() - due)
+    os.sched_setaffinity(0, before)
+    return sorted(late)[int(0.99 * ticks)]
