@@ -1,10 +1,10 @@
 //! Starts the workers, reports their progress, and merges their results into one Recording.
 
-use crate::clock::{Clock, Monotonic};
+use crate::clock::{Clock, Monotonic, NS_PER_S};
 use crate::cpu::{self, Meter};
 use crate::driver::{Driver, Epoll};
 use crate::error::Error;
-use crate::event::{Event, Phase};
+use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
 use crate::protocol::{FastCgi, Http1, Protocol, Scgi, Uwsgi};
 use crate::recorder::{raw_rows, seconds, Ledger, RawRows, Recorder, Seconds, StageLedger};
@@ -511,6 +511,7 @@ impl Watch {
             in_flight: sum(|gauges| &gauges.in_flight),
             queued: sum(|gauges| &gauges.queued),
             connected: sum(|gauges| &gauges.connected),
+            last_second: last_second(crew, now_ns.saturating_sub(self.times.open_ns)),
         }
     }
 
@@ -527,6 +528,21 @@ impl Watch {
             });
         }
     }
+}
+
+// What is older says nothing about now.
+const SHOWN_FOR_SECONDS: u64 = 3;
+
+/// The latencies of the last second that any worker has ended, `elapsed_ns` after the opening.
+fn last_second(crew: &[Member], elapsed_ns: u64) -> Option<LastSecond> {
+    let latest = || crew.iter().filter_map(|member| member.ledger.latest());
+    let second = latest().map(|one| one.second).max()?;
+    let own = latest()
+        .filter(|one| one.second == second)
+        .map(|one| &*one.latency);
+    (elapsed_ns / NS_PER_S <= second + SHOWN_FOR_SECONDS)
+        .then(|| LastSecond::of(second, own))
+        .flatten()
 }
 
 fn resolve(target: &Target) -> Result<Address, Error> {
