@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -59,6 +59,12 @@ __all__ = ["EPILOG", "load"]
 MAX_REQUESTS = 10**15
 # The engine's most: each stage has latencies of its own.
 MAX_STAGES = 100
+# With fewer there is no verdict.
+LEAST_PAIRS = 5
+_PAIR_WINDOW = "2s"
+_PAIR_WARMUP = "500ms"
+# What describes one load only, and options that change nothing without a second one.
+_OF_ONE_LOAD = ("fail_if", "latencies", "hdr_log", "stages")
 
 EPILOG = """\
 Examples:
@@ -84,6 +90,8 @@ Examples:
   prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
 
   prony load http://127.0.0.1:8000/ --rate 1k --latencies all.csv --hdr-log load.hlog    raw latencies
+
+  prony load http://127.0.0.1:8000/ -c 20 --compare http://127.0.0.1:8001/    two servers, in turns
 
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
 """
@@ -208,6 +216,24 @@ class GateOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class PairOptions:
+    """A second server to compare with."""
+
+    PANEL: ClassVar[str] = "Two servers"
+
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Load this one too, in alternating windows of 2s each, and compare both."
+        ),
+    ] = None
+    pairs: Annotated[
+        int,
+        typer.Option(min=LEAST_PAIRS, max=10_000, help="With --compare: how many windows of each."),
+    ] = 10
+
+
+@dataclass(frozen=True, slots=True)
 class ResultOptions:
     """Output files."""
 
@@ -234,20 +260,65 @@ def load(
     request: RequestOptions,
     check: CheckOptions,
     gate: GateOptions,
+    pair: PairOptions,
     output: ResultOptions,
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
-    refuse_closed_loop_options(given(context))
+    typed = given(context)
+    if pair.compare is None:
+        refuse_closed_loop_options(typed)
     _check_outputs(output)
+    if pair.compare is not None:
+        _refuse_of_one_load(typed)
+        return _compared(url, pair.compare, pair.pairs, pace, request, check, output)
+    if "pairs" in typed:
+        raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
     target = target_of(url)
     address = target.address(request.allow_host or ())
     from prony.engine.local import LocalEngine
 
-    engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
     workload = _checked(_workload(target, pace, request), check)
-    recording = _measured(workload, address, LocalEngine(engine, output.latencies))
+    recording = _measured(workload, address, LocalEngine(_engine(pace), output.latencies))
     return _shown(recording, conditions, output)
+
+
+def _refuse_of_one_load(typed: Mapping[str, str]) -> None:
+    wrong = [typed[name] for name in _OF_ONE_LOAD if name in typed]
+    if wrong:
+        raise UsageError(
+            f"`{wrong[0]}` does not work with `--compare`, which has many short windows",
+            hint="load each server alone for it",
+        )
+    if "rate" not in typed:
+        refuse_closed_loop_options({name: option for name, option in typed.items() if name != "seed"})
+
+
+def _compared(
+    first: str,
+    second: str,
+    pairs: int,
+    pace: PaceOptions,
+    request: RequestOptions,
+    check: CheckOptions,
+    output: ResultOptions,
+) -> int:
+    from prony.cli.load_pairs import LoadSide, PairedLoads, compare_loads
+
+    duration = pace.duration or (_PAIR_WINDOW if pace.requests is None else None)
+    windows = replace(pace, duration=duration, warmup=pace.warmup or _PAIR_WARMUP)
+
+    def side(url: str) -> LoadSide:
+        target = target_of(url)
+        workload = _checked(_workload(target, windows, request), check)
+        return LoadSide(url, workload, target.address(request.allow_host or ()))
+
+    asked = PairedLoads(side(first), side(second), _engine(pace), pairs, pace.seed)
+    return compare_loads(asked, output.json_to)
+
+
+def _engine(pace: PaceOptions) -> EngineChoice:
+    return EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
 
 
 def _check_outputs(output: ResultOptions) -> None:
