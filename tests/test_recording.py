@@ -30,7 +30,7 @@ from prony.archive import open_archive
 from prony.errors import ArchiveError
 from prony.faces.json_load import load_result
 from prony.model import Limit, Limited, LimitKind
-from prony.model.recording import Account, Distribution, Recording, decode_recording
+from prony.model.recording import Account, CarriedIn, Distribution, Recording, decode_recording
 from prony.model.shapes import ShapeError, encode
 from prony.reading.load import read_load
 from prony.report.load import load_document
@@ -92,7 +92,8 @@ def values(kind):
         return FULL | st.just(EMPTY)
     if kind is Account:
         others = st.dictionaries(st.sampled_from(OTHERS), WHOLE | st.none())
-        return st.builds(Account, WHOLE, WHOLE, st.dictionaries(TEXTS, WHOLE), others)
+        carried = st.none() | values(CarriedIn)
+        return st.builds(Account, WHOLE, WHOLE, st.dictionaries(TEXTS, WHOLE), others, carried)
     if kind is Limit:
         numbers = {one.name: values(get_type_hints(Limit)[one.name].__args__[0]) for one in _NUMBERS}
         return st.builds(Limit, st.sampled_from(LimitKind), st.sampled_from(Limited), **numbers)

@@ -322,7 +322,11 @@ def test_a_log_that_cannot_be_read_does_not_keep_the_server_running():
 
 def test_what_the_kernel_killed_for_memory_has_failed_at_its_stage(monkeypatch):
     monkeypatch.setattr(Bench, "counted", {"server": Counters(oom_kills=2)})
-    words = "out of memory: the kernel killed 2 processes of the server"
+    monkeypatch.setattr("prony.trial.memory_bytes", lambda: 2 << 30)
+    words = (
+        "out of memory: the kernel killed 2 processes of the server: no limit was asked for, and Prony's own "
+        "ceiling is 2.00 GiB"
+    )
     assert trial_of(Bench()).outcome == Failed("load", words)
     ended = SubjectError("the server was killed by SIGKILL before it was ready", stage="start")
     assert trial_of(Bench({"ready": ended})).outcome == Failed("start", words)

@@ -21,7 +21,7 @@ TERMS: Mapping[str, str] = MappingProxyType(
         "account": (
             "The list of all requests of a window, by how each one ended: answered as expected, or "
             "one kind of failure. Every request has exactly one class, and the classes add up to the "
-            "number of scheduled requests."
+            "number of scheduled requests. Requests that were carried in are listed apart."
         ),
         "attempt": (
             "One try at a trial. When the machine disturbs a trial, Prony repeats the trial at the "
@@ -38,11 +38,16 @@ TERMS: Mapping[str, str] = MappingProxyType(
             "change of the machine. The command `prony calibrate` is something else: it measures what "
             "monitors and sandboxes cost."
         ),
+        "carried in": (
+            "Said of requests that were begun in the warm-up and are still open when the window "
+            "opens. They belong to the account in a class of its own, to the share of errors and to "
+            "the latencies of all requests, with their whole age: a server that stops answering in "
+            "the warm-up loses them."
+        ),
         "carried over": (
             "Said of what one phase leaves to the next. On the host's loopback, sockets in TIME_WAIT "
             "carry over from one trial to the next; a network namespace for each trial prevents it. "
-            "Requests that began in the warm-up and ended in the window count in the throughput, but "
-            "not in the window's account."
+            "For requests see carried in."
         ),
         "cell": (
             "One subject under one load, sent by one generator, in one sandbox. A study is a grid of "
@@ -195,8 +200,8 @@ TERMS: Mapping[str, str] = MappingProxyType(
             "trivial, or not shown. The rules are fixed before the first trial."
         ),
         "warm-up": (
-            "The load before the window, on the same connections. Its requests are not recorded, so "
-            "that start-up costs do not enter the figures."
+            "The load before the window, on the same connections. What ends in it is not recorded, so "
+            "that start-up costs do not enter the figures. What is open at its end is carried in."
         ),
         "window": (
             "The part of a trial in which requests are recorded. A request belongs to the window in "

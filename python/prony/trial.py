@@ -45,6 +45,7 @@ from prony.monitor.processes import ProcessMonitor
 from prony.monitor.sock_diag import SockDiag
 from prony.sandbox import RunningSubject, Sandbox
 from prony.sandbox.carry_over import carried_over, read_sockets
+from prony.sandbox.ceilings import memory_bytes
 from prony.sandbox.linux import in_network
 from prony.schedule import Position
 from prony.units import format_bytes
@@ -171,7 +172,8 @@ def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
     if not killed:
         return None
     limit = task.cell.sandbox.memory_bytes
-    at = f" at its limit of {format_bytes(limit)}" if limit else ""
+    own = f": no limit was asked for, and Prony's own ceiling is {format_bytes(memory_bytes())}"
+    at = own if limit is None else f" at its limit of {format_bytes(limit)}"
     parts = (f"{count} process{'es' if count != 1 else ''} of the {name}" for name, count in killed.items())
     return f"out of memory: the kernel killed {', '.join(parts)}{at}"
 

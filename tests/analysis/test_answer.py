@@ -37,11 +37,18 @@ def test_throughput_decides_in_a_closed_loop_and_in_an_open_one_the_tail_that_al
 
 
 def test_the_best_leads_and_those_that_cannot_be_told_apart_tie_with_it():
-    cells = [cell(name, ok_per_s=[k * value for value in SIX]) for name, k in (("a", 1), ("b", 2), ("c", 2))]
+    speeds = (("a", 1), ("b", 2.0001), ("c", 2))
+    cells = [cell(name, ok_per_s=[k * value for value in SIX]) for name, k in speeds]
     found = answer(cells)
     assert (found.metric, found.leader, found.ties) == ("ok_per_s", "b+hello", ("c+hello",))
     assert (found.blocks, found.decided, found.reason) == (6, True, None)
     assert set(found.comparisons) == {"a+hello", "c+hello"}
+
+
+def test_where_the_first_are_exactly_equal_nobody_leads():
+    found = answer([cell(name, ok_per_s=[k * value for value in SIX]) for name, k in (("a", 1), ("b", 1))])
+    assert (found.leader, found.ties) == (None, ("a+hello", "b+hello"))
+    assert found.reason == "the first are exactly equal"
 
 
 def test_in_an_open_loop_the_lowest_leads():
@@ -58,8 +65,9 @@ def test_below_five_common_blocks_one_only_leads():
     assert (found.leader, found.ties, found.blocks, found.decided) == ("b+hello", (), 4, False)
 
 
-def test_one_alone_leads_by_all_its_blocks():
+def test_one_alone_leads_by_all_its_blocks_and_is_said_to_be_alone():
     found = answer([cell("a", ok_per_s=SIX)])
+    assert found.alone
     assert (found.leader, found.ties, found.blocks, found.decided) == ("a+hello", (), 6, True)
 
 

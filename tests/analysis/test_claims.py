@@ -131,6 +131,14 @@ def test_its_memory_counts_whether_or_not_its_requests_fail():
     assert verdict(claim(ClaimKind.LOWEST, metric="rss_peak"), *cells) is HOLDS
 
 
+@pytest.mark.parametrize(("speed", "found"), [(105, OPEN), (95, OPEN), (130, HOLDS), (70, NOT)])
+def test_what_lies_within_the_noise_floor_neither_holds_nor_fails_to(speed, found):
+    cells = (cell("a", around(speed)), cell("b", around(100)))
+    assert verdict(claim(ClaimKind.HIGHEST), *cells, terms=Terms(noise_floor=0.2)) is found
+    swapped = {HOLDS: NOT, NOT: HOLDS}.get(found, found)
+    assert verdict(claim(ClaimKind.LOWEST), *cells, terms=Terms(noise_floor=0.2)) is swapped
+
+
 def test_the_noise_floor_raises_the_bar_of_an_order():
     cells = (cell("a", around(310)), cell("b", around(300, spread=0.001)))
     assert verdict(claim(ClaimKind.HIGHEST), *cells) is HOLDS

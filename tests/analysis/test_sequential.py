@@ -6,8 +6,9 @@ from math import ceil, log1p
 import pytest
 from scipy import stats
 
+from looking import compare_at, decide_at
 from prony.analysis.compare import Terms, Verdict
-from prony.analysis.sequential import Decision, compare_at, decide
+from prony.analysis.sequential import Decision, decide
 from prony.analysis.spending import Look
 from prony.model import Precision
 
@@ -20,7 +21,7 @@ def ratios(centre, spread, blocks, seed=1):
 
 
 def decision(family, blocks, precision=TWO_PERCENT, terms=None):
-    return decide(family, blocks, precision, terms).decision
+    return decide_at(family, blocks, precision, terms).decision
 
 
 def test_clear_differences_end_a_study_at_the_first_look():
@@ -40,7 +41,7 @@ def test_one_open_comparison_keeps_it_going():
 
 
 def test_noise_that_no_number_of_blocks_would_settle_ends_it_as_futile():
-    found = decide({"b": ratios(0.02, 0.3, 10)}, 10, TWO_PERCENT)
+    found = decide_at({"b": ratios(0.02, 0.3, 10)}, 10, TWO_PERCENT)
     assert found.decision is Decision.FUTILE
     assert found.projected > 20
 
@@ -58,7 +59,7 @@ def test_between_looks_nothing_ends_it(blocks):
 def test_a_comparison_without_blocks_is_open():
     family = {"b": ratios(0.3, 0.01, 10), "c": []}
     assert decision(family, 10) is Decision.CONTINUE
-    assert decide(family, 10, TWO_PERCENT).projected is None
+    assert decide_at(family, 10, TWO_PERCENT).projected is None
 
 
 def test_without_a_subject_that_has_figures_a_look_ends_it_and_no_verdict_is_said_to_be_reached():
@@ -69,10 +70,10 @@ def test_without_a_subject_that_has_figures_a_look_ends_it_and_no_verdict_is_sai
 
 
 def test_the_rule_is_told_in_words():
-    found = decide({"b": ratios(0.3, 0.01, 10), "c": ratios(0.3, 0.01, 10)}, 10, TWO_PERCENT)
+    found = decide_at({"b": ratios(0.3, 0.01, 10), "c": ratios(0.3, 0.01, 10)}, 10, TWO_PERCENT)
     assert found.rule == (
         "verdicts reached: looks after 10, 15, 20 blocks with O'Brien-Fleming-type spending, "
-        "Holm over 2 comparisons, for intervals of ±2 % or a verdict"
+        "2 comparisons with the leaders, for intervals of ±2 % or a verdict"
     )
 
 
@@ -94,14 +95,14 @@ def test_each_comparison_is_held_to_the_noise_floor_of_its_own_metric():
     family = {"b": ratios(0.05, 0.005, 10), "c": ratios(0.3, 0.005, 10, 2)}
     found = compare_at(family, 10, TWO_PERCENT, floors={"b": 0.08})
     assert (found["b"].verdict, found["c"].verdict) == (Verdict.TRIVIAL, Verdict.HIGHER)
-    assert decide(family, 10, TWO_PERCENT, floors={"b": 0.08}).decision is Decision.PRECISE
-    assert decide(family, 10, TWO_PERCENT, floors={"c": 0.08}).decision is Decision.REACHED
+    assert decide_at(family, 10, TWO_PERCENT, floors={"b": 0.08}).decision is Decision.PRECISE
+    assert decide_at(family, 10, TWO_PERCENT, floors={"c": 0.08}).decision is Decision.REACHED
 
 
 def test_what_lies_below_the_noise_floor_is_not_projected_to_be_settled_by_its_distance_from_it():
     # Few blocks would place it below the floor, which is no verdict: equivalence is ruled out by then.
     family = {"b": ratios(0.0, 0.12, 10)}
-    without, floored = (decide(family, 10, TWO_PERCENT, Terms(noise_floor=floor)) for floor in (0.0, 0.5))
+    without, floored = (decide_at(family, 10, TWO_PERCENT, Terms(noise_floor=floor)) for floor in (0.0, 0.5))
     assert (floored.decision, floored.projected) == (Decision.FUTILE, without.projected)
 
 
@@ -120,7 +121,7 @@ def test_the_projection_is_how_many_blocks_make_the_interval_reach_the_margin_or
 ):
     precision = Precision(target=target)
     values = [centre + 0.05 * step for step in (-1, -0.5, 0, 0.5, 1)]
-    found = decide({"b": values}, 5, precision)
+    found = decide_at({"b": values}, 5, precision)
     spread = stats.sem(values) * 5**0.5
     level = Look(20, precision.looks).nominal(0.05)
     quantile = stats.t.ppf(1 - level / 2, 4 * 20 / 5)
@@ -129,9 +130,9 @@ def test_the_projection_is_how_many_blocks_make_the_interval_reach_the_margin_or
 
 def test_of_several_open_comparisons_the_least_uncertain_is_projected():
     near, far = ([0.2 * step for step in (-1, -0.5, 0, 0.5, 1)], [0.4 * k for k in (-1, -0.5, 0, 0.5, 1)])
-    both = decide({"b": far, "c": near}, 5, TWO_PERCENT).projected
-    assert both == decide({"c": near}, 5, TWO_PERCENT).projected
-    assert both < decide({"b": far}, 5, TWO_PERCENT).projected
+    both = decide_at({"b": far, "c": near}, 5, TWO_PERCENT).projected
+    assert both == decide_at({"c": near}, 5, TWO_PERCENT).projected
+    assert both < decide_at({"b": far}, 5, TWO_PERCENT).projected
 
 
 def test_other_looks_than_the_usual_may_be_planned():

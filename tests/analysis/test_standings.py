@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from golden import build
 from prony.analysis.compare import Terms
 from prony.analysis.displayed import cell_trimmed_mean, trimmed_mean
@@ -54,11 +56,29 @@ def test_one_with_too_few_blocks_does_not_hold_up_the_others():
     assert (found.best, found.left_out) == (("s1+hello",), ("s3+hello",))
 
 
-def test_who_loses_requests_is_not_the_fastest_but_may_need_the_least_memory():
-    cells = [cell(1, 1000, lost=200, mib=10), cell(2, 500, mib=50)]
-    assert standing(cells, THROUGHPUT, Terms()).best == ("s2+hello",)
-    assert standing(cells, ERRORS, Terms()).best == ("s2+hello",)
-    assert standing(cells, MEMORY, Terms()).best == ("s1+hello",)
+def test_who_loses_requests_is_best_in_nothing():
+    cells = [cell(1, 1000, lost=200, mib=10), cell(2, 500, mib=50), cell(3, 400, mib=60)]
+    for measure in (THROUGHPUT, ERRORS, MEMORY):
+        assert "s1+hello" not in standing(cells, measure, Terms()).best
+        assert "s2+hello" in standing(cells, measure, Terms()).best
+
+
+@pytest.mark.parametrize("measure", [THROUGHPUT, CPU, MEMORY])
+def test_the_only_one_that_qualifies_is_best_of_nothing(measure):
+    found = standing([cell(1, 1000, lost=200), cell(2, 500)], measure, Terms())
+    assert (found.best, found.letters) == ((), None)
+    assert found.reason == "nobody else to compare with"
+
+
+def test_where_all_lose_requests_nobody_has_the_fewest_errors():
+    found = standing([cell(1, 10, lost=1000), cell(2, 10, lost=900)], ERRORS, Terms())
+    assert (found.best, found.reason) == ((), "all lose more than 0.1 %")
+
+
+def test_a_closed_loop_has_no_best_latency():
+    found = standing([cell(1, 1000), cell(2, 500)], LATENCY, Terms())
+    assert (found.metric, found.best) == (None, ())
+    assert "open loop" in found.reason
 
 
 def test_all_without_errors_are_best_together():

@@ -2,6 +2,7 @@
 can be said.
 """
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from golden import build
 from prony.analysis.answer import answer, criterion, geometric_mean
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.missing import Missing
-from prony.analysis.summary import Estimate, estimate_mean, figures, summarise_cell
+from prony.analysis.summary import Estimate, estimate_mean, estimate_skewed_mean, figures, summarise_cell
 from prony.analysis.trial_metrics import trial_metrics
 from prony.metrics import METRICS
 from prony.model import Cell, ClosedLoop, DurationStop, Failed, Invalid, OpenLoop, Workload
@@ -43,6 +44,21 @@ def test_the_interval_is_students(numbers):
     assert found.low == pytest.approx(oracle.low, rel=1e-6, abs=1e-3)
     assert found.high == pytest.approx(oracle.high, rel=1e-6, abs=1e-3)
     assert found.min <= found.median <= found.max
+
+
+@pytest.mark.parametrize("variation", [0.3, 0.6])
+@pytest.mark.parametrize("trials", [5, 10])
+def test_the_interval_of_a_skewed_latency_covers_its_mean(variation, trials):
+    rng, runs = np.random.default_rng(trials), 4000
+    spread = np.log1p(variation**2) ** 0.5
+    found = [estimate_skewed_mean(row) for row in np.exp(spread * rng.normal(size=(runs, trials))).tolist()]
+    covered = sum(one.low <= np.exp(spread**2 / 2) <= one.high for one in found)
+    assert covered / runs >= 0.93
+
+
+def test_below_five_trials_and_with_a_zero_a_skewed_interval_is_students():
+    for few in ([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0, 3.0, 4.0]):
+        assert estimate_skewed_mean(few) == estimate_mean(few)
 
 
 def test_one_trial_has_no_interval():
@@ -172,7 +188,8 @@ def test_one_bad_block_does_not_put_a_subject_after_one_that_is_worse_in_all_oth
 
 
 def test_a_subject_that_is_shown_to_be_worse_than_another_does_not_lead():
-    spiked, slow = by_block(1, *[1] * 9, 1e6), by_block(2, *[2] * 10)
+    steps = [1 + 0.01 * (k % 4) for k in range(9)]
+    spiked, slow = by_block(1, *steps, 1e6), by_block(2, *(2 * step for step in steps[::-1]), 2)
     found = answer([slow, spiked])
     assert geometric_mean(spiked, "response_ok_p99") > geometric_mean(slow, "response_ok_p99")
     assert (found.leader, found.ties) == ("s1+hello", ())

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from looking import compare_at, decide_at
 from prony.analysis.compare import Terms, Verdict, compare, compare_family
 from prony.analysis.effects import paired
-from prony.analysis.sequential import Decision, compare_at, decide
+from prony.analysis.sequential import Decision
 from prony.model import Precision
 
 LOOKS = Precision(target=0.02)
@@ -61,7 +62,7 @@ def looked(rng, effects, noise, failing, _):
     every = speeds(rng, effects, LOOKS.looks[-1], noise, failing)
     for blocks in LOOKS.looks:
         ratios = family(every[:blocks])
-        if decide(ratios, blocks, LOOKS).decision is not Decision.CONTINUE:
+        if decide_at(ratios, blocks, LOOKS).decision is not Decision.CONTINUE:
             return compare_at(ratios, blocks, LOOKS)
     raise AssertionError("the last look did not end it")
 

@@ -51,6 +51,16 @@ def app(environ, start_response):
     return [b"hi"]
 """
 
+# A machine of a few megabytes, as far as the ceiling of memory goes.
+SMALL_MACHINE = """
+from prony.sandbox import ceilings
+
+ceilings._MEMORY_SHARE *= 64 * 2**20 / ceilings.memory_bytes()
+from prony.cli.main import main
+
+main()
+"""
+
 
 @pytest.fixture(params=["cgroup", "container"])
 def kind(request):
@@ -68,7 +78,7 @@ def kind(request):
     return request.param
 
 
-def run(prony, folder, kind, script, *more):
+def run(prony, folder, kind, script, *more, **options):
     (folder / "shop.py").write_text(script)
     out = folder / "out.prony"
     done = prony(
@@ -100,6 +110,7 @@ def run(prony, folder, kind, script, *more):
             *more,
         ),
         timeout_s=180,
+        **options,
     )
     assert out.exists(), done.err
     with open_archive(out) as archive:
@@ -119,6 +130,13 @@ def test_a_server_that_eats_beyond_its_memory_has_failed_with_the_kernels_count(
         in trial.outcome.reason
     )
     assert "out of memory" in done.out
+    assert done.status == 3
+
+
+def test_a_server_that_reaches_the_ceiling_of_memory_did_not_exceed_a_limit_of_the_user(prony, folder, kind):
+    done, trial = run(prony, folder, kind, HOG, "--path", "/eat", program=("-c", SMALL_MACHINE))
+    assert isinstance(trial.outcome, Failed), trial.outcome
+    assert "no limit was asked for, and Prony's own ceiling is 64.0 MiB" in trial.outcome.reason
     assert done.status == 3
 
 

@@ -72,6 +72,14 @@ impl Class {
             Self::ClientOther => "client_other",
         }
     }
+
+    /// The name, of a status with its code.
+    fn key(self) -> String {
+        match self {
+            Self::BadStatus(code) => format!("{} {code}", self.name()),
+            _ => self.name().to_owned(),
+        }
+    }
 }
 
 /// What all requests of a class have in common.
@@ -160,10 +168,58 @@ pub struct Account {
     pub client_no_descriptor: u64,
     pub client_no_buffer: u64,
     pub client_other: u64,
+    #[serde(default)]
+    pub carried_in: CarriedIn,
+}
+
+/// Requests that were begun before the window opened and were open then, and how they ended.
+///
+/// They are a class of their own: left out, a server that stops to answer in the warm-up would lose nothing; among the window's own,
+/// they would be more than were due in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CarriedIn {
+    /// How many there were.
+    pub requests: u64,
+    /// Those that got a reply as expected.
+    pub answered: u64,
+    /// Those that failed, by class; a status is named with its code.
+    pub failed: BTreeMap<String, u64>,
+    /// Those that got no reply, by class.
+    pub unanswered: BTreeMap<String, u64>,
+}
+
+impl CarriedIn {
+    /// Counts the end of one request. There are few: the name of its class may be allocated.
+    pub fn count(&mut self, class: Class) {
+        match class {
+            Class::Ok => self.answered += 1,
+            _ if class.is_censored() => *self.unanswered.entry(class.key()).or_default() += 1,
+            _ => *self.failed.entry(class.key()).or_default() += 1,
+        }
+    }
+
+    /// All that have ended.
+    pub fn ended(&self) -> u64 {
+        self.answered + self.failed.values().chain(self.unanswered.values()).sum::<u64>()
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.answered += other.answered;
+        for (own, more) in [
+            (&mut self.failed, &other.failed),
+            (&mut self.unanswered, &other.unanswered),
+        ] {
+            for (name, count) in more {
+                *own.entry(name.clone()).or_default() += count;
+            }
+        }
+    }
 }
 
 impl Account {
-    /// Counts the end of one request.
+    /// Counts the end of one request of the window.
     pub fn count(&mut self, class: Class) {
         *match class {
             Class::Ok => &mut self.ok,
@@ -196,22 +252,29 @@ impl Account {
         for (own, more) in self.singles_mut().into_iter().zip(other.singles()) {
             *own += more;
         }
+        self.carried_in.merge(&other.carried_in);
     }
 
-    /// All that have ended.
+    /// All of the window that have ended.
     pub fn ended(&self) -> u64 {
         self.bad_status.values().sum::<u64>() + self.singles().iter().sum::<u64>()
     }
 
-    /// Checks that every scheduled request ended in exactly one class.
+    /// Checks that every request ended in exactly one class: those of the window, and those that were carried into it.
     ///
     /// # Errors
     /// [`Error::Account`] with both sides.
     pub fn check(&self) -> Result<(), Error> {
-        let ended = self.ended();
-        (ended == self.scheduled)
+        let carried = &self.carried_in;
+        let (ended, carried_ended) = (self.ended(), carried.ended());
+        ((ended, carried_ended) == (self.scheduled, carried.requests))
             .then_some(())
-            .ok_or_else(|| Error::Account(format!("{} scheduled, {ended} ended: {self:?}", self.scheduled)))
+            .ok_or_else(|| {
+                Error::Account(format!(
+                    "{} scheduled, {ended} ended; {} carried in, {carried_ended} of them ended: {self:?}",
+                    self.scheduled, carried.requests
+                ))
+            })
     }
 
     fn singles(&self) -> [u64; 19] {
@@ -306,7 +369,7 @@ mod tests {
     fn the_classes_are_those_of_the_account_and_one_of_other_generators() {
         let json = serde_json::to_value(Account::default()).unwrap();
         let mut counted: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
-        counted.retain(|&name| name != "scheduled");
+        counted.retain(|&name| !["scheduled", "carried_in"].contains(&name));
         counted.push("unspecified");
         let mut listed = CLASSES.map(|(name, _)| name);
         listed.sort_unstable();
@@ -320,6 +383,39 @@ mod tests {
             let kind = CLASSES.iter().find(|(name, _)| *name == class.name()).unwrap().1;
             assert_eq!(class.is_censored(), kind == Kind::Unanswered, "{class:?}");
         }
+    }
+
+    #[test]
+    fn what_was_carried_in_is_answered_failed_or_unanswered_by_its_class() {
+        let mut carried = CarriedIn {
+            requests: ALL.len() as u64,
+            ..CarriedIn::default()
+        };
+        for class in ALL {
+            carried.count(class);
+            let place = if class.is_censored() {
+                &carried.unanswered
+            } else {
+                &carried.failed
+            };
+            assert_eq!(place.contains_key(&class.key()), class != Class::Ok, "{class:?}");
+        }
+        assert_eq!((carried.answered, carried.unanswered.len()), (1, 5));
+        assert_eq!(carried.failed["bad_status 503"], 1);
+        let account = Account {
+            carried_in: carried,
+            ..Account::default()
+        };
+        account.check().unwrap();
+    }
+
+    #[test]
+    fn a_request_that_was_carried_in_and_has_no_end_is_a_fault() {
+        let mut account = Account::default();
+        account.carried_in.requests = 2;
+        account.carried_in.count(Class::Ok);
+        let error = account.check().unwrap_err().to_string();
+        assert!(error.contains("2 carried in, 1 of them ended"), "{error}");
     }
 
     #[test]
@@ -350,7 +446,9 @@ mod tests {
         for class in ALL {
             let mut one = Account::default();
             one.count(class);
+            one.carried_in.count(class);
             all.count(class);
+            all.carried_in.count(class);
             sum.merge(&one);
         }
         assert_eq!(all, sum);

@@ -21,7 +21,22 @@ pub struct Ready {
     pub hangup: bool,
 }
 
+/// The most that is received at once: usual replies take one call.
+pub const RECEIVE_BYTES: usize = 64 * 1024;
+
+/// What a slot received, in the driver's own memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Received<'d> {
+    /// The bytes; none at the end of the stream.
+    pub bytes: &'d [u8],
+    /// Whether more may be there already. If not, an event says when there is.
+    pub may_have_more: bool,
+}
+
 /// Sockets by slot. Nothing blocks but `wait`; `WouldBlock` says so.
+///
+/// The bytes belong to the driver when they are received, and to the caller when they are sent, where they stay until the request has
+/// ended: so it can copy them at a call, or have handed them to the kernel before.
 pub trait Driver {
     /// The name in the Recording.
     const NAME: &'static str;
@@ -31,8 +46,8 @@ pub trait Driver {
     fn connect_result(&mut self, slot: usize) -> io::Result<()>;
     /// Sends what fits.
     fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize>;
-    /// Receives what is there; 0 at the end of the stream.
-    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> io::Result<usize>;
+    /// What has come, at most [`RECEIVE_BYTES`]: whoever floods a connection keeps the others waiting for no longer than that takes.
+    fn receive(&mut self, slot: usize) -> io::Result<Received<'_>>;
     /// Closes the slot's socket, if it has one.
     fn close(&mut self, slot: usize);
     /// Waits at most `timeout_ns`, and appends what is ready.

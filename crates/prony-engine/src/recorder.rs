@@ -1,5 +1,8 @@
 //! What one worker records: the account, the latencies, the seconds, both sides of Little's law.
 //!
+//! A request belongs to the window that it was begun in. One that was begun before the window opened and is open then was carried in;
+//! one that ended before is not recorded. Both are seen from the request's own time, so nothing needs to be marked at the opening.
+//!
 //! On the path of a successful request it takes no lock, allocates nothing and makes no system call.
 
 mod raw;
@@ -13,6 +16,8 @@ pub use stages::StageLedger;
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
 use crate::recording::{Bytes, Completed, Distributions, ErrorSample, Little, SAMPLES_PER_CLASS};
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine as _;
 use std::ops::Range;
 
 /// A request in progress.
@@ -22,8 +27,37 @@ pub struct Flight {
     pub intended_ns: u64,
     /// When it was first handed to the kernel; null before that.
     pub sent_ns: Option<u64>,
-    /// Whether it belongs to the window.
-    pub recorded: bool,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy)]
+pub struct End<'e> {
+    /// As what.
+    pub class: Class,
+    /// When.
+    pub at_ns: u64,
+    /// The received part of the body.
+    pub body_bytes: u64,
+    /// What describes a failure.
+    pub detail: &'e str,
+    /// The first bytes of a reply that was a failure.
+    pub received: &'e [u8],
+    /// On which of the worker's connections; null: on none.
+    pub connection: Option<usize>,
+}
+
+impl<'e> End<'e> {
+    /// Of a request that got not one byte.
+    pub fn without_reply(class: Class, at_ns: u64, detail: &'e str) -> Self {
+        Self {
+            class,
+            at_ns,
+            body_bytes: 0,
+            detail,
+            received: &[],
+            connection: None,
+        }
+    }
 }
 
 /// One worker's figures.
@@ -48,19 +82,20 @@ pub struct Recorder {
     pub first_sent_ns: Option<u64>,
     /// Requests that were sent within the window, even if due before it.
     pub sent_in_window: u64,
-    /// When the last one ended.
+    /// When the last of the window's requests ended.
     pub last_ended_ns: u64,
-    /// Requests that ended within the window, even if sent before it: the throughput.
+    /// Requests that ended within the window, those that were carried in too: the throughput.
     pub completed: Completed,
     window: Range<u64>,
     in_flight: InFlight,
     outstanding: u64,
 }
 
-/// Requests sent and not ended, and the time-integral of their number.
+/// Requests sent and not ended, and the time-integral of their number since the opening of the window.
 #[derive(Debug, Default)]
 struct InFlight {
     count: u64,
+    // Never before the opening: what lies before it is no part of the integral.
     changed_ns: u64,
     integral_ns: u128,
     sojourn_sum_ns: u128,
@@ -80,6 +115,7 @@ impl Recorder {
         let open_only = || is_open_loop.then(Distribution::default);
         let distributions = Distributions {
             ok_response: open_only(),
+            carried_in_response: open_only(),
             censored_response: open_only(),
             send_lag: open_only(),
             ..Distributions::default()
@@ -103,34 +139,42 @@ impl Recorder {
         }
     }
 
-    /// Sets which ends belong to the window, and where its seconds begin.
+    /// Sets which requests, and which ends, belong to the window, and where its seconds begin.
     pub fn set_window(&mut self, open_ns: u64, close_ns: u64) {
         self.seconds.begin_at(open_ns);
         self.window = open_ns..close_ns;
+        self.in_flight.changed_ns = open_ns;
     }
 
-    /// A request of the window is due (open loop) or begun (closed loop).
+    /// Whether a request is one of the window's own; if not, it was begun before.
+    pub fn is_own(&self, flight: &Flight) -> bool {
+        flight.intended_ns >= self.window.start
+    }
+
+    /// A request is due (open loop) or begun (closed loop).
     pub fn scheduled(&mut self, flight: &Flight) {
-        if flight.recorded {
+        self.outstanding += 1;
+        if self.is_own(flight) {
             self.account.scheduled += 1;
-            self.outstanding += 1;
             self.seconds.scheduled(flight.intended_ns);
             if let Some(stages) = &mut self.stages {
                 stages.scheduled(flight);
             }
+        } else {
+            self.account.carried_in.requests += 1;
         }
     }
 
     /// A request is handed to the kernel for the first time; the connection was free for it since `free_since_ns`.
     pub fn sent(&mut self, flight: &Flight, now_ns: u64, free_since_ns: u64) {
+        self.in_flight.step(now_ns);
+        self.in_flight.count += 1;
         self.sent_in_window += u64::from(self.window.contains(&now_ns));
-        if !flight.recorded {
+        if !self.is_own(flight) {
             return;
         }
         self.first_sent_ns.get_or_insert(now_ns);
         self.seconds.sent(now_ns);
-        self.in_flight.step(now_ns);
-        self.in_flight.count += 1;
         if let Some(stages) = &mut self.stages {
             stages.sent(flight);
         }
@@ -139,54 +183,61 @@ impl Recorder {
         }
     }
 
-    /// A request has ended that was on no connection; else as [`Self::ended_on`].
-    pub fn ended(&mut self, flight: &Flight, class: Class, now_ns: u64, body_bytes: u64, detail: &str) {
-        self.ended_on(None, flight, class, now_ns, body_bytes, detail);
-    }
-
-    /// A request has ended; `body_bytes` is the received part of the body, `detail` describes a failure.
-    pub fn ended_on(
-        &mut self,
-        connection: Option<usize>,
-        flight: &Flight,
-        class: Class,
-        now_ns: u64,
-        body_bytes: u64,
-        detail: &str,
-    ) {
-        if self.window.contains(&now_ns) {
-            self.completed.count(class);
-        }
-        if !flight.recorded {
-            return;
-        }
-        self.account.count(class);
+    /// A request has ended.
+    pub fn ended(&mut self, flight: &Flight, end: &End<'_>) {
+        let (class, now_ns) = (end.class, end.at_ns);
         self.outstanding -= 1;
-        self.last_ended_ns = self.last_ended_ns.max(now_ns);
-        self.bytes.body_received += body_bytes;
         if let Some(sent_ns) = flight.sent_ns {
             self.in_flight.step(now_ns);
             self.in_flight.count -= 1;
-            self.in_flight.sojourn_sum_ns += u128::from(now_ns.saturating_sub(sent_ns));
+            let since_ns = sent_ns.max(self.window.start);
+            self.in_flight.sojourn_sum_ns += u128::from(now_ns.saturating_sub(since_ns));
         }
-        self.record_latency(flight, class, now_ns, body_bytes);
-        if let Some(stages) = &mut self.stages {
-            stages.ended(flight, class, now_ns);
+        let is_own = self.is_own(flight);
+        if !is_own && now_ns < self.window.start {
+            self.account.carried_in.requests -= 1;
+            return;
         }
-        if let Some(raw) = &mut self.raw {
-            raw.ended(flight, self.window.start, connection, (class, now_ns, body_bytes));
+        if self.window.contains(&now_ns) {
+            self.completed.count(class);
         }
+        if is_own {
+            self.count_own(flight, end);
+        } else {
+            self.account.carried_in.count(class);
+        }
+        self.record_latency(flight, end);
         if class != Class::Ok {
-            self.keep_sample(class, now_ns, detail);
+            self.keep_sample(end);
         }
     }
 
-    /// Requests of the window that have not ended.
+    fn count_own(&mut self, flight: &Flight, end: &End<'_>) {
+        self.account.count(end.class);
+        self.last_ended_ns = self.last_ended_ns.max(end.at_ns);
+        self.bytes.body_received += end.body_bytes;
+        if let Some(stages) = &mut self.stages {
+            stages.ended(flight, end.class, end.at_ns);
+        }
+        if let Some(raw) = &mut self.raw {
+            raw.ended(flight, self.window.start, end);
+        }
+    }
+
+    /// Requests that have not ended, whenever they were begun.
     pub fn outstanding(&self) -> u64 {
         self.outstanding
     }
 
-    /// Requests of the window that are sent and have not ended.
+    /// Requests that have ended since the window opened: as expected, and otherwise.
+    pub fn ended_so_far(&self) -> Completed {
+        let (account, carried) = (&self.account, &self.account.carried_in);
+        let ok = account.ok + carried.answered;
+        let failed = account.scheduled + carried.requests - ok - self.outstanding;
+        Completed { ok, failed }
+    }
+
+    /// Requests that are sent and have not ended.
     pub fn in_flight(&self) -> u64 {
         self.in_flight.count
     }
@@ -205,14 +256,29 @@ impl Recorder {
         }
     }
 
-    fn record_latency(&mut self, flight: &Flight, class: Class, now_ns: u64, body_bytes: u64) {
+    fn record_latency(&mut self, flight: &Flight, end: &End<'_>) {
+        let &End {
+            class,
+            at_ns: now_ns,
+            body_bytes,
+            ..
+        } = end;
         let response_ns = now_ns.saturating_sub(flight.intended_ns);
         let service_ns = flight.sent_ns.map(|sent_ns| now_ns.saturating_sub(sent_ns));
+        let is_own = self.is_own(flight);
         let latencies = &mut self.distributions;
         if class == Class::Ok {
             let service_ns = service_ns.unwrap_or(0);
-            latencies.ok_service.record(service_ns);
-            if let Some(responses) = &mut latencies.ok_response {
+            let (responses, services) = if is_own {
+                (&mut latencies.ok_response, &mut latencies.ok_service)
+            } else {
+                (
+                    &mut latencies.carried_in_response,
+                    &mut latencies.carried_in_service,
+                )
+            };
+            services.record(service_ns);
+            if let Some(responses) = responses {
                 responses.record(response_ns);
             }
             let shown_ns = if self.is_open_loop {
@@ -235,8 +301,8 @@ impl Recorder {
     }
 
     #[cold]
-    fn keep_sample(&mut self, class: Class, at_ns: u64, detail: &str) {
-        let name = class.name();
+    fn keep_sample(&mut self, end: &End<'_>) {
+        let name = end.class.name();
         if self
             .error_samples
             .iter()
@@ -244,14 +310,15 @@ impl Recorder {
             .count()
             < SAMPLES_PER_CLASS
         {
-            let detail = match class {
+            let detail = match end.class {
                 Class::BadStatus(code) => format!("status {code}"),
-                _ => detail.to_owned(),
+                _ => end.detail.to_owned(),
             };
             self.error_samples.push(ErrorSample {
                 class: name.to_owned(),
                 detail,
-                at_ns,
+                at_ns: end.at_ns,
+                received: (!end.received.is_empty()).then(|| STANDARD.encode(end.received)),
             });
         }
     }
@@ -265,7 +332,6 @@ mod tests {
         Flight {
             intended_ns,
             sent_ns: Some(sent_ns),
-            recorded: true,
         }
     }
 
@@ -275,7 +341,7 @@ mod tests {
         let late = flight(1_000, 9_000);
         recorder.scheduled(&late);
         recorder.sent(&late, 9_000, 8_500);
-        recorder.ended(&late, Class::Ok, 10_000, 0, "");
+        recorder.ended(&late, &End::without_reply(Class::Ok, 10_000, ""));
         let latencies = &recorder.distributions;
         assert_eq!(
             latencies.ok_response.as_ref().and_then(Distribution::max_ns),
@@ -304,7 +370,7 @@ mod tests {
             if sent_ns.is_some() {
                 recorder.sent(&one, 2_000, 0);
             }
-            recorder.ended(&one, class, 5_000, 0, "");
+            recorder.ended(&one, &End::without_reply(class, 5_000, ""));
         }
         let latencies = &recorder.distributions;
         assert_eq!(
@@ -316,34 +382,69 @@ mod tests {
         assert!(recorder.account.check().is_ok());
     }
 
-    #[test]
-    fn what_ends_in_the_window_is_throughput_whenever_it_was_begun() {
+    /// A recorder whose window is 100 to 200, and which has seen requests begin at 90 and 120 and end so.
+    fn around_the_opening(ends: &[(u64, Class, u64)]) -> Recorder {
         let mut recorder = Recorder::new(false, Seconds::detached());
         recorder.set_window(100, 200);
-        let of_warmup = Flight {
-            recorded: false,
-            ..flight(90, 90)
-        };
-        recorder.ended(&of_warmup, Class::Ok, 110, 0, "");
-        for ended_ns in [150, 250] {
-            let own = flight(120, 120);
-            recorder.scheduled(&own);
-            recorder.sent(&own, 120, 120);
-            recorder.ended(&own, Class::Ok, ended_ns, 0, "");
+        for &(begun_ns, class, ended_ns) in ends {
+            let one = flight(begun_ns, begun_ns);
+            recorder.scheduled(&one);
+            recorder.sent(&one, begun_ns, begun_ns);
+            recorder.ended(&one, &End::without_reply(class, ended_ns, ""));
         }
+        recorder
+    }
+
+    #[test]
+    fn what_ends_in_the_window_is_throughput_whenever_it_was_begun() {
+        let ends = [90, 120, 120].into_iter().zip([110, 150, 250]);
+        let ends: Vec<_> = ends.map(|(begun, ended)| (begun, Class::Ok, ended)).collect();
+        let recorder = around_the_opening(&ends);
         assert_eq!(recorder.completed, Completed { ok: 2, failed: 0 });
         assert_eq!(recorder.account.ok, 2);
+    }
+
+    #[test]
+    fn t03_what_was_begun_before_the_window_and_ended_in_it_was_carried_in() {
+        let recorder = around_the_opening(&[
+            (90, Class::Ok, 99),
+            (90, Class::Ok, 100),
+            (90, Class::Reset, 150),
+            (90, Class::TimedOut, 250),
+            (120, Class::Ok, 150),
+        ]);
+        let (account, latencies) = (&recorder.account, &recorder.distributions);
+        assert!(account.check().is_ok());
+        let carried = &account.carried_in;
+        assert_eq!((account.scheduled, account.ok, carried.requests), (1, 1, 3));
+        assert_eq!((carried.answered, carried.ended()), (1, 3));
+        let shown = [
+            &latencies.ok_service,
+            &latencies.carried_in_service,
+            &latencies.censored_service,
+        ];
+        assert_eq!(shown.map(Distribution::max_ns), [Some(30), Some(10), Some(160)]);
+        assert_eq!(recorder.ended_so_far(), Completed { ok: 2, failed: 2 });
+    }
+
+    #[test]
+    fn t28_of_a_request_that_was_carried_in_both_sides_see_the_time_since_the_opening() {
+        let recorder =
+            around_the_opening(&[(90, Class::Ok, 95), (90, Class::Ok, 130), (130, Class::Ok, 150)]);
+        let little = recorder.little();
+        assert_eq!((little.in_flight_integral_ns, little.sojourn_sum_ns), (50, 50));
     }
 
     #[test]
     fn t28_the_integral_of_requests_in_flight_is_the_sum_of_their_times() {
         let mut recorder = Recorder::new(false, Seconds::detached());
         let (a, b) = (flight(0, 0), flight(10, 10));
+        recorder.scheduled(&a);
         recorder.sent(&a, 0, 0);
+        recorder.scheduled(&b);
         recorder.sent(&b, 10, 10);
-        recorder.outstanding = 2;
-        recorder.ended(&a, Class::Ok, 30, 0, "");
-        recorder.ended(&b, Class::Ok, 100, 0, "");
+        recorder.ended(&a, &End::without_reply(Class::Ok, 30, ""));
+        recorder.ended(&b, &End::without_reply(Class::Ok, 100, ""));
         let little = recorder.little();
         assert_eq!((little.in_flight_integral_ns, little.sojourn_sum_ns), (120, 120));
     }
@@ -356,7 +457,7 @@ mod tests {
             let one = flight(0, 0);
             recorder.scheduled(&one);
             recorder.sent(&one, 0, 0);
-            recorder.ended(&one, class, 7, 0, "as the driver says");
+            recorder.ended(&one, &End::without_reply(class, 7, "as the driver says"));
         }
         let said = |class: &str| {
             let samples = recorder.error_samples.iter();

@@ -59,7 +59,7 @@ pub struct Window {
     pub interrupted: bool,
 }
 
-/// Requests that ended within the window, even if sent before it.
+/// Requests that ended within the window, those that were carried in too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub struct Completed {
@@ -85,6 +85,9 @@ pub struct Connections {
     pub reconnects: u64,
     pub connect_failures: u64,
     pub retried: u64,
+    /// Connections that brought bytes which no request had asked for.
+    #[serde(default)]
+    pub surplus: u64,
     pub answered: Answered,
 }
 
@@ -125,6 +128,10 @@ pub struct Queue {
 pub struct Distributions {
     pub ok_response: Option<Distribution>,
     pub ok_service: Distribution,
+    #[serde(default)]
+    pub carried_in_response: Option<Distribution>,
+    #[serde(default)]
+    pub carried_in_service: Distribution,
     pub censored_response: Option<Distribution>,
     pub censored_service: Distribution,
     pub send_lag: Option<Distribution>,
@@ -212,10 +219,15 @@ pub struct ErrorSample {
     pub class: String,
     pub detail: String,
     pub at_ns: u64,
+    /// The first bytes of the reply, base64; null: not one came.
+    #[serde(default)]
+    pub received: Option<String>,
 }
 
 /// How many failures of a class are kept in full.
 pub const SAMPLES_PER_CLASS: usize = 3;
+/// How many bytes of a reply a sample has.
+pub const SAMPLE_BYTES: usize = 256;
 
 impl Recording {
     /// Adds the result of another worker or machine under the same specification. Associative; `finish` computes what depends on the whole.
@@ -273,6 +285,7 @@ impl Connections {
         self.reconnects += other.reconnects;
         self.connect_failures += other.connect_failures;
         self.retried += other.retried;
+        self.surplus += other.surplus;
         let (own, more) = (&mut self.answered, &other.answered);
         own.min = if own.connections == 0 {
             more.min
@@ -299,9 +312,11 @@ impl Queue {
 impl Distributions {
     fn merge(&mut self, other: &Self) {
         merge_optional(&mut self.ok_response, other.ok_response.as_ref());
+        merge_optional(&mut self.carried_in_response, other.carried_in_response.as_ref());
         merge_optional(&mut self.censored_response, other.censored_response.as_ref());
         merge_optional(&mut self.send_lag, other.send_lag.as_ref());
         self.ok_service.merge(&other.ok_service);
+        self.carried_in_service.merge(&other.carried_in_service);
         self.censored_service.merge(&other.censored_service);
         self.connect.merge(&other.connect);
     }
@@ -335,7 +350,9 @@ fn keep_few(samples: &mut Vec<ErrorSample>) {
     let mut kept: Vec<ErrorSample> = Vec::new();
     for sample in samples.drain(..) {
         let alike = kept.iter().filter(|other| other.class == sample.class);
-        let is_new = !alike.clone().any(|other| other.detail == sample.detail);
+        let is_new = !alike
+            .clone()
+            .any(|other| (&other.detail, &other.received) == (&sample.detail, &sample.received));
         if is_new && alike.count() < SAMPLES_PER_CLASS {
             kept.push(sample);
         }

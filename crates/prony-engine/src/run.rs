@@ -345,6 +345,7 @@ fn report<P: Protocol, D: Driver>(
             reconnects: worker.counts.reconnects,
             connect_failures: worker.counts.failures,
             retried: worker.counts.retried,
+            surplus: worker.counts.surplus,
             answered,
         },
         bytes: recorder.bytes.clone(),

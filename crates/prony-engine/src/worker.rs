@@ -22,7 +22,7 @@ use crate::account::Class;
 use crate::clock::Clock;
 use crate::driver::{Driver, Ready};
 use crate::protocol::{Protocol, Reader};
-use crate::recorder::{Flight, Recorder};
+use crate::recorder::{End, Flight, Recorder};
 use crate::recording::Queue;
 use connection::{Connection, State};
 use deadlines::Deadlines;
@@ -53,6 +53,7 @@ pub(crate) struct Counts {
     pub reconnects: u64,
     pub failures: u64,
     pub retried: u64,
+    pub surplus: u64,
 }
 
 /// What a worker passes once in a run.
@@ -85,7 +86,8 @@ pub struct Worker<P: Protocol, D, C> {
     ready: Vec<Ready>,
     // How many sockets were ready in the last step.
     handled: usize,
-    buffer: Vec<u8>,
+    // Slots that may have more to read: an edge does not come again.
+    unread: VecDeque<usize>,
     last_intended_ns: u64,
     pub(crate) recorder: Recorder,
     pub(crate) counts: Counts,
@@ -93,8 +95,6 @@ pub struct Worker<P: Protocol, D, C> {
     spin_ns: u64,
 }
 
-// Replies up to this size take one call; larger ones several.
-const BUFFER_BYTES: usize = 64 * 1024;
 // A cancellation is seen within this time, whatever else is awaited.
 const MAX_WAIT_NS: u64 = 50_000_000;
 
@@ -131,7 +131,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             back_offs: BinaryHeap::new(),
             ready: Vec::with_capacity(1024),
             handled: 0,
-            buffer: vec![0; BUFFER_BYTES],
+            unread: VecDeque::with_capacity(slots),
             last_intended_ns: task.times.open_ns,
             task,
             recorder,
@@ -179,6 +179,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.show(gauges);
             self.wait()?;
             self.handle_ready();
+            self.read_on();
         }
         if passed == Some(Edge::Open) {
             on_edge(Edge::Close, self.spin_ns);
@@ -188,7 +189,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         Ok(())
     }
 
-    /// Answered requests by slot.
+    /// Replies by slot, since the opening of the window.
     pub(crate) fn answered(&self) -> impl Iterator<Item = u64> + '_ {
         self.connections.iter().map(|connection| connection.answered)
     }
@@ -197,7 +198,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.task.schedule.is_some()
     }
 
-    /// Counts of connections are those since the opening of the window.
+    /// Counts of connections, and of what happens on them, are those since the opening of the window.
     fn is_counted(&self, at_ns: u64) -> bool {
         at_ns >= self.task.times.open_ns
     }
@@ -217,8 +218,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     fn take_due(&mut self, now_ns: u64) {
         while let Some(due_ns) = self.next_due_ns.filter(|&due_ns| due_ns <= now_ns) {
-            let recorded = self.in_window(due_ns);
-            if due_ns >= self.task.times.close_ns || (recorded && !self.take_from_budget()) {
+            let is_own = self.in_window(due_ns);
+            if due_ns >= self.task.times.close_ns || (is_own && !self.take_from_budget()) {
                 self.next_due_ns = None;
                 return;
             }
@@ -226,7 +227,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.arrive(Flight {
                 intended_ns: due_ns,
                 sent_ns: None,
-                recorded,
             });
             let epoch_ns = self.task.times.epoch_ns;
             self.next_due_ns = self
@@ -244,7 +244,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             Some((slot, since_ns)) => self.send(slot, flight, since_ns),
             None => {
                 self.queue.push_back(flight);
-                if flight.recorded {
+                if self.recorder.is_own(&flight) {
                     let figures = &mut self.queue_figures;
                     figures.waited += 1;
                     figures.max_length = figures.max_length.max(self.queue.len() as u64);
@@ -281,15 +281,14 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// A free connection of the closed loop begins its next request, unless the load is over.
     fn begin(&mut self, slot: usize, now_ns: u64) {
-        let recorded = self.in_window(now_ns);
-        let may_begin = now_ns < self.task.times.close_ns && (!recorded || self.take_from_budget());
+        let is_own = self.in_window(now_ns);
+        let may_begin = now_ns < self.task.times.close_ns && (!is_own || self.take_from_budget());
         if !may_begin {
             return;
         }
         let flight = Flight {
             intended_ns: now_ns,
             sent_ns: None,
-            recorded,
         };
         self.recorder.scheduled(&flight);
         match self.connections[slot].state {
@@ -311,7 +310,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 0 => (Class::NotSentQueue, "no connection was free before the time-out"),
                 _ => (Class::ConnectTimedOut, "no connection before the time-out"),
             };
-            self.recorder.ended(&first, class, now_ns, 0, detail);
+            self.recorder
+                .ended(&first, &End::without_reply(class, now_ns, detail));
         }
     }
 
@@ -383,19 +383,16 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.driver.close(slot);
         }
         while let Some(flight) = self.queue.pop_front() {
-            self.recorder
-                .ended(&flight, Class::NotSentEnd, now_ns, 0, "the run ended");
+            let end = End::without_reply(Class::NotSentEnd, now_ns, "the run ended");
+            self.recorder.ended(&flight, &end);
         }
     }
 
     fn show(&self, gauges: &Gauges) {
-        let account = &self.recorder.account;
+        let ended = self.recorder.ended_so_far();
         let waiting = self.recorder.outstanding() - self.recorder.in_flight();
-        gauges.ok.store(account.ok, Ordering::Relaxed);
-        gauges.failed.store(
-            account.scheduled - account.ok - self.recorder.outstanding(),
-            Ordering::Relaxed,
-        );
+        gauges.ok.store(ended.ok, Ordering::Relaxed);
+        gauges.failed.store(ended.failed, Ordering::Relaxed);
         gauges
             .in_flight
             .store(self.recorder.in_flight(), Ordering::Relaxed);

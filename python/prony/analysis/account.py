@@ -11,9 +11,10 @@ from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
 
-from prony.model.recording import Account
+from prony.model.recording import Account, CarriedIn
 
 __all__ = [
+    "Carried",
     "ClassKind",
     "RequestClass",
     "Tally",
@@ -75,18 +76,24 @@ def counts_by_class(account: Account) -> dict[str, int]:
 
 
 def answered(account: Account) -> int:
-    """Return how many requests got a complete reply, valid or not."""
+    """Return how many requests of the window got a complete reply, valid or not."""
     return sum(count for name, count in counts_by_class(account).items() if kind_of(name) in _ANSWERED)
 
 
 def failed(account: Account) -> int:
     """Return how many requests failed, whether they were sent or not: infinite latencies of all requests."""
-    return sum(count for name, count in counts_by_class(account).items() if kind_of(name) not in _NOT_FAILED)
+    own = sum(count for name, count in counts_by_class(account).items() if kind_of(name) not in _NOT_FAILED)
+    return own + sum(_carried_and_failed(account).values())
 
 
 def sent_and_failed(account: Account) -> int:
     """Return how many requests reached the server and failed."""
-    return sum(count for name, count in counts_by_class(account).items() if kind_of(name) in _SENT_AND_FAILED)
+    counts = (*counts_by_class(account).items(), *_carried_and_failed(account).items())
+    return sum(count for key, count in counts if kind_of(ending_named(key).name) in _SENT_AND_FAILED)
+
+
+def _carried_and_failed(account: Account) -> Mapping[str, int]:
+    return account.carried_in.failed if account.carried_in else {}
 
 
 # --- of several trials ------------------------------------------------------------------------------------
@@ -130,37 +137,87 @@ def ending_named(key: str) -> RequestClass:
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """Requests that windows found open, and how many of them ended how."""
+
+    requests: int = 0
+    answered: int = 0
+    failed: int = 0
+    unanswered: int = 0
+
+    def __add__(self, other: "Carried") -> "Carried":
+        return Carried(
+            self.requests + other.requests,
+            self.answered + other.answered,
+            self.failed + other.failed,
+            self.unanswered + other.unanswered,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Tally:
-    """Requests of one or of several trials: ``scheduled`` is the sum of ``ok`` and of ``failed``, in which no
-    count is 0.
+    """All requests of one or of several trials: ``scheduled`` and ``carried_in`` are together the sum of
+    ``ok`` and of ``failed``, in which no count is 0. ``carried_in`` null: the generator does not report them.
     """
 
     scheduled: int = 0
     ok: int = 0
     failed: Mapping[RequestClass, int] = field(default_factory=dict)
+    carried_in: Carried | None = None
 
     @property
-    def by_key(self) -> dict[str, int]:
-        """The counts by key; empty where nothing was scheduled."""
+    def requests(self) -> int:
+        """All requests: the denominator of every share."""
+        return self.scheduled + (self.carried_in.requests if self.carried_in else 0)
+
+    @property
+    def lost(self) -> int:
+        """Those without a valid reply."""
+        return self.requests - self.ok
+
+    @property
+    def error_ratio(self) -> float | None:
+        """The share of those without a valid reply; null where there were no requests."""
+        return self.lost / self.requests if self.requests else None
+
+    @property
+    def by_key(self) -> dict[str, int | None]:
+        """The counts by key; empty where there were no requests."""
         own = {ending.key: count for ending, count in self.failed.items()}
-        return {"scheduled": self.scheduled, "ok": self.ok, **own} if self.scheduled else {}
+        carried = self.carried_in.requests if self.carried_in else None
+        whole = {"scheduled": self.scheduled, "carried_in": carried, "ok": self.ok}
+        return {**whole, **own} if self.requests else {}
 
 
 def tally(account: Account) -> Tally:
     """Return the requests of an account by how they ended."""
     apart = ("ok", _BAD_STATUS)
-    counts = {
-        RequestClass(name): count for name, count in counts_by_class(account).items() if name not in apart
-    }
-    counts |= {RequestClass(_BAD_STATUS, code): count for code, count in account.bad_status.items()}
-    return Tally(account.scheduled, account.ok, {one: count for one, count in counts.items() if count})
+    counts: Counter[RequestClass] = Counter(
+        {RequestClass(name): count for name, count in counts_by_class(account).items() if name not in apart}
+    )
+    counts.update({RequestClass(_BAD_STATUS, code): count for code, count in account.bad_status.items()})
+    ok, carried = account.ok, account.carried_in
+    if carried:
+        ok += carried.answered
+        for kind in (carried.failed, carried.unanswered):
+            counts.update({ending_named(key): count for key, count in kind.items()})
+    failed = {one: count for one, count in counts.items() if count}
+    return Tally(account.scheduled, ok, failed, _carried(carried) if carried else None)
+
+
+def _carried(found: CarriedIn) -> Carried:
+    failed, unanswered = sum(found.failed.values()), sum(found.unanswered.values())
+    return Carried(found.requests, found.answered, failed, unanswered)
 
 
 def together(tallies: Iterable[Tally]) -> Tally:
     """Return the sum of tallies."""
     scheduled = ok = 0
+    carried: Carried | None = None
     failed: Counter[RequestClass] = Counter()
     for one in tallies:
         scheduled, ok = scheduled + one.scheduled, ok + one.ok
         failed.update(one.failed)
-    return Tally(scheduled, ok, dict(failed))
+        if one.carried_in:
+            carried = one.carried_in + (carried or Carried())
+    return Tally(scheduled, ok, dict(failed), carried)

@@ -44,10 +44,13 @@ class ClaimResult:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Where a figure's interval must lie, null: open."""
+    """Where a figure's interval must lie, null: open. ``doubt``: outside by less than this factor, it decides
+    nothing either.
+    """
 
     low: float | None
     high: float | None
+    doubt: float = 1.0
 
     def verdict(self, interval: tuple[float, float]) -> ClaimVerdict:
         """Return HOLDS for an interval within the bounds, DOES_NOT_HOLD outside of them, else CANNOT_TELL."""
@@ -55,7 +58,7 @@ class Bounds:
         high = float("inf") if self.high is None else self.high
         if low <= interval[0] and interval[1] <= high:
             return ClaimVerdict.HOLDS
-        beside = interval[1] < low or interval[0] > high
+        beside = interval[1] < low / self.doubt or interval[0] > high * self.doubt
         return ClaimVerdict.DOES_NOT_HOLD if beside else ClaimVerdict.CANNOT_TELL
 
     def slack(self, interval: tuple[float, float] | None) -> float:

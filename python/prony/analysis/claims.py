@@ -87,10 +87,12 @@ def _order(
     claim: Claim, own: Sequence[CellSummary], cells: Sequence[CellSummary], terms: Terms
 ) -> list[ClaimResult]:
     """Estimand: the ratio to each rival under the same load. It holds where every interval lies on the
-    claimed side of 1, by more than the noise floor. Rivals whose speed does not qualify are no rivals.
+    claimed side of 1, by more than the noise floor, and does not where one lies on the other side by as much:
+    in between the machine cannot say. Rivals whose speed does not qualify are no rivals.
     """
-    bar = terms.noise_floor
-    bounds = Bounds(1 + bar, None) if claim.kind is ClaimKind.HIGHEST else Bounds(None, 1 / (1 + bar))
+    bar, doubt = 1 + terms.noise_floor, (1 + terms.noise_floor) ** 2
+    highest = claim.kind is ClaimKind.HIGHEST
+    bounds = Bounds(bar, None, doubt) if highest else Bounds(None, 1 / bar, doubt)
     fit = [(cell, other) for cell, other in _pairs(claim, own, cells) if _unqualified(claim, other) is None]
     return _compared(claim, fit, bounds, terms)
 
@@ -218,7 +220,7 @@ def _failed_so(kind: str | None, trial: TrialFigures) -> bool:
     asked = ending_named(kind) if kind else None
     found = trial.account.failed.items()
     lost = sum(count for ending, count in found if asked is None or asked.includes(ending))
-    return lost > QUALIFIED_ERROR_RATIO * trial.account.scheduled
+    return lost > QUALIFIED_ERROR_RATIO * trial.account.requests
 
 
 def _share(claim: Claim, cell: CellSummary) -> Part:

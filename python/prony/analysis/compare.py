@@ -12,12 +12,15 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import permutations
 from math import ceil, exp, expm1, log1p
 from typing import TypeVar
 
+from prony.analysis.all_pairs import Pair, all_pairs
 from prony.analysis.effects import Effect, paired, student_t
 from prony.analysis.multiplicity import holm, screening
 from prony.analysis.spending import Look
+from prony.analysis.studentized import pair_level
 
 __all__ = [
     "LEAST_BLOCKS",
@@ -26,6 +29,7 @@ __all__ = [
     "Terms",
     "Verdict",
     "compare",
+    "compare_all",
     "compare_effects",
     "compare_family",
     "paired_effects",
@@ -38,6 +42,8 @@ MARGIN = 0.02
 """Smaller differences are of no interest. Fixed before the run."""
 
 _POWER = 0.8
+# Beyond this the number says only that blocks will not help.
+_MOST_BLOCKS = 100_000
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -99,7 +105,10 @@ class Comparison:
     """B against A. ``effect`` is B / A - 1, ``low`` and ``high`` its interval at 1 - ``level``; null below
     two blocks.
 
-    ``blocks_needed``: about how many would show a difference of the margin, null where a verdict was reached.
+    ``level``: of this interval alone, or of the intervals of all pairs together (`compare_all`).
+    ``blocks_needed``: about how many blocks would decide, if the effect is as estimated; null where a verdict
+    was reached, and where none would. ``spread``: the standard deviation of one block's log ratio, with
+    ``freedom`` degrees of freedom; ``nominal``: the level of this pair alone, over all looks.
     """
 
     blocks: int
@@ -111,14 +120,21 @@ class Comparison:
     method: str
     verdict: Verdict
     blocks_needed: int | None = None
+    spread: float | None = None
+    freedom: float | None = None
+    nominal: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Levels:
-    """The levels of one member: two-sided for a difference, one-sided for equivalence."""
+    """The levels of one member: two-sided for a difference, one-sided for equivalence. ``nominal``: that of
+    a difference over all looks; ``stated``: the one that its interval is said to hold at, if not its own.
+    """
 
     difference: float
     equivalence: float
+    nominal: float
+    stated: float | None = None
 
 
 def _verdict(effect: Effect, levels: _Levels, terms: Terms) -> Verdict:
@@ -133,30 +149,43 @@ def _verdict(effect: Effect, levels: _Levels, terms: Terms) -> Verdict:
     return Verdict.TRIVIAL if low > 0 or high < 0 else Verdict.NOT_SHOWN
 
 
-def _blocks_needed(effect: Effect, level: float, margin: float) -> int:
-    """Return about how many blocks show a difference of the margin with 80 % power: ((t + t') s /
-    margin)^2; more than there are, since these did not.
+def _blocks_needed(effect: Effect, levels: _Levels, terms: Terms) -> int | None:
+    """Return about how many blocks give a verdict with 80 % power, if the effect is as estimated; more than
+    there are, since these did not. Null where no number would.
+
+    *Definition*: ((t + t') s / d)^2, with t the quantile of the interval, t' that of the power, s the spread
+    of one block, and d how far the effect lies beyond the bar of higher and lower, or within the margin.
     """
-    quantiles = student_t(1 - level / 2, effect.freedom) + student_t(_POWER, effect.freedom)
-    needed = ceil((quantiles * effect.spread / log1p(margin)) ** 2)
-    return max(LEAST_BLOCKS, effect.count + 1, needed)
+    away, bar, same = abs(effect.centre), log1p(terms.bar), log1p(terms.margin)
+    if away > bar:
+        level, distance = levels.difference / 2, away - bar
+    elif away < same and terms.noise_floor <= terms.margin:
+        level, distance = levels.equivalence, same - away
+    else:
+        return None
+    quantiles = student_t(1 - level, effect.freedom) + student_t(_POWER, effect.freedom)
+    needed = (quantiles * effect.spread / distance) ** 2
+    return max(LEAST_BLOCKS, effect.count + 1, ceil(min(needed, _MOST_BLOCKS)))
 
 
 def _judged(effect: Effect, levels: _Levels, terms: Terms) -> Comparison:
     low, high = effect.interval(levels.difference)
     enough = effect.count >= LEAST_BLOCKS
     verdict = _verdict(effect, levels, terms) if enough else Verdict.TOO_FEW
-    needed = _blocks_needed(effect, levels.difference, terms.margin)
+    is_open = verdict in (Verdict.NOT_SHOWN, Verdict.TRIVIAL)
     return Comparison(
         blocks=effect.count,
         effect=expm1(effect.centre),
         low=expm1(low),
         high=expm1(high),
-        level=levels.difference,
+        level=levels.difference if levels.stated is None else levels.stated,
         p_value=effect.p_value,
         method=effect.method,
         verdict=verdict,
-        blocks_needed=needed if verdict is Verdict.NOT_SHOWN else None,
+        blocks_needed=_blocks_needed(effect, levels, terms) if is_open else None,
+        spread=effect.spread,
+        freedom=effect.freedom,
+        nominal=levels.nominal,
     )
 
 
@@ -214,23 +243,65 @@ def compare_effects(
     """
     tested = {key: effect for key, effect in effects.items() if effect.count >= LEAST_BLOCKS}
     levels = _levels(tested, terms)
-    alone = _Levels(terms.nominal(terms.level), 0.0)
+    alone = _Levels(terms.nominal(terms.level), 0.0, terms.level)
     own = {key: terms.above((floors or {}).get(key)) for key in effects}
     return {key: _judged(effect, levels.get(key, alone), own[key]) for key, effect in effects.items()}
 
 
 def _levels(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, _Levels]:
     differences = {key: effect.p_value for key, effect in effects.items()}
-    same = log1p(terms.margin)
-    equivalences = {key: effect.p_within(same) for key, effect in effects.items()}
-
-    def one_sided(level: float) -> float:
-        return terms.nominal(2 * level) / 2
-
     if terms.screens:
-        level = terms.nominal(screening(differences, terms.level))
-        inner = one_sided(screening(equivalences, terms.level))
-        return {key: _Levels(level, inner) for key in effects}
+        overall = screening(differences, terms.level)
+        inner = _one_sided(screening(_within(effects, terms), terms.level), terms)
+        return {key: _Levels(terms.nominal(overall), inner, overall) for key in effects}
     outer = holm(differences, terms.level, terms.nominal)
-    within = holm(equivalences, terms.level, one_sided)
-    return {key: _Levels(outer[key], within[key]) for key in effects}
+    inner_levels = _equivalences(effects, terms)
+    return {key: _Levels(outer[key], inner_levels[key], terms.level) for key in effects}
+
+
+def _one_sided(level: float, terms: Terms) -> float:
+    return terms.nominal(2 * level) / 2
+
+
+def _within(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, float]:
+    same = log1p(terms.margin)
+    return {key: effect.p_within(same) for key, effect in effects.items()}
+
+
+def _equivalences(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, float]:
+    """Return the one-sided level of each test for equivalence: Holm's, in their own order."""
+    return holm(_within(effects, terms), terms.level, lambda level: _one_sided(level, terms))
+
+
+# --- all pairs of several subjects ------------------------------------------------------------------------
+
+
+def compare_all(
+    logs: Mapping[str, Mapping[int, float]], terms: Terms | None = None
+) -> dict[Pair, Comparison]:
+    """Return the comparison of each ordered pair, second / first, from logarithms by subject and block.
+
+    *Definition*: effects are those of ``all_pairs``. All intervals hold together at 1 - ``level``: each has
+    the level at which Student's test of a pair keeps that of the studentised range (Tukey), spent over the
+    looks. So whoever leads may be read off the same trials. Verdicts follow from these intervals as in
+    ``compare_effects``; only equivalences have levels of their own (Holm).
+    *Assumptions*: those of ``all_pairs``. One family is one measure under one load.
+    *Source*: as ``studentized.pair_level``.
+    """
+    agreed = terms or Terms()
+    effects = all_pairs(logs)
+    tested = {pair: effect for pair, effect in effects.items() if effect.count >= LEAST_BLOCKS}
+    inner = _equivalences(tested, agreed)
+    found: dict[Pair, Comparison] = {}
+    for (first, second), effect in effects.items():
+        own = pair_level(agreed.level, len(logs), effect.freedom)
+        levels = _Levels(agreed.nominal(own), inner.get((first, second), 0.0), own, agreed.level)
+        found[first, second] = _judged(effect, levels, agreed)
+        found[second, first] = _judged(effect.mirrored(), levels, agreed)
+    for first, second in permutations(logs, 2):
+        found.setdefault((first, second), _alone(_common(logs[first], logs[second]), agreed.level))
+    return found
+
+
+def _common(first: Mapping[int, float], second: Mapping[int, float]) -> list[float]:
+    return [second[block] - first[block] for block in sorted(first.keys() & second.keys())]

@@ -50,13 +50,14 @@ class Effect:
     @property
     def p_value(self) -> float:
         """The two-sided p-value against no effect."""
-        return min(1.0, 2 * min(self.p_above(0.0), self._mirrored().p_above(0.0)))
+        return min(1.0, 2 * min(self.p_above(0.0), self.mirrored().p_above(0.0)))
 
     def p_within(self, bound: float) -> float:
         """Return the p-value of the claim that the effect lies within +-``bound`` (two one-sided tests)."""
-        return max(self.p_above(-bound), self._mirrored().p_above(-bound))
+        return max(self.p_above(-bound), self.mirrored().p_above(-bound))
 
-    def _mirrored(self) -> "Effect":
+    def mirrored(self) -> "Effect":
+        """Return ln(A / B)."""
         return Effect(self.count, -self.centre, self.error, self.freedom, self.method)
 
 

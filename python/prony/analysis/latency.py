@@ -2,6 +2,8 @@
 
 A failed request has no latency; to leave it out would flatter the server that fails. In `all` it counts as
 infinite, and a request that got no answer counts at its age, which is a lower bound (it is right-censored).
+A request that the window found open is in `all` with its whole latency or age, and not in `ok`, which is of
+the window's own requests.
 
 *Source*: G. Tene, "How NOT to Measure Latency" (2013), on omitted requests; J. P. Klein and M. L.
 Moeschberger, "Survival Analysis" (2003), section 3.2, on right-censoring.
@@ -45,14 +47,29 @@ class LatencySummary:
     infinite_from: float | None = None
 
 
-def _merged(ok: Times, censored: Times) -> Histogram | None:
+def _merged(ok: Times, others: Times) -> Histogram | None:
     if ok.histogram is None:
-        return censored.histogram
-    if censored.histogram is None:
+        return others.histogram
+    if others.histogram is None:
         return ok.histogram
     # Decoding makes a new histogram each time, so the merge changes nothing that others read.
-    ok.histogram.merge(censored.histogram)
+    ok.histogram.merge(others.histogram)
     return ok.histogram
+
+
+def _joined(own: Times, carried: Times) -> Times:
+    """Return both as one; the histogram of ``own`` is merged into."""
+    if not carried.count:
+        return own
+    if not own.count:
+        return carried
+    return Times(
+        own.count + carried.count,
+        min(own.min_ns or 0, carried.min_ns or 0),
+        max(own.max_ns or 0, carried.max_ns or 0),
+        (own.sum_ns or 0) + (carried.sum_ns or 0),
+        _merged(own, carried),
+    )
 
 
 def _percent(part: int, whole: int) -> float:
@@ -125,12 +142,13 @@ def latency_summaries(recording: Recording) -> dict[tuple[str, str], LatencySumm
     """
     times, account = recording.distributions, recording.account
     found: dict[tuple[str, str], LatencySummary | None] = {}
-    for kind, valid, unanswered, lost in (
-        ("response", times.ok_response, times.censored_response, failed(account)),
-        ("service", times.ok_service, times.censored_service, sent_and_failed(account)),
-    ):
+    response = (times.ok_response, times.carried_in_response, times.censored_response, failed(account))
+    service = (times.ok_service, times.carried_in_service, times.censored_service, sent_and_failed(account))
+    for kind, (valid, carried, unanswered, lost) in {"response": response, "service": service}.items():
         ok = read_distribution(valid)
         found["ok", kind] = None if ok is None else summarise(ok)
-        censored = read_distribution(unanswered) or EMPTY
-        found["all", kind] = None if ok is None else summarise(ok, censored, lost)
+        found["all", kind] = None
+        if ok is not None:
+            every = _joined(ok, read_distribution(carried) or EMPTY)
+            found["all", kind] = summarise(every, read_distribution(unanswered) or EMPTY, lost)
     return found

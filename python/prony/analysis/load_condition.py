@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
-from prony.analysis.account import ClassKind, counts_by_class, kind_of
+from prony.analysis.account import ClassKind, kind_of, tally
 from prony.analysis.latency import LatencySummary, latency_summaries
 from prony.analysis.missing import Missing
 from prony.analysis.objective import ALIASES, Condition, parse_condition
@@ -135,9 +135,9 @@ def _rate(recording: Recording, metric: str, value: float, is_limited: bool) -> 
 
 def _ratio(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
     del metric, is_limited
-    counts = counts_by_class(recording.account)
-    own = sum(count for name, count in counts.items() if kind_of(name) is ClassKind.CLIENT)
-    share = own / recording.account.scheduled
+    found = tally(recording.account)
+    own = sum(count for ending, count in found.failed.items() if kind_of(ending.name) is ClassKind.CLIENT)
+    share = own / found.requests
     return value - share, value, "the generator itself could not send some of the requests"
 
 

@@ -1,5 +1,13 @@
-"""Rates and ratios of a Recording. The denominator of every rate is the window."""
+"""Rates and ratios of a Recording. The denominator of every rate is the window.
 
+The share of errors and the rate of errors are of one account, so that no page has two answers: all requests
+of the window, and those that it found open. Must not know latencies.
+
+>>> is_speed("ok_per_s"), is_speed("error_ratio")
+(True, False)
+"""
+
+from prony.analysis.account import tally
 from prony.metrics import METRICS, Unit
 from prony.model.recording import Recording
 from prony.units import SECOND_NS, seconds
@@ -44,13 +52,13 @@ def window_s(recording: Recording) -> float | None:
 def rates_of(recording: Recording) -> dict[str, float | None]:
     """Return the rate metrics by name; null where the window or the requests are missing.
 
-    *Definition*: ``ok_per_s`` and ``error_per_s``: requests that ended within the window, whenever they were
-    begun / length of the window: what was done in this time. ``attempted_per_s``: requests that belong to the
-    window / its length. ``duration_ns_per_request``: length of the window / requests that ended within it.
-    The ratios are of the requests that belong to the window, whenever they ended.
+    *Definition*: ``ok_per_s``: requests that were answered within the window, whenever they were begun /
+    length of the window: what was done in this time. ``attempted_per_s``: requests that were due or begun in
+    the window / its length. ``duration_ns_per_request``: length of the window / requests that ended within
+    it. ``error_ratio``: requests of the window, and those that it found open, without a valid reply / all of
+    them; ``error_per_s``: the same requests / length of the window.
     """
-    account, completed, length_s = recording.account, recording.completed, window_s(recording)
-    scheduled, ok = account.scheduled, account.ok
+    found, completed, length_s = tally(recording.account), recording.completed, window_s(recording)
 
     def per_s(count: int) -> float | None:
         return None if length_s is None else count / length_s
@@ -59,8 +67,8 @@ def rates_of(recording: Recording) -> dict[str, float | None]:
     return {
         "duration_ns_per_request": SECOND_NS * length_s / ended if closed and length_s and ended else None,
         "ok_per_s": per_s(completed.ok),
-        "attempted_per_s": per_s(scheduled),
-        "error_per_s": per_s(completed.failed),
-        "success_ratio": ok / scheduled if scheduled else None,
-        "error_ratio": (scheduled - ok) / scheduled if scheduled else None,
+        "attempted_per_s": per_s(found.scheduled),
+        "error_per_s": per_s(found.lost),
+        "success_ratio": found.ok / found.requests if found.requests else None,
+        "error_ratio": found.error_ratio,
     }

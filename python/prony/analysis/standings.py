@@ -6,50 +6,48 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
-from prony.analysis.answer import geometric_mean, lead, log_ratios
-from prony.analysis.compare import LEAST_BLOCKS, Terms, Verdict, compare_family
+from prony.analysis.answer import ranked_cells
+from prony.analysis.compare import LEAST_BLOCKS, Terms
 from prony.analysis.groups import friedman, letters
 from prony.analysis.missing import Missing
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.summary import CellSummary, Estimate
-from prony.metrics import METRICS, Better
+from prony.model import ClosedLoop
 
 __all__ = ["GENERATOR_MEASURES", "MEASURES", "Measure", "Standing", "standing", "standings"]
 
-_DIFFERENT = (Verdict.HIGHER, Verdict.LOWER)
+_LATENCY = "latency"
+_ERRORS = ("error_ratio",)
+_BY_LOAD = "each server has its own load in a closed loop: compare latency in an open loop"
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure of quality: the first of ``metrics`` that all candidates have. ``speed``: only of subjects
-    whose speed is qualified.
-    """
+    """One measure of quality: the first of ``metrics`` that all candidates have."""
 
     title: str
     metrics: tuple[str, ...]
-    speed: bool = True
 
 
 MEASURES = (
     Measure("throughput", ("ok_per_s",)),
     Measure(
-        "latency",
+        _LATENCY,
         tuple(f"{kind}_ok_{p}" for kind in ("response", "service") for p in ("p99", "p95", "p50")),
     ),
-    Measure("errors", ("error_ratio",), speed=False),
+    Measure("errors", _ERRORS),
     Measure("CPU/request", ("cpu_ns_per_request",)),
-    Measure("memory", ("pss_end", "rss_peak"), speed=False),
+    Measure("memory", ("pss_end", "rss_peak")),
 )
 """In the order of reports. CPU is that of one request: a smaller total may only mean less work done."""
 
 
 GENERATOR_MEASURES = (
     Measure("throughput", ("ok_per_s",)),
-    Measure("errors", ("error_ratio",), speed=False),
+    Measure("errors", _ERRORS),
     Measure("CPU/request", ("generator_cpu_ns_per_request",)),
-    Measure("memory", ("generator_rss_mean",), speed=False),
+    Measure("memory", ("generator_rss_mean",)),
 )
 """For generators: the load that they make, and its cost."""
 
@@ -61,7 +59,7 @@ class Standing:
     ``letters``: two that share one are not separated; empty while there are too few ``blocks``. ``best``:
     the first and those not separated from it. ``left_out``: those with too few blocks to be
     compared. ``omnibus_p``: of Friedman's test that all are equal, which the pairs do not depend on; null for
-    two. ``metric`` and ``best`` are empty when nobody has the metric, and ``reason`` says why.
+    two. ``metric`` is null when nobody has it, and ``best`` is empty when nobody can be: ``reason`` says why.
     """
 
     measure: str
@@ -90,19 +88,19 @@ def standings(
 def standing(cells: Sequence[CellSummary], measure: Measure, terms: Terms) -> Standing:
     """Return who is best in one measure.
 
-    *Definition*: of the cells that may be compared, the first is that of ``answer.lead``, which
-    also names those not separated from it. Pairs without it are a second family (Holm) for the letters.
-    With errors, those that qualify (at most 0.1 %) are best and share a letter: a ratio to zero says
-    nothing, and single failures are no difference. Cells with too few blocks are left out where others have
-    enough.
-    *Assumptions*: an omnibus test does not stand before the pairs: Holm's procedure needs none.
+    *Definition*: of the cells that qualify, the order, those not separated from the first, and the letters
+    are those of one ``answer.ranking``, over all pairs. With errors all cells are read, but only those that
+    qualify (at most 0.1 %) are best, and share a letter: a ratio to zero says nothing, and single failures
+    are no difference. Cells with too few blocks are left out where others have enough. Nobody is best of one,
+    and no latency is best in a closed loop, where each server makes its own load.
+    *Assumptions*: an omnibus test does not stand before the pairs: their procedure needs none.
     """
     fit = [cell for cell in cells if _counts(cell, measure)]
     enough = [cell for cell in fit if len(cell.by_block) >= LEAST_BLOCKS]
     left_out = tuple(cell.name for cell in fit if enough and cell not in enough)
     fit = enough or fit
-    if not fit:
-        return Standing(measure.title, None, reason="no subject qualifies")
+    if reason := _unanswerable(fit, measure):
+        return Standing(measure.title, None, reason=reason)
     metric = next((m for m in measure.metrics if all(_has(cell, m) for cell in fit)), None)
     if metric is None:
         return Standing(measure.title, None, reason="not all subjects have it")
@@ -110,8 +108,15 @@ def standing(cells: Sequence[CellSummary], measure: Measure, terms: Terms) -> St
     return replace(found, measure=measure.title, left_out=left_out)
 
 
+def _unanswerable(fit: Sequence[CellSummary], measure: Measure) -> str | None:
+    if not fit:
+        return "no subject qualifies"
+    closed = isinstance(fit[0].cell.workload.loop, ClosedLoop)
+    return _BY_LOAD if closed and measure.title == _LATENCY else None
+
+
 def _counts(cell: CellSummary, measure: Measure) -> bool:
-    return bool(cell.ok) and (cell.unqualified is None or not measure.speed)
+    return bool(cell.ok) and (cell.unqualified is None or measure.metrics == _ERRORS)
 
 
 def _has(cell: CellSummary, metric: str) -> bool:
@@ -119,18 +124,15 @@ def _has(cell: CellSummary, metric: str) -> bool:
 
 
 def _by_pairs(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Standing:
-    first = lead(cells, metric, terms)
-    ranked = sorted(cells, key=lambda cell: (cell.name != first.leader, _place(cell, metric)))
-    names = tuple(cell.name for cell in ranked)
-    if not first.decided:
-        return Standing("", metric, names, names[:1], None, first.blocks)
-    worse = {(names[0], name) for name in first.comparisons if name not in first.ties}
-    pairs = {(one.name, two.name): log_ratios(one, two, metric) for one, two in combinations(ranked[1:], 2)}
-    compared = compare_family(pairs, terms.of(metric))
-    worse |= {pair for pair, found in compared.items() if found.verdict in _DIFFERENT}
-    best = (names[0], *(name for name in names[1:] if name in first.ties))
-    found = Standing("", metric, names, best, letters(names, worse), first.blocks)
-    return replace(found, omnibus_p=friedman(_complete_blocks(cells, metric)))
+    found = ranked_cells(cells, metric, terms)
+    if len(cells) == 1:
+        return Standing("", metric, found.names, blocks=found.blocks, reason="nobody else to compare with")
+    if not found.decided:
+        return Standing("", metric, found.names, found.names[:1], None, found.blocks)
+    best = (found.names[0], *found.ties)
+    marks = letters(found.names, found.separated)
+    omnibus = friedman(_complete_blocks(cells, metric))
+    return Standing("", metric, found.names, best, marks, found.blocks, omnibus_p=omnibus)
 
 
 def _complete_blocks(cells: Sequence[CellSummary], metric: str) -> list[dict[str, float]]:
@@ -141,18 +143,17 @@ def _complete_blocks(cells: Sequence[CellSummary], metric: str) -> list[dict[str
     return [row for row in known if len(row) == len(cells)]
 
 
-def _place(cell: CellSummary, metric: str) -> float:
-    value = geometric_mean(cell, metric) or 0.0
-    return -value if METRICS[metric].better is Better.HIGHER else value
-
-
 def _by_errors(cells: Sequence[CellSummary]) -> Standing:
     ranked = sorted(cells, key=lambda cell: (not _is_clean(cell), cell.error_ratio or 0.0))
     names = tuple(cell.name for cell in ranked)
     clean = tuple(cell.name for cell in ranked if _is_clean(cell))
     blocks = min(len(cell.by_block) for cell in ranked)
-    if blocks < LEAST_BLOCKS or not clean:
-        return Standing("", "error_ratio", names, clean or names[:1], None, blocks)
+    if not clean:
+        return Standing("", "error_ratio", names, blocks=blocks, reason="all lose more than 0.1 %")
+    if len(cells) == 1:
+        return Standing("", "error_ratio", names, blocks=blocks, reason="nobody else to compare with")
+    if blocks < LEAST_BLOCKS:
+        return Standing("", "error_ratio", names, clean, None, blocks)
     different = {(one, other) for one in clean for other in names if other not in clean}
     return Standing("", "error_ratio", names, clean, letters(names, different), blocks)
 

@@ -5,8 +5,8 @@ and these per-trial values are summarised. Percentiles of windows or threads are
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import fsum, sqrt
+from dataclasses import dataclass, replace
+from math import exp, fsum, log, sqrt
 from statistics import median
 
 from prony.analysis.account import Tally, tally, together
@@ -40,6 +40,7 @@ __all__ = [
     "Estimate",
     "TrialFigures",
     "estimate_mean",
+    "estimate_skewed_mean",
     "figures",
     "latest_attempts",
     "summarise_cell",
@@ -48,6 +49,8 @@ __all__ = [
 # If a larger share of trials does not count, there is no figure of speed.
 _MOST_FAILED = 0.2
 _LONGEST_LOG = 32_768
+_LEAST_SKEWED = 5
+_LATENCIES = ("response_", "service_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class TrialFigures:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """One metric over the trials of a cell. ``low`` and ``high``: 95 % interval of the mean, null for one
-    trial.
+    trial; of latencies it reaches further up than down.
     """
 
     count: int
@@ -99,7 +102,7 @@ class Estimate:
     @property
     def half_width(self) -> float | None:
         """Half of the interval's width; null for one trial."""
-        return None if self.high is None else self.high - self.mean
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
 
 Estimated = Estimate | Missing
@@ -215,6 +218,30 @@ def estimate_mean(values: Sequence[float]) -> Estimate:
     return Estimate(count, mean, low, high, float(median(values)), min(values), max(values))
 
 
+def estimate_skewed_mean(values: Sequence[float]) -> Estimate:
+    """Return as ``estimate_mean``, with an interval for values that spread further up than down (latencies).
+
+    *Definition*: with m and s^2 the mean and variance of the logarithms, exp(m + s^2 / 2 +- t(0.975, n - 1)
+    sqrt(s^2 / n + s^4 / (2 (n - 1)))). As ``estimate_mean`` below five values, where an interval of the
+    spread is too wide for any use, or if one of them is 0.
+    *Assumptions*: trials are independent, logarithms roughly normal. Where Student's interval covers the mean
+    of log-normal values of 60 % variation in 91 of 100 studies of five trials, this one does in 94.
+    *Source*: X. H. Zhou and S. Gao, "Confidence intervals for the log-normal mean", Statistics in Medicine 16
+    (1997), the method of Cox.
+    """
+    found = estimate_mean(values)
+    if found.count < _LEAST_SKEWED or found.min <= 0:
+        return found
+    logs = [log(value) for value in values]
+    middle = fsum(logs) / found.count
+    square = fsum((value - middle) ** 2 for value in logs) / (found.count - 1)
+    half = student_t(0.975, found.count - 1) * sqrt(
+        square / found.count + square**2 / (2 * (found.count - 1))
+    )
+    centre = middle + square / 2
+    return replace(found, low=exp(centre - half), high=exp(centre + half))
+
+
 def _over_trials(values: Sequence[Value], name: str, none: str = "no trial counts") -> Estimated:
     known = [value for value in values if not isinstance(value, Missing)]
     reasons = [value.reason for value in values if isinstance(value, Missing)]
@@ -224,7 +251,7 @@ def _over_trials(values: Sequence[Value], name: str, none: str = "no trial count
     if not known or (reasons and "_all_" in name):
         where = "" if len(reasons) == len(values) else f" (in {len(reasons)} of {len(values)} trials)"
         return Missing(f"{reasons[0]}{where}")
-    return estimate_mean(known)
+    return estimate_skewed_mean(known) if name.startswith(_LATENCIES) else estimate_mean(known)
 
 
 def _lost(ok: int, total: int) -> str | None:
@@ -257,8 +284,7 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
     own = [trial for trial in latest_attempts(trials) if trial.cell_id == cell.id]
     counted = [trial for trial in own if isinstance(trial.outcome, Ok)]
     account = together(trial.account for trial in counted)
-    scheduled = account.scheduled
-    error_ratio = (scheduled - account.ok) / scheduled if scheduled else None
+    error_ratio = account.error_ratio
     lost = _lost(len(counted), len(own)) if counted else None
     roles = sorted({role for trial in counted for role in trial.roles})
     return CellSummary(

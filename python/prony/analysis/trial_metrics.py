@@ -1,7 +1,7 @@
 """All metrics of one trial by name, each a value or the reason why there is none."""
 
 from prony.analysis.accept_queue import accept_queue_metrics
-from prony.analysis.account import answered
+from prony.analysis.account import answered, tally
 from prony.analysis.connections import connection_metrics
 from prony.analysis.distribution import read_distribution
 from prony.analysis.environment_faults import environment_metrics, subject_cpu_ns
@@ -93,7 +93,19 @@ def load_metrics(recording: Recording) -> dict[str, Value]:
     if recording.distributions.ok_service is None:
         found |= reported_service(recording)
     found |= connection_metrics(recording)
+    found |= _carried_in(recording)
     return found | generator_metrics(recording) | _send_lag(recording)
+
+
+def _carried_in(recording: Recording) -> dict[str, Value]:
+    found = tally(recording.account).carried_in
+    if found is None:
+        absent = missing_reason(recording.engine, "carried_in")
+        return {"carried_in": absent, "carried_in_lost": absent}
+    return {
+        "carried_in": float(found.requests),
+        "carried_in_lost": float(found.failed + found.unanswered),
+    }
 
 
 def _absent(recording: Recording, kind: str) -> Missing:

@@ -75,7 +75,7 @@ def verdict_of(
     """
     account = tally(trial.recording.account) if trial.recording else Tally()
     failures = dict(account.failed)
-    unnamed = account.scheduled - account.ok - sum(failures.values())
+    unnamed = account.lost - sum(failures.values())
     if unnamed:
         failures[_UNNAMED] = failures.get(_UNNAMED, 0) + unnamed
     stage, reason = _fault(trial, account.ok, failures, left)

@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from prony.analysis.account import Tally, tally
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.cli.load_line import LoadLine, progress_bar
 from prony.escapes import escaped, escaped_lines
-from prony.model import Account, Cell, Failed, Invalid, Json, Ok, Trial, Workload
+from prony.model import Cell, Failed, Invalid, Json, Ok, Trial, Workload
 from prony.study import StudyListener
 from prony.units import format_count
 
@@ -163,10 +164,9 @@ class StudyProgress(StudyListener):
 def _outcome(trial: Trial) -> str:
     match trial.outcome:
         case Ok():
-            account = trial.recording.account if trial.recording else Account(0, 0, {})
-            failed = account.scheduled - account.ok
-            return f"ok, {format_count(account.ok)} answered" + (
-                f", {format_count(failed)} failed" if failed else ""
+            found = tally(trial.recording.account) if trial.recording else Tally()
+            return f"ok, {format_count(found.ok)} answered" + (
+                f", {format_count(found.lost)} failed" if found.lost else ""
             )
         case Failed(stage, reason):
             return f"failed at {stage}: {reason}"

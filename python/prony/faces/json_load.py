@@ -101,6 +101,8 @@ def load_result(reading: LoadReading) -> Json:
         "target": encode(spec and spec.target),
         "window": {**encode(recording.window), "duration_s": reading.window_s},
         "account": encode(recording.account),
+        "all_requests": reading.account.requests,
+        "carried_in": encode(reading.account.carried_in),
         "requests": _requests(reading),
         "fail_if": [_condition(one) for one in reading.conditions],
         "rate": {name: rates[name] for name in ("ok_per_s", "attempted_per_s", "error_per_s")},

@@ -85,6 +85,7 @@ def _cell(cell: CellSummary) -> Json:
         "success_ratio": cell.success_ratio,
         "censored_from": cell.censored_from,
         "account": cell.account.by_key,
+        "carried_in": encode(cell.account.carried_in),
         "failed_requests": [_failed_requests(one) for one in failed_by_class(cell)],
         "metrics": _estimates(cell.metrics),
         "roles": {role: _estimates(metrics) for role, metrics in cell.roles.items()},

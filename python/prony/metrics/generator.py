@@ -23,7 +23,7 @@ GENERATOR = (
         Unit.COUNT,
         Better.LOWER,
         "connections without a reply",
-        "connections of the generator on which no request of the window was answered",
+        "connections of the generator on which no request was answered after the window opened",
         CONNECTIONS,
     ),
     Metric(

@@ -31,7 +31,7 @@ REQUESTS = (
         Unit.RATE,
         Better.LOWER,
         "errors per second",
-        "requests that failed within the window, even if sent before it / length of the window",
+        "failed, unsent and unanswered requests of the error ratio / length of the window",
         ACCOUNT,
     ),
     Metric(
@@ -49,7 +49,7 @@ REQUESTS = (
         Unit.RATIO,
         Better.HIGHER,
         "success",
-        "requests answered as expected / requests scheduled in the window",
+        "requests answered as expected / requests scheduled in the window or carried into it",
         ACCOUNT,
     ),
     Metric(
@@ -57,7 +57,24 @@ REQUESTS = (
         Unit.RATIO,
         Better.LOWER,
         "errors",
-        "1 - success ratio: failed, unsent and unanswered requests / requests scheduled in the window",
+        "1 - success ratio: failed, unsent and unanswered requests / requests scheduled in the window or "
+        "carried into it",
+        ACCOUNT,
+    ),
+    Metric(
+        "carried_in",
+        Unit.COUNT,
+        Better.NEITHER,
+        "requests carried in",
+        "requests that were begun before the window opened and were open then",
+        ACCOUNT,
+    ),
+    Metric(
+        "carried_in_lost",
+        Unit.COUNT,
+        Better.LOWER,
+        "requests carried in and lost",
+        "requests that were open when the window opened and got no valid reply",
         ACCOUNT,
     ),
 )

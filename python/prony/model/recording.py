@@ -21,6 +21,7 @@ from prony.model.workload import Pacing, Workload
 __all__ = [
     "Account",
     "Answered",
+    "CarriedIn",
     "Completed",
     "Connections",
     "Distribution",
@@ -100,17 +101,33 @@ class Specification:
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedIn:
+    """Requests that were begun before the window opened and were open then, and how they ended.
+
+    ``requests`` is the sum of ``answered``, ``failed`` and ``unanswered``; the last two by class, of a status
+    with its code (``bad_status 503``).
+    """
+
+    requests: int
+    answered: int
+    failed: Mapping[str, int]
+    unanswered: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
-    """Where every request of the window ended: ``scheduled`` is the sum of all others.
+    """Where every request ended: ``scheduled``, those of the window, is the sum of the classes.
 
     ``bad_status``: replies with another status, by its code. ``others``: all classes but these; null: the
     generator does not report it separately. The engine names the classes (`prony.analysis.account`).
+    ``carried_in``: those that the window found open; null: the generator does not report them.
     """
 
     scheduled: int
     ok: int
     bad_status: Mapping[str, int]
     others: Mapping[str, int | None] = field(default_factory=dict, metadata=REST)
+    carried_in: CarriedIn | None = None
 
     def count(self, name: str) -> int:
         """Return how many requests ended in a class; `bad_status` is summed over its codes.
@@ -129,7 +146,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """Requests that ended within the window, whenever they were begun."""
+    """Requests that ended within the window, also those that were carried in."""
 
     ok: int
     failed: int
@@ -179,13 +196,16 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """What happened to connections; ``retried``: requests that were sent again on a new one."""
+    """What happened to connections; ``retried``: requests that were sent again on a new one; ``surplus``:
+    connections that brought bytes which no request had asked for.
+    """
 
     opened: int | None
     reconnects: int | None
     connect_failures: int | None
     retried: int | None
     answered: Answered | None
+    surplus: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +233,15 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSample:
-    """One failure in full: its class of the account, and what the system said."""
+    """One failure in full: its class of the account, what the system said, and the first bytes of the reply.
+
+    ``received``: at most 256 bytes, as they came; null: not one came, or an older engine did not keep them.
+    """
 
     kind: str = field(metadata=at("class"))
     detail: str
     at_ns: int
+    received: bytes | None = None
 
 
 # --- times ------------------------------------------------------------------------------------------------
@@ -252,7 +276,8 @@ _OF_TIMES = ("min_ns", "max_ns", "sum_ns", "histogram")
 
 @dataclass(frozen=True, slots=True)
 class Distributions:
-    """Times of valid replies (``ok``), ages of unanswered requests (``censored``), and of the generator.
+    """Times of valid replies (``ok``), also to requests that were ``carried_in``, ages of unanswered requests
+    (``censored``), and times of the generator.
 
     ``response`` runs from when a request was due, ``service`` from when it was sent. ``send_lag``: how late
     the generator sent it.
@@ -260,6 +285,8 @@ class Distributions:
 
     ok_response: Distribution | None = None
     ok_service: Distribution | None = None
+    carried_in_response: Distribution | None = None
+    carried_in_service: Distribution | None = None
     censored_response: Distribution | None = None
     censored_service: Distribution | None = None
     send_lag: Distribution | None = None
@@ -268,7 +295,8 @@ class Distributions:
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """One second of the window or the drain, from 0: requests due in it, sent in it, and what ended in it.
+    """One second of the window or the drain, from 0: requests due in it, sent in it, and what ended in it,
+    whenever it was begun.
 
     ``latency``: response times of its valid replies, service times in a closed loop.
     """

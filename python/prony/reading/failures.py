@@ -124,7 +124,7 @@ def repeated(trials: Sequence[TrialFigures]) -> Repeated | None:
 
 @dataclass(frozen=True, slots=True)
 class FailedRequests:
-    """Requests of a cell that failed so: ``share`` of all that were due. ``endings``: how; several are the
+    """Requests of a cell that failed so: ``share`` of all. ``endings``: how; several are the
     rarest together.
     """
 
@@ -137,13 +137,13 @@ def failed_by_class(cell: CellSummary) -> tuple[FailedRequests, ...]:
     """Return the requests of a cell that failed, by class, most first; what is beyond the most frequent ones
     together.
     """
-    scheduled = cell.account.scheduled
+    requests = cell.account.requests
     kinds = sorted(cell.account.failed.items(), key=lambda kind: (-kind[1], kind[0].key))
     few = kinds if len(kinds) <= _MOST_KINDS + 1 else kinds[:_MOST_KINDS]
     parts: Iterable[Sequence[tuple[RequestClass, int]]] = [*([kind] for kind in few), kinds[len(few) :]]
-    return tuple(_together(part, scheduled) for part in parts if part)
+    return tuple(_together(part, requests) for part in parts if part)
 
 
-def _together(kinds: Sequence[tuple[RequestClass, int]], scheduled: int) -> FailedRequests:
+def _together(kinds: Sequence[tuple[RequestClass, int]], requests: int) -> FailedRequests:
     count = sum(count for _, count in kinds)
-    return FailedRequests(tuple(ending for ending, _ in kinds), count, count / scheduled)
+    return FailedRequests(tuple(ending for ending, _ in kinds), count, count / requests)

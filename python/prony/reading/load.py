@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, log
 
-from prony.analysis.account import RequestClass, tally
+from prony.analysis.account import RequestClass, Tally, tally
 from prony.analysis.distribution import EMPTY, Times, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, summarise
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
@@ -24,7 +24,7 @@ _MOST_CLASSES = 12
 
 @dataclass(frozen=True, slots=True)
 class EndedSo:
-    """Requests that ended so; ``share``: of all that were due, null where none was."""
+    """Requests that ended so; ``share``: of all requests, null where there were none."""
 
     ending: RequestClass
     requests: int
@@ -61,9 +61,10 @@ class StageReading:
 class LoadReading:
     """A Recording with what is calculated from it.
 
-    ``latency``: by population and kind, such as ("ok", "response"). ``requests``: those that were answered as
-    expected, then the others, most first. ``verdict``: whether the generator set the figures;
-    ``keeps_rate``: whether an open loop sent in time what was due. ``conditions``: those that were asked for.
+    ``latency``: by population and kind, such as ("ok", "response"). ``account``: all requests, those that the
+    window found open too. ``requests``: those that were answered as expected, then the others, most first.
+    ``verdict``: whether the generator set the figures; ``keeps_rate``: whether an open loop sent in time what
+    was due. ``conditions``: those that were asked for.
     """
 
     recording: Recording
@@ -74,6 +75,7 @@ class LoadReading:
     latency: Mapping[tuple[str, str], LatencySummary | None]
     send_lag: LatencySummary | None
     connect: LatencySummary | None
+    account: Tally
     requests: tuple[EndedSo, ...]
     spread: Spread | None
     stages: tuple[StageReading, ...]
@@ -82,7 +84,7 @@ class LoadReading:
 
 def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) -> LoadReading:
     """Return what a load run says, and whether each of ``conditions`` holds."""
-    times = recording.distributions
+    times, account = recording.distributions, tally(recording.account)
     verdict = decode_verdict(recording.generator)
     is_limited = verdict.limited is not Limited.NO
     return LoadReading(
@@ -94,7 +96,8 @@ def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) ->
         latency=latency_summaries(recording),
         send_lag=summary_of(times.send_lag),
         connect=summary_of(times.connect),
-        requests=tuple(_requests(recording)),
+        account=account,
+        requests=tuple(_requests(account)),
         spread=_spread(recording),
         stages=tuple(_stage(one) for one in recording.stages),
         conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
@@ -115,11 +118,10 @@ def _stage(figures: StageFigures) -> StageReading:
     return StageReading(figures, summarise(own), summarise(times, unanswered, figures.failed))
 
 
-def _requests(recording: Recording) -> Iterator[EndedSo]:
-    found = tally(recording.account)
+def _requests(found: Tally) -> Iterator[EndedSo]:
     kinds = sorted(found.failed.items(), key=lambda kind: (-kind[1], kind[0].key))
     for ending, count in ((RequestClass("ok"), found.ok), *kinds):
-        yield EndedSo(ending, count, count / found.scheduled if found.scheduled else None)
+        yield EndedSo(ending, count, count / found.requests if found.requests else None)
 
 
 def _spread(recording: Recording) -> Spread | None:

@@ -5,14 +5,23 @@ generator.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from prony.analysis.account import RequestClass
+from prony.analysis.account import Carried, RequestClass
 from prony.analysis.latency import LatencySummary, nothing_measured
 from prony.analysis.load_condition import ConditionResult
 from prony.analysis.rates import KEPT_RATE
 from prony.diagnosis import Affected
+from prony.escapes import escaped
 from prony.metrics import PERCENTILES
 from prony.model import ClosedLoop, Limited, OpenLoop, Pacing, Wire
-from prony.model.recording import Connections, GeneratorName, RawLatencies, StageFigures, Target, Traffic
+from prony.model.recording import (
+    Connections,
+    ErrorSample,
+    GeneratorName,
+    RawLatencies,
+    StageFigures,
+    Target,
+    Traffic,
+)
 from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading
 from prony.report.document import (
     Bars,
@@ -30,13 +39,12 @@ from prony.report.document import (
 from prony.report.findings import verdict_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
-from prony.report.words import ending_words
+from prony.report.words import carried_words, ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
 
 __all__ = ["load_document"]
 
 _SHOWN = ("p50", "p90", "p95", "p99", "p999", "p9999")
-_MOST_SAMPLES = 3
 
 
 def load_document(reading: LoadReading) -> Document:
@@ -187,10 +195,11 @@ def _speed(reading: LoadReading) -> Paragraph:
         return Paragraph(_no_speed(reading), Tone.BAD)
     window = Figure(reading.window_s, _seconds, "/window/duration_s")
     asked = text(
-        "{} {}, {} of them",
+        "{} {}, {} of {}",
         Figure(attempted, format_rate, "/rate/attempted_per_s"),
         "due" if reading.recording.is_open else "sent",
         Figure(success, percent, "/ratio/success"),
+        "all requests" if _carried(reading) else "them",
     )
     if not ok and success:
         words = text("Nothing was answered as expected within the window of {}; {} after it", window, asked)
@@ -204,14 +213,19 @@ def _speed(reading: LoadReading) -> Paragraph:
 
 
 def _no_speed(reading: LoadReading) -> Text:
-    account = reading.recording.account
-    if not account.scheduled:
+    if not reading.account.requests:
         return text("Nothing was sent.")
     return text(
         "{} of {} answered as expected; the window has no length, so there are no rates.",
-        Figure(account.ok, count, "/account/ok"),
-        Figure(account.scheduled, count, "/account/scheduled"),
+        Figure(reading.account.ok, count, "/requests/0/requests"),
+        Figure(reading.account.requests, count, "/all_requests"),
     )
+
+
+def _carried(reading: LoadReading) -> Carried | None:
+    """Return the requests that the window found open; null where there were none."""
+    found = reading.account.carried_in
+    return found if found and found.requests else None
 
 
 # --- requests by kind -------------------------------------------------------------------------------------
@@ -220,18 +234,32 @@ def _no_speed(reading: LoadReading) -> Text:
 def _account(reading: LoadReading) -> Section:
     rows = tuple(_kind(one, pointer("requests", k)) for k, one in enumerate(reading.requests))
     blocks: list[Block] = [Table((Column("kind", text=True), Column("requests"), Column("share")), rows)]
+    if carried := _carried(reading):
+        blocks.append(Paragraph(_carried_words(carried), Tone.QUIET))
     samples = {
-        str(words): words
-        for k, sample in enumerate(reading.recording.error_samples)
-        for words in [_sample(sample.kind, Quote(sample.detail, pointer("errors", k, "detail")))]
+        (sample.kind, sample.detail): _sample(sample, pointer("errors", k))
+        for k, sample in reversed(tuple(enumerate(reading.recording.error_samples)))
     }
     if samples:
-        blocks.append(Notes(tuple(("  |", words) for words in list(samples.values())[:_MOST_SAMPLES])))
+        blocks.append(Notes(tuple(("  |", samples[key]) for key in sorted(samples))))
     return Section("Requests", tuple(blocks))
 
 
-def _sample(kind: str, detail: Quote) -> Text:
-    return text("{}: {}", Name(ending_words(RequestClass(kind))), detail)
+def _carried_words(found: Carried) -> Text:
+    return text(
+        "{} of them were open when the window opened: {}",
+        Figure(found.requests, count, "/carried_in/requests"),
+        carried_words(found, "/carried_in"),
+    )
+
+
+def _sample(found: ErrorSample, at: str) -> Text:
+    detail = Quote(found.detail, at + pointer("detail"))
+    words = text("{}: {}", Name(ending_words(RequestClass(found.kind))), detail)
+    if not found.received:
+        return words
+    # They come from a stranger, and may be anything.
+    return text("{}: {}", words, Name(escaped(found.received.decode("utf-8", "backslashreplace"))))
 
 
 def _kind(one: EndedSo, at: str) -> tuple[Entry, ...]:
@@ -304,7 +332,7 @@ def _latency(reading: LoadReading) -> Section:
     scale = duration_scale(
         v for s in found.values() for v in (s.mean_ns, s.percentiles["50"]) if v is not None
     )
-    failing = reading.recording.account.scheduled > reading.recording.account.ok
+    failing = reading.account.lost > 0
     words = {"ok": "valid replies", "all": "all requests"}
     rows = tuple(
         (Entry(f"{kind} time, {words[population]}"), *line.entries())
@@ -431,6 +459,9 @@ def _connection_words(found: Connections) -> Iterator[Text]:
             "{}, {} requests sent again", words, Figure(found.retried, count, "/connections/retried")
         )
     yield words
+    if found.surplus:
+        surplus = Figure(found.surplus, count, "/connections/surplus")
+        yield text("{} connections brought bytes that no request had asked for", surplus)
 
 
 def _traffic_words(found: Traffic) -> Iterator[Text]:

@@ -143,13 +143,14 @@ def _resource_columns(cells: Sequence[Place], notes: Footnotes) -> list[tuple[Co
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What the main table shows of its rows beside figures: the best, and the letters.
+    """What the main table shows of its rows beside figures: the best, the letters, the ratios to the first.
 
     ``trimmed``: show also the mean without the highest and the lowest trial.
     """
 
     best: tuple[str, ...] = ()
     letters: Mapping[str, str] = field(default_factory=dict)
+    ratios: Mapping[str, Text] = field(default_factory=dict)
     trimmed: bool = False
 
 
@@ -163,6 +164,10 @@ def _trimmed(one: Place, name: str, scale: Scale, notes: Footnotes) -> Entry:
 
 def _letters(one: Place, marks: Marks) -> Entry:
     return Entry(marks.letters.get(one.cell.name, ""))
+
+
+def _ratio(one: Place, marks: Marks) -> Entry:
+    return Entry(marks.ratios.get(one.cell.name, text("")))
 
 
 def _pace_columns(cells: Sequence[Place], marks: Marks, notes: Footnotes) -> list[tuple[Column, Maker]]:
@@ -190,6 +195,8 @@ def subjects_table(cells: Sequence[Place], marks: Marks, notes: Footnotes) -> Ta
         makers.append((Column("group", text=True), partial(_letters, marks=marks)))
     if not opened:
         makers += _pace_columns(cells, marks, notes)
+    if marks.ratios:
+        makers.append((Column("to the first", text=True), partial(_ratio, marks=marks)))
     makers += _latency_columns(cells, "response" if opened else "service", notes)
     makers += _resource_columns(cells, notes)
     rows = []

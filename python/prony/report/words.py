@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from prony.analysis.account import RequestClass
+from prony.analysis.account import Carried, RequestClass
 from prony.model import Availability, ClosedLoop, CountStop, DurationStop, Fingerprint, OpenLoop, Workload
 from prony.reading.groups import Group
 from prony.report.forms import as_typed, byte_size, count, load_number
@@ -12,6 +12,7 @@ from prony.units import seconds
 
 __all__ = [
     "availability_words",
+    "carried_words",
     "ending_words",
     "group_words",
     "heading",
@@ -53,6 +54,16 @@ def ending_words(ending: RequestClass) -> str:
     if ending.status is not None:
         return f"answered with status {ending.status}"
     return _CLASSES.get(ending.name, ending.name)
+
+
+def carried_words(found: Carried, at: str) -> Text:
+    """Return how the requests ended that the window found open; ``at``: where the JSON has them."""
+    return text(
+        "{} answered as expected, {} failed, {} unanswered",
+        Figure(found.answered, count, at + pointer("answered")),
+        Figure(found.failed, count, at + pointer("failed")),
+        Figure(found.unanswered, count, at + pointer("unanswered")),
+    )
 
 
 def availability_words(found: Availability) -> str:

@@ -5,10 +5,9 @@ Looks and budgets apply between blocks only. Must not know how a block is run.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from itertools import combinations, pairwise
+from itertools import pairwise
 
-from prony.analysis.answer import log_ratios
-from prony.analysis.compare import Terms
+from prony.analysis.compare import Comparison, Terms, compare_family
 from prony.analysis.missing import Missing
 from prony.analysis.sequential import Decision, decide
 from prony.archive import open_archive
@@ -21,7 +20,7 @@ from prony.study.base import Study
 from prony.study.ledger import Ledger
 from prony.units import format_duration
 
-__all__ = ["primary_family", "run_until_known"]
+__all__ = ["run_until_known", "shown_comparisons"]
 
 # A single subject has nothing to compare with: its own figures must become precise, and are never
 # "equivalent" to their mean.
@@ -60,30 +59,29 @@ def _after(study: Study, precision: Precision, blocks: int, ledger: Ledger) -> S
 
 
 def _decided(plan: Plan, precision: Precision, blocks: int, reading: Reading) -> Stopped | None:
-    family, agreed = primary_family(reading), terms(plan, blocks)
-    if not family:
-        family, agreed = _alone(reading), Terms(margin=_NO_MARGIN, look=agreed.look)
-    found = decide(family, blocks, precision, agreed, _floors(reading, family))
+    shown, agreed = shown_comparisons(reading), terms(plan, blocks)
+    if not shown:
+        agreed = Terms(margin=_NO_MARGIN, look=agreed.look)
+        shown = _alone(reading, agreed)
+    found = decide(shown, blocks, precision, agreed, _floors(reading, shown))
     if found.decision is Decision.CONTINUE:
         return None
     more = f"; about {found.projected} blocks would be needed" if found.projected else ""
     return Stopped(found.decision.value, blocks, f"{found.rule}{more}")
 
 
-# The position of the load among the primary ones, and the names of the two subjects.
-Member = tuple[int, str, str]
+# The position of the load among the primary ones, and the name of the subject.
+Member = tuple[int, str]
 
 
-def primary_family(reading: Reading) -> dict[Member, Sequence[float]]:
-    """Return the log ratios by block of all qualified pairs, under each primary load.
-
-    The metric is the one that decides under that load; pairs without a common metric are not compared.
+def shown_comparisons(reading: Reading) -> dict[Member, Comparison]:
+    """Return what a report shows as the answer: each qualified subject against the leader, under each primary
+    load. What it does not show need not be decided.
     """
     return {
-        (number, one.name, other.name): log_ratios(one, other, group.answer.metric)
+        (number, name): found
         for number, group in enumerate(_primary(reading))
-        if group.answer.metric is not None
-        for one, other in combinations([cell for cell in group.cells if cell.unqualified is None], 2)
+        for name, found in group.answer.comparisons.items()
     }
 
 
@@ -93,15 +91,16 @@ def _floors(reading: Reading, family: Iterable[Member]) -> dict[Member, float]:
     return {member: groups[member[0]].noise_floor for member in family}
 
 
-def _alone(reading: Reading) -> dict[Member, Sequence[float]]:
-    """Return the log figures of each subject by block, minus their mean."""
-    return {
-        (number, cell.name, ""): _centred([found[metric] for found in cell.by_block.values()])
+def _alone(reading: Reading, agreed: Terms) -> dict[Member, Comparison]:
+    """Return each subject's log figures by block, minus their mean, as a comparison with itself."""
+    family = {
+        (number, cell.name): _centred([found[metric] for found in cell.by_block.values()])
         for number, group in enumerate(_primary(reading))
         if (metric := group.answer.metric) is not None
         for cell in group.cells
         if cell.unqualified is None
     }
+    return compare_family(family, agreed)
 
 
 def _centred(values: Sequence[float | Missing]) -> list[float]:

@@ -275,6 +275,7 @@ def test_the_account_adds_up_and_what_is_not_told_is_null(tool):
     assert found.others["failed_validation"] is None
     assert recording.distributions == Distributions()
     assert recording.engine.missing["distributions"]
+    assert (found.carried_in, bool(recording.engine.missing["carried_in"])) == (None, True)
     assert recording.engine.caveats
     assert recording.window.close_ns == 5 + measured.duration_ns
 

@@ -1,6 +1,6 @@
 //! epoll, edge-triggered: a socket is registered once, when it is made, and never again.
 
-use super::{Driver, Ready, Sources};
+use super::{Driver, Ready, Received, Sources, RECEIVE_BYTES};
 use crate::transport::{self, Address};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -13,6 +13,7 @@ pub struct Epoll {
     sources: Sources,
     slots: Vec<Slot>,
     events: Vec<libc::epoll_event>,
+    buffer: Vec<u8>,
     has_pwait2: bool,
 }
 
@@ -44,6 +45,7 @@ impl Epoll {
             address,
             slots: Vec::new(),
             events,
+            buffer: vec![0; RECEIVE_BYTES],
             has_pwait2: true,
         })
     }
@@ -84,10 +86,7 @@ impl Epoll {
     }
 
     fn socket(&self, slot: usize) -> io::Result<&OwnedFd> {
-        self.slots
-            .get(slot)
-            .and_then(|slot| slot.socket.as_ref())
-            .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOTCONN))
+        socket_of(self.slots.get(slot))
     }
 
     /// The number of events, or an error; falls back to milliseconds on kernels before 5.11.
@@ -126,6 +125,11 @@ impl Epoll {
     }
 }
 
+fn socket_of(slot: Option<&Slot>) -> io::Result<&OwnedFd> {
+    slot.and_then(|slot| slot.socket.as_ref())
+        .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOTCONN))
+}
+
 impl Driver for Epoll {
     const NAME: &'static str = "epoll";
 
@@ -148,8 +152,13 @@ impl Driver for Epoll {
         transport::send(self.socket(slot)?, bytes)
     }
 
-    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> io::Result<usize> {
-        transport::receive(self.socket(slot)?, buffer)
+    fn receive(&mut self, slot: usize) -> io::Result<Received<'_>> {
+        let count = transport::receive(socket_of(self.slots.get(slot))?, &mut self.buffer)?;
+        Ok(Received {
+            bytes: &self.buffer[..count],
+            // A short read has taken all that was there.
+            may_have_more: count == self.buffer.len(),
+        })
     }
 
     fn close(&mut self, slot: usize) {

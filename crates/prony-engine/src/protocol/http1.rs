@@ -51,8 +51,12 @@ pub struct ReplyReader {
     stage: Stage,
     head: Option<Head>,
     has_begun: bool,
+    head_bytes: usize,
     body_bytes: u64,
 }
+
+/// The longest interim replies (1xx) before a reply, together.
+const INTERIM_LIMIT_BYTES: usize = 64 * 1024;
 
 impl ReplyReader {
     /// A reader for a connection on which every request is HEAD (a reply then ends with its head), or none is.
@@ -67,6 +71,7 @@ impl ReplyReader {
             stage: Stage::Head,
             head: None,
             has_begun: false,
+            head_bytes: 0,
             body_bytes: 0,
         }
     }
@@ -78,6 +83,7 @@ impl ReplyReader {
         self.stage = Stage::Head;
         self.head = None;
         self.has_begun = false;
+        self.head_bytes = 0;
         self.body_bytes = 0;
     }
 
@@ -144,11 +150,15 @@ impl ReplyReader {
     /// Takes interim heads and the final one off `rest`, as far as they are there.
     fn take_heads(&mut self, rest: &mut &[u8]) -> Result<(), &'static str> {
         while let Stage::Head = self.stage {
-            let Some(head) = self.heads.take(rest)? else {
-                break;
-            };
+            let before = rest.len();
+            let head = self.heads.take(rest)?;
+            self.head_bytes += before - rest.len();
+            let Some(head) = head else { break };
             match head.status {
                 101 => return Err("the status 101 was not requested"),
+                100..=199 if self.head_bytes > INTERIM_LIMIT_BYTES => {
+                    return Err("the interim replies are longer than 64 KiB")
+                }
                 100..=199 => (),
                 _ => self.begin_body(head),
             }

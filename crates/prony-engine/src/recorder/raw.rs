@@ -1,7 +1,7 @@
 //! Every request of the window as a row of a file, without stopping for it: a worker fills a buffer, and hands it to a writer that
 //! gives it back. Memory is bounded; when the writer is too far behind, rows are lost, counted and reported, and the load goes on.
 
-use super::Flight;
+use super::{End, Flight};
 use crate::account::Class;
 use crate::clock::NS_PER_S;
 use crate::recording::RawLatencies;
@@ -42,23 +42,18 @@ pub struct RawRows {
 }
 
 impl RawRows {
-    /// A request of the window has ended, on this of the worker's connections.
-    pub fn ended(
-        &mut self,
-        flight: &Flight,
-        open_ns: u64,
-        connection: Option<usize>,
-        end: (Class, u64, u64),
-    ) {
-        let (class, now_ns, body_bytes) = end;
+    /// A request of the window has ended.
+    pub fn ended(&mut self, flight: &Flight, open_ns: u64, end: &End<'_>) {
         let since = |at_ns: u64| at_ns.saturating_sub(open_ns);
         let row = Row {
             intended_ns: since(flight.intended_ns),
             sent_ns: flight.sent_ns.map(since),
-            done_ns: since(now_ns),
-            class,
-            body_bytes,
-            connection: connection.map(|slot| (slot * self.workers + self.worker) as u64),
+            done_ns: since(end.at_ns),
+            class: end.class,
+            body_bytes: end.body_bytes,
+            connection: end
+                .connection
+                .map(|slot| (slot * self.workers + self.worker) as u64),
         };
         let first_ns = self.current.first().map_or(row.done_ns, |first| first.done_ns);
         self.current.push(row);
@@ -261,10 +256,14 @@ mod tests {
     }
 
     fn flight(intended_ns: u64, sent_ns: Option<u64>) -> Flight {
-        Flight {
-            intended_ns,
-            sent_ns,
-            recorded: true,
+        Flight { intended_ns, sent_ns }
+    }
+
+    fn end(connection: Option<usize>, class: Class, at_ns: u64, body_bytes: u64) -> End<'static> {
+        End {
+            body_bytes,
+            connection,
+            ..End::without_reply(class, at_ns, "")
         }
     }
 
@@ -276,10 +275,9 @@ mod tests {
         second.ended(
             &flight(105, Some(107)),
             100,
-            Some(3),
-            (Class::BadStatus(503), 120, 9),
+            &end(Some(3), Class::BadStatus(503), 120, 9),
         );
-        second.ended(&flight(106, None), 100, None, (Class::NotSentQueue, 130, 0));
+        second.ended(&flight(106, None), 100, &end(None, Class::NotSentQueue, 130, 0));
         let lost = first.finish() + second.finish();
         let found = writer.finish(lost);
         let expected = format!("{HEADER}5,7,20,bad_status 503,9,7\n6,,30,not_sent_queue,0,\n");
@@ -295,7 +293,7 @@ mod tests {
         let (writer, mut sides) = writer(disk.clone(), 1).unwrap();
         let mut side = sides.pop().unwrap();
         for k in 0..20_000 {
-            side.ended(&flight(k, Some(k)), 0, Some(1), (Class::Ok, k + 5, 2));
+            side.ended(&flight(k, Some(k)), 0, &end(Some(1), Class::Ok, k + 5, 2));
         }
         let lost = side.finish();
         let found = writer.finish(lost);
@@ -328,7 +326,7 @@ mod tests {
         let mut side = sides.pop().unwrap();
         let count = 1_000_000;
         for k in 0..count {
-            side.ended(&flight(k, Some(k)), 0, Some(1), (Class::Ok, k + 5, 2));
+            side.ended(&flight(k, Some(k)), 0, &end(Some(1), Class::Ok, k + 5, 2));
         }
         drop(release);
         let lost = side.finish();

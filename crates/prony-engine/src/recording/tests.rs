@@ -239,6 +239,7 @@ fn of_failures_of_a_class_three_different_ones_are_kept_the_earliest() {
         class: class.to_owned(),
         detail: detail.to_owned(),
         at_ns,
+        received: None,
     };
     let mut whole = Recording {
         error_samples: vec![

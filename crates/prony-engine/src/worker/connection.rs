@@ -1,8 +1,10 @@
 //! One slot: a connection, its state, and the request on it.
 
 use crate::account::Class;
-use crate::expect::Seen;
+use crate::expect::{Expect, Seen, Verdict};
+use crate::protocol::{EndOfStream, Progress, Reader};
 use crate::recorder::Flight;
+use crate::recording::SAMPLE_BYTES;
 
 /// What a slot is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,12 +46,36 @@ pub struct Connection<R> {
     pub has_connected: bool,
     /// How the last attempt failed of a slot that has had none.
     pub failure: Option<Class>,
-    /// Replies to requests of the window.
+    /// Replies since the opening of the window.
     pub answered: u64,
     /// The wait before the next attempt after a failed one.
     pub back_off_ns: u64,
     /// Whether it stands in the list of idle ones.
     pub listed: bool,
+    /// Whether it stands in the list of those that are to be read on.
+    pub unread: bool,
+    /// Whether the peer has closed its side of this socket: it is read to the end.
+    pub hangup: bool,
+    /// The first bytes of a reply that did not come as expected in one piece, for a sample.
+    pub first_bytes: Vec<u8>,
+}
+
+/// What a piece of a reply made of its request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// The reply goes on.
+    More,
+    /// It is complete, and the request ends so; `surplus` bytes lie behind it.
+    Complete {
+        /// What the reply is.
+        verdict: Verdict,
+        /// Bytes that nothing asked for.
+        surplus: usize,
+    },
+    /// The peer said that it is over, and it is not complete.
+    Ended(EndOfStream),
+    /// It is no reply, for this reason.
+    Malformed(&'static str),
 }
 
 /// The first wait after a failed attempt, and the longest.
@@ -70,6 +96,9 @@ impl<R> Connection<R> {
             answered: 0,
             back_off_ns: BACK_OFF_NS.0,
             listed: false,
+            unread: false,
+            hangup: false,
+            first_bytes: Vec::new(),
         }
     }
 
@@ -78,5 +107,39 @@ impl<R> Connection<R> {
         let now_ns = self.back_off_ns;
         self.back_off_ns = (now_ns * 2).min(BACK_OFF_NS.1);
         now_ns
+    }
+}
+
+impl<R: Reader> Connection<R> {
+    /// Takes a piece of the reply. Its first bytes are kept unless the reply is complete and as expected.
+    pub fn take(&mut self, piece: &[u8], expect: &Expect) -> Step {
+        let seen = &mut self.seen;
+        let step = match self.reader.feed(piece, &mut |part| expect.see(seen, part)) {
+            Progress::More => Step::More,
+            Progress::Complete { surplus } => Step::Complete {
+                verdict: self.judge(expect),
+                surplus,
+            },
+            Progress::Ended(end) => Step::Ended(end),
+            Progress::Malformed(why) => Step::Malformed(why),
+        };
+        let is_as_expected = matches!(&step, Step::Complete { verdict, .. } if verdict.class == Class::Ok);
+        if !is_as_expected {
+            self.keep_first(piece);
+        }
+        step
+    }
+
+    /// What a complete reply is.
+    pub fn judge(&mut self, expect: &Expect) -> Verdict {
+        let (status, unmet) = (self.reader.status(), self.reader.unmet_header());
+        expect.judge(status, unmet, &mut self.seen)
+    }
+
+    /// Keeps the beginning of what came, for a sample of a failure.
+    pub fn keep_first(&mut self, piece: &[u8]) {
+        let room = SAMPLE_BYTES.saturating_sub(self.first_bytes.len());
+        self.first_bytes
+            .extend_from_slice(&piece[..room.min(piece.len())]);
     }
 }

@@ -10,7 +10,7 @@ use crate::account::Class;
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::protocol::Protocol;
-use crate::recorder::Flight;
+use crate::recorder::{End, Flight};
 use crate::spec::{Loop, Spec, Stop};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -152,7 +152,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let flight = Flight {
             intended_ns: open_ns,
             sent_ns: None,
-            recorded: true,
         };
         self.recorder.scheduled(&flight);
         let connection = &mut self.connections[slot];
@@ -160,8 +159,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         if let State::Connecting { .. } = state {
             // The attempt before the window ends before it, and the window's own fails in its place.
             if let Some(earlier) = connection.flight.replace(flight) {
-                self.recorder
-                    .ended(&earlier, Class::ConnectTimedOut, open_ns - 1, 0, "");
+                let end = End::without_reply(Class::ConnectTimedOut, open_ns - 1, "");
+                self.recorder.ended(&earlier, &end);
             }
             let detail = "not open after one time-out, when the window opened";
             return self.connect_failed(slot, Class::ConnectTimedOut, now_ns, detail);
@@ -171,6 +170,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             None => (Class::ClientOther, "not even begun when the window opened"),
         };
         self.counts.failures += u64::from(failure.is_some());
-        self.recorder.ended(&flight, class, now_ns, 0, detail);
+        self.recorder
+            .ended(&flight, &End::without_reply(class, now_ns, detail));
     }
 }

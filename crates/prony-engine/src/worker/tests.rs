@@ -120,7 +120,7 @@ fn run(case: &Case) -> Run {
     let share = task(&spec, &common, 0).unwrap();
     let mut worker = Worker::new(
         protocol,
-        Network(Rc::clone(&world)),
+        Network::new(Rc::clone(&world)),
         clock.clone(),
         share,
         recorder,
@@ -161,22 +161,24 @@ impl Run {
         assert_eq!(latencies.ok_service.count(), account.ok);
         assert!(latencies.censored_service.count() >= censored_sent);
         if self.worker.task.schedule.is_some() {
-            let censored = censored_sent + censored_unsent + account.connect_timed_out;
+            let carried: u64 = account.carried_in.unanswered.values().sum();
+            let censored = censored_sent + censored_unsent + account.connect_timed_out + carried;
             assert_eq!(length(latencies.ok_response.as_ref()), account.ok);
             assert_eq!(length(latencies.censored_response.as_ref()), censored);
         }
-        let (ok, ended) = (account.ok, account.ended());
+        assert_eq!(latencies.carried_in_service.count(), account.carried_in.answered);
+        let (all, own) = (recorder.ended_so_far(), account.scheduled);
         let series = recorder.seconds.finish();
-        assert_eq!(series.iter().map(|second| second.ok).sum::<u64>(), ok);
-        assert_eq!(series.iter().map(|second| second.failed).sum::<u64>(), ended - ok);
-        assert_eq!(series.iter().map(|second| second.scheduled).sum::<u64>(), ended);
+        assert_eq!(series.iter().map(|second| second.ok).sum::<u64>(), all.ok);
+        assert_eq!(series.iter().map(|second| second.failed).sum::<u64>(), all.failed);
+        assert_eq!(series.iter().map(|second| second.scheduled).sum::<u64>(), own);
     }
 
     /// What the network did is what the worker wrote down; without a warm-up, to the last byte.
     fn check_against_the_network(&self) {
         let (recorder, tally) = (&self.worker.recorder, &self.tally);
         let account = &recorder.account;
-        assert!(account.ok <= tally.good);
+        assert!(account.ok + account.carried_in.answered <= tally.good);
         if self.times.open_ns > EPOCH_NS {
             return;
         }
@@ -191,7 +193,8 @@ impl Run {
         assert_eq!(counts.opened, tally.connected);
         assert!(counts.failures >= tally.refused && counts.opened + counts.failures <= tally.attempts);
         assert!(tally.attempts - counts.opened - counts.failures <= self.worker.connections.len() as u64);
-        assert!(counts.retried <= account.scheduled);
+        assert!(counts.retried <= account.scheduled && counts.surplus >= tally.spoke_first);
+        assert_eq!(account.carried_in.requests, 0);
     }
 
     fn check_little(&self) {

@@ -1,24 +1,29 @@
 //! What happens on a slot: connect, send, receive, end.
 
-use super::connection::{State, BACK_OFF_NS};
+use super::connection::{State, Step, BACK_OFF_NS};
 use super::Worker;
 use crate::account::Class;
 use crate::clock::Clock;
 use crate::driver::{Driver, Ready};
-use crate::protocol::{EndOfStream, Progress, Protocol, Reader};
-use crate::recorder::Flight;
+use crate::expect::Verdict;
+use crate::protocol::{EndOfStream, Protocol, Reader};
+use crate::recorder::{End, Flight};
 use crate::transport::{connect_class, transfer_class};
 use std::cmp::Reverse;
 use std::io::ErrorKind;
+
+// Of 64 KiB each. What takes longest to parse, chunks of one byte, takes some 0.2 ms.
+const READS_PER_TURN: usize = 4;
 
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     pub(super) fn handle_ready(&mut self) {
         let ready = std::mem::take(&mut self.ready);
         self.handled = ready.len();
         for event in &ready {
+            self.connections[event.slot].hangup |= event.hangup;
             // An edge comes once: what arrived together with the connection must be read now.
             if event.writable && matches!(self.connections[event.slot].state, State::Connecting { .. }) {
-                self.connect_ended(event.slot);
+                self.connect_ended(event);
             }
             match self.connections[event.slot].state {
                 State::Busy => self.transfer(event),
@@ -33,6 +38,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// Begins a connection on a slot without a socket: for the slot's request, or for the queue.
     pub(super) fn connect(&mut self, slot: usize, now_ns: u64) {
         let began = self.driver.connect(slot);
+        self.connections[slot].hangup = false;
+        self.connections[slot].first_bytes.clear();
         self.connections[slot].state = State::Connecting { since_ns: now_ns };
         let own = self.connections[slot].flight;
         self.attempts += usize::from(own.is_none());
@@ -45,8 +52,13 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
     }
 
-    fn connect_ended(&mut self, slot: usize) {
+    fn connect_ended(&mut self, event: &Ready) {
+        let slot = event.slot;
         match self.driver.connect_result(slot) {
+            Ok(()) if event.readable && self.has_surplus(slot) => {
+                let now_ns = self.clock.now();
+                self.connect_failed(slot, Class::Parse, now_ns, "bytes came before a request was sent");
+            }
             Ok(()) => self.connected(slot),
             Err(error) => {
                 let now_ns = self.clock.now();
@@ -96,7 +108,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.end(slot, class, now_ns, detail);
         } else {
             self.attempts -= 1;
-            self.fail_waiting(class, now_ns, detail);
+            self.fail_waiting(slot, class, now_ns, detail);
         }
         if self.is_open_loop() {
             self.closed.push_back(slot);
@@ -108,10 +120,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     }
 
     /// An attempt that timed out has outlived its request, which the queue's own time-out has ended.
-    fn fail_waiting(&mut self, class: Class, now_ns: u64, detail: &str) {
+    fn fail_waiting(&mut self, slot: usize, class: Class, now_ns: u64, detail: &str) {
         if class != Class::ConnectTimedOut {
             if let Some(flight) = self.queue.pop_front() {
-                self.recorder.ended(&flight, class, now_ns, 0, detail);
+                let mut end = End::without_reply(class, now_ns, detail);
+                end.received = &self.connections[slot].first_bytes;
+                self.recorder.ended(&flight, &end);
             }
         }
     }
@@ -134,6 +148,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         connection.flight = Some(flight);
         connection.reader.reset();
         connection.seen.reset();
+        connection.first_bytes.clear();
         connection.written = 0;
         self.write(slot);
     }
@@ -148,7 +163,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             {
                 Ok(sent) => {
                     connection.written += sent;
-                    if connection.flight.is_some_and(|flight| flight.recorded) {
+                    if connection
+                        .flight
+                        .is_some_and(|flight| self.recorder.is_own(&flight))
+                    {
                         self.recorder.bytes.sent += sent as u64;
                     }
                 }
@@ -160,56 +178,73 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// Reading goes first: a server may answer, and close, before it has taken the whole request.
     fn transfer(&mut self, event: &Ready) {
-        if event.readable {
-            let mut buffer = std::mem::take(&mut self.buffer);
-            self.receive(event.slot, event.hangup, &mut buffer);
-            self.buffer = buffer;
+        // One that is to be read on has its turn then: a flood brings an edge with every packet.
+        if event.readable && !self.connections[event.slot].unread {
+            self.receive(event.slot);
         }
         if event.writable && self.connections[event.slot].state == State::Busy {
             self.write(event.slot);
         }
     }
 
-    /// Reads until the reply is complete or nothing more is there. A short read means that, unless the peer has closed.
-    fn receive(&mut self, slot: usize, hangup: bool, buffer: &mut [u8]) {
-        while self.connections[slot].state == State::Busy {
-            match self.driver.receive(slot, buffer) {
-                Ok(0) => return self.stream_ended(slot),
-                Ok(count) => {
-                    let completed = self.take(slot, &buffer[..count], hangup);
-                    if completed || (count < buffer.len() && !hangup) {
-                        return;
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) => return self.lost(slot, transfer_class(&error), &error.to_string()),
+    /// Reads on where more may be, a bounded number of times: then the clock, the cancellation and the others have their turn.
+    pub(super) fn read_on(&mut self) {
+        for _ in 0..self.unread.len().min(READS_PER_TURN) {
+            let Some(slot) = self.unread.pop_front() else {
+                return;
+            };
+            self.connections[slot].unread = false;
+            if self.connections[slot].state == State::Busy {
+                self.receive(slot);
             }
         }
     }
 
-    /// Feeds bytes to the reader; true when that ended the request.
-    fn take(&mut self, slot: usize, data: &[u8], hangup: bool) -> bool {
-        let (connection, expect) = (&mut self.connections[slot], &self.task.expect);
-        if connection.flight.is_some_and(|flight| flight.recorded) {
-            self.recorder.bytes.received += data.len() as u64;
-        }
-        let seen = &mut connection.seen;
-        match connection.reader.feed(data, &mut |piece| expect.see(seen, piece)) {
-            Progress::More => false,
-            Progress::Complete { surplus } => {
+    /// Reads once. What may be there beyond that is read on, of a peer that has closed until the end.
+    fn receive(&mut self, slot: usize) {
+        let (step, may_have_more) = match self.driver.receive(slot) {
+            Ok(received) if received.bytes.is_empty() => return self.stream_ended(slot),
+            Ok(received) => {
+                let connection = &mut self.connections[slot];
+                if connection
+                    .flight
+                    .is_some_and(|flight| self.recorder.is_own(&flight))
+                {
+                    self.recorder.bytes.received += received.bytes.len() as u64;
+                }
+                let step = connection.take(received.bytes, &self.task.expect);
+                (step, received.may_have_more)
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            Err(error) => return self.lost(slot, transfer_class(&error), &error.to_string()),
+        };
+        match step {
+            Step::More => {
+                if may_have_more || self.connections[slot].hangup {
+                    self.connections[slot].unread = true;
+                    self.unread.push_back(slot);
+                }
+            }
+            Step::Complete { verdict, surplus } => {
                 // Bytes that answer nothing: what follows on this connection could be taken for another reply.
-                self.completed(slot, hangup || surplus > 0);
-                true
+                let is_unasked = surplus > 0 || (may_have_more && self.has_surplus(slot));
+                self.counts.surplus += u64::from(surplus > 0);
+                self.completed(slot, &verdict, is_unasked || self.connections[slot].hangup);
             }
-            Progress::Ended(end) => {
-                self.reply_ended(slot, end);
-                true
-            }
-            Progress::Malformed(why) => {
-                self.lost(slot, Class::Parse, why);
-                true
-            }
+            Step::Ended(end) => self.reply_ended(slot, end),
+            Step::Malformed(why) => self.lost(slot, Class::Parse, why),
         }
+    }
+
+    /// Whether there are bytes on a connection that no request has asked for. They are taken off it.
+    fn has_surplus(&mut self, slot: usize) -> bool {
+        let Ok(received) = self.driver.receive(slot) else {
+            return false;
+        };
+        let is_there = !received.bytes.is_empty();
+        self.connections[slot].keep_first(received.bytes);
+        self.counts.surplus += u64::from(is_there);
+        is_there
     }
 
     fn stream_ended(&mut self, slot: usize) {
@@ -219,7 +254,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     fn reply_ended(&mut self, slot: usize, end: EndOfStream) {
         match end {
-            EndOfStream::Complete => self.completed(slot, true),
+            EndOfStream::Complete => {
+                let verdict = self.connections[slot].judge(&self.task.expect);
+                self.completed(slot, &verdict, true);
+            }
             EndOfStream::NoReply => self.lost(slot, Class::Eof, "closed before the reply"),
             EndOfStream::WithinHead => self.lost(slot, Class::Eof, "closed within the head of the reply"),
             EndOfStream::WithinBody => {
@@ -229,17 +267,22 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
     }
 
-    fn completed(&mut self, slot: usize, must_close: bool) {
+    fn completed(&mut self, slot: usize, verdict: &Verdict, must_close: bool) {
         let now_ns = self.clock.now();
+        let is_counted = self.is_counted(now_ns);
         let connection = &mut self.connections[slot];
-        let (status, unmet) = (connection.reader.status(), connection.reader.unmet_header());
-        let verdict = self.task.expect.judge(status, unmet, &mut connection.seen);
-        // The rest of a request that was answered early would be taken for the next one.
         let is_sent = connection.written == self.protocol.request().len();
+        // The rest of a request that was answered early would be taken for the next one.
         let stays = connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_sent && !must_close;
         connection.has_answered = true;
-        connection.answered += u64::from(connection.flight.is_some_and(|flight| flight.recorded));
-        self.end(slot, verdict.class, now_ns, verdict.why.as_deref().unwrap_or(""));
+        connection.answered += u64::from(is_counted);
+        // A server may refuse what it has not read; what it grants so cannot be the answer.
+        if verdict.class == Class::Ok && !is_sent {
+            let detail = "a reply before its request was sent in full";
+            self.end(slot, Class::Parse, now_ns, detail);
+        } else {
+            self.end(slot, verdict.class, now_ns, verdict.why.as_deref().unwrap_or(""));
+        }
         if stays {
             self.connections[slot].state = State::Idle { since_ns: now_ns };
         } else {
@@ -258,7 +301,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let may_retry = met_a_close && self.protocol.is_idempotent();
         self.disconnect(slot);
         if may_retry {
-            self.repeat(slot);
+            self.repeat(slot, now_ns);
         } else {
             self.end(slot, class, now_ns, detail);
             self.free(slot, now_ns);
@@ -267,16 +310,14 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// On a new connection, not on another that was idle: that one may have been closed as well. A new one has answered nothing yet, so
     /// that no request is sent a third time.
-    fn repeat(&mut self, slot: usize) {
-        let is_recorded = self.connections[slot]
-            .flight
-            .is_some_and(|flight| flight.recorded);
-        self.counts.retried += u64::from(is_recorded);
+    fn repeat(&mut self, slot: usize, now_ns: u64) {
+        self.counts.retried += u64::from(self.is_counted(now_ns));
         self.repeats.push_back(slot);
     }
 
-    /// The server closed a connection that had no request: a reconnect when one is needed, not an error.
+    /// The server closed a connection that had no request, or sent what nothing asked for: a reconnect when one is needed, not an error.
     fn lose_idle(&mut self, slot: usize) {
+        self.has_surplus(slot);
         self.disconnect(slot);
         self.closed.push_back(slot);
     }
@@ -284,15 +325,17 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// The slot's request, if any, ends.
     pub(super) fn end(&mut self, slot: usize, class: Class, now_ns: u64, detail: &str) {
         self.deadlines.remove(slot);
-        if let Some(flight) = self.connections[slot].flight.take() {
-            let body_bytes = if flight.sent_ns.is_some() {
-                self.connections[slot].reader.body_bytes()
-            } else {
-                0
-            };
-            self.recorder
-                .ended_on(Some(slot), &flight, class, now_ns, body_bytes, detail);
+        let connection = &mut self.connections[slot];
+        let Some(flight) = connection.flight.take() else {
+            return;
+        };
+        let mut end = End::without_reply(class, now_ns, detail);
+        end.received = &connection.first_bytes;
+        end.connection = Some(slot);
+        if flight.sent_ns.is_some() {
+            end.body_bytes = connection.reader.body_bytes();
         }
+        self.recorder.ended(&flight, &end);
     }
 
     pub(super) fn disconnect(&mut self, slot: usize) {

@@ -149,7 +149,10 @@ fn check(recording: &Recording) {
     account.check().unwrap();
     let latencies = &recording.distributions;
     assert_eq!(latencies.ok_service.count(), account.ok);
-    let censored = account.connect_timed_out
+    let carried = &account.carried_in;
+    assert_eq!(latencies.carried_in_service.count(), carried.answered);
+    let censored = carried.unanswered.values().sum::<u64>()
+        + account.connect_timed_out
         + account.timed_out
         + account.not_sent_queue
         + account.not_sent_end
@@ -164,10 +167,9 @@ fn check(recording: &Recording) {
             sums.2 + second.failed,
         )
     });
-    assert_eq!(
-        sums,
-        (account.scheduled, account.ok, account.scheduled - account.ok)
-    );
+    let ok = account.ok + carried.answered;
+    let all = account.scheduled + carried.requests;
+    assert_eq!(sums, (account.scheduled, ok, all - ok));
     let residual = recording.little.residual.unwrap_or(0.0);
     assert!(residual.abs() < 0.001, "Little's law is off by {residual}");
 }
@@ -272,6 +274,22 @@ pub fn read_request_from(stream: &mut impl Read) -> bool {
 
 pub fn reply(stream: &mut TcpStream) {
     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
+}
+
+/// What begins a reply, and what follows for ever.
+pub type Flood = (&'static str, &'static str);
+
+pub const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+/// What takes a client the most work for each byte.
+pub const ONE_BYTE_CHUNKS: Flood = (CHUNKED, "1\r\nx\r\n");
+
+/// Sends without end at full speed, until the client closes.
+pub fn flood(stream: &mut TcpStream, (head, piece): Flood) {
+    let block = piece.repeat(256 * 1024 / piece.len());
+    let mut result = stream.write_all(head.as_bytes());
+    while result.is_ok() {
+        result = stream.write_all(block.as_bytes());
+    }
 }
 
 /// A port that nothing listens on.

@@ -108,6 +108,34 @@ fn lengths_that_are_none_are_malformed() {
 }
 
 #[test]
+fn codings_other_than_one_chunked_are_malformed() {
+    for fields in [
+        "Transfer-Encoding: chunked, chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: chunked, gzip\r\n",
+        "Transfer-Encoding: gzip\r\nContent-Length: 1\r\n",
+    ] {
+        assert_malformed(
+            "the Transfer-Encoding is not `chunked` alone",
+            &[&with_fields(fields, "1\r\nx\r\n0\r\n\r\n")],
+        );
+    }
+}
+
+#[test]
+fn interim_replies_without_end_are_malformed() {
+    let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+    let most = 64 * 1024 / interim.len();
+    let last = with_fields("Content-Length: 1\r\n", "x");
+    assert_reply("most", interim.repeat(most) + &last, (200, "x", KEEPS, 0));
+    assert_malformed(
+        "the interim replies are longer than 64 KiB",
+        &[&(interim.repeat(most + 1) + &last)],
+    );
+}
+
+#[test]
 fn hostile_chunks_are_malformed() {
     let cases: [(&str, &[&str]); 5] = [
         (

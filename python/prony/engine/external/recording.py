@@ -117,6 +117,7 @@ def _frame(tool: Tool, job: Job, around: Around, caveats: tuple[str, ...]) -> Re
 _MISSING = {
     "distributions": "gives no histogram of its latencies",
     "series": "gives no figures by the second",
+    "carried_in": "does not report what was open when its window opened",
     "connections": "does not report what became of its connections",
     "little": "does not report how many requests were in flight",
     "window": "has no window: the window begins with its start and is as long as the tool reports",

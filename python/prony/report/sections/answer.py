@@ -46,12 +46,10 @@ def _sameness(comparison: Comparison, at: str) -> Text:
     if comparison.verdict is Verdict.EQUIVALENT:
         return text("equivalent")
     needed = comparison.blocks_needed
-    if needed is None:
-        return text("not separated from it")
-    if needed > _MOST_BLOCKS:
+    if needed is None or needed > _MOST_BLOCKS:
         return text("not separated from it: too close or too noisy")
     return text(
-        "not separated from it; about {} blocks could separate them",
+        "not separated from it; about {} blocks would decide, if the difference is as estimated",
         Figure(needed, count, at + pointer("blocks_needed")),
     )
 
@@ -74,8 +72,12 @@ def _comparison_lines(found: Answer, at: str) -> Iterator[Text]:
         yield text("next: {} ({})", Name(first), effect_words(found.comparisons[first], where(first)))
 
 
-def _claim(found: Answer, at: str) -> Text:
+def _claim(group: Group, at: str) -> Text:
+    found = group.answer
     blocks = Figure(found.blocks, count, at + pointer("blocks"))
+    if found.alone:
+        only = "is the only one to qualify" if len(group.cells) > 1 else "ran alone"
+        return text("{} (n = {})", Name(only), blocks)
     if not found.decided:
         return text("leads; too few repeats for a verdict (n = {})", blocks)
     if found.ties:
@@ -96,7 +98,7 @@ def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
     number, cell = next((k, cell) for k, cell in enumerate(group.cells) if cell.name == found.leader)
     figure = _figure(cell, found.metric, pointer("groups", place, "cells", number))
     title = METRICS[found.metric].title
-    parts = (where, Name(found.leader), _claim(found, at), Name(title), figure)
+    parts = (where, Name(found.leader), _claim(group, at), Name(title), figure)
     yield Paragraph(text("{}{} {}: {}, {}.", *parts), Tone.STRONG)
     if group.primary:
         yield Notes(tuple(("", line) for line in _comparison_lines(found, at)))

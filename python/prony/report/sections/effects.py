@@ -1,10 +1,14 @@
-"""A comparison in words: its effect and its interval. Must not know which things are compared."""
+"""A comparison in words: its effect and its interval."""
+
+from collections.abc import Mapping
 
 from prony.analysis.compare import Comparison
+from prony.metrics import METRICS
+from prony.reading.groups import Group
 from prony.report.forms import confidence, signed_percent
-from prony.report.text import Figure, Text, pointer, text
+from prony.report.text import Figure, Name, Text, pointer, text
 
-__all__ = ["bounds_words", "effect_words"]
+__all__ = ["bounds_words", "effect_words", "ratio_note", "ratios_to_first"]
 
 
 def effect_words(found: Comparison, at: str) -> Text:
@@ -25,3 +29,34 @@ def bounds_words(found: Comparison, at: str) -> Text:
         return Text()
     low = Figure(found.low, signed_percent, at + pointer("low"))
     return text("{} to {}", low, Figure(found.high, signed_percent, at + pointer("high")))
+
+
+def ratios_to_first(group: Group, at: str) -> Mapping[str, Text]:
+    """Return how each subject differs from the first in what decides, with the interval that verdicts use.
+
+    ``at``: where the report's JSON has the group.
+    """
+    compared = group.answer.comparisons
+    return {
+        name: _ratio(found, at + pointer("answer", "comparisons", name)) for name, found in compared.items()
+    }
+
+
+def _ratio(found: Comparison, at: str) -> Text:
+    if found.effect is None:
+        return text("not compared")
+    effect = text("{}", Figure(found.effect, signed_percent, at + pointer("effect")))
+    bounds = bounds_words(found, at)
+    return text("{} ({})", effect, bounds) if bounds else effect
+
+
+def ratio_note(group: Group) -> Text | None:
+    """Return what the ratios of a group's main table are; null where there are none."""
+    metric = group.answer.metric
+    if metric is None or not group.answer.comparisons:
+        return None
+    return text(
+        "to the first: difference in {} within blocks, with its {} interval. The intervals hold for all "
+        "pairs together; verdicts follow from them, not from ±.",
+        *(Name(METRICS[metric].title), Name("95 %")),
+    )

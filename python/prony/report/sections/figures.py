@@ -6,12 +6,14 @@ from prony.model import ClosedLoop
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Block, Footnotes, Notes, Paragraph, Section, Tone
+from prony.report.forms import count
 from prony.report.places import group_at
+from prony.report.sections.effects import ratio_note, ratios_to_first
 from prony.report.sections.generators import generator_heading, generator_section
 from prony.report.sections.winners import deciding, letters_note
 from prony.report.tables import Marks, Place, failures_table, populations_table, ranked, subjects_table
-from prony.report.text import Text, pointer, text
-from prony.report.words import group_words, workload_words
+from prony.report.text import Figure, Name, Text, pointer, text
+from prony.report.words import carried_words, group_words, workload_words
 
 __all__ = ["failed_requests", "group_heading", "group_section", "populations"]
 
@@ -43,9 +45,10 @@ def group_section(reading: Reading, group: Group) -> Section:
         return Section(heading, (Paragraph("No trial counts.", Tone.BAD),))
     closed = isinstance(group.workload.loop, ClosedLoop)
     trimmed = closed and reading.plan.design.trimmed_mean
-    table = subjects_table(cells, _marks(group, trimmed), notes)
+    table = subjects_table(cells, _marks(group, group_at(reading, group), trimmed), notes)
     lead = (_SATURATED,) if closed else ()
-    remarks = [words for words in (letters_note(group), _TRIMMED if trimmed else None) if words]
+    said = (letters_note(group), ratio_note(group), _TRIMMED if trimmed else None)
+    remarks = [words for words in said if words]
     blocks: tuple[Block, ...] = (*lead, table, notes.notes(), Notes(tuple(("", words) for words in remarks)))
     return Section(heading, blocks)
 
@@ -54,10 +57,11 @@ def _ranked(reading: Reading, group: Group) -> list[Place]:
     return ranked(group.cells, group.answer.metric, group_at(reading, group))
 
 
-def _marks(group: Group, trimmed: bool) -> Marks:
+def _marks(group: Group, at: str, trimmed: bool) -> Marks:
     found, standing = group.answer, deciding(group)
-    best = () if found.leader is None else (found.leader, *found.ties)
-    return Marks(best, (standing.letters if standing else None) or {}, trimmed)
+    best = found.ties if found.leader is None or found.alone else (found.leader, *found.ties)
+    letters = (standing.letters if standing else None) or {}
+    return Marks(best, letters, ratios_to_first(group, at), trimmed)
 
 
 def failed_requests(reading: Reading) -> Section | None:
@@ -68,7 +72,21 @@ def failed_requests(reading: Reading) -> Section | None:
         for one in _ranked(reading, group)
     ]
     found = failures_table(cells)
-    return Section("Requests that failed, by kind", (found,)) if found else None
+    if found is None:
+        return None
+    carried = tuple(("", words) for label, one in cells for words in _carried_in(label, one))
+    return Section("Requests that failed, by kind", (found, Notes(carried)))
+
+
+def _carried_in(label: Text, one: Place) -> Iterator[Text]:
+    """Yield how the requests ended that the windows of a cell found open, where some of them were lost."""
+    found = one.cell.account.carried_in
+    if found is None or found.requests == found.answered:
+        return
+    at = one.at + pointer("carried_in")
+    requests = Figure(found.requests, count, at + pointer("requests"))
+    open_then = text("{} requests were open when the window opened", requests)
+    yield text("{}, {}: {}: {}", Name(one.cell.name), label, open_then, carried_words(found, at))
 
 
 def populations(reading: Reading, groups: Iterable[Group]) -> Iterator[Section]:

@@ -7,6 +7,7 @@ from prony.reading.groups import Group
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import of_percent
 from prony.report.scales import metric_scale
+from prony.report.sections.effects import ratio_note, ratios_to_first
 from prony.report.sections.winners import deciding, letters_note
 from prony.report.tables import Place, counted_entry, figure_entry, ranked
 from prony.report.text import Figure, Name, Quote, Text, joined, pointer, text
@@ -43,23 +44,26 @@ def generator_section(group: Group, place: int) -> Section:
     if not any(one.cell.ok for one in cells):
         return Section(heading, (Paragraph("No trial counts.", Tone.BAD),))
     notes = Footnotes()
-    remarks = [words for words in (letters_note(group), *_caveats(cells)) if words]
+    remarks = [words for words in (letters_note(group), ratio_note(group), *_caveats(cells)) if words]
     blocks: tuple[Block, ...] = (
-        *(Paragraph(_LEAD, Tone.QUIET), _table(group, cells, notes), notes.notes()),
+        *(Paragraph(_LEAD, Tone.QUIET), _table(group, place, cells, notes), notes.notes()),
         Notes(tuple(("", words) for words in remarks)),
     )
     return Section(heading, blocks)
 
 
-def _table(group: Group, cells: Sequence[Place], notes: Footnotes) -> Table:
+def _table(group: Group, place: int, cells: Sequence[Place], notes: Footnotes) -> Table:
     standing = deciding(group)
     letters = (standing.letters if standing else None) or {}
     best = {group.answer.leader, *group.answer.ties}
+    ratios = ratios_to_first(group, pointer("groups", place))
     scales = {name: metric_scale(name, _means(cells, name)) for name in _COLUMNS}
     titles = [Column(title.format(unit=scales[name].unit)) for name, title in _COLUMNS.items()]
     columns = (
         *(Column("generator", text=True), Column("n"), Column("errors %"), Column("group", text=True)),
-        *titles,
+        *titles[:1],
+        Column("to the first", text=True),
+        *titles[1:],
     )
     rows = tuple(
         (
@@ -67,11 +71,18 @@ def _table(group: Group, cells: Sequence[Place], notes: Footnotes) -> Table:
             counted_entry(one),
             _errors(one, notes),
             Entry(letters.get(one.cell.name, "")),
-            *_figures(one, notes, scales),
+            *_with_ratio(_figures(one, notes, scales), ratios.get(one.cell.name, text(""))),
         )
         for one in cells
     )
     return Table(columns, rows)
+
+
+def _with_ratio(figures: Iterator[Entry], ratio: Text) -> Iterator[Entry]:
+    """Yield the figures, with the ratio to the first after the one that decides, throughput."""
+    yield next(figures)
+    yield Entry(ratio)
+    yield from figures
 
 
 def _figures(one: Place, notes: Footnotes, scales: Mapping[str, Scale]) -> Iterator[Entry]:

@@ -106,9 +106,9 @@ def notes(reading: Reading) -> Section:
         *sandbox_notes(reading),
     )
     if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
-        words = "±: half of the {} interval of the mean over trials; n: trials that count of those run."
-        items = (*items, text(words, Name("95 %")))
-    if any(len(group.answer.comparisons) > 1 for group in reading.groups):
-        words = "Where several subjects are compared, intervals are wider, so that {} holds for all together."
+        words = (
+            "±: half of the {} interval of one subject's mean over its trials, with the drift of the blocks; "
+            "n: trials that count of those run."
+        )
         items = (*items, text(words, Name("95 %")))
     return Section("Notes", (Notes(tuple(("", item) for item in items)),))

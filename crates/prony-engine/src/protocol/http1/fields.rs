@@ -117,7 +117,7 @@ fn interpret(status: u16, version: u8, headers: &[Header<'_>], is_head_request: 
     })
 }
 
-/// The last transfer coding.
+/// The transfer codings, of which `chunked` alone, and once, can be decoded: no other is asked for (RFC 9112 section 7).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Coding {
     None,
@@ -166,7 +166,7 @@ impl Fields {
 
     fn add_coding(&mut self, coding: &[u8]) {
         // `identity` was a name for no coding until RFC 2616 was corrected; it still comes with a Content-Length.
-        if coding.eq_ignore_ascii_case(b"chunked") {
+        if coding.eq_ignore_ascii_case(b"chunked") && self.coding == Coding::None {
             self.coding = Coding::Chunked;
         } else if !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity") {
             self.coding = Coding::Other;
@@ -188,7 +188,7 @@ impl Fields {
     fn framing(&self) -> Result<Framing, &'static str> {
         Ok(match self.coding {
             Coding::Chunked => Framing::Chunked,
-            Coding::Other => Framing::UntilClose,
+            Coding::Other => return Err("the Transfer-Encoding is not `chunked` alone"),
             Coding::None => self.length?.map_or(Framing::UntilClose, Framing::Fixed),
         })
     }

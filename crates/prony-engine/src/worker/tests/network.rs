@@ -5,7 +5,7 @@
 //! slot.
 
 use crate::clock::{Clock, Simulated};
-use crate::driver::{Driver, Ready};
+use crate::driver::{Driver, Ready, Received, RECEIVE_BYTES};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
@@ -45,12 +45,16 @@ pub struct Tally {
     pub attempts: u64,
     pub connected: u64,
     pub refused: u64,
+    /// Connections on which bytes came before a request.
+    pub spoke_first: u64,
     pub bytes_taken: u64,
     pub bytes_given: u64,
     /// Replies handed over to the last byte.
     pub good: u64,
     pub unavailable: u64,
     pub other_body: u64,
+    /// Good ones that were handed over before their request had been taken to its last byte.
+    pub early: u64,
     /// The most requests that were under way at once.
     pub most_owed: usize,
     pub waits: u64,
@@ -191,6 +195,8 @@ impl World {
             match self.script.pick(12) {
                 10 => socket.arrive(connect.0, Piece::End { completes: None }),
                 11 => socket.arrive(connect.0, Piece::Reset),
+                // A reply that comes with the connection looks like one that comes after the request was sent at once.
+                9 if !at_once => socket.arrive(connect.0, bytes(plain("200 OK", "", BODY), None)),
                 _ => {}
             }
         }
@@ -216,7 +222,10 @@ impl World {
             return self.refuse(errno);
         }
         socket.is_connected = true;
-        self.tally.connected += 1;
+        match socket.inbound.front() {
+            Some((_, Piece::Bytes { .. })) => self.tally.spoke_first += 1,
+            _ => self.tally.connected += 1,
+        }
         Ok(())
     }
 
@@ -275,7 +284,7 @@ impl World {
             9 => vec![(0, Piece::Reset)],
             10 => cut(plain("200 OK", "", BODY), script),
             11 => vec![(0, bytes("SSH-2.0-x\r\n\r\n".into(), None))],
-            12 => whole(plain("200 OK", "", BODY) + "surplus", Verdict::Good),
+            12 => with_surplus(script),
             13 => closed_after(whole(plain("200 OK", "", BODY), Verdict::Good), script),
             14 => closed_after(
                 whole(plain("200 OK", "Connection: close\r\n", BODY), Verdict::Good),
@@ -322,9 +331,11 @@ impl World {
             }
         }
         if given > 0 {
+            let is_asked = socket.owes;
             socket.owes &= done.is_none();
-            self.tally.bytes_given += given as u64;
-            self.hand_over(done);
+            let is_early = socket.taken > 0;
+            self.tally.bytes_given += if is_asked { given as u64 } else { 0 };
+            self.hand_over(done, is_early);
             return Ok(given);
         }
         if !socket.piece_is_there(now_ns) {
@@ -332,16 +343,17 @@ impl World {
         }
         match socket.inbound.front_mut() {
             Some((_, Piece::End { completes })) => {
-                let done = completes.take();
-                self.hand_over(done);
+                let (done, is_early) = (completes.take(), socket.taken > 0);
+                self.hand_over(done, is_early);
                 Ok(0)
             }
             _ => Err(io::Error::from_raw_os_error(libc::ECONNRESET)),
         }
     }
 
-    fn hand_over(&mut self, verdict: Option<Verdict>) {
+    fn hand_over(&mut self, verdict: Option<Verdict>, is_early: bool) {
         match verdict {
+            Some(Verdict::Good) if is_early => self.tally.early += 1,
             Some(Verdict::Good) => self.tally.good += 1,
             Some(Verdict::Unavailable) => self.tally.unavailable += 1,
             Some(Verdict::OtherBody) => self.tally.other_body += 1,
@@ -420,6 +432,18 @@ fn closed_after(mut pieces: Vec<(u64, Piece)>, script: &mut Script) -> Vec<(u64,
     pieces
 }
 
+/// More than was asked for: in one piece, or behind a reply that fills a read to the byte.
+fn with_surplus(script: &mut Script) -> Vec<(u64, Piece)> {
+    if script.pick(2) == 0 {
+        return whole(plain("200 OK", "", BODY) + "surplus", Verdict::Good);
+    }
+    let head_bytes = plain("200 OK", "", &"x".repeat(60_000)).len() - 60_000;
+    let filling = plain("200 OK", "", &"x".repeat(RECEIVE_BYTES - head_bytes));
+    let mut pieces = whole(filling, Verdict::OtherBody);
+    pieces.push((0, bytes(plain("200 OK", "", BODY), None)));
+    pieces
+}
+
 fn until_close(script: &mut Script) -> Vec<(u64, Piece)> {
     let head = bytes(format!("HTTP/1.1 200 OK\r\n\r\n{BODY}"), None);
     let completes = Some(Verdict::Good);
@@ -427,33 +451,47 @@ fn until_close(script: &mut Script) -> Vec<(u64, Piece)> {
 }
 
 /// The worker's way into the world.
-pub struct Network(pub Rc<RefCell<World>>);
+pub struct Network {
+    world: Rc<RefCell<World>>,
+    buffer: Vec<u8>,
+}
+
+impl Network {
+    pub fn new(world: Rc<RefCell<World>>) -> Self {
+        let buffer = vec![0; RECEIVE_BYTES];
+        Self { world, buffer }
+    }
+}
 
 impl Driver for Network {
     const NAME: &'static str = "simulated";
 
     fn connect(&mut self, slot: usize) -> io::Result<bool> {
-        self.0.borrow_mut().begin(slot)
+        self.world.borrow_mut().begin(slot)
     }
 
     fn connect_result(&mut self, slot: usize) -> io::Result<()> {
-        self.0.borrow_mut().attempt_result(slot)
+        self.world.borrow_mut().attempt_result(slot)
     }
 
     fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().take(slot, bytes)
+        self.world.borrow_mut().take(slot, bytes)
     }
 
-    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.borrow_mut().give(slot, buffer)
+    fn receive(&mut self, slot: usize) -> io::Result<Received<'_>> {
+        let count = self.world.borrow_mut().give(slot, &mut self.buffer)?;
+        Ok(Received {
+            bytes: &self.buffer[..count],
+            may_have_more: count == self.buffer.len(),
+        })
     }
 
     fn close(&mut self, slot: usize) {
-        self.0.borrow_mut().sockets[slot] = None;
+        self.world.borrow_mut().sockets[slot] = None;
     }
 
     fn wait(&mut self, timeout_ns: u64, ready: &mut Vec<Ready>) -> io::Result<()> {
-        self.0.borrow_mut().pass(timeout_ns, ready);
+        self.world.borrow_mut().pass(timeout_ns, ready);
         Ok(())
     }
 }

@@ -1,0 +1,113 @@
+//! Servers that send without end, at full speed: requests still end in their time, and the others hardly notice.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{flood, read_request, Flood, Load, Scripted, CHUNKED, MS, ONE_BYTE_CHUNKS};
+use prony_engine::Control;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+const HUGE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\n";
+
+/// Floods take all CPUs: one at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// These never come to an end that could be wrong.
+const ENDLESS: [Flood; 4] = [
+    ONE_BYTE_CHUNKS,
+    (CHUNKED, "1;name=value\r\nx\r\n"),
+    (HUGE, "0123456789abcdef"),
+    ("HTTP/1.1 200 OK\r\n\r\n", "0123456789abcdef"),
+];
+
+/// These pass a limit.
+const LIMITED: [(&str, Flood); 4] = [
+    (
+        "the interim replies are longer than 64 KiB",
+        ("", "HTTP/1.1 102 Processing\r\n\r\n"),
+    ),
+    (
+        "the head is longer than 64 KiB",
+        ("HTTP/1.1 200 OK\r\n", "X-Name: value\r\n"),
+    ),
+    (
+        "a chunk's size line or the trailers are longer than 64 KiB",
+        (CHUNKED, "1;name=value;"),
+    ),
+    (
+        "a chunk's size line or the trailers are longer than 64 KiB",
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+            "X-Name: value\r\n",
+        ),
+    ),
+];
+
+fn flooding(with: Flood) -> Scripted {
+    Scripted::start(move |_, stream, _| {
+        read_request(stream);
+        flood(stream, with);
+    })
+}
+
+/// The ages of what timed out, the oldest, of a load of two connections with a time-out of 200 ms.
+fn oldest_ns(server: &Scripted, what: &str) -> u64 {
+    let recording = Load::closed(server.port, 2)
+        .duration_ms(150)
+        .timeout_ms(200)
+        .run();
+    let (account, carried) = (&recording.account, &recording.account.carried_in);
+    let timed_out = account.timed_out + carried.unanswered.get("timed_out").copied().unwrap_or(0);
+    assert_eq!(timed_out, account.scheduled + carried.requests, "{what}");
+    assert!(timed_out >= 2, "{what}");
+    recording.distributions.censored_service.max_ns().unwrap()
+}
+
+#[test]
+fn a_flood_ends_at_the_time_out() {
+    let _alone = ALONE.lock();
+    let silent = Scripted::start(|_, stream, _| while read_request(stream) {});
+    for with in ENDLESS {
+        let what = format!("{with:?}");
+        // However busy the machine is: as one that sends nothing.
+        let (control, flooded) = (oldest_ns(&silent, "silent"), oldest_ns(&flooding(with), &what));
+        assert!(
+            flooded <= control + 100 * MS,
+            "{what}: {flooded} ns, silent {control} ns"
+        );
+    }
+}
+
+#[test]
+fn a_flood_of_what_has_a_limit_is_no_reply() {
+    let _alone = ALONE.lock();
+    for (reason, with) in LIMITED {
+        let server = flooding(with);
+        let recording = Load::closed(server.port, 1).requests(3).run();
+        assert_eq!(recording.account.parse, 3, "{with:?}: {:?}", recording.account);
+        assert_eq!(recording.error_samples[0].detail, reason);
+    }
+}
+
+#[test]
+fn a_cancelled_run_ends_in_half_a_second_under_a_flood() {
+    let _alone = ALONE.lock();
+    for with in ENDLESS {
+        let server = flooding(with);
+        let control = Control::new();
+        let remote = control.clone();
+        let canceller = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(150));
+            remote.cancel();
+            Instant::now()
+        });
+        let load = Load::closed(server.port, 2)
+            .duration_ms(60_000)
+            .timeout_ms(60_000);
+        load.run_with(&control);
+        let took = canceller.join().unwrap().elapsed();
+        assert!(took < Duration::from_millis(500), "{with:?}: {took:?}");
+    }
+}

@@ -1,0 +1,17 @@
+"""Families of comparisons for tests of studies that look several times."""
+
+from dataclasses import replace
+
+from prony.analysis.compare import Terms, compare_family
+from prony.analysis.sequential import decide
+from prony.analysis.spending import Look
+
+
+def compare_at(family, blocks, precision, terms=None, floors=None):
+    """Return the comparisons at the look after `blocks`."""
+    return compare_family(family, replace(terms or Terms(), look=Look(blocks, precision.looks)), floors)
+
+
+def decide_at(family, blocks, precision, terms=None, floors=None):
+    """Return the decision of the look after `blocks`, from log ratios."""
+    return decide(compare_at(family, blocks, precision, terms, floors), blocks, precision, terms, floors)
