@@ -55,7 +55,8 @@ class LoadLine:
         return "  ".join([head, *self._rate(), *_latencies(event.get("last_second")), *_counts(event)])
 
     def _opening(self, event: Json) -> str:
-        connected, wanted = int(event["connected"]), self._workload.loop.connections
+        # Only closed loops open their connections first, and those say how many.
+        connected, wanted = int(event["connected"]), self._workload.loop.connections or 1
         bar = progress_bar(connected / wanted, _BAR_WIDTH)
         open_now = f"{format_count(connected)} of {format_count(wanted)} connections open"
         return f"opening {bar} {format_duration(event['elapsed_ns'])}  {open_now}"
