@@ -296,3 +296,26 @@ fn requests_that_the_kernel_takes_in_halves_arrive_whole() {
     assert_eq!(run.worker.recorder.account.ok, 50);
     assert!(run.tally.calls > 50 * 6, "{:?}", run.tally);
 }
+
+#[test]
+fn t15_each_reply_of_a_batch_bears_the_time_at_which_it_was_read() {
+    let case = Case {
+        rate_per_s: None,
+        connections: 64,
+        requests: Some(64),
+        duration_ns: 0,
+        warmup_ns: 0,
+        timeout_ns: 200 * MS,
+        grace_ns: 0,
+        method: "GET",
+        keep_alive: true,
+        cancel_ns: None,
+        choices: Vec::new(),
+    };
+    let run = run(&case);
+    let latencies = &run.worker.recorder.distributions.ok_service;
+    assert_eq!(latencies.count(), 64);
+    // Sent and read in the same order: had all one stamp, they would differ by 64 calls of 300 ns.
+    let spread_ns = latencies.max_ns().unwrap() - latencies.min_ns().unwrap();
+    assert!(spread_ns <= 10 * 300, "{spread_ns} ns");
+}
