@@ -356,3 +356,15 @@ def test_each_promise_of_the_page_on_archives_and_the_machine_names_a_test():
         items = re.split(r"^- ", promises[title], flags=re.MULTILINE)[1:]
         assert items
         assert [item for item in items if "  - `tests/" not in item] == []
+
+
+MISTAKES = tomllib.loads((ROOT / "tests/mistakes.toml").read_text())
+
+
+@pytest.mark.parametrize("number", MISTAKES)
+def test_every_known_mistake_has_a_test_or_says_what_prony_lacks_for_it(number):
+    assert bool(reference().tests_of_mistakes().get(number)) is ("open" not in MISTAKES[number])
+
+
+def test_no_test_bears_the_number_of_a_mistake_that_nobody_knows():
+    assert reference().tests_of_mistakes().keys() <= MISTAKES.keys()

@@ -198,6 +198,18 @@ mod tests {
     }
 
     #[test]
+    fn t20_one_reply_of_3_s_among_ten_million_is_the_maximum_and_above_the_last_percentiles() {
+        let worker = of(&[50_000; 1_000_000]);
+        let mut distribution = of(&[50_000; 999_999]);
+        (0..9).for_each(|_| distribution.merge(&worker));
+        distribution.record(3_000_000_000);
+        assert_eq!(distribution.count(), 10_000_000);
+        assert_eq!(distribution.max_ns(), Some(3_000_000_000));
+        assert_eq!(distribution.quantile_ns(0.999_999).map(|ns| ns / 1000), Some(50));
+        assert_eq!(distribution.quantile_ns(1.0), Some(3_000_000_000));
+    }
+
+    #[test]
     fn t38_an_empty_one_has_no_values() {
         let json = serde_json::to_value(Distribution::default()).unwrap();
         let expected = serde_json::json!({"count": 0, "min_ns": null, "max_ns": null, "sum_ns": null, "histogram": null});

@@ -266,7 +266,7 @@ def test_numbers_that_are_none_are_refused(tool, number):
 
 
 @pytest.mark.parametrize("tool", sorted(TOOLS))
-def test_the_account_adds_up_and_what_is_not_told_is_null(tool):
+def test_t25_the_account_adds_up_and_what_is_not_told_is_null(tool):
     told = Around((tool,), version="1", open_ns=5, close_ns=2 * SECOND)
     measured = TOOLS[tool].parse(WHOLE[tool], job(tool))
     recording = to_recording(TOOLS[tool], job(tool), measured, told)

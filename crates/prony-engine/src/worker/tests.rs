@@ -348,3 +348,13 @@ fn t13_each_attempt_has_its_own_stamp() {
     assert!(connect.count() >= 100, "{connect:?}");
     assert_eq!(connect.max_ns(), Some(300));
 }
+
+#[test]
+fn t15_each_reply_of_a_batch_bears_the_time_at_which_it_was_read() {
+    let run = run(&well(64, None));
+    let latencies = &run.worker.recorder.distributions.ok_service;
+    assert_eq!(latencies.count(), 64);
+    // Sent and read in the same order: had all one stamp, they would differ by 64 calls of 300 ns.
+    let spread_ns = latencies.max_ns().unwrap() - latencies.min_ns().unwrap();
+    assert!(spread_ns <= 10 * 300, "{spread_ns} ns");
+}
