@@ -5,9 +5,11 @@
 //!
 //! On the path of a successful request it takes no lock, allocates nothing and makes no system call.
 
+mod raw;
 mod seconds;
 mod stages;
 
+pub use raw::{raw_rows, RawRows, RawWriter};
 pub use seconds::{seconds, Ledger, SecondLatency, Seconds};
 pub use stages::StageLedger;
 
@@ -20,7 +22,9 @@ use std::ops::Range;
 
 /// A request in progress.
 #[derive(Debug, Clone, Copy)]
-pub struct Flight {
+pub struct Flight<Q> {
+    /// What it asks.
+    pub request: Q,
     /// Open loop: when it was due. Closed loop: when it was begun.
     pub intended_ns: u64,
     /// When it was first handed to the kernel; null before that.
@@ -40,6 +44,8 @@ pub struct End<'e> {
     pub detail: &'e str,
     /// The first bytes of a reply that was a failure.
     pub received: &'e [u8],
+    /// On which of the worker's connections; null: on none.
+    pub connection: Option<usize>,
 }
 
 impl<'e> End<'e> {
@@ -51,6 +57,7 @@ impl<'e> End<'e> {
             body_bytes: 0,
             detail,
             received: &[],
+            connection: None,
         }
     }
 }
@@ -69,6 +76,8 @@ pub struct Recorder {
     pub error_samples: Vec<ErrorSample>,
     /// The per-second series.
     pub seconds: Seconds,
+    /// Every request as a row; null unless asked for.
+    pub raw: Option<RawRows>,
     /// What was due in each stage of the load; null where it has none.
     pub stages: Option<StageLedger>,
     /// When the first request of the window was sent; null before that.
@@ -111,6 +120,7 @@ impl Recorder {
             carried_in_response: open_only(),
             censored_response: open_only(),
             send_lag: open_only(),
+            due_lag: open_only(),
             ..Distributions::default()
         };
         Self {
@@ -120,6 +130,7 @@ impl Recorder {
             distributions,
             error_samples: Vec::new(),
             seconds,
+            raw: None,
             stages: None,
             first_sent_ns: None,
             sent_in_window: 0,
@@ -139,12 +150,12 @@ impl Recorder {
     }
 
     /// Whether a request is one of the window's own; if not, it was begun before.
-    pub fn is_own(&self, flight: &Flight) -> bool {
+    pub fn is_own<Q>(&self, flight: &Flight<Q>) -> bool {
         flight.intended_ns >= self.window.start
     }
 
     /// A request is due (open loop) or begun (closed loop).
-    pub fn scheduled(&mut self, flight: &Flight) {
+    pub fn scheduled<Q>(&mut self, flight: &Flight<Q>) {
         self.outstanding += 1;
         if self.is_own(flight) {
             self.account.scheduled += 1;
@@ -157,8 +168,16 @@ impl Recorder {
         }
     }
 
+    /// A request was taken from the schedule: how late is the worker's own doing, whatever it then waits for.
+    pub fn taken<Q>(&mut self, flight: &Flight<Q>, now_ns: u64) {
+        let is_own = self.is_own(flight);
+        if let (true, Some(lag)) = (is_own, &mut self.distributions.due_lag) {
+            lag.record(now_ns.saturating_sub(flight.intended_ns));
+        }
+    }
+
     /// A request is handed to the kernel for the first time; the connection was free for it since `free_since_ns`.
-    pub fn sent(&mut self, flight: &Flight, now_ns: u64, free_since_ns: u64) {
+    pub fn sent<Q>(&mut self, flight: &Flight<Q>, now_ns: u64, free_since_ns: u64) {
         self.in_flight.step(now_ns);
         self.in_flight.count += 1;
         self.sent_in_window += u64::from(self.window.contains(&now_ns));
@@ -176,7 +195,7 @@ impl Recorder {
     }
 
     /// A request has ended.
-    pub fn ended(&mut self, flight: &Flight, end: &End<'_>) {
+    pub fn ended<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
         let (class, now_ns) = (end.class, end.at_ns);
         self.outstanding -= 1;
         if let Some(sent_ns) = flight.sent_ns {
@@ -204,12 +223,15 @@ impl Recorder {
         }
     }
 
-    fn count_own(&mut self, flight: &Flight, end: &End<'_>) {
+    fn count_own<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
         self.account.count(end.class);
         self.last_ended_ns = self.last_ended_ns.max(end.at_ns);
         self.bytes.body_received += end.body_bytes;
         if let Some(stages) = &mut self.stages {
             stages.ended(flight, end.class, end.at_ns);
+        }
+        if let Some(raw) = &mut self.raw {
+            raw.ended(flight, self.window.start, end);
         }
     }
 
@@ -245,7 +267,7 @@ impl Recorder {
         }
     }
 
-    fn record_latency(&mut self, flight: &Flight, end: &End<'_>) {
+    fn record_latency<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
         let &End {
             class,
             at_ns: now_ns,
@@ -317,8 +339,9 @@ impl Recorder {
 mod tests {
     use super::*;
 
-    fn flight(intended_ns: u64, sent_ns: u64) -> Flight {
+    fn flight(intended_ns: u64, sent_ns: u64) -> Flight<()> {
         Flight {
+            request: (),
             intended_ns,
             sent_ns: Some(sent_ns),
         }

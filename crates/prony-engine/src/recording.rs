@@ -19,7 +19,7 @@ pub struct Recording {
     pub engine: Engine,
     pub spec: Spec,
     #[serde(rename = "loop")]
-    pub shape: String,
+    pub shape: LoopKind,
     pub window: Window,
     pub account: Account,
     pub completed: Completed,
@@ -30,9 +30,21 @@ pub struct Recording {
     pub series: Vec<Second>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_latencies: Option<RawLatencies>,
     pub generator: Generator,
     pub little: Little,
     pub error_samples: Vec<ErrorSample>,
+}
+
+/// What decided when the next request was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopKind {
+    /// The last reply.
+    Closed,
+    /// A schedule.
+    Open,
 }
 
 /// Which engine it was.
@@ -135,6 +147,9 @@ pub struct Distributions {
     pub censored_response: Option<Distribution>,
     pub censored_service: Distribution,
     pub send_lag: Option<Distribution>,
+    /// How late requests were taken from the schedule, whether or not a connection was free for them: for the verdict alone.
+    #[serde(skip)]
+    pub due_lag: Option<Distribution>,
     pub connect: Distribution,
 }
 
@@ -194,6 +209,15 @@ impl StageRecord {
     }
 }
 
+/// What came of the file of raw latencies: rows written, and rows lost, because the file could not take them in time or at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct RawLatencies {
+    pub rows: u64,
+    pub lost: u64,
+    pub error: Option<String>,
+}
+
 /// Little's law, L = lambda x W, from two independent sides.
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 #[allow(missing_docs)]
@@ -242,6 +266,10 @@ impl Recording {
             own.merge(more);
         }
         self.generator.merge(&other.generator);
+        if let (Some(own), Some(more)) = (&mut self.raw_latencies, &other.raw_latencies) {
+            own.rows += more.rows;
+            own.lost += more.lost;
+        }
         self.little.in_flight_integral_ns += other.little.in_flight_integral_ns;
         self.little.sojourn_sum_ns += other.little.sojourn_sum_ns;
         self.error_samples.extend(other.error_samples.iter().cloned());
@@ -302,6 +330,7 @@ impl Distributions {
         merge_optional(&mut self.carried_in_response, other.carried_in_response.as_ref());
         merge_optional(&mut self.censored_response, other.censored_response.as_ref());
         merge_optional(&mut self.send_lag, other.send_lag.as_ref());
+        merge_optional(&mut self.due_lag, other.due_lag.as_ref());
         self.ok_service.merge(&other.ok_service);
         self.carried_in_service.merge(&other.carried_in_service);
         self.censored_service.merge(&other.censored_service);

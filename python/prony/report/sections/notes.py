@@ -10,7 +10,7 @@ from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import count, percent, signed_percent
 from prony.report.sections.checks import calibration_notes
 from prony.report.sections.pace import evidence_notes, pace_notes
-from prony.report.sections.pacing import pacing_notes
+from prony.report.sections.pacing import fitness_notes, pacing_notes
 from prony.report.sections.sandbox import sandbox_notes
 from prony.report.text import EMPTY, Figure, Name, Text, joined, pointer, text
 from prony.report.words import group_words
@@ -119,6 +119,7 @@ def notes(reading: Reading) -> Section:
         *pace_notes(reading),
         *evidence_notes(reading),
         *calibration_notes(reading),
+        *fitness_notes(reading),
         *pacing_notes(reading),
         *_floor_notes(reading),
         *_stall_notes(reading),
