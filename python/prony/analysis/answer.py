@@ -101,16 +101,18 @@ class Answer:
 
 def log_values(cell: CellSummary, metric: str) -> dict[int, float]:
     """Return ln of the metric by block, where it is known and above zero."""
-    found = {block: metrics[metric] for block, metrics in cell.by_block.items()}
-    return {
-        block: log(value) for block, value in found.items() if not isinstance(value, Missing) and value > 0
-    }
+    return {block: log(value) for block, value in _positive(cell, metric).items()}
 
 
 def log_ratios(first: CellSummary, second: CellSummary, metric: str) -> tuple[float, ...]:
     """Return ln(second / first) of each block in which both have the metric, by block."""
-    below, above = log_values(first, metric), log_values(second, metric)
-    return tuple(above[block] - below[block] for block in sorted(below.keys() & above.keys()))
+    below, above = _positive(first, metric), _positive(second, metric)
+    return tuple(log(above[block] / below[block]) for block in sorted(below.keys() & above.keys()))
+
+
+def _positive(cell: CellSummary, metric: str) -> dict[int, float]:
+    found = {block: metrics[metric] for block, metrics in cell.by_block.items()}
+    return {block: value for block, value in found.items() if not isinstance(value, Missing) and value > 0}
 
 
 def _has(cell: CellSummary, metric: str) -> bool:
