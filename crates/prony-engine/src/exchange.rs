@@ -25,11 +25,16 @@ pub fn encode_request(target: &Target, request: &Request) -> Result<Vec<u8>, Err
     let body = request.decoded_body()?;
     let body = body.as_deref();
     Ok(match target.wire {
-        Wire::Http {} => Http1::new(request, body, &target.authority()).request().to_vec(),
-        Wire::Fastcgi {} => FastCgi::new(request, body, target)?.request().to_vec(),
-        Wire::Uwsgi { modifier1 } => Uwsgi::new(request, body, target, modifier1)?.request().to_vec(),
-        Wire::Scgi {} => Scgi::new(request, body, target)?.request().to_vec(),
+        Wire::Http {} => rendered(Http1::new(request, body, &target.authority())),
+        Wire::Fastcgi {} => rendered(FastCgi::new(request, body, target)?),
+        Wire::Uwsgi { modifier1 } => rendered(Uwsgi::new(request, body, target, modifier1)?),
+        Wire::Scgi {} => rendered(Scgi::new(request, body, target)?),
     })
+}
+
+fn rendered(mut protocol: impl Protocol) -> Vec<u8> {
+    let request = protocol.next();
+    protocol.bytes(request).to_vec()
 }
 
 /// The reply to a request with this method, from all bytes received so far; null while it is incomplete.

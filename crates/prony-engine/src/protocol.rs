@@ -67,19 +67,30 @@ pub trait Reader {
     fn unmet_header(&self) -> Option<u16>;
 }
 
-/// A protocol: the request, rendered once, and a reader for each connection.
+/// A protocol: what is sent, one value a request, and a reader for each connection.
+///
+/// A request is known by its value alone. The worker asks for the next one when a request is begun, keeps it with the request until
+/// that has ended, and asks for its bytes as often as it sends some.
 pub trait Protocol {
     /// Reads its replies.
     type Reader: Reader;
-    /// The bytes of the request.
-    fn request(&self) -> &[u8];
+    /// What makes a request differ from the others: nothing where all are the same.
+    type Request: Copy + std::fmt::Debug;
+    /// The next request that is begun.
+    fn next(&mut self) -> Self::Request;
+    /// The bytes of a request: the same for the same value.
+    fn bytes(&mut self, request: Self::Request) -> &[u8];
+    /// Whether it may be sent a second time when a connection ends before its reply began (RFC 9110 section 9.2.2).
+    fn is_idempotent(&self, request: Self::Request) -> bool;
     /// A reader for a new connection.
     fn reader(&self) -> Self::Reader;
-    /// Whether the request may be sent a second time when a connection ends before its reply began (RFC 9110 section 9.2.2).
-    fn is_idempotent(&self) -> bool;
     /// Whether a connection may be used for another request.
     fn keeps_alive(&self) -> bool;
 }
+
+/// A request that is the same as all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Same;
 
 /// HTTP/1.1 with one request.
 #[derive(Debug, Clone)]
@@ -117,8 +128,13 @@ fn is_idempotent(method: &str) -> bool {
 
 impl Protocol for Http1 {
     type Reader = http1::ReplyReader;
+    type Request = Same;
 
-    fn request(&self) -> &[u8] {
+    fn next(&mut self) -> Same {
+        Same
+    }
+
+    fn bytes(&mut self, _: Same) -> &[u8] {
         &self.request
     }
 
@@ -126,7 +142,7 @@ impl Protocol for Http1 {
         http1::ReplyReader::new(self.is_head)
     }
 
-    fn is_idempotent(&self) -> bool {
+    fn is_idempotent(&self, _: Same) -> bool {
         self.is_idempotent
     }
 

@@ -22,7 +22,9 @@ use std::ops::Range;
 
 /// A request in progress.
 #[derive(Debug, Clone, Copy)]
-pub struct Flight {
+pub struct Flight<Q> {
+    /// What it asks.
+    pub request: Q,
     /// Open loop: when it was due. Closed loop: when it was begun.
     pub intended_ns: u64,
     /// When it was first handed to the kernel; null before that.
@@ -118,6 +120,7 @@ impl Recorder {
             carried_in_response: open_only(),
             censored_response: open_only(),
             send_lag: open_only(),
+            due_lag: open_only(),
             ..Distributions::default()
         };
         Self {
@@ -147,12 +150,12 @@ impl Recorder {
     }
 
     /// Whether a request is one of the window's own; if not, it was begun before.
-    pub fn is_own(&self, flight: &Flight) -> bool {
+    pub fn is_own<Q>(&self, flight: &Flight<Q>) -> bool {
         flight.intended_ns >= self.window.start
     }
 
     /// A request is due (open loop) or begun (closed loop).
-    pub fn scheduled(&mut self, flight: &Flight) {
+    pub fn scheduled<Q>(&mut self, flight: &Flight<Q>) {
         self.outstanding += 1;
         if self.is_own(flight) {
             self.account.scheduled += 1;
@@ -165,8 +168,16 @@ impl Recorder {
         }
     }
 
+    /// A request was taken from the schedule: how late is the worker's own doing, whatever it then waits for.
+    pub fn taken<Q>(&mut self, flight: &Flight<Q>, now_ns: u64) {
+        let is_own = self.is_own(flight);
+        if let (true, Some(lag)) = (is_own, &mut self.distributions.due_lag) {
+            lag.record(now_ns.saturating_sub(flight.intended_ns));
+        }
+    }
+
     /// A request is handed to the kernel for the first time; the connection was free for it since `free_since_ns`.
-    pub fn sent(&mut self, flight: &Flight, now_ns: u64, free_since_ns: u64) {
+    pub fn sent<Q>(&mut self, flight: &Flight<Q>, now_ns: u64, free_since_ns: u64) {
         self.in_flight.step(now_ns);
         self.in_flight.count += 1;
         self.sent_in_window += u64::from(self.window.contains(&now_ns));
@@ -184,7 +195,7 @@ impl Recorder {
     }
 
     /// A request has ended.
-    pub fn ended(&mut self, flight: &Flight, end: &End<'_>) {
+    pub fn ended<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
         let (class, now_ns) = (end.class, end.at_ns);
         self.outstanding -= 1;
         if let Some(sent_ns) = flight.sent_ns {
@@ -212,7 +223,7 @@ impl Recorder {
         }
     }
 
-    fn count_own(&mut self, flight: &Flight, end: &End<'_>) {
+    fn count_own<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
         self.account.count(end.class);
         self.last_ended_ns = self.last_ended_ns.max(end.at_ns);
         self.bytes.body_received += end.body_bytes;
@@ -256,7 +267,7 @@ impl Recorder {
         }
     }
 
-    fn record_latency(&mut self, flight: &Flight, end: &End<'_>) {
+    fn record_latency<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
         let &End {
             class,
             at_ns: now_ns,
@@ -328,8 +339,9 @@ impl Recorder {
 mod tests {
     use super::*;
 
-    fn flight(intended_ns: u64, sent_ns: u64) -> Flight {
+    fn flight(intended_ns: u64, sent_ns: u64) -> Flight<()> {
         Flight {
+            request: (),
             intended_ns,
             sent_ns: Some(sent_ns),
         }

@@ -19,7 +19,7 @@ pub struct Recording {
     pub engine: Engine,
     pub spec: Spec,
     #[serde(rename = "loop")]
-    pub shape: String,
+    pub shape: LoopKind,
     pub window: Window,
     pub account: Account,
     pub completed: Completed,
@@ -35,6 +35,16 @@ pub struct Recording {
     pub generator: Generator,
     pub little: Little,
     pub error_samples: Vec<ErrorSample>,
+}
+
+/// What decided when the next request was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopKind {
+    /// The last reply.
+    Closed,
+    /// A schedule.
+    Open,
 }
 
 /// Which engine it was.
@@ -137,6 +147,9 @@ pub struct Distributions {
     pub censored_response: Option<Distribution>,
     pub censored_service: Distribution,
     pub send_lag: Option<Distribution>,
+    /// How late requests were taken from the schedule, whether or not a connection was free for them: for the verdict alone.
+    #[serde(skip)]
+    pub due_lag: Option<Distribution>,
     pub connect: Distribution,
 }
 
@@ -317,6 +330,7 @@ impl Distributions {
         merge_optional(&mut self.carried_in_response, other.carried_in_response.as_ref());
         merge_optional(&mut self.censored_response, other.censored_response.as_ref());
         merge_optional(&mut self.send_lag, other.send_lag.as_ref());
+        merge_optional(&mut self.due_lag, other.due_lag.as_ref());
         self.ok_service.merge(&other.ok_service);
         self.carried_in_service.merge(&other.carried_in_service);
         self.censored_service.merge(&other.censored_service);

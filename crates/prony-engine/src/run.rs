@@ -9,7 +9,9 @@ use crate::generator::{Generator, Thread};
 use crate::limit::{Limits, SPARE_DESCRIPTORS};
 use crate::protocol::{FastCgi, Http1, Protocol, Scgi, Uwsgi};
 use crate::recorder::{raw_rows, seconds, Ledger, RawRows, Recorder, Seconds, StageLedger};
-use crate::recording::{self, Answered, Completed, Connections, Engine, RawLatencies, Recording, Window};
+use crate::recording::{
+    self, Answered, Completed, Connections, Engine, LoopKind, RawLatencies, Recording, Window,
+};
 use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
 use crate::transport::Address;
 use crate::worker::{margin, pacing_of, task, worker_count, Common, Gauges, Opening, Task, Times, Worker};
@@ -331,11 +333,10 @@ fn report<P: Protocol, D: Driver>(
             pacing: pacing_of(&spec),
         },
         shape: if spec.workload.shape.is_open() {
-            "open"
+            LoopKind::Open
         } else {
-            "closed"
-        }
-        .to_owned(),
+            LoopKind::Closed
+        },
         spec,
         window: Window {
             open_ns,

@@ -73,14 +73,14 @@ pub struct Worker<P: Protocol, D, C> {
     task: Task,
     next_due_ns: Option<u64>,
     opened: Opened,
-    connections: Vec<Connection<P::Reader>>,
+    connections: Vec<Connection<P::Reader, P::Request>>,
     idle: Vec<usize>,
     closed: VecDeque<usize>,
     // Slots whose request is to be sent once more, on a new connection.
     repeats: VecDeque<usize>,
     // Connections on their way for whichever request waits first (one that a request owns is not among them).
     attempts: usize,
-    queue: VecDeque<Flight>,
+    queue: VecDeque<Flight<P::Request>>,
     deadlines: Deadlines,
     back_offs: BinaryHeap<Reverse<(u64, usize)>>,
     ready: Vec<Ready>,
@@ -239,10 +239,13 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 return;
             }
             self.last_intended_ns = due_ns;
-            self.arrive(Flight {
+            let flight = Flight {
+                request: self.protocol.next(),
                 intended_ns: due_ns,
                 sent_ns: None,
-            });
+            };
+            self.recorder.taken(&flight, now_ns);
+            self.arrive(flight);
             let epoch_ns = self.task.times.epoch_ns;
             self.next_due_ns = self
                 .task
@@ -253,7 +256,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     }
 
     /// An arrival of the open loop: sent, or queued.
-    fn arrive(&mut self, flight: Flight) {
+    fn arrive(&mut self, flight: Flight<P::Request>) {
         self.recorder.scheduled(&flight);
         match self.take_idle() {
             Some((slot, since_ns)) => self.send(slot, flight, since_ns),
@@ -302,6 +305,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             return;
         }
         let flight = Flight {
+            request: self.protocol.next(),
             intended_ns: now_ns,
             sent_ns: None,
         };

@@ -64,7 +64,7 @@ LEAST_PAIRS = 5
 _PAIR_WINDOW = "2s"
 _PAIR_WARMUP = "500ms"
 # What describes one load only, and options that change nothing without a second one.
-_OF_ONE_LOAD = ("fail_if", "latencies", "hdr_log", "stages")
+_OF_ONE_LOAD = ("fail_if", "strict", "latencies", "hdr_log", "stages")
 
 EPILOG = """\
 Examples:
@@ -214,6 +214,9 @@ class GateOptions:
             "'errors > 0.1%'; may be repeated."
         ),
     ] = None
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 3 unless the generator is shown not to be the limit.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +284,8 @@ def load(
 
     workload = _checked(_workload(target, pace, request), check)
     recording = _measured(workload, address, LocalEngine(_engine(pace), output.latencies))
-    return _shown(recording, conditions, output)
+    status = _shown(recording, conditions, output)
+    return status or _strict_status(recording, gate.strict)
 
 
 def _refuse_of_one_load(typed: Mapping[str, str]) -> None:
@@ -386,6 +390,15 @@ def _usual_warmup_ns(loop: Loop, stop: CountStop | DurationStop) -> int:
     Where exactly so many requests are wanted, none is sent besides.
     """
     return SECOND_NS if isinstance(loop, OpenLoop) and isinstance(stop, DurationStop) else 0
+
+
+def _strict_status(recording: Recording, strict: bool) -> int:
+    """Return 3 for a load whose generator was the limit, or may have been, where that is to fail."""
+    from prony.archive.limits import decode_verdict
+    from prony.model import Limited
+
+    is_limited = strict and decode_verdict(recording.generator).limited is not Limited.NO
+    return ExitCode.COULD_NOT_MEASURE if is_limited else ExitCode.DONE
 
 
 def _measured(workload: Workload, address: Address, engine: "LocalEngine") -> Recording:

@@ -251,7 +251,7 @@ def _account(reading: LoadReading) -> Section:
 
 def _carried_words(found: Carried) -> Text:
     return text(
-        "{} of them were open when the window opened: {}",
+        "{} of these requests were open when the window opened: {}",
         Figure(found.requests, count, "/carried_in/requests"),
         carried_words(found, "/carried_in"),
     )

@@ -4,7 +4,7 @@
 
 use super::cgi::{self, Variables};
 use super::http1::{self, Grammar};
-use super::{is_idempotent, EndOfStream, Progress, Protocol, Reader};
+use super::{is_idempotent, EndOfStream, Progress, Protocol, Reader, Same};
 use crate::error::Error;
 use crate::expect::ExpectedHeader;
 use crate::spec::{Request, Target};
@@ -51,8 +51,13 @@ impl FastCgi {
 
 impl Protocol for FastCgi {
     type Reader = ReplyReader;
+    type Request = Same;
 
-    fn request(&self) -> &[u8] {
+    fn next(&mut self) -> Same {
+        Same
+    }
+
+    fn bytes(&mut self, _: Same) -> &[u8] {
         &self.request
     }
 
@@ -60,7 +65,7 @@ impl Protocol for FastCgi {
         ReplyReader::new(self.is_head)
     }
 
-    fn is_idempotent(&self) -> bool {
+    fn is_idempotent(&self, _: Same) -> bool {
         self.is_idempotent
     }
 
@@ -375,7 +380,7 @@ mod tests {
     fn the_request_holds_the_variables_and_knows_whether_the_connection_is_kept() {
         let kept = FastCgi::new(&request("GET", "/p?q", &[]), None, &target()).unwrap();
         assert_eq!(
-            (kept.request[10], kept.keeps_alive(), kept.is_idempotent()),
+            (kept.request[10], kept.keeps_alive(), kept.is_idempotent(Same)),
             (1, true, true)
         );
         let text = String::from_utf8_lossy(&kept.request).into_owned();
@@ -392,7 +397,7 @@ mod tests {
             (
                 closing.request[10],
                 closing.keeps_alive(),
-                closing.is_idempotent()
+                closing.is_idempotent(Same)
             ),
             (0, false, false)
         );

@@ -4,7 +4,7 @@
 
 use super::cgi::{self, Variables};
 use super::http1::{Grammar, ReplyReader};
-use super::{is_idempotent, Protocol};
+use super::{is_idempotent, Protocol, Same};
 use crate::error::Error;
 use crate::spec::{Request, Target};
 
@@ -33,8 +33,13 @@ impl Scgi {
 
 impl Protocol for Scgi {
     type Reader = ReplyReader;
+    type Request = Same;
 
-    fn request(&self) -> &[u8] {
+    fn next(&mut self) -> Same {
+        Same
+    }
+
+    fn bytes(&mut self, _: Same) -> &[u8] {
         &self.request
     }
 
@@ -42,7 +47,7 @@ impl Protocol for Scgi {
         reader(self.is_head)
     }
 
-    fn is_idempotent(&self) -> bool {
+    fn is_idempotent(&self, _: Same) -> bool {
         self.is_idempotent
     }
 

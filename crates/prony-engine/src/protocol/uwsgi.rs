@@ -4,7 +4,7 @@
 
 use super::cgi::{self, Variables};
 use super::http1::ReplyReader;
-use super::{is_idempotent, scgi, Protocol};
+use super::{is_idempotent, scgi, Protocol, Same};
 use crate::error::Error;
 use crate::spec::{Request, Target};
 
@@ -38,8 +38,13 @@ impl Uwsgi {
 
 impl Protocol for Uwsgi {
     type Reader = ReplyReader;
+    type Request = Same;
 
-    fn request(&self) -> &[u8] {
+    fn next(&mut self) -> Same {
+        Same
+    }
+
+    fn bytes(&mut self, _: Same) -> &[u8] {
         &self.request
     }
 
@@ -47,7 +52,7 @@ impl Protocol for Uwsgi {
         scgi::reader(self.is_head)
     }
 
-    fn is_idempotent(&self) -> bool {
+    fn is_idempotent(&self, _: Same) -> bool {
         self.is_idempotent
     }
 
@@ -116,6 +121,6 @@ mod tests {
     fn a_request_is_of_one_connection() {
         let uwsgi = Uwsgi::new(&request("GET", "/", &[]), None, &target(), 0).unwrap();
         assert_eq!(uwsgi.request[0], 0);
-        assert!(!uwsgi.keeps_alive() && uwsgi.is_idempotent());
+        assert!(!uwsgi.keeps_alive() && uwsgi.is_idempotent(Same));
     }
 }

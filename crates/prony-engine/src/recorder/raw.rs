@@ -43,7 +43,7 @@ pub struct RawRows {
 
 impl RawRows {
     /// A request of the window has ended.
-    pub fn ended(&mut self, flight: &Flight, open_ns: u64, end: &End<'_>) {
+    pub fn ended<Q>(&mut self, flight: &Flight<Q>, open_ns: u64, end: &End<'_>) {
         let since = |at_ns: u64| at_ns.saturating_sub(open_ns);
         let row = Row {
             intended_ns: since(flight.intended_ns),
@@ -255,8 +255,12 @@ mod tests {
         }
     }
 
-    fn flight(intended_ns: u64, sent_ns: Option<u64>) -> Flight {
-        Flight { intended_ns, sent_ns }
+    fn flight(intended_ns: u64, sent_ns: Option<u64>) -> Flight<()> {
+        Flight {
+            request: (),
+            intended_ns,
+            sent_ns,
+        }
     }
 
     fn end(connection: Option<usize>, class: Class, at_ns: u64, body_bytes: u64) -> End<'static> {

@@ -31,17 +31,17 @@ impl StageLedger {
     }
 
     /// A request is due.
-    pub fn scheduled(&mut self, flight: &Flight) {
+    pub fn scheduled<Q>(&mut self, flight: &Flight<Q>) {
         self.of(flight).scheduled += 1;
     }
 
     /// It is sent.
-    pub fn sent(&mut self, flight: &Flight) {
+    pub fn sent<Q>(&mut self, flight: &Flight<Q>) {
         self.of(flight).sent += 1;
     }
 
     /// It has ended.
-    pub fn ended(&mut self, flight: &Flight, class: Class, now_ns: u64) {
+    pub fn ended<Q>(&mut self, flight: &Flight<Q>, class: Class, now_ns: u64) {
         let response_ns = now_ns.saturating_sub(flight.intended_ns);
         let record = self.of(flight);
         if class == Class::Ok {
@@ -54,7 +54,7 @@ impl StageLedger {
         }
     }
 
-    fn of(&mut self, flight: &Flight) -> &mut StageRecord {
+    fn of<Q>(&mut self, flight: &Flight<Q>) -> &mut StageRecord {
         let at_ns = flight.intended_ns.saturating_sub(self.open_ns);
         let place = self.ends_ns.partition_point(|&end_ns| end_ns <= at_ns);
         // Whatever is recorded was due in the window, which ends with the last stage.

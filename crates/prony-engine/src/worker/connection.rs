@@ -41,17 +41,19 @@ pub enum Early {
 
 /// One of the worker's connections, over all the sockets that it has had.
 #[derive(Debug)]
-pub struct Connection<R> {
+pub struct Connection<R, Q> {
     /// What it is doing.
     pub state: State,
     /// The request on it, or waiting for it to connect.
-    pub flight: Option<Flight>,
+    pub flight: Option<Flight<Q>>,
     /// Reads its replies.
     pub reader: R,
     /// What its reply has of what is expected.
     pub seen: Seen,
     /// Bytes of the request that the kernel has taken.
     pub written: usize,
+    /// Whether it has taken all of them.
+    pub is_sent: bool,
     /// Whether this socket has brought a reply before.
     pub has_answered: bool,
     /// Whether the slot has had a socket before.
@@ -95,7 +97,7 @@ pub enum Step {
 /// The first wait after a failed attempt, and the longest.
 pub const BACK_OFF_NS: (u64, u64) = (1_000_000, 1_000_000_000);
 
-impl<R> Connection<R> {
+impl<R, Q> Connection<R, Q> {
     /// A slot without a socket.
     pub fn new(reader: R, seen: Seen) -> Self {
         Self {
@@ -104,6 +106,7 @@ impl<R> Connection<R> {
             reader,
             seen,
             written: 0,
+            is_sent: false,
             has_answered: false,
             has_connected: false,
             failure: None,
@@ -125,7 +128,7 @@ impl<R> Connection<R> {
     }
 }
 
-impl<R: Reader> Connection<R> {
+impl<R: Reader, Q> Connection<R, Q> {
     /// Takes a piece of the reply. Its first bytes are kept unless the reply is complete and as expected.
     pub fn take(&mut self, piece: &[u8], expect: &Expect) -> Step {
         let seen = &mut self.seen;

@@ -218,6 +218,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     fn fail_one_unopened(&mut self, slot: usize, now_ns: u64) {
         let open_ns = self.task.times.open_ns;
         let flight = Flight {
+            request: self.protocol.next(),
             intended_ns: open_ns,
             sent_ns: None,
         };

@@ -7,7 +7,7 @@ mod network;
 use super::{task, Common, Edge, Gauges, Times, Worker};
 use crate::clock::{Clock, Simulated};
 use crate::distribution::Distribution;
-use crate::protocol::{Http1, Protocol};
+use crate::protocol::{Http1, Protocol, Same};
 use crate::recorder::{seconds, Recorder};
 use crate::spec::Spec;
 use base64::Engine as _;
@@ -108,11 +108,11 @@ struct Run {
 fn run(case: &Case) -> Run {
     let spec = case.spec();
     let common = Common::new(&spec, EPOCH_NS, case.connections);
-    let protocol = Http1::new(&spec.workload.request, None, "x");
+    let mut protocol = Http1::new(&spec.workload.request, None, "x");
     let clock = Simulated::default();
     clock.advance_to(EPOCH_NS);
     let script = Script::new(case.choices.clone());
-    let mut world = World::new(clock.clone(), script, protocol.request(), case.connections);
+    let mut world = World::new(clock.clone(), script, protocol.bytes(Same), case.connections);
     world.cancel_ns = case.cancel_ns.map_or(u64::MAX, |after_ns| EPOCH_NS + after_ns);
     let cancelled = Rc::clone(&world.cancelled);
     let world = Rc::new(RefCell::new(world));

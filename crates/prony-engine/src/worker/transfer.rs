@@ -134,7 +134,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     }
 
     /// Sends a request on a connection that has been free since `free_since_ns`.
-    pub(super) fn send(&mut self, slot: usize, mut flight: Flight, free_since_ns: u64) {
+    pub(super) fn send(&mut self, slot: usize, mut flight: Flight<P::Request>, free_since_ns: u64) {
         let now_ns = self.clock.now();
         if flight.sent_ns.is_none() {
             flight.sent_ns = Some(now_ns);
@@ -152,31 +152,27 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         connection.reader.reset();
         connection.seen.reset();
         connection.first_bytes.clear();
-        connection.written = 0;
+        (connection.written, connection.is_sent) = (0, false);
         self.write(slot);
     }
 
     /// Writes until all is sent or the kernel takes no more: only then does an edge signal that there is room again.
     fn write(&mut self, slot: usize) {
-        while self.connections[slot].written < self.protocol.request().len() {
-            let connection = &mut self.connections[slot];
-            match self
-                .driver
-                .send(slot, &self.protocol.request()[connection.written..])
-            {
+        let connection = &mut self.connections[slot];
+        let Some(flight) = connection.flight else { return };
+        let is_own = self.recorder.is_own(&flight);
+        let bytes = self.protocol.bytes(flight.request);
+        while connection.written < bytes.len() {
+            match self.driver.send(slot, &bytes[connection.written..]) {
                 Ok(sent) => {
                     connection.written += sent;
-                    if connection
-                        .flight
-                        .is_some_and(|flight| self.recorder.is_own(&flight))
-                    {
-                        self.recorder.bytes.sent += sent as u64;
-                    }
+                    self.recorder.bytes.sent += if is_own { sent as u64 } else { 0 };
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) => return self.lost(slot, transfer_class(&error), &error.to_string()),
             }
         }
+        connection.is_sent = true;
     }
 
     /// Reading goes first: a server may answer, and close, before it has taken the whole request.
@@ -274,7 +270,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let now_ns = self.clock.now();
         let is_counted = self.is_counted(now_ns);
         let connection = &mut self.connections[slot];
-        let is_sent = connection.written == self.protocol.request().len();
+        let is_sent = connection.is_sent;
         // The rest of a request that was answered early would be taken for the next one.
         let stays = connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_sent && !must_close;
         connection.has_answered = true;
@@ -301,7 +297,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let met_a_close = matches!(class, Class::Reset | Class::Eof)
             && connection.has_answered
             && !connection.reader.has_begun();
-        let may_retry = met_a_close && self.protocol.is_idempotent();
+        let request = connection.flight.map(|flight| flight.request);
+        let may_retry = met_a_close && request.is_some_and(|one| self.protocol.is_idempotent(one));
         self.disconnect(slot);
         if may_retry {
             self.repeat(slot, now_ns);
