@@ -517,6 +517,14 @@ def test_t29_when_all_replies_are_errors_nothing_succeeded_and_the_status_says_s
     assert (done.status, done.json["ratio"]["success"], done.json["rate"]["ok_per_s"]) == (3, 0.0, 0.0)
 
 
+def test_t25_a_statistic_that_is_not_known_is_null_and_never_another_one(said, reference):
+    found = said("load", reference, "-n", "30", "-c", "1", "--json", "-").json["latency"]["ok"]
+    assert found["response_ns"] is None
+    percentiles = found["service_ns"]["percentiles"]
+    assert percentiles["50"] > 0
+    assert [percentiles[name] for name in ("90", "99", "99.9", "99.99")] == [None] * 4
+
+
 @pytest.mark.parametrize("reference", [{"error_every": 2}], indirect=True)
 def test_t37_the_rate_is_of_successes_and_errors_stand_apart(said, reference):
     rate = said("load", reference, "-n", "100", "-c", "1", "--json", "-").json["rate"]
