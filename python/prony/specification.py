@@ -43,7 +43,7 @@ def to_spec(
     return {
         "target": encode_target(address),
         "workload": encode(workload),
-        "threads": min(choice.threads, workload.loop.connections),
+        "threads": min(choice.threads, workload.loop.connections or choice.threads),
         "cpus": list(cpus) if cpus is not None else None,
         "pacing": str(choice.pacing),
         "ceiling_per_s": ceiling_per_s,

@@ -78,7 +78,7 @@ def workloads_of(part: WorkloadDocument, app: App, request: Request | None) -> I
 def _loops(part: WorkloadDocument) -> Iterable[Loop]:
     if part.loop == "closed":
         return (ClosedLoop(count) for count in part.connections or ())
-    most = (part.connections or (OpenLoop(1.0).connections,))[0]
+    most = part.connections[0] if part.connections else None
     return (OpenLoop(rate, part.arrivals, connections=most) for rate in part.rate or ())
 
 

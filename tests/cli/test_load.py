@@ -488,7 +488,7 @@ def test_what_is_no_target_is_refused_with_its_form(said, url):
         (["-c", "0"], "`-c 0`", "one or more counts"),
         (["-c", "ten"], "`-c ten`", "one or more counts"),
         (["-c", "1,2"], "`-c 1,2`", "one count"),
-        (["-c", "99999999"], "`-c 99999999`", "at most 1,000,000"),
+        (["-c", "99999999"], "`-c 99999999`", "at most 500,000"),
         (["-c", "-5"], "`-c -5`", "one or more counts"),
         (["--rate", "0"], "`--rate`: `0`", "requests per second"),
         (["--rate", "fast"], "`--rate`: `fast`", "requests per second"),

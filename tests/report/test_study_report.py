@@ -21,6 +21,7 @@ from prony.faces.terminal import TerminalReporter
 from prony.listing.host import host_document
 from prony.model import Fingerprint, LogTail, RunFacts
 from prony.model.facts import FoundRate, RateStep
+from prony.model.recording import Queue
 from prony.model.shapes import encode
 from prony.reading.load import read_load
 from prony.reading.study import read_archive
@@ -158,6 +159,19 @@ def test_the_report_of_a_load_run(archive, update_golden):
     check(f"{name}.load.txt", shown(load_document(read_load(recording)), 100), update_golden)
     result = {**load_result(read_load(recording)), "series": load_result(read_load(recording))["series"][:1]}
     check(f"{name}.load.json", json.dumps(rounded(result), indent=1, allow_nan=False) + "\n", update_golden)
+
+
+def test_a_load_whose_limit_of_requests_in_flight_bound_labels_its_latencies(archive):
+    name, opened = archive
+    if name != "study_two":
+        pytest.skip("closed loops have no such limit")
+    recording = first_recording(opened, 4)
+    bound = replace(recording, queue=Queue(900, 400, 1024, 3_200_000_000))
+    text = shown(load_document(read_load(bound)), 200)
+    label = "An open loop until 3.20 s into the window, a closed one from then on."
+    assert text.index("Latency") < text.index(label) < text.index("Generator\n")
+    assert "at most 1,024 requests in flight" in text
+    assert label not in shown(load_document(read_load(recording)), 200)
 
 
 def test_the_last_lines_are_the_answer_and_the_command(archive):

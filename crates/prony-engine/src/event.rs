@@ -1,13 +1,19 @@
 //! The events of a run.
 
+use crate::limit::Limit;
 use serde::Serialize;
 
 /// One event; the JSON form is public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The workers run.
-    Started,
+    /// Before the first connection: how many there may be.
+    Started {
+        /// Of this run.
+        limit: Limit,
+        /// Of this machine; null: nothing known limits it.
+        machine: Option<Limit>,
+    },
     /// Connections are open, and the warm-up is over.
     WindowOpen {
         /// CLOCK_MONOTONIC.

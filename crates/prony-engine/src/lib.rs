@@ -18,6 +18,7 @@ pub mod exchange;
 pub mod expect;
 pub mod generator;
 pub mod histogram;
+pub mod limit;
 pub mod protocol;
 pub mod recorder;
 pub mod recording;

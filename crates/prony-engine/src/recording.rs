@@ -124,8 +124,10 @@ pub struct Bytes {
 pub struct Queue {
     pub waited: u64,
     pub max_length: u64,
+    /// The most requests in flight; null in a closed loop.
     #[serde(default)]
     pub limit: Option<u64>,
+    /// When a request first waited because of it, from the opening of the window; null: never.
     #[serde(default)]
     pub bound_at_ns: Option<u64>,
 }

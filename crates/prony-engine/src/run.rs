@@ -6,6 +6,7 @@ use crate::driver::{Driver, Epoll};
 use crate::error::Error;
 use crate::event::{Event, Phase};
 use crate::generator::{Generator, Thread};
+use crate::limit::{Limits, SPARE_DESCRIPTORS};
 use crate::protocol::{FastCgi, Http1, Protocol, Scgi, Uwsgi};
 use crate::recorder::{seconds, Ledger, Recorder, Seconds, StageLedger};
 use crate::recording::{self, Answered, Completed, Connections, Engine, LoopKind, Recording, Window};
@@ -60,8 +61,6 @@ const SLICE: Duration = Duration::from_millis(100);
 const OPENING_SLICE: Duration = Duration::from_millis(5);
 // Four times a second.
 const PROGRESS_EVERY_NS: u64 = 250_000_000;
-// Descriptors that are not connections: epoll, standard streams, the host program's files.
-const SPARE_DESCRIPTORS: u64 = 64;
 
 /// Runs a load; `on_event` receives the events.
 ///
@@ -83,11 +82,15 @@ pub fn run_with(
 ) -> Result<Recording, Error> {
     let address = resolve(&spec.target)?;
     cpu::raise_descriptor_limit();
+    let limits = Limits::of(spec, &address);
+    on_event(&Event::Started {
+        limit: limits.run,
+        machine: limits.machine,
+    });
     let margins_ns = spin_margins(spec)?;
-    let common = Common::new(spec, Monotonic.now() + LEAD_NS);
+    let common = Common::new(spec, Monotonic.now() + LEAD_NS, limits.run.connections);
     // A worker that runs already must not go on without the others.
     let mut crew = start(spec, &common, address, &margins_ns, control).inspect_err(|_| control.cancel())?;
-    on_event(&Event::Started);
     let mut watch = Watch {
         times: common.times,
         opening: common.opening,
@@ -208,6 +211,7 @@ impl Crew<'_> {
             task: share,
             protocol,
             address: self.address,
+            all_connections: self.common.connections,
             cpu: cpu_of(self.spec, number),
             series,
             gauges: Arc::clone(&gauges),
@@ -232,6 +236,7 @@ struct Job<P> {
     task: Task,
     protocol: P,
     address: Address,
+    all_connections: usize,
     cpu: Option<usize>,
     series: Seconds,
     gauges: Arc<Gauges>,
@@ -266,7 +271,7 @@ impl<P: Protocol> Job<P> {
     }
 
     fn settle(&self) -> Result<(), Error> {
-        if self.spec.workload.shape.connections() as u64 + SPARE_DESCRIPTORS > cpu::descriptor_limit() {
+        if self.all_connections as u64 + SPARE_DESCRIPTORS > cpu::descriptor_limit() {
             // A table of its own doubles what the process may hold; where the kernel refuses, EMFILE is counted as what it is.
             let _ = cpu::own_descriptors();
         }
@@ -282,6 +287,7 @@ fn report<P: Protocol, D: Driver>(
     drained_ns: u64,
 ) -> Recording {
     let answered = answered(worker.answered());
+    let queue = worker.queue_figures();
     let by_count = matches!(spec.workload.stop, Stop::Requests { .. });
     let recorder = &mut worker.recorder;
     let open_ns = recorder.first_sent_ns.unwrap_or(u64::MAX);
@@ -318,7 +324,7 @@ fn report<P: Protocol, D: Driver>(
             answered,
         },
         bytes: recorder.bytes.clone(),
-        queue: worker.queue_figures.clone(),
+        queue,
         distributions: recorder.distributions.clone(),
         series: recorder.seconds.finish(),
         stages: recorder

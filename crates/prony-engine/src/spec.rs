@@ -171,8 +171,9 @@ pub enum Loop {
         arrivals: Arrivals,
         /// Of Poisson arrivals.
         seed: u64,
-        /// At most so many, opened on demand.
-        connections: usize,
+        /// At most so many, opened on demand; null: as many as can be outstanding, if this machine allows it.
+        #[serde(default)]
+        connections: Option<usize>,
         /// The rate over the window; none: always `rate_per_s`, which else is the highest of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         stages: Vec<Stage>,
@@ -202,10 +203,11 @@ impl Stage {
 }
 
 impl Loop {
-    /// Connections: exactly (closed) or at most (open).
-    pub fn connections(&self) -> usize {
+    /// Connections as asked for: exactly (closed) or at most (open).
+    pub fn connections(&self) -> Option<usize> {
         match self {
-            Self::Closed { connections } | Self::Open { connections, .. } => *connections,
+            Self::Closed { connections } => Some(*connections),
+            Self::Open { connections, .. } => *connections,
         }
     }
 
@@ -403,9 +405,9 @@ impl Spec {
             "null or at least one CPU",
         )?;
         require(
-            load.shape.connections() >= 1,
+            load.shape.connections() != Some(0),
             "workload.loop.connections",
-            load.shape.connections(),
+            0,
             "at least 1",
         )?;
         if let Loop::Open { rate_per_s, .. } = load.shape {
@@ -579,7 +581,7 @@ mod tests {
     fn a_plain_one_is_read_and_written_back() {
         let spec = Spec::from_json(PLAIN).unwrap();
         let again = Spec::from_json(&serde_json::to_string(&spec).unwrap()).unwrap();
-        assert_eq!(again.workload.shape.connections(), 10);
+        assert_eq!(again.workload.shape.connections(), Some(10));
     }
 
     #[test]

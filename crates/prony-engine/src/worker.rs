@@ -91,7 +91,7 @@ pub struct Worker<P: Protocol, D, C> {
     last_intended_ns: u64,
     pub(crate) recorder: Recorder,
     pub(crate) counts: Counts,
-    pub(crate) queue_figures: Queue,
+    queue_figures: Queue,
     spin_ns: u64,
 }
 
@@ -101,47 +101,53 @@ const MAX_WAIT_NS: u64 = 50_000_000;
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// A worker before its first step.
     pub fn new(protocol: P, driver: D, clock: C, mut task: Task, mut recorder: Recorder) -> Self {
-        let slots = task.connections;
+        // The slots of an open loop are made when they are needed.
+        let slots = if task.schedule.is_some() {
+            0
+        } else {
+            task.connections
+        };
         let epoch_ns = task.times.epoch_ns;
         recorder.set_window(task.times.open_ns, task.times.close_ns);
         let next_due_ns = task
             .schedule
             .as_mut()
             .map(|schedule| epoch_ns + schedule.next_due());
-        let is_open_loop = task.schedule.is_some();
-        let connection = |_| {
-            let mut reader = protocol.reader();
-            reader.expect_headers(task.expect.headers());
-            Connection::new(reader, task.expect.seen())
-        };
-        let connections = (0..slots).map(connection).collect();
-        Self {
+        let mut worker = Self {
             protocol,
             driver,
             clock,
             next_due_ns,
             opened: Opened::default(),
-            connections,
-            idle: Vec::with_capacity(slots),
+            connections: Vec::with_capacity(slots),
+            idle: Vec::with_capacity(1024),
             closed: (0..slots).collect(),
             repeats: VecDeque::new(),
             attempts: 0,
             queue: VecDeque::with_capacity(1024),
-            deadlines: Deadlines::new(slots),
+            deadlines: Deadlines::default(),
             back_offs: BinaryHeap::new(),
             ready: Vec::with_capacity(1024),
             handled: 0,
-            unread: VecDeque::with_capacity(slots),
+            unread: VecDeque::with_capacity(slots.max(1024)),
             last_intended_ns: task.times.open_ns,
             task,
             recorder,
             counts: Counts::default(),
-            queue_figures: Queue {
-                limit: is_open_loop.then_some(slots as u64),
-                ..Queue::default()
-            },
+            queue_figures: Queue::default(),
             spin_ns: 0,
+        };
+        for _ in 0..slots {
+            worker.add_slot();
         }
+        worker
+    }
+
+    fn add_slot(&mut self) {
+        let mut reader = self.protocol.reader();
+        reader.expect_headers(self.task.expect.headers());
+        let connection = Connection::new(reader, self.task.expect.seen());
+        self.connections.push(connection);
     }
 
     /// Runs to the end of the drain, or until `cancelled`; `on_edge` is called at the opening of the window and at its close, with the
@@ -192,6 +198,15 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// Replies by slot, since the opening of the window.
     pub(crate) fn answered(&self) -> impl Iterator<Item = u64> + '_ {
         self.connections.iter().map(|connection| connection.answered)
+    }
+
+    /// What the queue of the open loop was, and the limit that its requests wait for.
+    pub(crate) fn queue_figures(&self) -> Queue {
+        let limit = self.is_open_loop().then_some(self.task.connections as u64);
+        Queue {
+            limit,
+            ..self.queue_figures.clone()
+        }
     }
 
     fn is_open_loop(&self) -> bool {
@@ -250,10 +265,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                     let figures = &mut self.queue_figures;
                     figures.waited += 1;
                     figures.max_length = figures.max_length.max(self.queue.len() as u64);
-                    if self.closed.is_empty() {
-                        let after_ns = flight.intended_ns.saturating_sub(self.task.times.open_ns);
-                        figures.bound_at_ns.get_or_insert(after_ns);
-                    }
                 }
             }
         }
@@ -283,6 +294,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// A free connection of the closed loop begins its next request, unless the load is over.
     fn begin(&mut self, slot: usize, now_ns: u64) {
+        let is_open = matches!(self.connections[slot].state, State::Idle { .. });
+        if is_open && !self.may_load(slot) {
+            return;
+        }
         let is_own = self.in_window(now_ns);
         let may_begin = now_ns < self.task.times.close_ns && (!is_own || self.take_from_budget());
         if !may_begin {

@@ -363,7 +363,7 @@ fn a_cancelled_run_ends_soon_with_a_balanced_account() {
         let control = Control::new();
         let (remote, began) = (control.clone(), Instant::now());
         let canceller = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(150));
+            std::thread::sleep(Duration::from_millis(500));
             remote.cancel();
         });
         let recording = load.threads(2).duration_ms(60_000).run_with(&control);

@@ -142,3 +142,70 @@ fn t41_many_connections_over_loopback_come_from_several_addresses() {
     let expected = [("127.0.0.1".to_owned(), 5_000), ("127.0.1.1".to_owned(), 1_000)];
     assert_eq!(by_source, expected);
 }
+
+/// Every reply takes half a second, so that 1,500 requests are outstanding at 3,000 a second.
+#[test]
+fn t01_an_open_loop_stays_open_however_much_is_outstanding() {
+    let server = start(r#"{"delay": {"kind": "fixed", "ns": 500000000}}"#);
+    let load = Load::open_without_limit(server.port(), 3000.0);
+    let recording = load.timeout_ms(6_000).duration_ms(1500).run();
+    let account = &recording.account;
+    assert_eq!((account.ok, account.scheduled), (4500, 4500), "{account:?}");
+    let responses = recording.distributions.ok_response.unwrap();
+    assert!(responses.min_ns() >= Some(500 * MS));
+    let p99_ns = responses.quantile_ns(0.99).unwrap();
+    assert!(p99_ns < 800 * MS, "{p99_ns}");
+    // At most 6 s x 3,000/s, and some.
+    let limit = recording.queue.limit.unwrap();
+    assert!((18_000..19_000).contains(&limit), "{limit}");
+    assert_eq!(recording.queue.bound_at_ns, None);
+}
+
+#[test]
+fn t42_a_limit_of_connections_that_binds_says_from_when_on() {
+    let server = start(r#"{"delay": {"kind": "fixed", "ns": 300000000}}"#);
+    for threads in [1, 2] {
+        let load = Load::open(server.port(), 1000.0, 100).threads(threads);
+        let queue = load.duration_ms(600).run().queue;
+        let bound_at_ns = queue.bound_at_ns.unwrap();
+        // The hundredth request is due at 100 ms.
+        assert!((95 * MS..250 * MS).contains(&bound_at_ns), "{bound_at_ns}");
+        assert_eq!(queue.limit, Some(100));
+    }
+    let closed = Load::closed(server.port(), 2).requests(2).run().queue;
+    assert_eq!((closed.limit, closed.bound_at_ns), (None, None));
+}
+
+#[test]
+fn what_a_run_may_have_in_flight_is_said_before_its_first_request() {
+    let server = start("{}");
+    let mut events = Vec::new();
+    let keep = &mut |event: &Event| events.push(serde_json::to_value(event).unwrap());
+    let load = Load::open_without_limit(server.port(), 100.0).timeout_ms(1_000);
+    prony_engine::run(&load.spec(), &Control::new(), keep).unwrap();
+    assert_eq!(events[0]["event"], "started");
+    assert_eq!(events[0]["limit"]["by"], "time_out");
+    let [own, machine] = ["limit", "machine"].map(|key| events[0][key]["connections"].as_u64().unwrap());
+    assert!((100..200).contains(&own) && own < machine, "{own} {machine}");
+}
+
+/// The kernel drops what does not fit into the listen queue, and repeats it after a second.
+#[test]
+fn connections_are_opened_as_fast_as_the_server_accepts_them() {
+    let server = start(r#"{"backlog": 128}"#);
+    let recording = Load::closed(server.port(), 3_000).timeout_ms(20_000).run();
+    assert_eq!(recording.account.ok, recording.account.scheduled);
+    let connect = recording.distributions.connect;
+    assert_eq!(connect.count(), 3_000);
+    let slow = connect.max_ns().unwrap();
+    assert!(slow < 900 * MS, "{slow}");
+}
+
+/// Ten seconds of time-out: after a quarter of them all have been tried, though none is ever accepted by the server.
+#[test]
+fn a_server_that_accepts_none_is_tried_by_all_connections_within_the_time_out() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let load = Load::closed(listener.local_addr().unwrap().port(), 1_000);
+    let account = load.timeout_ms(800).grace_ms(0).run().account;
+    assert_eq!(account.client_other, 0, "{account:?}");
+}

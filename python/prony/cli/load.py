@@ -115,7 +115,8 @@ class PaceOptions:
         typer.Option(
             "-c",
             "--connections",
-            help="Closed loop: this many connections (10). Open loop: at most this many (1024).",
+            help="Closed loop: this many connections (10). "
+            "Open loop: at most this many (as many as can be outstanding).",
         ),
     ] = None
     rate: Annotated[

@@ -69,7 +69,8 @@ class LoadProgress:
 
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
-        self._line = _LiveLine(_console())
+        self._console = _console()
+        self._line = _LiveLine(self._console)
 
     def __enter__(self) -> Self:
         self._line.__enter__()
@@ -81,16 +82,45 @@ class LoadProgress:
         self._line.__exit__(kind, error, trace)
 
     def on_event(self, event: Json) -> None:
-        """Show a progress event of the engine."""
-        if event["event"] == "progress":
-            self._line.show(load_line(self._workload, event))
+        """Show a progress event of the engine, and say first what this machine does not allow."""
+        match event["event"]:
+            case "progress":
+                self._line.show(load_line(self._workload, event))
+            case "started" if (words := short_of(event)) is not None:
+                self._console.print(Text(words), soft_wrap=True)
+
+
+_BOUNDS = {
+    "descriptors": "by its file descriptors",
+    "ports": "by its ports",
+    "memory": "by its free memory",
+}
+
+
+def short_of(event: Json) -> str | None:
+    """Return in words how many connections this machine allows, where a run may need more; null: enough.
+
+    >>> short_of({"limit": {"connections": 9, "by": "asked"}, "machine": {"connections": 5, "by": "ports"}})
+    'this machine allows 5 connections (by its ports), fewer than asked for: 9; the others fail'
+    """
+    limit, machine = event.get("limit"), event.get("machine")
+    if limit is None or machine is None:
+        return None
+    most = f"this machine allows {format_count(machine['connections'])} connections"
+    most = f"{most} ({_BOUNDS[machine['by']]})"
+    if limit["by"] == "asked" and limit["connections"] > machine["connections"]:
+        return f"{most}, fewer than asked for: {format_count(limit['connections'])}; the others fail"
+    if limit["by"] in _BOUNDS:
+        return f"{most}, fewer than rate x time-out: if the server stalls, requests will wait for each other"
+    return None
 
 
 def load_line(workload: Workload, event: Json) -> str:
     """Return one line for a progress event: ``window ━━━━╌╌ 4.0 s  12,300 ok  3 failed  10 in flight``."""
     phase, elapsed_ns = str(event["phase"]), int(event["elapsed_ns"])
     if phase == "opening":
-        connected, wanted = int(event["connected"]), workload.loop.connections
+        # Only closed loops open their connections first, and those say how many.
+        connected, wanted = int(event["connected"]), workload.loop.connections or 1
         bar = _bar(connected / wanted)
         open_now = f"{format_count(connected)} of {format_count(wanted)} connections open"
         return f"{phase:7} {bar} {format_duration(elapsed_ns):>8}  {open_now}"

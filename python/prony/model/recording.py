@@ -220,8 +220,8 @@ class Traffic:
 class Queue:
     """Requests that were due while no connection was idle, and how many of them at once.
 
-    ``limit``: the most requests in flight; ``bound_at_ns``: when it first held a request back, from the
-    window's opening (null: never).
+    ``limit``: the most in flight in an open loop. ``bound_at_ns``: when a request first waited because of it,
+    from the opening of the window: from then on the server set the pace. Null: never, or not known.
     """
 
     waited: int | None

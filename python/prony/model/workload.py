@@ -53,8 +53,8 @@ class Pacing(StrEnum):
         return cls.ECONOMICAL if shares_cpus else cls.PRECISE
 
 
-MAX_CONNECTIONS = 1_000_000
-"""As many as have been opened on one machine of 24 GiB, both ends."""
+MAX_CONNECTIONS = 500_000
+"""Twice as many have been opened on one machine of 24 GiB, both ends there."""
 MAX_RATE_PER_S = float(SECOND_NS)
 """One request a nanosecond, the unit of time."""
 
@@ -82,15 +82,15 @@ class RateStage:
 class OpenLoop:
     """Requests are due at ``rate_per_s`` whatever the server does.
 
-    They go over at most ``connections``, opened on demand. With ``stages``, which make up the window, the
-    rate follows them, and ``rate_per_s`` is the highest of theirs.
+    They go over at most ``connections``, opened on demand; null: as many as can be outstanding. With
+    ``stages``, which make up the window, the rate follows them, and ``rate_per_s`` is the highest of theirs.
     """
 
     KIND: ClassVar[str] = "open"
     rate_per_s: float
     arrivals: Arrivals = Arrivals.CONSTANT
     seed: int = 1
-    connections: int = 1024
+    connections: int | None = None
     stages: tuple[RateStage, ...] = field(default=(), metadata=OPTIONAL)
 
 

@@ -127,6 +127,10 @@ def _head(reading: LoadReading) -> Section:
     return Section("", (*blocks, _speed(reading), *conditions))
 
 
+def _bound_at(at_ns: int) -> Figure:
+    return Figure(at_ns, duration, "/queue/bound_at_ns")
+
+
 def _condition(one: ConditionResult, at: str) -> Paragraph:
     condition = Quote(one.condition.text, at + pointer("condition"))
     value = None if one.value is None else Figure(one.value, in_metric(one.metric), at + pointer("value"))
@@ -325,7 +329,11 @@ def _latency(reading: LoadReading) -> Section:
     )
     titles = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max")
     columns = (Column(scale.unit, text=True), Column("n"), *(Column(title) for title in titles))
-    return Section("Latency", (Table(columns, rows), notes.notes()))
+    bound_at_ns = reading.recording.queue.bound_at_ns
+    if bound_at_ns is None:
+        return Section("Latency", (Table(columns, rows), notes.notes()))
+    label = text("An open loop until {} into the window, a closed one from then on.", _bound_at(bound_at_ns))
+    return Section("Latency", (Paragraph(label, Tone.WARNING), Table(columns, rows), notes.notes()))
 
 
 def _stages(reading: LoadReading) -> Section:
@@ -400,6 +408,8 @@ def _trust(reading: LoadReading) -> Iterator[Text]:
         # Both sides come from the same stamps: what they prove is that no request was lost or counted twice.
         same = "the sum of all times in flight and the integral of requests in flight"
         yield text(f"bookkeeping: {same} differ by {{}}", Figure(residual, _residual, "/little/residual"))
+    if recording.queue.limit is not None:
+        yield text("at most {} requests in flight", Figure(recording.queue.limit, count, "/queue/limit"))
     yield from _connection_words(recording.connections)
     yield from _traffic_words(recording.bytes)
 

@@ -39,6 +39,8 @@ _BYTES_PER_SECOND = KIB
 _BYTES_PER_PROCESS = 256
 # The length of a load with a fixed number of requests is not known: assume a usual one.
 _COUNTED_S = 60.0
+# What a load by rate has open unless a server stalls.
+_USUALLY_OPEN = 1024
 
 
 def admit(
@@ -68,7 +70,7 @@ def demand_of(plan: Plan, catalog: Catalog, placement: Placement) -> Demand:
     """Return the most that any trial of the plan needs."""
     first, subjects, cpus = plan.cells[0], plan.subjects(), len(placement.server_cpus)
     return Demand(
-        connections=max(cell.workload.loop.connections for cell in plan.cells),
+        connections=max(_connections(cell.workload) for cell in plan.cells),
         engine_threads=plan.engine_threads,
         # Studies load over loopback only; other generators come from one address.
         several_sources=all(cell.engine.name == EngineChoice().name for cell in plan.cells),
@@ -87,6 +89,20 @@ def expected_bytes(trials: int, load_s: float, processes: int) -> int:
     """Return the approximate size of the archive."""
     each_s = _BYTES_PER_SECOND + _BYTES_PER_PROCESS * processes
     return trials * (_BYTES_PER_TRIAL + round(load_s * each_s))
+
+
+def _connections(workload: Workload) -> int:
+    """Return how many connections a load opens; of an open loop without a number: while the server keeps up.
+
+    That it may need more when the server stalls is no reason to refuse it.
+    """
+    match workload.loop:
+        case OpenLoop(rate_per_s, connections=None):
+            return min(ceil(rate_per_s * seconds(workload.timeout_ns)), _USUALLY_OPEN)
+        case ClosedLoop(connections) | OpenLoop(connections=int(connections)):
+            return connections
+        case OpenLoop():
+            return _USUALLY_OPEN
 
 
 def _load_s(workload: Workload) -> float:
@@ -127,7 +143,7 @@ def _held(plan: Plan, catalog: Catalog, cpus: int) -> dict[str, int]:
     found: dict[str, int] = {}
     for cell in plan.cells:
         name = cell.subject.name
-        held = _held_by_one(cell.workload.loop.connections, _processes(catalog, cell.subject, cpus))
+        held = _held_by_one(_connections(cell.workload), _processes(catalog, cell.subject, cpus))
         found[name] = max(held, found.get(name, 0))
     return found
 

@@ -1,6 +1,6 @@
 //! Which address of this machine a connection comes from.
 //!
-//! A connection differs from others to the same server by its source address and port, and one address has some 28,000 ports. Over
+//! Connections to one server differ by their source address and port, and one address has some 28,000 ports. Over
 //! loopback every address of 127.0.0.0/8 is this machine's own, so further connections come from further addresses. Over a network this
 //! machine has the addresses that it has, and the kernel chooses.
 

@@ -27,6 +27,18 @@ pub enum State {
     Busy,
 }
 
+/// What a request has to do with the opening of connections before the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Early {
+    /// Nothing.
+    #[default]
+    No,
+    /// It is the first of its connection: with its reply the server has accepted that.
+    First,
+    /// A further one, while others are opened.
+    Again,
+}
+
 /// One of the worker's connections, over all the sockets that it has had.
 #[derive(Debug)]
 pub struct Connection<R, Q> {
@@ -52,8 +64,10 @@ pub struct Connection<R, Q> {
     pub answered: u64,
     /// The wait before the next attempt after a failed one.
     pub back_off_ns: u64,
-    /// Whether it stands in the list of idle ones.
+    /// Whether it stands in the list of idle ones, or rests until the others are open.
     pub listed: bool,
+    /// What its request has to do with the opening.
+    pub early: Early,
     /// Whether it stands in the list of those that are to be read on.
     pub unread: bool,
     /// Whether the peer has closed its side of this socket: it is read to the end.
@@ -99,6 +113,7 @@ impl<R, Q> Connection<R, Q> {
             answered: 0,
             back_off_ns: BACK_OFF_NS.0,
             listed: false,
+            early: Early::No,
             unread: false,
             hangup: false,
             first_bytes: Vec::new(),

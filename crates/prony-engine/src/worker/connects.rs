@@ -32,12 +32,16 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// Whether a connection is to be begun that the last step had no time for.
     pub(super) fn has_more_to_open(&self) -> bool {
-        let waits = if self.is_open_loop() {
-            self.attempts < self.queue.len()
+        let wanted = if self.is_open_loop() {
+            self.attempts < self.queue.len() && self.has_free_slot()
         } else {
-            true
+            !self.closed.is_empty() && self.has_room_to_open()
         };
-        !self.repeats.is_empty() || (waits && !self.closed.is_empty())
+        wanted || !self.repeats.is_empty()
+    }
+
+    fn has_free_slot(&self) -> bool {
+        !self.closed.is_empty() || self.connections.len() < self.task.connections
     }
 
     /// Requests to be sent once more come first: their clocks run on. Then in a closed loop every slot without a connection, who waits
@@ -46,12 +50,39 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         if let Some(slot) = self.repeats.pop_front() {
             return Some(slot);
         }
-        if self.is_open_loop() {
-            return (self.attempts < self.queue.len())
-                .then(|| self.closed.pop_back())
-                .flatten();
+        if !self.is_open_loop() {
+            return self.has_room_to_open().then(|| self.closed.pop_front()).flatten();
         }
-        self.closed.pop_front()
+        if self.attempts >= self.queue.len() {
+            return None;
+        }
+        let slot = self.closed.pop_back().or_else(|| self.new_slot());
+        if slot.is_none() {
+            self.note_bound();
+        }
+        slot
+    }
+
+    fn new_slot(&mut self) -> Option<usize> {
+        let slot = self.connections.len();
+        (slot < self.task.connections).then(|| {
+            self.add_slot();
+            slot
+        })
+    }
+
+    /// A request of the window waits for the end of another one: from now on the server sets the pace, as in a closed loop.
+    fn note_bound(&mut self) {
+        let is_new = self.queue_figures.bound_at_ns.is_none();
+        if is_new
+            && self
+                .queue
+                .back()
+                .is_some_and(|flight| self.recorder.is_own(flight))
+        {
+            let since_ns = self.clock.now().saturating_sub(self.task.times.open_ns);
+            self.queue_figures.bound_at_ns = Some(since_ns);
+        }
     }
 
     /// Each attempt has its own stamp, taken here, right before its `connect()`.
@@ -59,6 +90,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         if self.is_open_loop() || self.connections[slot].flight.is_some() {
             self.connect(slot, now_ns);
         } else {
+            self.connections[slot].listed = false;
             self.begin(slot, now_ns);
         }
     }

@@ -13,7 +13,14 @@ struct Link {
     listed: bool,
 }
 
-/// At most one deadline for each slot.
+const UNLISTED: Link = Link {
+    at_ns: 0,
+    before: NONE,
+    after: NONE,
+    listed: false,
+};
+
+/// At most one deadline for each slot; slots come to be when they are named first.
 #[derive(Debug)]
 pub struct Deadlines {
     links: Vec<Link>,
@@ -21,24 +28,23 @@ pub struct Deadlines {
     last: usize,
 }
 
-impl Deadlines {
-    /// None yet, for so many slots.
-    pub fn new(slots: usize) -> Self {
-        let unlisted = Link {
-            at_ns: 0,
-            before: NONE,
-            after: NONE,
-            listed: false,
-        };
+impl Default for Deadlines {
+    /// None yet.
+    fn default() -> Self {
         Self {
-            links: vec![unlisted; slots],
+            links: Vec::new(),
             first: NONE,
             last: NONE,
         }
     }
+}
 
+impl Deadlines {
     /// Sets the deadline of a slot, in place of an earlier one.
     pub fn set(&mut self, slot: usize, at_ns: u64) {
+        if slot >= self.links.len() {
+            self.links.resize(slot + 1, UNLISTED);
+        }
         self.remove(slot);
         let mut before = self.last;
         while before != NONE && self.links[before].at_ns > at_ns {
@@ -61,12 +67,15 @@ impl Deadlines {
 
     /// Takes back the deadline of a slot, if it has one.
     pub fn remove(&mut self, slot: usize) {
-        let Link {
+        let Some(&Link {
             before,
             after,
             listed,
             ..
-        } = self.links[slot];
+        }) = self.links.get(slot)
+        else {
+            return;
+        };
         if listed {
             self.links[slot].listed = false;
             self.join(before, after);
@@ -99,7 +108,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_first_is_always_the_earliest(steps in proptest::collection::vec((0usize..8, proptest::option::of(0u64..50)), 0..200)) {
-            let (mut list, mut model) = (Deadlines::new(8), BTreeMap::new());
+            let (mut list, mut model) = (Deadlines::default(), BTreeMap::new());
             for (slot, at) in steps {
                 match at {
                     Some(at) => { list.set(slot, at); model.insert(slot, at); }

@@ -4,7 +4,7 @@
 //! from when all are open. A connection that is not open after one time-out is a failed request of the window. Where exactly so many
 //! requests are wanted and no warm-up, there is no such phase: the first request that reaches the server counts.
 
-use super::connection::State;
+use super::connection::{Early, State};
 use super::Worker;
 use crate::account::Class;
 use crate::clock::Clock;
@@ -83,7 +83,20 @@ pub(super) struct Opened {
     failed: usize,
     barred: usize,
     is_ready: bool,
+    // First attempts, and those of them that have neither failed nor brought a reply.
+    begun: usize,
+    unaccepted: usize,
+    // Further requests under way, and slots that wait for their turn to send one.
+    loading: usize,
+    resting: Vec<usize>,
 }
+
+// A listen queue often holds 128. When it is full, the kernel drops what comes, and repeats it after 1, 3 and 7 s.
+const MOST_UNACCEPTED: usize = 100;
+// Open connections load while others are opened, but do not keep the server from accepting those.
+const MOST_LOADING: usize = 32;
+// A server may accept few at a time: all are begun after this part of the time-out, so that it is the server who leaves them waiting.
+const BEGUN_AFTER_PART: u128 = 4;
 
 impl Opened {
     /// A slot is open for the first time; `failure`: of its last attempt, if one failed.
@@ -100,6 +113,15 @@ impl Opened {
         self.barred -= usize::from(before.is_some_and(Class::is_of_this_side));
     }
 
+    /// A request that had to do with the opening is over.
+    pub(super) fn ended(&mut self, early: Early) {
+        match early {
+            Early::No => {}
+            Early::First => self.unaccepted -= 1,
+            Early::Again => self.loading -= 1,
+        }
+    }
+
     /// Whether waiting on would open no more: all are open but those for which this machine lacks something, or the server refused
     /// every single one.
     fn is_over(&self, slots: usize) -> bool {
@@ -112,6 +134,51 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.task.times.open_ns == UNKNOWN
     }
 
+    /// Whether this worker's connections are being opened.
+    fn is_pacing_itself(&self) -> bool {
+        self.is_opening() && !self.opened.is_ready
+    }
+
+    /// Whether one more connection may be begun: as fast as the server accepts them, or at the rate that the time-out demands.
+    pub(super) fn has_room_to_open(&self) -> bool {
+        if !self.is_pacing_itself() || self.opened.unaccepted < MOST_UNACCEPTED {
+            return true;
+        }
+        let times = &self.task.times;
+        let elapsed_ns = u128::from(self.clock.now().saturating_sub(times.epoch_ns));
+        let due = self.task.connections as u128 * elapsed_ns * BEGUN_AFTER_PART;
+        self.opened.begun as u128 * u128::from(times.timeout_ns) < due
+    }
+
+    /// A connection is about to be begun.
+    pub(super) fn note_attempt(&mut self, slot: usize) {
+        let is_pacing = self.is_pacing_itself();
+        let connection = &mut self.connections[slot];
+        let is_first = !connection.has_connected && connection.failure.is_none();
+        if is_pacing && is_first && connection.early == Early::No {
+            connection.early = Early::First;
+            self.opened.begun += 1;
+            self.opened.unaccepted += 1;
+        }
+    }
+
+    /// Whether an open connection may send a further request now; if not, it rests until the others are open.
+    pub(super) fn may_load(&mut self, slot: usize) -> bool {
+        if !self.is_pacing_itself() {
+            return true;
+        }
+        let connection = &mut self.connections[slot];
+        let may = self.opened.loading < MOST_LOADING;
+        if may {
+            connection.early = Early::Again;
+            self.opened.loading += 1;
+        } else {
+            connection.listed = true;
+            self.opened.resting.push(slot);
+        }
+        may
+    }
+
     /// While the opening of the window is not known: whether this worker still has to be waited for, and whether others have to.
     pub(super) fn look_at_opening(&mut self, now_ns: u64) {
         if !self.is_opening() {
@@ -121,6 +188,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let is_late = now_ns >= times.epoch_ns + times.timeout_ns;
         if !self.opened.is_ready && (is_late || self.opened.is_over(self.task.connections)) {
             self.opened.is_ready = true;
+            self.closed.extend(self.opened.resting.drain(..));
             self.task.opening.ready(now_ns);
         }
         if let Some(open_ns) = self.task.opening.open_ns() {
@@ -156,22 +224,22 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         };
         self.recorder.scheduled(&flight);
         let connection = &mut self.connections[slot];
-        let (state, failure) = (connection.state, connection.failure);
-        if let State::Connecting { .. } = state {
-            // The attempt before the window ends before it, and the window's own fails in its place.
-            if let Some(earlier) = connection.flight.replace(flight) {
-                let end = End::without_reply(Class::ConnectTimedOut, open_ns - 1, "");
-                self.recorder.ended(&earlier, &end);
-            }
-            let detail = "not open after one time-out, when the window opened";
-            return self.connect_failed(slot, Class::ConnectTimedOut, now_ns, detail);
-        }
-        let (class, detail) = match failure {
+        let is_on_its_way = matches!(connection.state, State::Connecting { .. });
+        let (class, detail) = match connection.failure {
             Some(class) => (class, "not open when the window opened"),
+            None if is_on_its_way => (Class::ConnectTimedOut, "not open after one time-out"),
             None => (Class::ClientOther, "not even begun when the window opened"),
         };
-        self.counts.failures += u64::from(failure.is_some());
-        self.recorder
-            .ended(&flight, &End::without_reply(class, now_ns, detail));
+        self.counts.failures += u64::from(connection.failure.is_some() || is_on_its_way);
+        if !is_on_its_way {
+            let end = End::without_reply(class, now_ns, detail);
+            return self.recorder.ended(&flight, &end);
+        }
+        // The attempt before the window ends before it, and the window's own fails in its place.
+        if let Some(earlier) = connection.flight.replace(flight) {
+            let end = End::without_reply(class, open_ns - 1, "");
+            self.recorder.ended(&earlier, &end);
+        }
+        self.connect_failed(slot, class, now_ns, detail);
     }
 }

@@ -82,7 +82,7 @@ pub fn worker_count(spec: &Spec) -> usize {
         Stop::Duration { .. } => usize::MAX,
     };
     spec.threads
-        .min(spec.workload.shape.connections())
+        .min(spec.workload.shape.connections().unwrap_or(usize::MAX))
         .min(requests)
         .max(1)
 }
@@ -101,17 +101,20 @@ pub struct Common {
     pub opening: Arc<Opening>,
     /// How many workers there are.
     pub workers: usize,
+    /// How many connections they have together: exactly (closed loop) or at most (open loop).
+    pub connections: usize,
 }
 
 impl Common {
-    /// Of a run that starts at `epoch_ns`.
-    pub fn new(spec: &Spec, epoch_ns: u64) -> Self {
+    /// Of a run that starts at `epoch_ns`, with so many connections.
+    pub fn new(spec: &Spec, epoch_ns: u64, connections: usize) -> Self {
         let workers = worker_count(spec);
         let opening = Opening::new(spec, epoch_ns, workers);
         Self {
             times: Times::new(spec, epoch_ns, &opening),
             opening: Arc::new(opening),
             workers,
+            connections,
         }
     }
 }
@@ -149,7 +152,7 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
             ..
         } => Some(Box::new(Poisson::new(rate_per_s, seed, share))),
     };
-    let connections = load.shape.connections() as u64;
+    let connections = common.connections as u64;
     let requests = match load.stop {
         Stop::Requests { requests } => Some(portion(requests, share)),
         Stop::Duration { .. } => None,

@@ -107,7 +107,7 @@ struct Run {
 
 fn run(case: &Case) -> Run {
     let spec = case.spec();
-    let common = Common::new(&spec, EPOCH_NS);
+    let common = Common::new(&spec, EPOCH_NS, case.connections);
     let mut protocol = Http1::new(&spec.workload.request, None, "x");
     let clock = Simulated::default();
     clock.advance_to(EPOCH_NS);
@@ -229,7 +229,7 @@ impl Run {
         if let Some(requests) = case.requests {
             assert_eq!(scheduled, requests);
         } else if case.rate_per_s.is_some() {
-            let common = Common::new(&case.spec(), EPOCH_NS);
+            let common = Common::new(&case.spec(), EPOCH_NS, case.connections);
             let mut schedule = task(&case.spec(), &common, 0).unwrap().schedule.unwrap();
             let dues = std::iter::repeat_with(|| EPOCH_NS + schedule.next_due());
             let window = self.times.open_ns..self.times.close_ns;

@@ -37,6 +37,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// Begins a connection on a slot without a socket: for the slot's request, or for the queue.
     pub(super) fn connect(&mut self, slot: usize, now_ns: u64) {
+        self.note_attempt(slot);
         let began = self.driver.connect(slot);
         self.connections[slot].hangup = false;
         self.connections[slot].first_bytes.clear();
@@ -97,7 +98,9 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// The request that this connection was opened for fails with it: the slot's own, or the oldest in the queue.
     pub(super) fn connect_failed(&mut self, slot: usize, class: Class, now_ns: u64, detail: &str) {
-        self.counts.failures += u64::from(self.is_counted(now_ns));
+        if let State::Connecting { since_ns } = self.connections[slot].state {
+            self.counts.failures += u64::from(self.is_counted(since_ns));
+        }
         self.disconnect(slot);
         let connection = &mut self.connections[slot];
         if !connection.has_connected {
@@ -316,7 +319,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     fn lose_idle(&mut self, slot: usize) {
         self.has_surplus(slot);
         self.disconnect(slot);
-        self.closed.push_back(slot);
+        // One that rests has its turn when the others are open.
+        if self.is_open_loop() || !self.connections[slot].listed {
+            self.closed.push_back(slot);
+        }
     }
 
     /// The slot's request, if any, ends.
@@ -326,6 +332,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let Some(flight) = connection.flight.take() else {
             return;
         };
+        self.opened.ended(std::mem::take(&mut connection.early));
         let mut end = End::without_reply(class, now_ns, detail);
         end.received = &connection.first_bytes;
         if flight.sent_ns.is_some() {

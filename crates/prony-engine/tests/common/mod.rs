@@ -36,6 +36,11 @@ impl Load {
         )
     }
 
+    /// With as many connections as can be outstanding.
+    pub fn open_without_limit(port: u16, rate_per_s: f64) -> Self {
+        Self::open(port, rate_per_s, 1).with("/workload/loop/connections", Value::Null)
+    }
+
     fn of(port: u16, shape: Value) -> Self {
         Self(json!({
             "target": {"host": "127.0.0.1", "port": port, "socket": "tcp", "wire": {"kind": "http"}},

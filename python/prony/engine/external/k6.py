@@ -71,15 +71,15 @@ def order(job: Job) -> Order:
 
 def _scenario(job: Job) -> Json:
     match job.workload.loop:
-        case OpenLoop(rate_per_s, _, _, connections):
+        case OpenLoop(rate_per_s):
             return {
                 "executor": "constant-arrival-rate",
                 # Whole numbers only, so per 1000 seconds.
                 "rate": round(rate_per_s * 1000),
                 "timeUnit": "1000s",
                 "duration": f"{job.milliseconds}ms",
-                "preAllocatedVUs": min(connections, 100),
-                "maxVUs": connections,
+                "preAllocatedVUs": min(job.connections, 100),
+                "maxVUs": job.connections,
                 "gracefulStop": f"{job.timeout_ms}ms",
             }
     if job.requests:

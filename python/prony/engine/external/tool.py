@@ -56,6 +56,10 @@ class Abilities:
     reports_status: bool = True
 
 
+# Of an open loop that names none: these tools start a thread or reserve memory for each.
+_MOST_CONNECTIONS = 1024
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One run of a tool: the load, where it goes, and with how many threads. ``program``: its path."""
@@ -73,7 +77,7 @@ class Job:
     @property
     def connections(self) -> int:
         """The largest number of connections."""
-        return self.workload.loop.connections
+        return self.workload.loop.connections or _MOST_CONNECTIONS
 
     def length(self, *by_time: str) -> tuple[str, ...]:
         """Return ``-n`` and the number of requests, else the options that set the duration."""
@@ -248,6 +252,6 @@ def _has_count(workload: Workload) -> bool:
 def _is_odd(tool: Tool, workload: Workload) -> bool:
     match workload.stop:
         case CountStop(requests):
-            return tool.abilities.even_counts and requests % workload.loop.connections != 0
+            return tool.abilities.even_counts and requests % (workload.loop.connections or 1) != 0
         case DurationStop():
             return False
