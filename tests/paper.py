@@ -168,7 +168,7 @@ class World:
         monkeypatch.setitem(
             SANDBOXES, "process", lambda choice, user, place, groups, _hidden: Sandbox(place, self)
         )
-        monkeypatch.setitem(ENGINES, "prony", lambda choice: Engine(self))
+        monkeypatch.setitem(ENGINES, "prony", lambda choice, ceiling_per_s: Engine(self))
 
     def _fault(self, trial):
         text = self.faults.get((trial.block, trial.cell_id, trial.attempt))

@@ -330,9 +330,10 @@ def test_the_page_of_the_calibration_has_every_key():
     from dataclasses import fields
 
     from prony.calibration import PARTS, Calibration, Change, Holding, PartFigure, PartResult
+    from prony.model import GeneratorFitness
 
     page = REFERENCE / "calibration-json.md"
-    kinds = (Calibration, PartResult, Change, PartFigure, Holding)
+    kinds = (Calibration, PartResult, Change, PartFigure, Holding, GeneratorFitness)
     names = {field.name for kind in kinds for field in fields(kind)}
     assert first_cells(page) == names | {"version"}
     assert all(f"`{name}`" in page.read_text() for name in PARTS)

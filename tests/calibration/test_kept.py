@@ -10,6 +10,7 @@ from prony.calibration import Calibration, Change, Holding, PartFigure, PartResu
 from prony.calibration.result import from_json
 from prony.calibration.store import file_of
 from prony.errors import HostError
+from prony.model import Fitness, GeneratorFitness
 
 number = st.floats(allow_nan=False, allow_infinity=False)
 part = st.builds(
@@ -31,6 +32,14 @@ part = st.builds(
     st.tuples(st.builds(Holding, st.text(), st.text(), st.text())),
     st.dictionaries(st.text(), st.text()),
     st.tuples(st.text()),
+    st.none()
+    | st.builds(
+        GeneratorFitness,
+        st.sampled_from(Fitness),
+        st.tuples(st.text()),
+        st.dictionaries(st.text(), st.floats(0, 1e9)),
+        st.integers(0, 2**40),
+    ),
 )
 calibrations = st.builds(
     Calibration,
@@ -71,8 +80,8 @@ def test_a_new_calibration_takes_the_place_of_the_old_one_and_leaves_no_draft(tm
         "[]",
         "{}",
         "no json",
-        '{"version": 1}',
-        json.dumps({**to_json(ONE), "version": 2}),
+        '{"version": 2}',
+        json.dumps({**to_json(ONE), "version": 1}),
         json.dumps({**to_json(ONE), "parts": {"limits": {"title": "x"}}}),
         json.dumps({**to_json(ONE), "more": 1}),
     ],

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from commands import ended, eventually
+from prony import _engine
 
 NOBODY_HOME = "http://127.0.0.1:9/"
 
@@ -551,3 +552,13 @@ def test_a_name_without_an_address_is_told(said):
     )
     assert done.status == 3
     assert "no address for `nowhere.invalid`" in done.err
+
+
+@pytest.mark.parametrize(("strict", "status"), [((), 0), (("--strict",), 3)])
+def test_t42_strict_fails_a_load_whose_generator_was_the_limit(said, strict, status):
+    config = {"port": 0, "delay": {"kind": "fixed", "ns": 20_000_000}}
+    with _engine.ReferenceServer(json.dumps(config)) as found:
+        url, options = f"http://127.0.0.1:{found.port}/", ("--rate", "500", "-c", "2", "-d", "300ms")
+        done = said("load", url, *options, "--warmup", "100ms", *strict)
+    assert done.status == status
+    assert done.out.splitlines()[2].startswith("The generator was the limit (2 requests at most could be")

@@ -116,6 +116,12 @@ def test_a_dry_run_tells_looks_and_budget(run):
     assert "50 to 100 trials, about " in done.out
 
 
+def test_a_dry_run_says_what_difference_it_will_find(run):
+    usual = run(*APP, "--repeats", "10", "--dry-run").out
+    assert "with noise of 2 % in a trial, 10 blocks find 5 % nine times in ten; half of it takes" in usual
+    assert "find" not in run(*APP, "--repeats", "3", "--dry-run").out
+
+
 def test_a_dry_run_tells_a_search(run):
     done = run(*APP, "--find-rate", "p99 < 50ms", "--dry-run")
     assert "for each subject a search for the highest rate at which p99 < 50ms" in done.out

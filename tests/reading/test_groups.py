@@ -79,3 +79,9 @@ def test_families_are_loads_that_differ_in_one_thing_the_lightest_first():
     cells = [cell for k, loop in enumerate(loops) for cell in pair(loop, 2 * k)]
     found = families(groups_of(plan_of(*cells), trials({cell.id: TEN for cell in cells}), ()))
     assert [[load_size(group) for group in linked] for linked in found] == [[10, 100], [50.0]]
+
+
+def test_a_trial_that_stalls_is_named_and_not_averaged_away():
+    found = trials({1: TEN, 2: [600.0, *TEN[1:]]})
+    (group,) = groups_of(plan_of(*pair()), found, ())
+    assert {name: (one.trials, one.of) for name, one in group.stalls.items()} == {"b+hello": (1, 10)}

@@ -1,12 +1,14 @@
 """Claims are held to the noise of the machine, and subjects that were not measured are named."""
 
+from dataclasses import replace
+
 import pytest
 
 from cells import cell_of
 from golden import build
 from prony.analysis.claims import ClaimVerdict
 from prony.analysis.noise_floor import Floor
-from prony.model import Claim, ClaimKind, Fingerprint, Plan, Run, TrialRecord
+from prony.model import Claim, ClaimKind, Fingerprint, Invalid, Plan, Run, TrialRecord
 from prony.model.facts import RunFacts
 from prony.reading.study import read
 
@@ -39,3 +41,23 @@ def test_subjects_without_a_trial_are_named_with_the_reason_that_the_run_gives()
     assert reading({1: 2100}).unmeasured == {"b+hello": "no trial was run"}
     told = {"2": "its generator is not here"}
     assert reading({1: 2100}, left_out=told).unmeasured == {"b+hello": "its generator is not here"}
+
+
+@pytest.mark.parametrize(("first", "second", "found"), [(119, 0, []), (0, 119, [2]), (119, 119, [2])])
+def test_findings_are_those_of_the_attempts_that_count(first, second, found):
+    plan = Plan("shop", "Shop", "", "quick", CELLS, 2, 1)
+    run = Run(1, "1.0", 0, 1, build.RunStatus.FINISHED, Fingerprint(), RunFacts())
+    records = [
+        TrialRecord(0, 1, _attempt(block, attempt, dropped))
+        for block in range(2)
+        for attempt, dropped in ((1, first), (2, second))
+    ]
+    findings = read(plan, (run,), {}, records).findings
+    assert [one.trials for one in findings if one.finding.rule == "D01"] == found
+    assert all(one.of == 2 for one in findings)
+
+
+def _attempt(block, attempt, dropped):
+    counters = {"ListenOverflows": dropped, "ListenDrops": dropped}
+    trial = build.trial(CELLS[0], block, 0, [1_000_000] * 2000, attempt=attempt, counters=counters)
+    return trial if attempt > 1 else replace(trial, outcome=Invalid("steal"))

@@ -113,6 +113,7 @@ impl Recorder {
             carried_in_response: open_only(),
             censored_response: open_only(),
             send_lag: open_only(),
+            due_lag: open_only(),
             ..Distributions::default()
         };
         Self {
@@ -156,6 +157,14 @@ impl Recorder {
             }
         } else {
             self.account.carried_in.requests += 1;
+        }
+    }
+
+    /// A request was taken from the schedule: how late is the worker's own doing, whatever it then waits for.
+    pub fn taken<Q>(&mut self, flight: &Flight<Q>, now_ns: u64) {
+        let is_own = self.is_own(flight);
+        if let (true, Some(lag)) = (is_own, &mut self.distributions.due_lag) {
+            lag.record(now_ns.saturating_sub(flight.intended_ns));
         }
     }
 

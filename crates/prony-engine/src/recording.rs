@@ -145,6 +145,9 @@ pub struct Distributions {
     pub censored_response: Option<Distribution>,
     pub censored_service: Distribution,
     pub send_lag: Option<Distribution>,
+    /// How late requests were taken from the schedule, whether or not a connection was free for them: for the verdict alone.
+    #[serde(skip)]
+    pub due_lag: Option<Distribution>,
     pub connect: Distribution,
 }
 
@@ -312,6 +315,7 @@ impl Distributions {
         merge_optional(&mut self.carried_in_response, other.carried_in_response.as_ref());
         merge_optional(&mut self.censored_response, other.censored_response.as_ref());
         merge_optional(&mut self.send_lag, other.send_lag.as_ref());
+        merge_optional(&mut self.due_lag, other.due_lag.as_ref());
         self.ok_service.merge(&other.ok_service);
         self.carried_in_service.merge(&other.carried_in_service);
         self.censored_service.merge(&other.censored_service);

@@ -207,10 +207,13 @@ fn near_ceiling(run: &Recording, window_ns: u64) -> Option<Evidence> {
 /// The percentile at which the lag is the largest part of the latency.
 fn late(run: &Recording) -> Option<Evidence> {
     let latencies = &run.distributions;
-    let (lag, response) = (latencies.send_lag.as_ref()?, latencies.ok_response.as_ref()?);
-    let parts = PERCENTILES
+    let response = latencies.ok_response.as_ref()?;
+    let lags = [latencies.send_lag.as_ref(), latencies.due_lag.as_ref()];
+    let pairs = lags
         .into_iter()
-        .filter_map(|percentile| part(lag, response, percentile));
+        .flatten()
+        .flat_map(|lag| PERCENTILES.map(|percentile| (lag, percentile)));
+    let parts = pairs.filter_map(|(lag, percentile)| part(lag, response, percentile));
     let (share, percentile, lag_ns) = parts.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let percentile = 100.0 * percentile;
     LATE.evidence(

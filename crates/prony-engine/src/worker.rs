@@ -239,12 +239,13 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 return;
             }
             self.last_intended_ns = due_ns;
-            let request = self.protocol.next();
-            self.arrive(Flight {
-                request,
+            let flight = Flight {
+                request: self.protocol.next(),
                 intended_ns: due_ns,
                 sent_ns: None,
-            });
+            };
+            self.recorder.taken(&flight, now_ns);
+            self.arrive(flight);
             let epoch_ns = self.task.times.epoch_ns;
             self.next_due_ns = self
                 .task

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Pair", "all_pairs"]
+__all__ = ["Pair", "all_pairs", "usual_widening"]
 
 # A normal value lies beyond three standard deviations once in 370: what does is drawn in to there.
 _FARTHEST = 3.0
@@ -35,6 +35,9 @@ _LEAST_FREEDOM = 8
 # two-peaked noise as well. Calibrated by `bench/verdicts`.
 _ALONE = 1.08
 
+# How much wider intervals are by chance, per relative error of the subjects' own variances.
+_CHANCE = 0.13
+
 Pair = tuple[str, str]
 
 
@@ -46,6 +49,18 @@ def _own_weight(blocks: int) -> float:
     all are alike. Calibrated by `bench/verdicts`.
     """
     return 0.85 + 2 / blocks
+
+
+def usual_widening(subjects: int, blocks: int) -> float:
+    """Return about how much larger the error of a pair is than the pooled one where all are equally noisy.
+
+    *Definition*: sqrt(max(1, w)) (1 + 0.13 sqrt((k - 1) / ((n - 1) (k - 2)))): own variances are the larger
+    ones by their weight, and by chance, which fewer blocks give more of. Fitted to simulated power.
+    """
+    if subjects <= 2:
+        return sqrt(_ALONE)
+    chance = sqrt((subjects - 1) / ((blocks - 1) * (subjects - 2)))
+    return sqrt(max(1.0, _own_weight(blocks))) * (1 + _CHANCE * chance)
 
 
 @dataclass(frozen=True, slots=True)

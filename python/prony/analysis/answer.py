@@ -9,7 +9,7 @@ from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict, com
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Better
-from prony.model import OpenLoop
+from prony.model import Cell, OpenLoop
 
 __all__ = [
     "Answer",
@@ -126,13 +126,13 @@ def criterion(cells: Sequence[CellSummary]) -> str | None:
     if not cells:
         return None
     return next(
-        (name for name in deciding_metrics(cells[0]) if all(_has(cell, name) for cell in cells)), None
+        (name for name in deciding_metrics(cells[0].cell) if all(_has(cell, name) for cell in cells)), None
     )
 
 
-def deciding_metrics(cell: CellSummary) -> tuple[str, ...]:
+def deciding_metrics(cell: Cell) -> tuple[str, ...]:
     """Return the metrics that decide under a cell's load, the first choice first."""
-    return _TAIL_FIRST if isinstance(cell.cell.workload.loop, OpenLoop) else ("ok_per_s",)
+    return _TAIL_FIRST if isinstance(cell.workload.loop, OpenLoop) else ("ok_per_s",)
 
 
 def geometric_mean(cell: CellSummary, metric: str) -> float | None:

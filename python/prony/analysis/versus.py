@@ -114,7 +114,7 @@ def versus(
 
 def _criterion(match: Match) -> str:
     """Return the metric that decides, or would if both had it: the first row then says that they lack it."""
-    return criterion([match.first, match.second]) or deciding_metrics(match.first)[0]
+    return criterion([match.first, match.second]) or deciding_metrics(match.first.cell)[0]
 
 
 Key = tuple[int, str]

@@ -3,14 +3,14 @@
 Each question is a part of its own.
 
 >>> sorted(PARTS)
-['limits', 'overheads', 'sampler']
+['engine', 'limits', 'overheads', 'sampler']
 """
 
 from prony.calibration.bench import QUICK, USUAL, Effort
 from prony.calibration.parts import PARTS
 from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult, to_json
 from prony.calibration.run import Commission, run_calibration
-from prony.calibration.store import keep, kept
+from prony.calibration.store import keep, kept, kept_fitness
 
 __all__ = [
     "PARTS",
@@ -25,6 +25,7 @@ __all__ = [
     "PartResult",
     "keep",
     "kept",
+    "kept_fitness",
     "run_calibration",
     "to_json",
 ]

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from prony.model import Json
+from prony.model import GeneratorFitness, Json
+from prony.model.shapes import ShapeError, decode
 
 __all__ = ["VERSION", "Calibration", "Change", "Holding", "PartFigure", "PartResult", "from_json", "to_json"]
 
-VERSION = 1
+VERSION = 2
 """The version of the JSON. A calibration of another version must be measured again."""
 
 
@@ -41,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class PartFigure:
-    """One absolute figure with its 95 % interval. ``unit``: ``duration`` (ns) or ``ratio``."""
+    """One absolute figure with its 95 % interval. ``unit``: ``duration`` (ns), ``rate`` (/s) or ``ratio``."""
 
     name: str
     unit: str
@@ -67,7 +68,9 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """The result of one part of the calibration. ``missing``: what is unavailable, with the reason."""
+    """The result of one part of the calibration. ``missing``: what is unavailable, with the reason;
+    ``fitness``: of the load engine, in its part.
+    """
 
     title: str
     changes: tuple[Change, ...] = ()
@@ -75,6 +78,7 @@ class PartResult:
     holdings: tuple[Holding, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    fitness: GeneratorFitness | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ def from_json(data: Json) -> Calibration:
             raise ValueError(f"version {data.get('version')}")
         rest = {name: value for name, value in data.items() if name not in ("version", "parts")}
         return Calibration(parts={name: _part(part) for name, part in data["parts"].items()}, **rest)
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, ShapeError, TypeError) as error:
         raise ValueError(f"not a calibration: {error!r}") from error
 
 
@@ -118,4 +122,5 @@ def _part(data: dict[str, Any]) -> PartResult:
         holdings=tuple(Holding(**one) for one in data["holdings"]),
         missing=dict(data["missing"]),
         notes=tuple(data["notes"]),
+        fitness=None if data["fitness"] is None else decode(GeneratorFitness, data["fitness"], "fitness"),
     )

@@ -10,10 +10,12 @@ PosixPath('/cache/calibration/abc/calibration.json')
 import json
 from pathlib import Path
 
+from prony.analysis.fingerprints import machine_key
 from prony.calibration.result import Calibration, from_json, to_json
 from prony.errors import HostError
+from prony.model import Fingerprint, GeneratorFitness
 
-__all__ = ["file_of", "keep", "kept"]
+__all__ = ["file_of", "keep", "kept", "kept_fitness"]
 
 
 def file_of(cache: Path, key: str) -> Path:
@@ -38,6 +40,13 @@ def keep(calibration: Calibration, cache: Path) -> Path:
             hint="choose another place with the environment variable PRONY_CACHE",
         ) from error
     return path
+
+
+def kept_fitness(cache: Path, machine: Fingerprint) -> GeneratorFitness | None:
+    """Return the load engine's fitness on a machine; null when it was not calibrated."""
+    found = kept(cache, machine_key(machine))
+    part = found and found.parts.get("engine")
+    return part.fitness if part else None
 
 
 def kept(cache: Path, key: str) -> Calibration | None:

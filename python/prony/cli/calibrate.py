@@ -1,4 +1,4 @@
-"""``prony calibrate``: the cost of Prony itself on this machine, and the limits that hold here."""
+"""``prony calibrate``: what Prony costs on this machine, which limits hold, and whether its engine is fit."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,8 @@ __all__ = ["EPILOG", "calibrate"]
 EPILOG = """\
 Examples:
 
-  prony calibrate            the cost of monitors and sandbox here (two minutes); `prony host` shows it later
+  prony calibrate            what monitors and sandbox cost here, and whether the load engine is fit to
+                             measure with (two and a half minutes); `prony host` shows it later
 
   prony calibrate --quick    fewer and shorter windows, wider intervals
 
@@ -31,7 +32,7 @@ TRIAL_OVERHEAD_S = 1.0
 
 
 def calibrate(
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter windows: about 30 s.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter windows: about 45 s.")] = False,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1,
     run_as: Annotated[
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
@@ -41,9 +42,10 @@ def calibrate(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Measure the cost of Prony's monitors and sandbox on this machine, and test which limits hold.
+    """Measure the cost of Prony's monitors and sandbox on this machine, which limits hold, and whether the
+    load engine is fit to measure with: its ceiling, its send lag, known delays, its noise.
 
-    The cache keeps the result until the machine changes; `prony host` shows it.
+    The cache keeps the result until the machine changes; `prony host` shows it, and studies cite it.
     """
     from prony.calibration import QUICK, USUAL, Commission, keep, to_json
     from prony.faces.terminal import TerminalReporter

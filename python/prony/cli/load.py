@@ -202,6 +202,9 @@ class GateOptions:
             "'errors > 0.1%'; may be repeated."
         ),
     ] = None
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 3 unless the generator is shown not to be the limit.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,8 @@ def load(
     address = target.address(request.allow_host or ())
     engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
     recording = _measured(_checked(_workload(target, pace, request), check), address, engine)
-    return _shown(recording, conditions, output.json_to)
+    status = _shown(recording, conditions, output.json_to)
+    return status or _strict_status(recording, gate.strict)
 
 
 def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) -> Workload:
@@ -285,6 +289,15 @@ def _usual_warmup_ns(loop: Loop, stop: CountStop | DurationStop) -> int:
     Where exactly so many requests are wanted, none is sent besides.
     """
     return SECOND_NS if isinstance(loop, OpenLoop) and isinstance(stop, DurationStop) else 0
+
+
+def _strict_status(recording: Recording, strict: bool) -> int:
+    """Return 3 for a load whose generator was the limit, or may have been, where that is to fail."""
+    from prony.archive.limits import decode_verdict
+    from prony.model import Limited
+
+    is_limited = strict and decode_verdict(recording.generator).limited is not Limited.NO
+    return ExitCode.COULD_NOT_MEASURE if is_limited else ExitCode.DONE
 
 
 def _measured(workload: Workload, address: Address, engine: EngineChoice) -> Recording:

@@ -188,10 +188,41 @@ def dry_run(task: "Study") -> None:
     for line in _protocol(task):
         show(line)
     server, generator = _cpus(placement.server_cpus), _cpus(placement.generator_cpus)
+    for line in _power(plan):
+        show(line)
     show(f"server on {server}, generator on {generator}, sandbox {plan.cells[0].sandbox.kind}")
     for reason in task.sandbox.reasons:
         show(reason)
     show(f"{extent_of(plan, task.cross_checks)}, into {task.out}")
+
+
+# Noise of a trial that is usual where nobody has measured it: of a quiet machine, and of a busy one.
+_USUAL_NOISE = (0.02, 0.05)
+
+
+def _power(plan: "Plan") -> "Iterator[str]":
+    """Yield the difference that the study will find under a primary load, by the machine's noise if known."""
+    from prony.analysis.answer import deciding_metrics
+    from prony.analysis.compare import LEAST_BLOCKS
+    from prony.analysis.noise_floor import floors_by_metric
+    from prony.analysis.power import power_of, spread_of_floor
+    from prony.cli.floors import floors_of
+    from prony.host.fingerprint import fingerprint
+
+    primary = [cell for cell in plan.cells if cell.is_under(plan.design.primary)]
+    subjects = len({cell.subject.name for cell in primary})
+    if subjects < 2 or plan.blocks < LEAST_BLOCKS or plan.design.find_rate:
+        return
+    known = floors_by_metric(floors_of(fingerprint()), primary[0], plan.blocks)
+    floor = known.get(deciding_metrics(primary[0])[0], 0.0)
+    spreads = [spread_of_floor(floor, plan.blocks)] if floor else [noise * 2**0.5 for noise in _USUAL_NOISE]
+    for k, spread in enumerate(spreads):
+        found = power_of(spread, subjects, plan.blocks, max(plan.design.margin, floor))
+        usual = f"noise of {100 * _USUAL_NOISE[k]:g} % in a trial"
+        noise = "the noise of this machine" if floor else usual
+        more = f"; half of it takes about {found.blocks_for_half}" if found.blocks_for_half else ""
+        least = f"{100 * found.difference:.0f} % nine times in ten"
+        yield f"with {noise}, {plan.blocks} blocks find {least}{more}"
 
 
 def _blocks(plan: "Plan") -> str:

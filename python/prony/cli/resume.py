@@ -6,6 +6,7 @@ from the options beside ``--resume``, or from what the user has seen and trusts 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,7 @@ def resumed_study(wish: Resumption) -> "Study":
     not typed again; ArchiveError for a file that is no archive.
     """
     from prony.archive import open_archive
+    from prony.calibration import kept_fitness
     from prony.model import Network, TrialRole
     from prony.runas import resolve_user
     from prony.sandbox.choice import Chosen
@@ -88,6 +90,7 @@ def resumed_study(wish: Resumption) -> "Study":
         force=wish.force,
         cross_checks=tuple(_here(cell, known, wish) for cell in checks),
         resumes=True,
+        fitness=partial(kept_fitness, user.cache),
     )
 
 

@@ -1,5 +1,6 @@
 """``prony run``: a study, a file, or a user's own app."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -131,6 +132,7 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
 
     *Errors*: UsageError for wrong options, HostError for what this machine lacks.
     """
+    from prony.calibration import kept_fitness
     from prony.catalog.schema.asked import check_settings
     from prony.runas import resolve_user
     from prony.study import Study
@@ -154,6 +156,7 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
         sandbox=chosen,
         force=options.sure.force,
         cross_checks=cross_checks_of(plan, options.sure.cross_check),
+        fitness=partial(kept_fitness, user.cache),
     )
 
 

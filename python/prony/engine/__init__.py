@@ -18,26 +18,28 @@ from prony.model import Address, EngineChoice, Workload
 __all__ = ["ENGINES", "Engine", "cannot_make", "not_here", "not_installed", "open_engine"]
 
 
-def _prony(choice: EngineChoice) -> Engine:
+def _prony(choice: EngineChoice, ceiling_per_s: float | None) -> Engine:
     from prony.engine.process import ProcessEngine
 
-    return ProcessEngine(choice)
+    return ProcessEngine(choice, ceiling_per_s=ceiling_per_s)
 
 
-def _external(choice: EngineChoice) -> Engine:
+def _external(choice: EngineChoice, ceiling_per_s: float | None) -> Engine:
+    del ceiling_per_s
     from prony.engine.external.engine import ExternalEngine
 
     return ExternalEngine(choice, TOOLS[choice.name])
 
 
-def _script(choice: EngineChoice) -> Engine:
+def _script(choice: EngineChoice, ceiling_per_s: float | None) -> Engine:
+    del ceiling_per_s
     from prony.engine.external.engine import ExternalEngine
     from prony.engine.scripts.found import find_script
 
     return ExternalEngine(choice, SCRIPTS[choice.name], find_script)
 
 
-ENGINES: Mapping[str, Callable[[EngineChoice], Engine]] = {
+ENGINES: Mapping[str, Callable[[EngineChoice, float | None], Engine]] = {
     "prony": _prony,
     "wrk": _external,
     "ab": _external,
@@ -55,14 +57,15 @@ ENGINES: Mapping[str, Callable[[EngineChoice], Engine]] = {
 }
 
 
-def open_engine(choice: EngineChoice) -> Engine:
-    """Return the generator of a study's trials.
+def open_engine(choice: EngineChoice, ceiling_per_s: float | None = None) -> Engine:
+    """Return the generator of a study's trials. ``ceiling_per_s``: what the built-in one can reach on this
+    machine under its load, if known.
 
     *Errors*: UsageError for an unknown name.
     """
     if choice.name not in ENGINES:
         raise UsageError(f"there is no engine `{choice.name}`", hint=f"one of: {', '.join(sorted(ENGINES))}")
-    return ENGINES[choice.name](choice)
+    return ENGINES[choice.name](choice, ceiling_per_s)
 
 
 def cannot_make(choice: EngineChoice, workload: Workload, address: Address) -> str | None:

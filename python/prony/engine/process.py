@@ -20,9 +20,12 @@ __all__ = ["ProcessEngine"]
 class ProcessEngine:
     """See ``Engine``. One run at a time."""
 
-    def __init__(self, choice: EngineChoice, spare_ns: int = SPARE_NS) -> None:
+    def __init__(
+        self, choice: EngineChoice, spare_ns: int = SPARE_NS, ceiling_per_s: float | None = None
+    ) -> None:
         self._choice = choice
         self._spare_ns = spare_ns
+        self._ceiling_per_s = ceiling_per_s
         self._child = Child("prony.engine.child")
 
     def command(self) -> list[str]:
@@ -34,7 +37,7 @@ class ProcessEngine:
 
         *Errors*: EngineError when it could not run, died, or missed the deadline; errors of ``on_event``.
         """
-        spec = to_spec(workload, address, self._choice, seat.cpus)
+        spec = to_spec(workload, address, self._choice, seat.cpus, self._ceiling_per_s)
         limit_ns = hard_limit_ns(workload) + self._spare_ns
         told = self._child.run({"spec": spec, "seat": asdict(seat)}, limit_ns, on_event)
         recording = recording_of(told.said)

@@ -158,6 +158,8 @@ def _group(group: Group, subjects: Mapping[str, SubjectRecord]) -> Json:
         "standings": [{**asdict(one), "decided": one.decided} for one in group.standings],
         "answer": _answer(group.answer, subjects),
         "failures": [_failure_test(one) for one in group.failures],
+        "stalls": {name: {**asdict(one), "trials": one.trials} for name, one in group.stalls.items()},
+        "power": None if group.power is None else asdict(group.power),
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from prony.calibration import Calibration, Change, Holding, PartFigure, PartResult
+from prony.model import GeneratorFitness
 from prony.report.document import (
     Block,
     Column,
@@ -15,12 +16,13 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.forms import count, duration, percent, signed_percent
+from prony.report.forms import count, duration, percent, rate, signed_percent
 from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
 
 __all__ = ["calibration_document", "change_words", "summary"]
 
 _MISSING = "—"
+_FORMS = {"duration": duration, "rate": rate}
 _SHORT = {"ok_per_s": "replies/s", "service_ok_p99": "p99"}
 
 
@@ -36,7 +38,8 @@ def calibration_document(calibration: Calibration) -> Document:
 
 def summary(calibration: Calibration, at: str) -> tuple[Block, ...]:
     """Return the calibration in a few lines, for the report of the machine. ``at``: where the JSON has it."""
-    lines = Notes(tuple(("", line) for line in [*_costs(calibration, at), *_shares(calibration, at)]))
+    found = [*_costs(calibration, at), *_shares(calibration, at), *_fitnesses(calibration, at)]
+    lines = Notes(tuple(("", line) for line in found))
     made = text("Of {}, {}:", _day(calibration, at), _effort(calibration, at))
     return (Paragraph(made, Tone.QUIET), lines)
 
@@ -55,6 +58,12 @@ def _shares(calibration: Calibration, at: str) -> Iterator[Text]:
             if figure.unit == "ratio":
                 value = _value(figure, "value", at + pointer("parts", name, "figures", k))
                 yield text("{}: {}", Name(figure.name), value)
+
+
+def _fitnesses(calibration: Calibration, at: str) -> Iterator[Text]:
+    for name, part in calibration.parts.items():
+        if part.fitness is not None:
+            yield _fitness(part.fitness, at + pointer("parts", name, "fitness"))
 
 
 def change_words(change: Change, at: str) -> Text:
@@ -91,8 +100,17 @@ def _blocks(part: PartResult, at: str) -> Iterator[Block]:
         yield Notes((("", _terms(part.changes, of)),))
     if part.figures:
         yield _figures(part.figures, at + pointer("figures"))
+    if part.fitness is not None:
+        yield Paragraph(_fitness(part.fitness, at + pointer("fitness")))
     if remarks := list(_remarks(part, at)):
         yield Notes(tuple(("", remark) for remark in remarks))
+
+
+def _fitness(found: GeneratorFitness, at: str) -> Text:
+    """Return whether the load engine is fit to measure with, and what is not."""
+    why = joined(Quote(why, at + pointer("reasons", k)) for k, why in enumerate(found.reasons))
+    words = text("The load engine is {} here", found.level.value)
+    return text("{}: beyond its bounds are {}.", words, why) if found.reasons else text("{}.", words)
 
 
 def _remarks(part: PartResult, at: str) -> Iterator[Text]:
@@ -182,5 +200,5 @@ def _figure_row(figure: PartFigure, at: str) -> tuple[Entry, ...]:
 
 def _value(figure: PartFigure, name: str, at: str) -> Figure:
     values = {"value": figure.value, "low": figure.low, "high": figure.high}
-    form = duration if figure.unit == "duration" else percent
+    form = _FORMS.get(figure.unit, percent)
     return Figure(values[name], form, at + pointer(name))

@@ -14,6 +14,8 @@ from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
 from prony.model.facts import (
     Fingerprint,
+    Fitness,
+    GeneratorFitness,
     RunFacts,
     SubjectFacts,
     TrialEvent,
@@ -81,7 +83,9 @@ __all__ = [
     "Fault",
     "FaultKind",
     "Fingerprint",
+    "Fitness",
     "Frontend",
+    "GeneratorFitness",
     "GeneratorVerdict",
     "Interface",
     "Invalid",

@@ -20,8 +20,10 @@ from prony.model.shapes import INLINE, OPTIONAL, REST
 __all__ = [
     "DeclaredFacts",
     "Fingerprint",
+    "Fitness",
     "FoundRate",
     "FrontendFacts",
+    "GeneratorFitness",
     "RateStep",
     "RunFacts",
     "SearchPart",
@@ -130,6 +132,39 @@ class FoundRate:
     steps: tuple[RateStep, ...]
 
 
+# --- of the generator -------------------------------------------------------------------------------------
+
+
+class Fitness(StrEnum):
+    """Whether a generator is fit to measure with on a machine."""
+
+    FIT = "fit"
+    LIMITS = "fit with limits"
+    NOT_FIT = "not fit"
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorFitness:
+    """The load engine's calibration on a machine: whether it is fit, and what of it is not.
+
+    ``ceilings``: by the number of connections, the replies per second that one thread reached.
+    """
+
+    level: Fitness
+    reasons: tuple[str, ...]
+    ceilings: Mapping[str, float]
+    made_unix_s: int
+
+    def ceiling(self, connections: int, threads: int) -> float | None:
+        """Return the ceiling with at least so many connections; null beyond those, and with several threads.
+
+        >>> GeneratorFitness(Fitness.FIT, (), {"10": 5e4, "100": 6e4}, 0).ceiling(20, 1)
+        60000.0
+        """
+        known = sorted((int(count), rate) for count, rate in self.ceilings.items())
+        return next((rate for count, rate in known if count >= connections), None) if threads == 1 else None
+
+
 # --- of a run ---------------------------------------------------------------------------------------------
 
 
@@ -146,12 +181,14 @@ class Stopped:
 class RunFacts:
     """What a run decided. ``stopped``: where it looked at its figures. ``found_rates``: where it searched.
 
-    ``left_out``: by a cell's id, why its generator is not here or cannot make its load.
+    ``left_out``: by a cell's id, why its generator is not here or cannot make its load. ``generator``: the
+    load engine's calibration on the machine.
     """
 
     stopped: Stopped | None = field(default=None, metadata=OPTIONAL)
     found_rates: tuple[FoundRate, ...] = field(default=(), metadata=OPTIONAL)
     left_out: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    generator: GeneratorFitness | None = field(default=None, metadata=OPTIONAL)
     free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
 
 

@@ -4,15 +4,19 @@ sandbox.
 Must not know how trials that do not count are reported.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
 
-from prony.analysis.answer import Answer, answer
+from prony.analysis.answer import Answer, answer, log_values
 from prony.analysis.compare import Terms
 from prony.analysis.noise_floor import Floor, floors_by_metric
+from prony.analysis.power import Sight, power_of
 from prony.analysis.spending import Look
+from prony.analysis.stalls import Stall, stalled
 from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
 from prony.analysis.summary import CellSummary, TrialFigures, summarise_cell
+from prony.metrics import METRICS, Better
 from prony.model import Cell, ClosedLoop, EngineChoice, OpenLoop, Plan, Request, SandboxChoice, Workload
 from prony.reading.failures import FailureTest, failure_tests
 
@@ -28,6 +32,8 @@ class Group:
     others are a screening. ``noise_floor``: the machine's in the answer's metric, 0 where it is not known.
     ``of_generators``: one server under several generators, which are compared, each under its own load.
     ``failures``: whether a subject's trials fail more often than those of the one that fails least.
+    ``power``: what difference in the answer's metric these blocks could find; null without a verdict.
+    ``stalls``: the subjects of which single trials were far worse in that metric than the others.
     """
 
     workload: Workload
@@ -40,6 +46,8 @@ class Group:
     of_generators: bool
     noise_floor: float
     failures: tuple[FailureTest, ...]
+    power: Sight | None = None
+    stalls: Mapping[str, Stall] = field(default_factory=dict)
 
 
 def groups_of(plan: Plan, trials: Sequence[TrialFigures], floors: Sequence[Floor]) -> tuple[Group, ...]:
@@ -92,7 +100,26 @@ def _group(plan: Plan, cells: Sequence[CellSummary], blocks: int, floors: Sequen
         of_generators=of_generators,
         noise_floor=by_metric.get(found.metric or "", 0.0),
         failures=failure_tests(cells),
+        power=_power(found, agreed.of(found.metric or "")),
+        stalls=_stalls(cells, found.metric),
     )
+
+
+def _stalls(cells: Sequence[CellSummary], metric: str | None) -> dict[str, Stall]:
+    if metric is None:
+        return {}
+    is_higher_better = METRICS[metric].better is Better.HIGHER
+    figures = {cell.name: log_values(cell, metric) for cell in cells}
+    found = {name: stalled(logs, is_higher_better=is_higher_better) for name, logs in figures.items()}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _power(found: Answer, agreed: Terms) -> Sight | None:
+    """Return what the blocks could find, by the noise that they showed: the median over the comparisons."""
+    spreads = [one.spread for one in found.comparisons.values() if one.spread]
+    if not found.decided or not spreads:
+        return None
+    return power_of(median(spreads), len(found.comparisons) + 1, found.blocks, agreed.bar)
 
 
 def terms(plan: Plan, blocks: int) -> Terms:

@@ -157,6 +157,21 @@ def _claims(
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
+class _Diagnosed:
+    """The findings of the last attempt at a cell in a block: those of discarded ones explain no figure."""
+
+    subject: str
+    attempt: int
+    findings: tuple[Finding, ...]
+
+
+def _merged(diagnosed: Iterable[_Diagnosed]) -> tuple[Found, ...]:
+    every = list(diagnosed)
+    findings = [(one.subject, found) for one in every for found in one.findings]
+    return merged(findings, Counter(one.subject for one in every))
+
+
 def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's noise
     plan: Plan,
     runs: tuple[Run, ...],
@@ -171,17 +186,16 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     """
     own_cells = {cell.id: cell for cell in plan.cells}
     taken: list[TrialFigures] = []
-    findings: list[tuple[str, Finding]] = []
-    count: dict[str, int] = {}
+    diagnosed: dict[tuple[int, int], _Diagnosed] = {}
     for record in trials:
         trial = record.trial
         taken.append(figures(trial))
         if trial.role is not TrialRole.SUBJECT or trial.cell_id not in own_cells:
             continue
-        cell = own_cells[trial.cell_id]
-        name = cell.subject.name
-        count[name] = count.get(name, 0) + 1
-        findings += [(name, found) for found in diagnose(Evidence(cell, trial, subjects.get(name)))]
+        cell, key = own_cells[trial.cell_id], (trial.cell_id, trial.block)
+        if key not in diagnosed or trial.attempt >= diagnosed[key].attempt:
+            evidence = Evidence(cell, trial, subjects.get(cell.subject.name))
+            diagnosed[key] = _Diagnosed(cell.subject.name, trial.attempt, tuple(diagnose(evidence)))
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
     groups = groups_of(plan, own, floors)
     return Reading(
@@ -190,7 +204,7 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
         fingerprint=runs[0].fingerprint if runs else Fingerprint(),
         subjects=subjects,
         groups=groups,
-        findings=merged(findings, count),
+        findings=_merged(diagnosed.values()),
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
         trials=tuple(taken),
         claims=_claims(

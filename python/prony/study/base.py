@@ -6,13 +6,14 @@ Must not know how a study is run.
 'Study'
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.catalog.schema.loader import Catalog
-from prony.model import Cell, Json, Plan, Trial
+from prony.model import Cell, Fingerprint, GeneratorFitness, Json, Plan, Trial
 from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
 
@@ -20,6 +21,11 @@ __all__ = ["Study", "StudyListener"]
 
 
 _AS_PLANNED = Chosen()
+
+
+def _unknown(machine: Fingerprint) -> GeneratorFitness | None:
+    del machine
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,7 @@ class Study:
     environments built at a time. ``sandbox``: why the plan has its sandbox, and which limits must hold in it.
     ``force``: measure even if the figures cannot be valid; the archive records that. ``cross_checks``: cells
     of other generators, measured in each block in addition to the plan's. ``resumes``: ``out`` already holds
-    a part of the study.
+    a part of the study. ``fitness``: the load engine's calibration on a machine, null where there is none.
     """
 
     plan: Plan
@@ -44,6 +50,7 @@ class Study:
     force: bool = False
     cross_checks: tuple[Cell, ...] = ()
     resumes: bool = False
+    fitness: Callable[[Fingerprint], GeneratorFitness | None] = _unknown
 
 
 class StudyListener(Protocol):

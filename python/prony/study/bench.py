@@ -14,7 +14,17 @@ from prony.assembly import Site, assemble
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.engine import open_engine
 from prony.host import Cpu
-from prony.model import Launch, Placement, SandboxChoice, Subject, Trial, TrialRole
+from prony.model import (
+    Cell,
+    ClosedLoop,
+    GeneratorFitness,
+    Launch,
+    Placement,
+    SandboxChoice,
+    Subject,
+    Trial,
+    TrialRole,
+)
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.equivalent import equivalent
 from prony.sandbox.groups import Groups
@@ -34,7 +44,8 @@ MOST_RETRIES = 2
 class Bench:
     """What the trials of one run share. A trial's placement is ``placement`` or an equivalent one.
 
-    ``left_out``: why a cell has no generator on this machine, by the cell's id.
+    ``left_out``: why a cell has no generator on this machine, by the cell's id. ``fitness``: the load
+    engine's calibration here.
     """
 
     study: Study
@@ -45,6 +56,7 @@ class Bench:
     cpus: Sequence[Cpu]
     groups: Groups | None = None
     left_out: Mapping[int, str] = field(default_factory=dict)
+    fitness: GeneratorFitness | None = None
 
     def has(self, turn: Turn) -> bool:
         """Return whether the turn's subject can be started and its load be sent."""
@@ -63,6 +75,17 @@ class Bench:
         site = Site(partial(sandbox.free_port, draw), sandbox.folder_for, ready.app_folder, cpus)
         launch = assemble(self.study.catalog, subject, ready.needs, self.environments, site)
         return replace(launch, environment={**launch.environment, **nuisance.as_environment()})
+
+
+# An open loop has as many connections as it needs; a hundred are near the engine's best.
+_OF_OPEN_LOOP = 100
+
+
+def _ceiling(fitness: GeneratorFitness | None, cell: Cell) -> float | None:
+    """Return what the built-in engine can reach under a cell's load, if that is known."""
+    loop = cell.workload.loop
+    connections = loop.connections if isinstance(loop, ClosedLoop) else _OF_OPEN_LOOP
+    return None if fitness is None else fitness.ceiling(connections, cell.engine.threads)
 
 
 def measure(bench: Bench, turn: Turn, listener: StudyListener) -> Trial:
@@ -99,7 +122,7 @@ def _task(bench: Bench, turn: Turn) -> Task:
         launch=launch,
         contract=cell.subject.app.contract,
         sandbox=sandbox,
-        engine=open_engine(cell.engine),
+        engine=open_engine(cell.engine, _ceiling(bench.fitness, cell)),
         placement=equivalent(bench.placement, bench.cpus, Random(nuisance.draw_seed)),  # noqa: S311
         nuisances={**nuisance.as_text(), "port": str(launch.address.port)},
         counts_disturbed=_counts_disturbed(bench.study, at),

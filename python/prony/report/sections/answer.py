@@ -9,12 +9,12 @@ from prony.metrics import METRICS
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Block, Command, Notes, Paragraph, Section, Tone
-from prony.report.forms import count, in_metric
+from prony.report.forms import count, in_metric, percent
 from prony.report.sections.claims import claim_counts
 from prony.report.sections.effects import effect_words
 from prony.report.sections.figures import group_heading
 from prony.report.sections.rates import rate_answers
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
 
 __all__ = ["answer_section"]
 
@@ -82,6 +82,8 @@ def _claim(group: Group, at: str) -> Text:
         return text("leads; too few repeats for a verdict (n = {})", blocks)
     if found.ties:
         return text("leads, not separated from others (n = {})", blocks)
+    if found.leader in group.stalls:
+        return text("is best but for its stalled trials (n = {})", blocks)
     return text("is best (n = {})", blocks)
 
 
@@ -101,7 +103,22 @@ def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
     parts = (where, Name(found.leader), _claim(group, at), Name(title), figure)
     yield Paragraph(text("{}{} {}: {}, {}.", *parts), Tone.STRONG)
     if group.primary:
-        yield Notes(tuple(("", line) for line in _comparison_lines(found, at)))
+        yield Notes(tuple(("", line) for line in (*_comparison_lines(found, at), *_power_line(group, place))))
+
+
+def _power_line(group: Group, place: int) -> Iterator[Text]:
+    """Yield what difference the study could find: what is not separated may differ by less."""
+    found, at = group.power, pointer("groups", place, "power")
+    if found is None:
+        return
+    difference = Figure(found.difference, percent, at + pointer("difference"))
+    blocks = counted(Figure(found.blocks, count, at + pointer("blocks")), "block")
+    seen = text("{} find a difference of {} between two subjects nine times in ten", blocks, difference)
+    if found.blocks_for_half is None:
+        yield text("{}.", seen)
+        return
+    needed = Figure(found.blocks_for_half, count, at + pointer("blocks_for_half"))
+    yield text("{}; half of it would take about {}.", seen, needed)
 
 
 def _commands(reading: Reading) -> Iterator[Block]:

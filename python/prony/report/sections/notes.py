@@ -7,12 +7,13 @@ from prony.reading.findings import Shared
 from prony.reading.study import Reading
 from prony.report.document import Notes, Section
 from prony.report.findings import advice_words, finding_words, shared_words
-from prony.report.forms import count, percent
+from prony.report.forms import count, percent, signed_percent
 from prony.report.sections.checks import calibration_notes
 from prony.report.sections.pace import evidence_notes, pace_notes
-from prony.report.sections.pacing import pacing_notes
+from prony.report.sections.pacing import fitness_notes, pacing_notes
 from prony.report.sections.sandbox import sandbox_notes
 from prony.report.text import EMPTY, Figure, Name, Text, joined, pointer, text
+from prony.report.words import group_words
 
 __all__ = ["notes"]
 
@@ -93,6 +94,24 @@ def _floor_notes(reading: Reading) -> Iterator[Text]:
         )
 
 
+def _stall_notes(reading: Reading) -> Iterator[Text]:
+    """Yield each subject with single trials that were far off: no interval covers what is so rare."""
+    for place, group in enumerate(reading.groups):
+        under = text("{}, ", group_words(group, place)) if len(reading.groups) > 1 else ""
+        for name, found in group.stalls.items():
+            at = pointer("groups", place, "stalls", name)
+            yield text(
+                "{}: {}{} of {} trials stalled ({}: {} against the median). That is too rare for an "
+                "interval: verdicts are about the other trials.",
+                *(Name(name), under, Figure(found.trials, count, at + pointer("trials"))),
+                *(
+                    Figure(found.of, count, at + pointer("of")),
+                    Name(METRICS[group.answer.metric or ""].title),
+                ),
+                Figure(found.worst, signed_percent, at + pointer("worst")),
+            )
+
+
 def notes(reading: Reading) -> Section:
     """Return the remarks on a study."""
     items = (
@@ -100,8 +119,10 @@ def notes(reading: Reading) -> Section:
         *pace_notes(reading),
         *evidence_notes(reading),
         *calibration_notes(reading),
+        *fitness_notes(reading),
         *pacing_notes(reading),
         *_floor_notes(reading),
+        *_stall_notes(reading),
         *_versions(reading),
         *sandbox_notes(reading),
     )

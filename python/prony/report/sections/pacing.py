@@ -5,11 +5,29 @@ from collections.abc import Iterator
 from prony.analysis.summary import CellSummary, Estimate
 from prony.model import OpenLoop, Pacing
 from prony.reading.study import Reading
-from prony.report.forms import duration
+from prony.report.forms import day, duration
 from prony.report.places import cell_at
-from prony.report.text import Figure, Name, Text, pointer, text
+from prony.report.text import Figure, Name, Quote, Text, joined, pointer, text
+from prony.units import SECOND_NS
 
-__all__ = ["pacing_notes"]
+__all__ = ["fitness_notes", "pacing_notes"]
+
+
+def fitness_notes(reading: Reading) -> Iterator[Text]:
+    """Yield whether the load engine was fit to measure with on the machine, if it was calibrated there."""
+    for k, run in enumerate(reading.runs):
+        found = run.facts.generator
+        if found is not None:
+            at = pointer("runs", k, "facts", "generator")
+            made = Figure(found.made_unix_s, _day, at + pointer("made_unix_s"))
+            reasons = joined(Quote(why, at + pointer("reasons", n)) for n, why in enumerate(found.reasons))
+            why = text(" ({})", reasons) if found.reasons else ""
+            yield text("Load engine, calibrated on {}: {}{}.", made, found.level.value, why)
+            return
+
+
+def _day(unix_s: float) -> str:
+    return day(unix_s * SECOND_NS)
 
 
 def pacing_notes(reading: Reading) -> Iterator[Text]:
