@@ -7,17 +7,20 @@ from functools import partial
 
 import pytest
 
+from analysis import test_load_pairs
 from cli import test_compare, test_selftest, test_selftest_planted
 from golden import build
 from histograms import distribution
 from listing import test_calibration_report
 from prony.analysis.account import RequestClass
 from prony.analysis.load_condition import parse_load_condition
+from prony.analysis.load_pairs import compare_load_pairs
 from prony.calibration import to_json
 from prony.check import ServerCheck
 from prony.cli import main as entry
 from prony.errors import FailureStage
 from prony.faces.json_load import load_result
+from prony.faces.json_load_pairs import load_pairs_json
 from prony.faces.terminal import TerminalReporter
 from prony.host.checks import HostCheck
 from prony.listing.calibration import calibration_document
@@ -28,6 +31,7 @@ from prony.model.shapes import encode
 from prony.reading.load import read_load
 from prony.report.document import Document, Section
 from prony.report.load import load_document
+from prony.report.load_pairs import ComparedLoads, load_pairs_document
 from prony.sandbox import StopReport
 from recordings import with_parts
 
@@ -69,7 +73,15 @@ STAGE_FIGURES = [
     for k, (rate, ok) in enumerate(((20.0, 10), (12_500.0, 3130)))
 ]
 
+
+def load_pairs():
+    pairs = test_load_pairs.pairs(test_load_pairs.CLOSED, 1.1, errors={"reset": 1})
+    compared = ComparedLoads("http://a/", "http://b/", 7, compare_load_pairs(pairs), 3, interrupted=True)
+    return load_pairs_document(compared), load_pairs_json(compared)
+
+
 LOADS = {
+    "two in pairs": load_pairs,
     "stages": partial(
         load,
         build.OpenLoop(12_500.0, stages=STAGES),

@@ -1,5 +1,6 @@
 """`prony load` from outside: what is sent, what is counted, what is refused, how it ends."""
 
+import csv
 import hashlib
 import json
 import os
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from base64 import b64decode
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -194,7 +196,7 @@ def test_a_reply_that_fails_a_check_is_no_success_and_a_sample_names_the_check(
 ):
     done = said("load", listener.url, "-n", "5", "-c", "1", *checks, "--json", "-")
     assert (done.status, done.json["account"]["ok"]) == (3, 0)
-    assert [(one["class"], one["detail"]) for one in done.json["errors"]] == [(ending, sample)]
+    assert {(one["class"], one["detail"]) for one in done.json["errors"]} == {(ending, sample)}
 
 
 # --- what is sent -----------------------------------------------------------------------------------------
@@ -305,6 +307,82 @@ def test_a_folder_that_is_not_there_is_told(said, reference):
     assert "cannot write `nowhere/result.json`: No such file or directory" in done.err
 
 
+# --- raw latencies ----------------------------------------------------------------------------------------
+
+
+def rows_of(file):
+    with file.open() as lines:
+        return list(csv.DictReader(lines))
+
+
+@pytest.mark.parametrize("reference", [{"error_every": 4, "body": "hello"}], indirect=True)
+def test_t24_the_file_of_latencies_has_each_request_of_the_window_once(said, folder, reference):
+    command = ("load", reference, "--rate", "400", "-d", "500ms", "--threads", "2", "--latencies", "all.csv")
+    result = said(*command, "--json", "-").json
+    rows = rows_of(folder / "all.csv")
+    assert result["raw_latencies"] == {"rows": 200, "lost": 0, "error": None}
+    assert len(rows) == result["account"]["scheduled"] == 200
+    assert Counter(row["class"] for row in rows) == {
+        "ok": result["account"]["ok"],
+        "bad_status 503": result["account"]["bad_status"]["503"],
+    }
+    assert {row["body_bytes"] for row in rows} == {"5"}
+    assert sorted(int(row["intended_ns"]) for row in rows) == [k * 2_500_000 for k in range(200)]
+    assert all(int(row["intended_ns"]) <= int(row["sent_ns"]) < int(row["done_ns"]) for row in rows)
+    longest = max(int(row["done_ns"]) - int(row["intended_ns"]) for row in rows if row["class"] == "ok")
+    assert longest == result["latency"]["ok"]["response_ns"]["max"]
+
+
+def test_the_rows_of_a_connection_follow_one_another(said, folder, reference):
+    said("load", reference, "-n", "100", "-c", "4", "--latencies", "all.csv")
+    ends = {}
+    for row in rows_of(folder / "all.csv"):
+        assert int(row["sent_ns"]) >= ends.get(row["connection"], 0)
+        ends[row["connection"]] = int(row["done_ns"])
+    assert len(ends) == 4
+
+
+def test_what_was_never_sent_has_no_time_of_sending_and_no_connection(said, folder):
+    command = ("load", NOBODY_HOME, "--rate", "50", "-d", "100ms", "--warmup", "0s")
+    done = said(*command, "--latencies", "all.csv")
+    assert done.status == 3
+    rows = rows_of(folder / "all.csv")
+    assert [(row["class"], row["sent_ns"], row["connection"]) for row in rows] == [
+        ("connect_refused", "", "")
+    ] * 5
+
+
+def test_a_full_disk_is_told_and_the_figures_are_shown(said, reference):
+    done = said("load", reference, "-n", "50", "--latencies", "/dev/full")
+    assert done.status == 3
+    assert "not whole; missing: 50 requests (No space left on device" in " ".join(done.out.split())
+    assert "100 %" in done.out
+
+
+@pytest.mark.parametrize("option", ["--latencies", "--hdr-log"])
+def test_a_file_that_cannot_be_made_is_refused_before_the_load(said, listener, option):
+    done = said("load", listener.url, "-n", "5", option, "nowhere/file")
+    assert (done.status, listener.seen) == (2, [])
+    assert "cannot write `nowhere/file`" in done.err
+
+
+def test_a_pipe_without_a_reader_is_refused(said, folder):
+    os.mkfifo(folder / "pipe")
+    done = said("load", NOBODY_HOME, "-n", "5", "--latencies", "pipe")
+    assert done.status == 2
+    assert "`--latencies pipe` is a pipe" in done.err
+
+
+def test_t26_the_log_of_histograms_holds_every_valid_reply(said, folder, reference):
+    from prony._engine import Histogram
+
+    said("load", reference, "--rate", "300", "-d", "1200ms", "--warmup", "0s", "--hdr-log", "load.hlog")
+    lines = [line for line in (folder / "load.hlog").read_text().splitlines() if line[0].isdigit()]
+    assert len(lines) == 2
+    counts = [len(Histogram.decode(b64decode(line.rpartition(",")[2]))) for line in lines]
+    assert sum(counts) == 360
+
+
 @pytest.mark.parametrize(
     ("url", "told"),
     [
@@ -356,7 +434,8 @@ def test_nothing_answered_is_no_measurement(said):
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130)])
 def test_an_interruption_ends_it_at_once_with_what_was_measured(prony, folder, listener, number, status):
     rate = ("--rate", "50", "--warmup", "0s")
-    command = ("load", listener.url, *rate, "-d", "60s", "--json", "result.json")
+    files = ("--json", "result.json", "--latencies", "all.csv")
+    command = ("load", listener.url, *rate, "-d", "60s", *files)
     with ended(prony.start(*command)) as process:
         assert eventually(lambda: len(listener.seen) > 20, 20)
         process.send_signal(number)
@@ -367,6 +446,7 @@ def test_an_interruption_ends_it_at_once_with_what_was_measured(prony, folder, l
     assert result["window"]["interrupted"]
     assert 20 <= result["account"]["ok"] <= len(listener.seen)
     assert account_adds_up(result)
+    assert len(rows_of(folder / "all.csv")) == result["account"]["scheduled"]
 
 
 def test_an_interruption_during_the_warm_up_ends_it_too(prony, listener):

@@ -1,10 +1,16 @@
 """What is shown while a study runs."""
 
+import contextlib
+import os
+import subprocess
+import sys
+
 import pytest
 
 from golden import build
-from prony.cli.progress import StudyProgress, load_line
-from prony.model import Cell, Invalid
+from prony.cli.load_line import LoadLine
+from prony.cli.progress import StudyProgress
+from prony.model import Cell, CountStop, Invalid
 
 
 @pytest.fixture
@@ -31,8 +37,53 @@ def test_a_study_that_continues_with_nothing_but_repeats_shows_them(cell, capsys
     assert "[1/1]" in capsys.readouterr().err
 
 
+def test_the_line_has_the_rate_and_the_percentiles_of_the_last_second():
+    workload = build.Workload(build.OpenLoop(500.0), build.DurationStop(10 * build.SECOND))
+    line = LoadLine(workload)
+    last = {"second": 1, "ok": 500, "p50_ns": 1_200_000, "p99_ns": None, "max_ns": 9_000_000}
+    counts = {"ok": 900, "failed": 0, "in_flight": 2, "queued": 0, "connected": 3, "last_second": None}
+    line.show({"phase": "window", "elapsed_ns": 2 * build.SECOND, **counts})
+    counts |= {"ok": 1150, "failed": 7, "queued": 4, "last_second": last}
+    shown = line.show({"phase": "window", "elapsed_ns": 2_500_000_000, **counts})
+    assert shown == (
+        "window ━━╌╌╌╌╌╌╌╌ 7.50 s left  500 /s  p50 1.20 ms  max 9.00 ms  1,150 ok  7 failed  2 in flight  "
+        "4 queued"
+    )
+    last["p99_ns"] = 5_000_000
+    assert "  p99 5.00 ms  " in line.show({"phase": "window", "elapsed_ns": 2_750_000_000, **counts})
+
+
+def test_of_a_count_the_time_left_is_estimated():
+    workload = build.Workload(build.ClosedLoop(5), CountStop(1000))
+    counts = {"ok": 200, "failed": 50, "in_flight": 5, "queued": 0, "connected": 5, "last_second": None}
+    shown = LoadLine(workload).show({"phase": "window", "elapsed_ns": build.SECOND, **counts})
+    assert shown.startswith("window ━━╌╌╌╌╌╌╌╌ about 3.00 s left  200 ok")
+
+
+def test_no_line_is_written_where_no_terminal_is(prony, reference):
+    assert prony("load", reference, "-d", "600ms").err == ""
+
+
+def test_a_terminal_gets_the_line_and_is_left_clean(prony, reference):
+    master, slave = os.openpty()
+    command = [sys.executable, "-m", "prony", "load", reference, "-d", "1500ms"]
+    environment = prony.environment() | {"TERM": "xterm", "COLUMNS": "120"}
+    environment.pop("NO_COLOR")
+    with subprocess.Popen(command, stderr=slave, stdout=subprocess.DEVNULL, env=environment) as process:
+        os.close(slave)
+        shown = b""
+        # The terminal ends with its last writer.
+        with contextlib.suppress(OSError):
+            while piece := os.read(master, 65536):
+                shown += piece
+    os.close(master)
+    assert process.returncode == 0
+    assert b"p50" in shown and b" /s" in shown and b" left" in shown
+    assert b"Traceback" not in shown
+
+
 def test_while_connections_are_opened_the_line_says_how_many_are_open():
     workload = build.Workload(build.ClosedLoop(19_000), build.DurationStop(build.SECOND))
     counts = {"ok": 0, "failed": 0, "in_flight": 0, "queued": 0, "connected": 12_300}
-    line = load_line(workload, {"phase": "opening", "elapsed_ns": 800_000_000, **counts})
+    line = LoadLine(workload).show({"phase": "opening", "elapsed_ns": 800_000_000, **counts})
     assert line.startswith("opening ━") and line.endswith("12,300 of 19,000 connections open")

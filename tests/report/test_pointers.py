@@ -275,6 +275,7 @@ def test_a_failed_subject_names_its_reason_where_all_its_trials_say_the_same(tmp
 MAKERS = {
     "study_report": "study_two",
     "load_document": "load: a closed loop",
+    "load_pairs_document": "load: two in pairs",
     "compare_document": "compare: two subjects",
     "selftest_document": "selftest: two labels",
     "planted_document": "selftest: planted",

@@ -5,9 +5,11 @@
 //!
 //! On the path of a successful request it takes no lock, allocates nothing and makes no system call.
 
+mod raw;
 mod seconds;
 mod stages;
 
+pub use raw::{raw_rows, RawRows, RawWriter};
 pub use seconds::{seconds, Ledger, SecondLatency, Seconds};
 pub use stages::StageLedger;
 
@@ -42,6 +44,8 @@ pub struct End<'e> {
     pub detail: &'e str,
     /// The first bytes of a reply that was a failure.
     pub received: &'e [u8],
+    /// On which of the worker's connections; null: on none.
+    pub connection: Option<usize>,
 }
 
 impl<'e> End<'e> {
@@ -53,6 +57,7 @@ impl<'e> End<'e> {
             body_bytes: 0,
             detail,
             received: &[],
+            connection: None,
         }
     }
 }
@@ -71,6 +76,8 @@ pub struct Recorder {
     pub error_samples: Vec<ErrorSample>,
     /// The per-second series.
     pub seconds: Seconds,
+    /// Every request as a row; null unless asked for.
+    pub raw: Option<RawRows>,
     /// What was due in each stage of the load; null where it has none.
     pub stages: Option<StageLedger>,
     /// When the first request of the window was sent; null before that.
@@ -123,6 +130,7 @@ impl Recorder {
             distributions,
             error_samples: Vec::new(),
             seconds,
+            raw: None,
             stages: None,
             first_sent_ns: None,
             sent_in_window: 0,
@@ -221,6 +229,9 @@ impl Recorder {
         self.bytes.body_received += end.body_bytes;
         if let Some(stages) = &mut self.stages {
             stages.ended(flight, end.class, end.at_ns);
+        }
+        if let Some(raw) = &mut self.raw {
+            raw.ended(flight, self.window.start, end);
         }
     }
 

@@ -30,6 +30,8 @@ pub struct Recording {
     pub series: Vec<Second>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_latencies: Option<RawLatencies>,
     pub generator: Generator,
     pub little: Little,
     pub error_samples: Vec<ErrorSample>,
@@ -207,6 +209,15 @@ impl StageRecord {
     }
 }
 
+/// What came of the file of raw latencies: rows written, and rows lost, because the file could not take them in time or at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct RawLatencies {
+    pub rows: u64,
+    pub lost: u64,
+    pub error: Option<String>,
+}
+
 /// Little's law, L = lambda x W, from two independent sides.
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
 #[allow(missing_docs)]
@@ -255,6 +266,10 @@ impl Recording {
             own.merge(more);
         }
         self.generator.merge(&other.generator);
+        if let (Some(own), Some(more)) = (&mut self.raw_latencies, &other.raw_latencies) {
+            own.rows += more.rows;
+            own.lost += more.lost;
+        }
         self.little.in_flight_integral_ns += other.little.in_flight_integral_ns;
         self.little.sojourn_sum_ns += other.little.sojourn_sum_ns;
         self.error_samples.extend(other.error_samples.iter().cloned());

@@ -1,18 +1,21 @@
 //! Starts the workers, reports their progress, and merges their results into one Recording.
 
-use crate::clock::{Clock, Monotonic};
+use crate::clock::{Clock, Monotonic, NS_PER_S};
 use crate::cpu::{self, Meter};
 use crate::driver::{Driver, Epoll};
 use crate::error::Error;
-use crate::event::{Event, Phase};
+use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
 use crate::limit::{Limits, SPARE_DESCRIPTORS};
 use crate::protocol::{FastCgi, Http1, Protocol, Scgi, Uwsgi};
-use crate::recorder::{seconds, Ledger, Recorder, Seconds, StageLedger};
-use crate::recording::{self, Answered, Completed, Connections, Engine, LoopKind, Recording, Window};
+use crate::recorder::{raw_rows, seconds, Ledger, RawRows, Recorder, Seconds, StageLedger};
+use crate::recording::{
+    self, Answered, Completed, Connections, Engine, LoopKind, RawLatencies, Recording, Window,
+};
 use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
 use crate::transport::Address;
 use crate::worker::{margin, pacing_of, task, worker_count, Common, Gauges, Opening, Task, Times, Worker};
+use std::fs::File;
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -67,16 +70,17 @@ const PROGRESS_EVERY_NS: u64 = 250_000_000;
 /// # Errors
 /// See [`Error`]. Failed requests are not errors: they are in the account.
 pub fn run(spec: &Spec, control: &Control, on_event: &mut dyn FnMut(&Event)) -> Result<Recording, Error> {
-    run_with(spec, control, on_event, &mut || {})
+    run_with(spec, control, None, on_event, &mut || {})
 }
 
-/// As [`run`]; `on_slice` is called at least every 100 ms on the calling thread, so that a host program can look at its signals.
+/// As [`run`]; each request of the window becomes a row of `latencies`, while the load runs. `on_slice` is called at least every 100 ms on the calling thread, so that a host program can look at its signals.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_with(
     spec: &Spec,
     control: &Control,
+    latencies: Option<File>,
     on_event: &mut dyn FnMut(&Event),
     on_slice: &mut dyn FnMut(),
 ) -> Result<Recording, Error> {
@@ -89,8 +93,17 @@ pub fn run_with(
     });
     let margins_ns = spin_margins(spec)?;
     let common = Common::new(spec, Monotonic.now() + LEAD_NS, limits.run.connections);
+    let (writer, sides) = match latencies {
+        Some(file) => {
+            let starting = Error::io("starting the writer of latencies");
+            let (writer, sides) = raw_rows(file, common.workers).map_err(starting)?;
+            (Some(writer), sides)
+        }
+        None => (None, Vec::new()),
+    };
     // A worker that runs already must not go on without the others.
-    let mut crew = start(spec, &common, address, &margins_ns, control).inspect_err(|_| control.cancel())?;
+    let mut crew =
+        start(spec, &common, address, &margins_ns, control, sides).inspect_err(|_| control.cancel())?;
     let mut watch = Watch {
         times: common.times,
         opening: common.opening,
@@ -109,6 +122,10 @@ pub fn run_with(
     }
     watch.look(&crew, on_event);
     let mut recording = collect(crew)?;
+    if let Some(writer) = writer {
+        let lost = recording.raw_latencies.map_or(0, |found| found.lost);
+        recording.raw_latencies = Some(writer.finish(lost));
+    }
     let times = watch.times_after(recording.window.drained_ns);
     recording.window = whole_window(recording.window, spec, times, control.is_cancelled());
     watch.finish(&recording.window, on_event);
@@ -167,6 +184,7 @@ fn start(
     address: Address,
     margins_ns: &[u64],
     control: &Control,
+    raw: Vec<RawRows>,
 ) -> Result<Vec<Member>, Error> {
     let (target, request, body) = (&spec.target, &spec.workload.request, spec.request_body()?);
     let body = body.as_deref();
@@ -178,10 +196,10 @@ fn start(
         control,
     };
     match target.wire {
-        Wire::Http {} => crew.start(&Http1::new(request, body, &target.authority())),
-        Wire::Fastcgi {} => crew.start(&FastCgi::new(request, body, target)?),
-        Wire::Uwsgi { modifier1 } => crew.start(&Uwsgi::new(request, body, target, modifier1)?),
-        Wire::Scgi {} => crew.start(&Scgi::new(request, body, target)?),
+        Wire::Http {} => crew.start(&Http1::new(request, body, &target.authority()), raw),
+        Wire::Fastcgi {} => crew.start(&FastCgi::new(request, body, target)?, raw),
+        Wire::Uwsgi { modifier1 } => crew.start(&Uwsgi::new(request, body, target, modifier1)?, raw),
+        Wire::Scgi {} => crew.start(&Scgi::new(request, body, target)?, raw),
     }
 }
 
@@ -195,13 +213,24 @@ struct Crew<'r> {
 }
 
 impl Crew<'_> {
-    fn start<P: Protocol + Clone + Send + 'static>(&self, protocol: &P) -> Result<Vec<Member>, Error> {
+    /// Each worker has one of the sides in `raw`, where there are any.
+    fn start<P: Protocol + Clone + Send + 'static>(
+        &self,
+        protocol: &P,
+        raw: Vec<RawRows>,
+    ) -> Result<Vec<Member>, Error> {
+        let mut raw = raw.into_iter();
         (0..self.common.workers)
-            .map(|number| self.member(protocol.clone(), number))
+            .map(|number| self.member(protocol.clone(), number, raw.next()))
             .collect()
     }
 
-    fn member<P: Protocol + Send + 'static>(&self, protocol: P, number: usize) -> Result<Member, Error> {
+    fn member<P: Protocol + Send + 'static>(
+        &self,
+        protocol: P,
+        number: usize,
+        raw: Option<RawRows>,
+    ) -> Result<Member, Error> {
         let (series, ledger) = seconds(self.common.times.open_ns);
         let gauges = Arc::new(Gauges::default());
         let mut share = task(self.spec, self.common, number)?;
@@ -214,6 +243,7 @@ impl Crew<'_> {
             all_connections: self.common.connections,
             cpu: cpu_of(self.spec, number),
             series,
+            raw,
             gauges: Arc::clone(&gauges),
             control: self.control.clone(),
         };
@@ -239,6 +269,7 @@ struct Job<P> {
     all_connections: usize,
     cpu: Option<usize>,
     series: Seconds,
+    raw: Option<RawRows>,
     gauges: Arc<Gauges>,
     control: Control,
 }
@@ -251,6 +282,7 @@ impl<P: Protocol> Job<P> {
         let (times, spin_margin_ns) = (self.task.times, self.task.spin_margin_ns);
         let shape = &self.spec.workload.shape;
         let mut recorder = Recorder::new(shape.is_open(), self.series);
+        recorder.raw = self.raw;
         if !shape.stages().is_empty() {
             recorder.stages = Some(StageLedger::new(times.open_ns, shape.stages()));
         }
@@ -327,6 +359,10 @@ fn report<P: Protocol, D: Driver>(
         queue,
         distributions: recorder.distributions.clone(),
         series: recorder.seconds.finish(),
+        raw_latencies: recorder.raw.take().map(|raw| RawLatencies {
+            lost: raw.finish(),
+            ..RawLatencies::default()
+        }),
         stages: recorder
             .stages
             .take()
@@ -483,6 +519,7 @@ impl Watch {
             in_flight: sum(|gauges| &gauges.in_flight),
             queued: sum(|gauges| &gauges.queued),
             connected: sum(|gauges| &gauges.connected),
+            last_second: last_second(crew, now_ns.saturating_sub(self.times.open_ns)),
         }
     }
 
@@ -499,6 +536,21 @@ impl Watch {
             });
         }
     }
+}
+
+// What is older says nothing about now.
+const SHOWN_FOR_SECONDS: u64 = 3;
+
+/// The latencies of the last second that any worker has ended, `elapsed_ns` after the opening.
+fn last_second(crew: &[Member], elapsed_ns: u64) -> Option<LastSecond> {
+    let latest = || crew.iter().filter_map(|member| member.ledger.latest());
+    let second = latest().map(|one| one.second).max()?;
+    let own = latest()
+        .filter(|one| one.second == second)
+        .map(|one| &*one.latency);
+    (elapsed_ns / NS_PER_S <= second + SHOWN_FOR_SECONDS)
+        .then(|| LastSecond::of(second, own))
+        .flatten()
 }
 
 fn resolve(target: &Target) -> Result<Address, Error> {

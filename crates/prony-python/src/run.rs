@@ -1,6 +1,8 @@
 //! `run`: a specification in, events, a Recording out.
 
 use std::cell::RefCell;
+use std::fs::File;
+use std::path::PathBuf;
 
 use prony_engine::account::CLASSES;
 use prony_engine::{run_with, Control, Event, Spec};
@@ -21,11 +23,19 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The first Ctrl-C ends the load, and the Recording says `interrupted`; the second one raises KeyboardInterrupt. Anything else
 /// that `on_event` raises ends the run and is raised.
 ///
-/// Raises EngineError when the run failed.
+/// `latencies`: a file that gets a row for each request of the window, while the load runs; an old one is replaced.
+///
+/// Raises EngineError when the run failed, OSError when the file cannot be opened.
 #[pyfunction]
-#[pyo3(signature = (spec, on_event=None))]
-fn run(py: Python<'_>, spec: &str, on_event: Option<Py<PyAny>>) -> PyResult<String> {
+#[pyo3(signature = (spec, on_event=None, latencies=None))]
+fn run(
+    py: Python<'_>,
+    spec: &str,
+    on_event: Option<Py<PyAny>>,
+    latencies: Option<PathBuf>,
+) -> PyResult<String> {
     let spec = Spec::from_json(spec).map_err(|error| to_python(py, &error))?;
+    let latencies = latencies.map(File::create).transpose()?;
     let (outcome, raised) = py.detach(|| {
         let control = Control::new();
         let host = RefCell::new(Host {
@@ -37,6 +47,7 @@ fn run(py: Python<'_>, spec: &str, on_event: Option<Py<PyAny>>) -> PyResult<Stri
         let outcome = run_with(
             &spec,
             &control,
+            latencies,
             &mut |event| host.borrow_mut().report(event),
             &mut || host.borrow_mut().look_for_signals(),
         );

@@ -2,8 +2,9 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
@@ -49,6 +50,7 @@ from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.analysis.load_condition import LoadCondition
+    from prony.engine.local import LocalEngine
     from prony.reading.load import LoadReading
 
 __all__ = ["EPILOG", "load"]
@@ -57,6 +59,12 @@ __all__ = ["EPILOG", "load"]
 MAX_REQUESTS = 10**15
 # The engine's most: each stage has latencies of its own.
 MAX_STAGES = 100
+# With fewer there is no verdict.
+LEAST_PAIRS = 5
+_PAIR_WINDOW = "2s"
+_PAIR_WARMUP = "500ms"
+# What describes one load only, and options that change nothing without a second one.
+_OF_ONE_LOAD = ("fail_if", "strict", "latencies", "hdr_log", "stages")
 
 EPILOG = """\
 Examples:
@@ -80,6 +88,10 @@ Examples:
   prony load http://127.0.0.1:8000/ --expect-status 200,3xx --expect-body-contains 'Your cart'
 
   prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
+
+  prony load http://127.0.0.1:8000/ --rate 1k --latencies all.csv --hdr-log load.hlog    raw latencies
+
+  prony load http://127.0.0.1:8000/ -c 20 --compare http://127.0.0.1:8001/    two servers, in turns
 
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
 """
@@ -208,6 +220,24 @@ class GateOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class PairOptions:
+    """A second server to compare with."""
+
+    PANEL: ClassVar[str] = "Two servers"
+
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Load this one too, in alternating windows of 2s each, and compare both."
+        ),
+    ] = None
+    pairs: Annotated[
+        int,
+        typer.Option(min=LEAST_PAIRS, max=10_000, help="With --compare: how many windows of each."),
+    ] = 10
+
+
+@dataclass(frozen=True, slots=True)
 class ResultOptions:
     """Output files."""
 
@@ -216,6 +246,13 @@ class ResultOptions:
     json_to: Annotated[
         str | None,
         typer.Option("--json", help="Write the result as JSON to this file; - is standard output."),
+    ] = None
+    latencies: Annotated[
+        Path | None,
+        typer.Option(help="Write each request to this CSV file while the load runs: times, end, bytes."),
+    ] = None
+    hdr_log: Annotated[
+        Path | None, typer.Option(help="Write the latencies of each second as a log of HdrHistogram.")
     ] = None
 
 
@@ -227,18 +264,82 @@ def load(
     request: RequestOptions,
     check: CheckOptions,
     gate: GateOptions,
+    pair: PairOptions,
     output: ResultOptions,
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
-    refuse_closed_loop_options(given(context))
-    check_output(output.json_to)
+    typed = given(context)
+    if pair.compare is None:
+        refuse_closed_loop_options(typed)
+    _check_outputs(output)
+    if pair.compare is not None:
+        _refuse_of_one_load(typed)
+        return _compared(url, pair.compare, pair.pairs, pace, request, check, output)
+    if "pairs" in typed:
+        raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
     target = target_of(url)
     address = target.address(request.allow_host or ())
-    engine = EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
-    recording = _measured(_checked(_workload(target, pace, request), check), address, engine)
-    status = _shown(recording, conditions, output.json_to)
+    from prony.engine.local import LocalEngine
+
+    workload = _checked(_workload(target, pace, request), check)
+    recording = _measured(workload, address, LocalEngine(_engine(pace), output.latencies))
+    status = _shown(recording, conditions, output)
     return status or _strict_status(recording, gate.strict)
+
+
+def _refuse_of_one_load(typed: Mapping[str, str]) -> None:
+    wrong = [typed[name] for name in _OF_ONE_LOAD if name in typed]
+    if wrong:
+        raise UsageError(
+            f"`{wrong[0]}` does not work with `--compare`, which has many short windows",
+            hint="load each server alone for it",
+        )
+    if "rate" not in typed:
+        refuse_closed_loop_options({name: option for name, option in typed.items() if name != "seed"})
+
+
+def _compared(
+    first: str,
+    second: str,
+    pairs: int,
+    pace: PaceOptions,
+    request: RequestOptions,
+    check: CheckOptions,
+    output: ResultOptions,
+) -> int:
+    from prony.cli.load_pairs import LoadSide, PairedLoads, compare_loads
+
+    duration = pace.duration or (_PAIR_WINDOW if pace.requests is None else None)
+    windows = replace(pace, duration=duration, warmup=pace.warmup or _PAIR_WARMUP)
+
+    def side(url: str) -> LoadSide:
+        target = target_of(url)
+        workload = _checked(_workload(target, windows, request), check)
+        return LoadSide(url, workload, target.address(request.allow_host or ()))
+
+    asked = PairedLoads(side(first), side(second), _engine(pace), pairs, pace.seed)
+    return compare_loads(asked, output.json_to)
+
+
+def _engine(pace: PaceOptions) -> EngineChoice:
+    return EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
+
+
+def _check_outputs(output: ResultOptions) -> None:
+    check_output(output.json_to)
+    files = [file for file in (output.latencies, output.hdr_log) if file is not None]
+    for file in files:
+        check_output(str(file))
+    if output.latencies is not None and output.latencies.is_fifo() and not _is_of_shell(output.latencies):
+        raise UsageError(
+            f"`--latencies {output.latencies}` is a pipe, and may have no reader; expected a file, or a pipe "
+            "of the shell such as `>(gzip > latencies.csv.gz)`"
+        )
+
+
+def _is_of_shell(file: Path) -> bool:
+    return file.parent == Path("/dev/fd")
 
 
 def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) -> Workload:
@@ -300,29 +401,31 @@ def _strict_status(recording: Recording, strict: bool) -> int:
     return ExitCode.COULD_NOT_MEASURE if is_limited else ExitCode.DONE
 
 
-def _measured(workload: Workload, address: Address, engine: EngineChoice) -> Recording:
+def _measured(workload: Workload, address: Address, engine: "LocalEngine") -> Recording:
     from prony.cli.progress import LoadProgress
-    from prony.engine.local import LocalEngine
     from prony.sandbox.base import EngineSeat
 
     with LoadProgress(workload) as progress:
-        return LocalEngine(engine).run(workload, address, EngineSeat(cpus=()), progress.on_event)
+        return engine.run(workload, address, EngineSeat(cpus=()), progress.on_event)
 
 
-def _shown(recording: Recording, conditions: "Sequence[LoadCondition]", json_to: str | None) -> int:
-    """Show the result, and return the exit status."""
+def _shown(recording: Recording, conditions: "Sequence[LoadCondition]", output: ResultOptions) -> int:
+    """Show the result, write its files, and return the exit status."""
+    from prony.faces.hdr_log import interval_log
     from prony.faces.json_load import load_result
     from prony.reading.load import read_load
 
     reading = read_load(recording, conditions)
-    if json_to != "-":
+    if output.json_to != "-":
         from prony.faces.terminal import TerminalReporter
         from prony.report.load import load_document
 
         TerminalReporter().write_report(load_document(reading))
     # Last: the figures are on the screen even if the file cannot be written.
-    if json_to is not None:
-        write_output(json.dumps(load_result(reading), indent=2), json_to)
+    if output.hdr_log is not None:
+        write_output(interval_log(recording), str(output.hdr_log))
+    if output.json_to is not None:
+        write_output(json.dumps(load_result(reading), indent=2), output.json_to)
     return _status(reading)
 
 
@@ -332,8 +435,9 @@ def _status(reading: "LoadReading") -> int:
         return ExitCode.INTERRUPTED
     if True in held:
         return ExitCode.VERDICT_NEGATIVE
-    # Without any reply there is no measurement, and scripts must notice.
-    is_known = reading.recording.account.ok and None not in held
+    raw = reading.recording.raw_latencies
+    # Without any reply there is no measurement, and scripts must notice; nor do they get half a file unseen.
+    is_known = reading.recording.account.ok and None not in held and not (raw and raw.lost)
     return ExitCode.DONE if is_known else ExitCode.COULD_NOT_MEASURE
 
 

@@ -222,7 +222,7 @@ def check_output(where: str | None) -> None:
     if number:
         raise UsageError(
             f"cannot write `{where}`: {os.strerror(number)}",
-            hint="with --json, name a file in a folder that you may write to, or - for standard output",
+            hint="name a file in a folder that you may write to; with --json also - for standard output",
         )
 
 

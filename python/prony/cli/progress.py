@@ -14,23 +14,20 @@ from rich.text import Text
 
 from prony.analysis.account import Tally, tally
 from prony.catalog.install.prepare import EnvironmentProgress
+from prony.cli.load_line import LoadLine, progress_bar
 from prony.escapes import escaped, escaped_lines
-from prony.model import Cell, DurationStop, Failed, Invalid, Json, Ok, Trial, Workload
+from prony.model import Cell, Failed, Invalid, Json, Ok, Trial, Workload
 from prony.study import StudyListener
-from prony.units import format_count, format_duration
+from prony.units import format_count
 
 __all__ = ["LoadProgress", "StudyProgress"]
 
 REFRESH_PER_S = 4
+_BAR_WIDTH = 24
 
 
 def _console() -> Console:
     return Console(stderr=True, highlight=False, markup=False)
-
-
-def _bar(share: float, width: int = 24) -> str:
-    full = round(max(0.0, min(1.0, share)) * width)
-    return "━" * full + "╌" * (width - full)
 
 
 def _clock(seconds: float) -> str:
@@ -65,10 +62,11 @@ class _LiveLine:
 
 
 class LoadProgress:
-    """The progress of one load: phase, time, counts."""
+    """The progress of one load: time left, rate, latency, counts; ``where``: what stands before them."""
 
-    def __init__(self, workload: Workload) -> None:
-        self._workload = workload
+    def __init__(self, workload: Workload, where: str = "") -> None:
+        self._words = LoadLine(workload)
+        self._where = where
         self._console = _console()
         self._line = _LiveLine(self._console)
 
@@ -85,7 +83,7 @@ class LoadProgress:
         """Show a progress event of the engine, and say first what this machine does not allow."""
         match event["event"]:
             case "progress":
-                self._line.show(load_line(self._workload, event))
+                self._line.show(self._where + self._words.show(event))
             case "started" if (words := short_of(event)) is not None:
                 self._console.print(Text(words), soft_wrap=True)
 
@@ -113,33 +111,6 @@ def short_of(event: Json) -> str | None:
     if limit["by"] in _BOUNDS:
         return f"{most}, fewer than rate x time-out: if the server stalls, requests will wait for each other"
     return None
-
-
-def load_line(workload: Workload, event: Json) -> str:
-    """Return one line for a progress event: ``window ━━━━╌╌ 4.0 s  12,300 ok  3 failed  10 in flight``."""
-    phase, elapsed_ns = str(event["phase"]), int(event["elapsed_ns"])
-    if phase == "opening":
-        # Only closed loops open their connections first, and those say how many.
-        connected, wanted = int(event["connected"]), workload.loop.connections or 1
-        bar = _bar(connected / wanted)
-        open_now = f"{format_count(connected)} of {format_count(wanted)} connections open"
-        return f"{phase:7} {bar} {format_duration(elapsed_ns):>8}  {open_now}"
-    text = f"{phase:7} {_bar(_share(workload, phase, elapsed_ns))} {format_duration(elapsed_ns):>8}"
-    counts = {"ok": "ok", "failed": "failed", "in_flight": "in flight", "queued": "queued"}
-    shown = [
-        f"{format_count(event[key])} {word}" for key, word in counts.items() if event[key] or key != "queued"
-    ]
-    return "  ".join([text, *shown])
-
-
-def _share(workload: Workload, phase: str, elapsed_ns: int) -> float:
-    match workload.stop:
-        case DurationStop(duration_ns) if phase == "window":
-            return elapsed_ns / duration_ns
-        case _ if phase == "warmup" and workload.warmup_ns:
-            return elapsed_ns / workload.warmup_ns
-        case _:
-            return 0.0
 
 
 class StudyProgress(StudyListener):
@@ -215,7 +186,7 @@ class StudyProgress(StudyListener):
     def _status(self, counts: str) -> str:
         to_go = _clock(self._left_s() - (time.monotonic() - self._began))
         # A study that continues may have nothing left but repeats, which are not planned.
-        done = f"{_bar(self._done / max(1, self._trials))} {self._done}/{self._trials}"
+        done = f"{progress_bar(self._done / max(1, self._trials), _BAR_WIDTH)} {self._done}/{self._trials}"
         return f"{done}  {to_go} to go  {self._running}  {counts}"
 
 

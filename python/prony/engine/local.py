@@ -6,6 +6,7 @@ Must not know trials.
 """
 
 import json
+from pathlib import Path
 
 from prony.engine.base import OnEvent, recording_of
 from prony.errors import EngineError
@@ -17,10 +18,14 @@ __all__ = ["LocalEngine"]
 
 
 class LocalEngine:
-    """See ``Engine``. It uses only the CPUs of the seat; without CPUs, workers are not pinned."""
+    """See ``Engine``. It uses only the CPUs of the seat; without CPUs, workers are not pinned.
 
-    def __init__(self, choice: EngineChoice) -> None:
+    ``latencies``: a file that gets a row for each request of the window, while the load runs.
+    """
+
+    def __init__(self, choice: EngineChoice, latencies: Path | None = None) -> None:
         self._choice = choice
+        self._latencies = latencies
 
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the load to its end, in the caller's thread, and return the Recording.
@@ -32,7 +37,7 @@ class LocalEngine:
 
         spec = to_spec(workload, address, self._choice, seat.cpus or None)
         try:
-            told = _engine.run(json.dumps(spec), lambda event: on_event(json.loads(event)))
+            told = _engine.run(json.dumps(spec), lambda event: on_event(json.loads(event)), self._latencies)
         except _engine.EngineError as error:
             raise EngineError(str(error)) from error
         return recording_of(json.loads(told))

@@ -116,6 +116,7 @@ def load_result(reading: LoadReading) -> Json:
         "little": encode(recording.little),
         "generator": {**_generator(recording), **encode(reading.verdict)},
         "errors": encode(recording.error_samples),
+        "raw_latencies": encode(recording.raw_latencies),
         "catch_up": "all" if recording.is_open else None,
         "series": _series(recording),
     }

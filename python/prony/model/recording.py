@@ -34,6 +34,7 @@ __all__ = [
     "LoopKind",
     "Population",
     "Queue",
+    "RawLatencies",
     "Recording",
     "ReportedLatency",
     "Second",
@@ -310,6 +311,17 @@ class Second:
 
 
 @dataclass(frozen=True, slots=True)
+class RawLatencies:
+    """What came of the file with a row for each request: rows written, and rows lost, since the file could
+    not take them in time, or at all (``error``).
+    """
+
+    rows: int
+    lost: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class StageFigures:
     """What became of the requests that were due in one stage of the load.
 
@@ -452,6 +464,7 @@ class Recording:
         default=None, metadata={**at("reported_latency_ns"), **OPTIONAL}
     )
     stages: tuple[StageFigures, ...] = field(default=(), metadata=OPTIONAL)
+    raw_latencies: RawLatencies | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def is_open(self) -> bool:

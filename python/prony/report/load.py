@@ -13,7 +13,15 @@ from prony.diagnosis import Affected
 from prony.escapes import escaped
 from prony.metrics import PERCENTILES
 from prony.model import ClosedLoop, Limited, OpenLoop, Pacing, Wire
-from prony.model.recording import Connections, ErrorSample, GeneratorName, StageFigures, Target, Traffic
+from prony.model.recording import (
+    Connections,
+    ErrorSample,
+    GeneratorName,
+    RawLatencies,
+    StageFigures,
+    Target,
+    Traffic,
+)
 from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading
 from prony.report.document import (
     Bars,
@@ -122,9 +130,19 @@ def _head(reading: LoadReading) -> Section:
     blocks.append(Paragraph(_loop_words(reading), Tone.QUIET))
     if reading.recording.window.interrupted:
         blocks.append(Paragraph("Interrupted: the figures are of the time before.", Tone.WARNING))
+    blocks += _lost(reading.recording.raw_latencies)
     blocks += [Paragraph(words, Tone.QUIET) for words in _economical(reading)]
     conditions = (_condition(one, pointer("fail_if", k)) for k, one in enumerate(reading.conditions))
     return Section("", (*blocks, _speed(reading), *conditions))
+
+
+def _lost(raw: RawLatencies | None) -> Iterator[Paragraph]:
+    if raw is None or not raw.lost:
+        return
+    lost = counted(Figure(raw.lost, count, "/raw_latencies/lost"), "request")
+    reason = Quote(raw.error, "/raw_latencies/error") if raw.error else Name("the file was too slow")
+    words = text("The file of raw latencies is not whole; missing: {} ({}).", lost, reason)
+    yield Paragraph(words, Tone.WARNING)
 
 
 def _bound_at(at_ns: int) -> Figure:

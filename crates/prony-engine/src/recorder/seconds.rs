@@ -32,6 +32,7 @@ pub struct Ledger {
     full: Receiver<SecondLatency>,
     spare: SyncSender<Box<Distribution>>,
     kept: Vec<(u64, Compact)>,
+    latest: Option<SecondLatency>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -71,6 +72,7 @@ pub fn seconds(open_ns: u64) -> (Seconds, Ledger) {
             full: from_worker,
             spare,
             kept: Vec::new(),
+            latest: None,
         },
     )
 }
@@ -164,15 +166,22 @@ impl Ledger {
     pub fn collect(&mut self) {
         loop {
             match self.full.try_recv() {
-                Ok(mut done) => {
+                Ok(done) => {
                     self.kept.push((done.second, Compact::of(&done.latency)));
-                    done.latency.clear();
-                    // A worker that has ended needs no spares.
-                    let _ = self.spare.try_send(done.latency);
+                    if let Some(mut before) = self.latest.replace(done) {
+                        before.latency.clear();
+                        // A worker that has ended needs no spares.
+                        let _ = self.spare.try_send(before.latency);
+                    }
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return,
             }
         }
+    }
+
+    /// The last second that the worker has handed on.
+    pub fn latest(&self) -> Option<&SecondLatency> {
+        self.latest.as_ref()
     }
 
     /// Writes the latencies into a series made by [`Seconds::finish`].
@@ -199,6 +208,10 @@ mod tests {
                 worker.answered(10 + second * NS_PER_S + 5, 100 + second, 3);
             }
             ledger.collect();
+            let latest = ledger
+                .latest()
+                .map(|latest| (latest.second, latest.latency.count()));
+            assert_eq!(latest, second.checked_sub(1).map(|before| (before, second)));
         }
         worker.failed(10 + 20 * NS_PER_S, 0);
         let mut series = worker.finish();

@@ -335,6 +335,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.opened.ended(std::mem::take(&mut connection.early));
         let mut end = End::without_reply(class, now_ns, detail);
         end.received = &connection.first_bytes;
+        end.connection = Some(slot);
         if flight.sent_ns.is_some() {
             end.body_bytes = connection.reader.body_bytes();
         }

@@ -1,0 +1,60 @@
+"""`prony load A --compare B` from outside: alternating windows, a verdict, what is refused."""
+
+import json
+
+import pytest
+
+from prony._engine import ReferenceServer
+
+MS = 1_000_000
+SHORT = ("-d", "150ms", "--warmup", "0s", "-c", "2", "--pairs", "6")
+
+
+@pytest.fixture
+def slow():
+    delay = {"kind": "fixed", "ns": 4 * MS}
+    with ReferenceServer(json.dumps({"port": 0, "delay": delay})) as server:
+        yield f"http://127.0.0.1:{server.port}/"
+
+
+@pytest.mark.parametrize("reference", [{"delay": {"kind": "fixed", "ns": MS}}], indirect=True)
+def test_a_slower_server_is_told_apart(said, reference, slow):
+    done = said("load", reference, "--compare", slow, *SHORT, "--json", "result.json")
+    assert done.status == 0
+    words = " ".join(done.out.split())
+    assert f"{slow} is worse than {reference} in" in words
+    assert "6 pairs of windows" in words
+
+
+@pytest.mark.parametrize("reference", [{"delay": {"kind": "fixed", "ns": MS}}], indirect=True)
+def test_its_json_has_ratio_and_interval_and_repeats_the_order_by_seed(said, reference, slow):
+    result = said("load", reference, "--compare", slow, *SHORT, "--seed", "7", "--json", "-").json
+    assert (result["version"], result["pairs"], result["seed"]) == (1, 6, 7)
+    rate = result["figures"][0]
+    assert (rate["metric"], rate["pairs"], rate["comparison"]["verdict"]) == ("ok_per_s", 6, "lower")
+    assert rate["comparison"]["low"] < rate["comparison"]["effect"] < rate["comparison"]["high"] < -0.2
+
+
+def test_a_side_that_answers_nothing_is_no_measurement(said, reference):
+    done = said("load", reference, "--compare", "http://127.0.0.1:9/", *SHORT)
+    assert done.status == 3
+    assert "No verdict on speed" in done.out
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--compare", "http://192.0.2.1/"), "is not this machine"),
+        (("--compare", "nonsense"), "`nonsense` is not a target"),
+        (("--compare", "127.0.0.1:9", "--fail-if", "p50 > 1s"), "`--fail-if` does not work with `--compare`"),
+        (("--compare", "127.0.0.1:9", "--stages", "1s:1"), "`--stages` does not work with `--compare`"),
+        (("--compare", "127.0.0.1:9", "--latencies", "a"), "`--latencies` does not work with `--compare`"),
+        (("--compare", "127.0.0.1:9", "--pairs", "4"), "at least 5"),
+        (("--compare", "127.0.0.1:9", "--arrivals", "poisson"), "`--arrivals` only works in an open loop"),
+        (("--pairs", "7"), "`--pairs` only works with `--compare`"),
+    ],
+)
+def test_what_has_no_meaning_for_two_loads_is_refused(said, options, told):
+    done = said("load", "127.0.0.1:9", *options)
+    assert done.status == 2
+    assert told in done.err
