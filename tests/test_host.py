@@ -2,9 +2,10 @@ import json
 import os
 from pathlib import Path
 
-from prony.analysis.fingerprints import WHAT_MATTERS, comparable
+from prony.analysis.fingerprints import WHAT_MATTERS, comparable, machine_key
 from prony.host import available_cpus, fingerprint, visible_environment
 from prony.host.environment import visible_parameters
+from prony.host.fingerprint import brief_fingerprint
 from prony.model import Fingerprint
 from prony.model.facts import Unknown
 from prony.model.shapes import decode, encode
@@ -76,3 +77,7 @@ def test_hardware_threads_of_one_core_share_its_number(tmp_path: Path) -> None:
         (folder / "thread_siblings_list").write_text("0-63\n")
     assert {cpu.core for cpu in available_cpus(tmp_path)} == {0}
     assert len({cpu.core for cpu in available_cpus(tmp_path / "nothing")}) == len(os.sched_getaffinity(0))
+
+
+def test_a_brief_fingerprint_names_the_same_machine_as_the_whole_one() -> None:
+    assert machine_key(brief_fingerprint()) == machine_key(fingerprint())

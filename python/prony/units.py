@@ -192,8 +192,8 @@ def _scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
 
 
 def format_duration(value_ns: float) -> str:
-    """Return a duration with three significant digits and its unit: ``12.1 ms``."""
-    return _scaled(value_ns, _DURATION_STEPS)
+    """Return a duration with three significant digits and its unit: ``12.1 ms``; none is ``0 s``."""
+    return _scaled(value_ns, _DURATION_STEPS) if value_ns else "0 s"
 
 
 def format_bytes(value: float) -> str:

@@ -207,13 +207,13 @@ def _power(plan: "Plan") -> "Iterator[str]":
     from prony.analysis.noise_floor import floors_by_metric
     from prony.analysis.power import power_of, spread_of_floor
     from prony.cli.floors import floors_of
-    from prony.host.fingerprint import fingerprint
+    from prony.host.fingerprint import brief_fingerprint
 
     primary = [cell for cell in plan.cells if cell.is_under(plan.design.primary)]
     subjects = len({cell.subject.name for cell in primary})
     if subjects < 2 or plan.blocks < LEAST_BLOCKS or plan.design.find_rate:
         return
-    known = floors_by_metric(floors_of(fingerprint()), primary[0], plan.blocks)
+    known = floors_by_metric(floors_of(brief_fingerprint()), primary[0], plan.blocks)
     floor = known.get(deciding_metrics(primary[0])[0], 0.0)
     spreads = [spread_of_floor(floor, plan.blocks)] if floor else [noise * 2**0.5 for noise in _USUAL_NOISE]
     for k, spread in enumerate(spreads):

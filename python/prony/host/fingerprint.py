@@ -24,7 +24,15 @@ from prony.host.facts.surroundings import container, container_engines, virtuali
 from prony.host.read import unread
 from prony.model import Fingerprint, Json
 
-__all__ = ["fingerprint"]
+__all__ = ["brief_fingerprint", "fingerprint"]
+
+
+def brief_fingerprint() -> Fingerprint:
+    """Return the facts that say which machine this is, without starting or watching anything.
+
+    They are those of `analysis.fingerprints.WHAT_MATTERS`, and a few beside them.
+    """
+    return Fingerprint({"cpu": processor(), "kernel": kernel(), "memory": memory()})
 
 
 def fingerprint(
