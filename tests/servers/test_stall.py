@@ -56,7 +56,8 @@ def test_a_stop_of_two_seconds_is_seen_by_all_requests_that_were_due_in_it(prony
 def test_few_connections_hide_a_stop_from_the_service_time_but_not_from_the_response_time(prony, server):
     command = ("load", server.url, "--rate", 200, "-d", "4s", "--json", "-", "-c", "4")
     with ended(prony.start(*command)) as load:
-        time.sleep(1.5)
+        # Past the warm-up of a second.
+        time.sleep(2.5)
         stopped_for(server, 1.0)
         latency = json.loads(load.communicate(timeout=30)[0])["latency"]["ok"]
     # Four requests met the stop on their way; the 200 that were due meanwhile waited before they were sent.
