@@ -150,6 +150,7 @@ def test_what_cannot_be_planted_is_a_misuse(said, arguments, told):
 
 
 @pytest.mark.servers
+@pytest.mark.slow
 def test_half_as_much_work_again_is_found_on_real_trials(prony):
     options = (
         "--plants",

@@ -50,7 +50,7 @@ def decode_step_limits(facts: Mapping[str, object]) -> dict[str, object]:
     """Return the facts of a run or a trial with the limits of a search's steps as values, as above.
 
     >>> decode_step_limits({"find_rate": {"rate_per_s": 9.0, "limited": "slow"}})["find_rate"]["limit"]
-    {'kind': 'other', 'reason': 'slow'}
+    {'kind': 'other', 'level': 'suspect', 'reason': 'slow'}
     """
     return {name: _with_limits(one) if name in _OF_SEARCH else one for name, one in facts.items()}
 
