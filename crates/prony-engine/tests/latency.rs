@@ -160,36 +160,38 @@ fn control_p99_ns(ticks: u32, gap: Duration) -> u64 {
     lateness.quantile_ns(0.99).unwrap()
 }
 
+/// A precise load of half a second, with its send lag at p99, and that of a plain loop before and after it.
+fn paced(port: u16) -> (prony_engine::Recording, u64, u64) {
+    let control = || std::thread::spawn(|| control_p99_ns(100, Duration::from_millis(4)));
+    let before_ns = control().join().unwrap();
+    let recording = Load::open(port, 250.0, 4).duration_ms(600).precise().run();
+    let after_ns = control().join().unwrap();
+    let lag = recording.distributions.send_lag.as_ref().unwrap();
+    let lag_ns = lag.quantile_ns(0.99).unwrap();
+    (recording, lag_ns, before_ns.max(after_ns))
+}
+
 #[test]
 fn t07_precise_pacing_sends_when_a_request_is_due() {
     const CONTROL_NS: u64 = 50_000;
     let server = start("{}");
-    let control = || std::thread::spawn(|| control_p99_ns(100, Duration::from_millis(4)));
-    let before_ns = control().join().unwrap();
-    let recording = Load::open(server.port(), 250.0, 4)
-        .duration_ms(600)
-        .precise()
-        .run();
-    let after_ns = control().join().unwrap();
-    let lag_ns = recording
-        .distributions
-        .send_lag
-        .unwrap()
-        .quantile_ns(0.99)
-        .unwrap();
-    if before_ns.max(after_ns) > CONTROL_NS {
-        eprintln!(
-            "skipped: a plain loop is {before_ns} ns and {after_ns} ns late itself (the engine: {lag_ns} ns)"
-        );
+    // The tests beside this one may spoil a load between its two controls.
+    for _ in 0..5 {
+        let (recording, lag_ns, control_ns) = paced(server.port());
+        if control_ns <= CONTROL_NS && lag_ns > 1_000_000 {
+            eprintln!("{lag_ns} ns late, a plain loop {control_ns} ns");
+            continue;
+        }
+        if control_ns > CONTROL_NS {
+            eprintln!("skipped: a plain loop is {control_ns} ns late itself (the engine: {lag_ns} ns)");
+            return;
+        }
+        let generator = &recording.generator;
+        assert!(generator.cpu_spin_ns > 0);
+        assert!(generator.threads[0].spin_margin_ns.is_some());
         return;
     }
-    assert!(
-        lag_ns <= 1_000_000,
-        "{lag_ns} ns late, a plain loop {before_ns} ns and {after_ns} ns"
-    );
-    let generator = &recording.generator;
-    assert!(generator.cpu_spin_ns > 0);
-    assert!(generator.threads[0].spin_margin_ns.is_some());
+    panic!("more than a millisecond late each time");
 }
 
 #[test]
