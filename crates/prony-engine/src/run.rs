@@ -120,6 +120,10 @@ pub fn run_with(
             return Err(Error::Aborted);
         }
     }
+    // The workers end by themselves when they are told to: that may have been since the last look.
+    if control.is_aborted() {
+        return Err(Error::Aborted);
+    }
     watch.look(&crew, on_event);
     let mut recording = collect(crew)?;
     if let Some(writer) = writer {
