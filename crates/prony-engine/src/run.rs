@@ -1,7 +1,7 @@
 //! Starts the workers, reports their progress, and merges their results into one Recording.
 
 use crate::clock::{Clock, Monotonic, NS_PER_S};
-use crate::cpu::{self, Meter};
+use crate::cpu;
 use crate::driver::{Driver, Epoll};
 use crate::error::Error;
 use crate::event::{Event, LastSecond, Phase};
@@ -14,7 +14,9 @@ use crate::recording::{
 };
 use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
 use crate::transport::Address;
-use crate::worker::{margin, pacing_of, task, worker_count, Common, Gauges, Opening, Task, Times, Worker};
+use crate::worker::{
+    margin, pacing_of, task, worker_count, Common, Gauges, Meter, Opening, Task, Times, Worker,
+};
 use std::fs::File;
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};

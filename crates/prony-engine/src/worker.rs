@@ -8,6 +8,7 @@ mod connection;
 mod connects;
 mod deadlines;
 pub mod margin;
+mod meter;
 mod opening;
 mod pacing;
 mod plan;
@@ -15,6 +16,7 @@ mod plan;
 mod tests;
 mod transfer;
 
+pub use meter::Meter;
 pub use opening::Opening;
 pub use plan::{pacing_of, task, worker_count, Common, Task, Times};
 

@@ -123,14 +123,15 @@ def _is_measured(value: object) -> bool:
     return not isinstance(value, Missing) or value.infinite
 
 
-_Range = tuple[float, float, str | None]
+# The lowest and highest value that it may have, and why they differ where they do.
+_Range = tuple[float, float, str]
 _LIMITED = "the generator may have been the limit"
 _GIVEN_UP = "requests were given up, so it is a lower bound"
 
 
 def _rate(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
     del recording, metric
-    return (value, inf, _LIMITED) if is_limited else (value, value, None)
+    return value, inf if is_limited else value, _LIMITED
 
 
 def _ratio(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
@@ -145,12 +146,9 @@ def _latency(recording: Recording, metric: str, value: float, is_limited: bool) 
     kind, population, statistic = metric.split("_")
     summary = latency_summaries(recording)[population, kind]
     is_censored = summary is not None and _is_lower_bound(summary, statistic)
-    reason = (
-        _LIMITED if is_limited else "requests were given up, so it is a lower bound" if is_censored else None
-    )
     low = 0.0 if is_limited else value
     high = inf if is_censored or (is_limited and not recording.is_open) else value
-    return low, high, reason
+    return low, high, _LIMITED if is_limited else _GIVEN_UP
 
 
 def _is_lower_bound(summary: LatencySummary, statistic: str) -> bool:

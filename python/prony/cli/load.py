@@ -3,17 +3,23 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prony.cli.applicable import given, refuse_closed_loop_options
 from prony.cli.flat import flattened
+from prony.cli.load_options import (
+    CheckOptions,
+    GateOptions,
+    PaceOptions,
+    PairOptions,
+    RequestOptions,
+    ResultOptions,
+)
 from prony.cli.options import (
-    MAX_SEED,
-    MAX_THREADS,
     body_of,
     check_output,
     connections_of,
@@ -28,13 +34,11 @@ from prony.cli.options import (
     wait_of,
     write_output,
 )
-from prony.cli.pacing_option import PacingOption, PacingWish, pacing_of
-from prony.cli.request_options import Body, Header, Method, RequestTimeout
+from prony.cli.pacing_option import PacingWish, pacing_of
 from prony.cli.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
 from prony.model import (
     Address,
-    Arrivals,
     ClosedLoop,
     CountStop,
     DurationStop,
@@ -55,12 +59,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EPILOG", "load"]
 
-# The engine's largest count; a day at its highest rate has fewer requests.
-MAX_REQUESTS = 10**15
 # The engine's most: each stage has latencies of its own.
 MAX_STAGES = 100
-# With fewer there is no verdict.
-LEAST_PAIRS = 5
 _PAIR_WINDOW = "2s"
 _PAIR_WARMUP = "500ms"
 # What describes one load only, and options that change nothing without a second one.
@@ -95,165 +95,6 @@ Examples:
 
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
 """
-
-
-@dataclass(frozen=True, slots=True)
-class RequestOptions:
-    """What is sent, and to whom it may go."""
-
-    PANEL: ClassVar[str] = "Requests"
-
-    method: Method = "GET"
-    header: Header = None
-    body: Body = None
-    keep_alive: Annotated[
-        bool,
-        typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request."),
-    ] = True
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(help="Allow load on this host, which is not this machine; may be repeated."),
-    ] = None
-
-
-@dataclass(frozen=True, slots=True)
-class PaceOptions:
-    """The size and the length of the load."""
-
-    PANEL: ClassVar[str] = "Load"
-
-    connections: Annotated[
-        str | None,
-        typer.Option(
-            "-c",
-            "--connections",
-            help="Closed loop: this many connections (10). "
-            "Open loop: at most this many (as many as can be outstanding).",
-        ),
-    ] = None
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            "--rate",
-            "-r",
-            help="Open loop: requests per second (550, 2.5k, 90/m), whatever the server does.",
-        ),
-    ] = None
-    stages: Annotated[
-        str | None,
-        typer.Option(
-            help="Open loop: rates that change, 30s:100,2m:100-1k: a step, then a ramp. The window is all of "
-            "them."
-        ),
-    ] = None
-    arrivals: Annotated[
-        Arrivals, typer.Option(help="Open loop: evenly spaced, or at random as independent users arrive.")
-    ] = Arrivals.CONSTANT
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of random arrivals.")] = 1
-    requests: Annotated[
-        int | None,
-        typer.Option(
-            "-n", "--requests", min=1, max=MAX_REQUESTS, help="Stop after exactly this many requests."
-        ),
-    ] = None
-    duration: Annotated[str | None, typer.Option("-d", "--duration", help="Length of the window (10s).")] = (
-        None
-    )
-    warmup: Annotated[
-        str | None,
-        typer.Option(help="The same load before the window, not recorded (0s; with --rate and no -n 1s)."),
-    ] = None
-    timeout: RequestTimeout = "10s"
-    grace: Annotated[
-        str | None, typer.Option(help="How long to wait for replies after the window (as --timeout).")
-    ] = None
-    threads: Annotated[
-        int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")
-    ] = None
-    pacing: PacingOption = None
-
-
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
-    """Which replies are valid."""
-
-    PANEL: ClassVar[str] = "Valid replies"
-
-    expect_status: Annotated[
-        str | None, typer.Option(help="Only these statuses are a success, such as 200,204,3xx (200 to 399).")
-    ] = None
-    expect_header: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Only with this header, 'Name: value' (parameters may follow the value) or 'Name'; may be "
-            "repeated."
-        ),
-    ] = None
-    expect_body: Annotated[
-        str | None, typer.Option(help="Only this body is a success; @FILE reads it from a file.")
-    ] = None
-    expect_body_contains: Annotated[
-        list[str] | None,
-        typer.Option(help="Only with this text in the body; @FILE reads it from a file; may be repeated."),
-    ] = None
-    expect_body_sha256: Annotated[
-        str | None, typer.Option(help="Only with this SHA-256 of the body, as sha256sum prints it.")
-    ] = None
-
-
-@dataclass(frozen=True, slots=True)
-class GateOptions:
-    """What makes the load fail."""
-
-    PANEL: ClassVar[str] = "Failing"
-
-    fail_if: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A condition that fails the load, such as 'p99 > 50ms', 'max of ok > 1s', 'rate < 500' or "
-            "'errors > 0.1%'; may be repeated."
-        ),
-    ] = None
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 3 unless the generator is shown not to be the limit.")
-    ] = False
-
-
-@dataclass(frozen=True, slots=True)
-class PairOptions:
-    """A second server to compare with."""
-
-    PANEL: ClassVar[str] = "Two servers"
-
-    compare: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="Load this one too, in alternating windows of 2s each, and compare both."
-        ),
-    ] = None
-    pairs: Annotated[
-        int,
-        typer.Option(min=LEAST_PAIRS, max=10_000, help="With --compare: how many windows of each."),
-    ] = 10
-
-
-@dataclass(frozen=True, slots=True)
-class ResultOptions:
-    """Output files."""
-
-    PANEL: ClassVar[str] = "Output"
-
-    json_to: Annotated[
-        str | None,
-        typer.Option("--json", help="Write the result as JSON to this file; - is standard output."),
-    ] = None
-    latencies: Annotated[
-        Path | None,
-        typer.Option(help="Write each request to this CSV file while the load runs: times, end, bytes."),
-    ] = None
-    hdr_log: Annotated[
-        Path | None, typer.Option(help="Write the latencies of each second as a log of HdrHistogram.")
-    ] = None
 
 
 @flattened

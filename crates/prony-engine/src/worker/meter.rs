@@ -1,0 +1,56 @@
+//! What a worker uses within the window.
+
+use super::Edge;
+use crate::cpu::Usage;
+use crate::generator::Thread;
+use crate::throttle::Throttle;
+
+/// What a worker uses between the edges of the window: snapshots at both.
+#[derive(Debug)]
+pub struct Meter {
+    throttle: Throttle,
+    edges: [Snapshot; 2],
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Snapshot {
+    usage: Usage,
+    spin_ns: u64,
+    throttled_ns: Option<u64>,
+}
+
+impl Meter {
+    /// Of the calling thread; a window that never opens used nothing.
+    pub fn new() -> Self {
+        Self {
+            throttle: Throttle::of_this_thread(),
+            edges: Default::default(),
+        }
+    }
+
+    /// Takes the snapshot of an edge; `spin_ns`: what the thread has spun so far.
+    pub fn pass(&mut self, edge: Edge, spin_ns: u64) {
+        self.edges[edge as usize] = Snapshot {
+            usage: Usage::of_this_thread(),
+            spin_ns,
+            throttled_ns: self.throttle.total_ns(),
+        };
+    }
+
+    /// The figures of the window, of a worker on this CPU that spins so long before a due time.
+    pub fn thread(&self, cpu: Option<usize>, spin_margin_ns: Option<u64>) -> Thread {
+        let [open, close] = &self.edges;
+        let used = close.usage.since(&open.usage);
+        let throttled = close.throttled_ns.zip(open.throttled_ns);
+        Thread {
+            cpu,
+            user_ns: used.user_ns,
+            system_ns: used.system_ns,
+            spin_ns: close.spin_ns.saturating_sub(open.spin_ns),
+            spin_margin_ns,
+            run_queue_ns: used.run_queue_ns,
+            turns: used.turns,
+            throttled_ns: throttled.map(|(close_ns, open_ns)| close_ns.saturating_sub(open_ns)),
+        }
+    }
+}
