@@ -122,7 +122,7 @@ pub fn run_with(
             return Err(Error::Aborted);
         }
     }
-    // The workers end by themselves when they are told to: that may have been since the last look.
+    // The workers end by themselves when they are asked to: that may have been since the last look.
     if control.is_aborted() {
         return Err(Error::Aborted);
     }
@@ -293,7 +293,7 @@ impl<P: Protocol> Job<P> {
             recorder.stages = Some(StageLedger::new(times.open_ns, shape.stages()));
         }
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
-        let mut meter = Meter::new();
+        let mut meter = Meter::of_this_thread();
         // The load begins for all workers at once.
         std::thread::sleep(Duration::from_nanos(
             times.epoch_ns.saturating_sub(Monotonic.now()),

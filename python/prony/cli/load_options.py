@@ -1,4 +1,4 @@
-"""What `prony load` may be told, as options in panels."""
+"""What `prony load` takes, as options in panels."""
 
 from dataclasses import dataclass
 from pathlib import Path

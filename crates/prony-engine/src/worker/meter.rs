@@ -20,8 +20,8 @@ struct Snapshot {
 }
 
 impl Meter {
-    /// Of the calling thread; a window that never opens used nothing.
-    pub fn new() -> Self {
+    /// Before the window; one that never opens used nothing.
+    pub fn of_this_thread() -> Self {
         Self {
             throttle: Throttle::of_this_thread(),
             edges: Default::default(),
