@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 
@@ -94,10 +94,19 @@ def passable_folder() -> Iterator[Path]:
     """Yield a folder that is open to the user that servers run as when the tests are root's.
 
     pytest's own temporary folder is closed, and each session of it that starts closes it again.
+
+    `PRONY_TEST_KEEP=yes` leaves it: the environments of all servers are removed in a minute, for nothing on a
+    machine that is thrown away.
     """
-    with TemporaryDirectory(prefix="prony-tests-", ignore_cleanup_errors=True) as name:
+    with _temporary_folder("prony-tests-") as name:
         Path(name).chmod(0o755)
         yield Path(name).resolve()
+
+
+def _temporary_folder(prefix: str) -> contextlib.AbstractContextManager[str]:
+    if os.environ.get("PRONY_TEST_KEEP") == "yes":
+        return contextlib.nullcontext(mkdtemp(prefix=prefix))
+    return TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True)
 
 
 def eventually(condition: Callable[[], object], timeout_s: float = 5.0) -> bool:
