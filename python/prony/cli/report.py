@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.floors import floors_of
+from prony.cli.pages import write_figures, write_page
 from prony.cli.talk import show
+from prony.errors import UsageError
 from prony.model import Json
 
 if TYPE_CHECKING:
@@ -25,6 +27,12 @@ Examples:
 
   prony report embedded-servers.prony --markdown report.md    the same as a page or for an issue
 
+  prony report embedded-servers.prony --html report.html    with charts, for a browser: one file, no network
+
+  prony report embedded-servers.prony --html report.html --redact    to pass on
+
+  prony report embedded-servers.prony --figures pictures    every chart as SVG and PNG
+
   prony report embedded-servers.prony --csv figures    each table as a file (docs/reference/report-csv.md)
 """
 
@@ -38,6 +46,17 @@ def report(
             "--markdown", help="Write Markdown to a file, or to standard output for -.", metavar="OUT"
         ),
     ] = None,
+    html_to: Annotated[
+        str | None,
+        typer.Option("--html", help="Write a page with charts to a file, or to -.", metavar="OUT"),
+    ] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Of --html: without paths, host, environment and logs.")
+    ] = False,
+    figures_to: Annotated[
+        Path | None,
+        typer.Option("--figures", help="Write every chart as SVG and PNG into a new folder.", metavar="DIR"),
+    ] = None,
     csv_to: Annotated[
         Path | None,
         typer.Option("--csv", help="Write every table as a CSV file into a new folder.", metavar="DIR"),
@@ -48,7 +67,13 @@ def report(
         _write_csv(file, csv_to)
     if markdown_to is not None:
         _write_markdown(file, markdown_to)
-    if csv_to is not None or markdown_to is not None:
+    if redact and html_to is None:
+        raise UsageError("`--redact` only works with `--html`", hint="add --html OUT, or leave it out")
+    if html_to is not None:
+        write_page(file, html_to, redact=redact)
+    if figures_to is not None:
+        write_figures(file, figures_to)
+    if any(one is not None for one in (csv_to, markdown_to, html_to, figures_to)):
         return
     if as_json:
         show(json.dumps(report_data(file), indent=2))

@@ -23,7 +23,7 @@ from prony.report.document import (
 )
 from prony.report.text import Text, Words
 
-__all__ = ["redacted", "without_paths"]
+__all__ = ["redacted", "redacted_section", "without_paths"]
 
 # Not within an address (`http://127.0.0.1/a/b`), and at least two folders deep: `/api/items` is a request.
 _PATH = re.compile(r"(?<![\w.:/…])(?:/[\w.@+~-]+){3,}/?")
@@ -43,11 +43,13 @@ def _shortened(match: re.Match[str]) -> str:
 
 def redacted(document: Document, host: str) -> Document:
     """Return the document as a page to publish. ``host``: the machine's name, which logs may contain."""
-    sections = tuple(
-        Section(_words(section.heading), tuple(_block(block, host) for block in section.blocks))
-        for section in _answer_first(document.sections)
-    )
+    sections = tuple(redacted_section(section, host) for section in _answer_first(document.sections))
     return Document(_words(document.title), sections)
+
+
+def redacted_section(section: Section, host: str) -> Section:
+    """Return a section likewise."""
+    return Section(_words(section.heading), tuple(_block(block, host) for block in section.blocks))
 
 
 def _words(words: Words) -> Words:
