@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-WAIT_S = 60
+WAIT_S = 30
 
 
 def needs_chromium():
@@ -46,16 +46,22 @@ class Page:
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
 
-        # Chromium reads commands from descriptor 3 and answers on 4.
-        shell = ["sh", "-c", f'exec "$@" 3<&{to_browser} 4>&{from_browser}', "sh"]
+        def places():
+            # Chromium reads commands from descriptor 3 and answers on 4; either may be a pipe's own number.
+            ends = os.dup(to_browser), os.dup(from_browser)
+            high = [os.dup2(end, 900 + k) for k, end in enumerate(ends)]
+            for end, place in zip(high, (3, 4), strict=True):
+                os.dup2(end, place)
+
         self._process = subprocess.Popen(
             [
-                *(*shell, command, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
+                *(command, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
                 *("--remote-debugging-pipe", f"--user-data-dir={self._folder}", "--no-first-run"),
                 *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
                 "about:blank",
             ],
-            pass_fds=(to_browser, from_browser),
+            close_fds=False,
+            preexec_fn=places,  # noqa: PLW1509 - nothing else runs meanwhile
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

@@ -55,15 +55,48 @@ STUDIES = {
 }
 
 
+def sixty_cells(path):
+    """Six subjects under ten loads, eight blocks: 480 trials of 30 s."""
+    loads = [
+        build.Workload(build.ClosedLoop(10 * (k + 1)), build.DurationStop(30 * build.SECOND))
+        for k in range(10)
+    ]
+    names = [f"server-{k}+hello" for k in range(6)]
+    cells = tuple(
+        build.Cell(6 * k + j + 1, build.subject(name), load)
+        for k, load in enumerate(loads)
+        for j, name in enumerate(names)
+    )
+    with build.create(path, build.Plan("a", "A", "", "full", cells, 8, 1), build.FINGERPRINT) as writer:
+        for name in names:
+            writer.record_subject(build.SubjectRecord(name))
+        for block in range(8):
+            for k, cell in enumerate(cells):
+                values = [1_000_000 + 30_000 * block + 1000 * j for j in range(300 + 10 * k)]
+                writer.append(build.trial(cell, block, k, values))
+        writer.finish(build.RunStatus.FINISHED)
+    return path
+
+
+def read_file(path):
+    """Return the Reading of an archive and its traces."""
+    with open_archive(path) as archive:
+        reading = read_archive(archive)
+        return reading, traces(reading, archive.trials(), primary_cells(reading.groups))
+
+
+def page_of_file(path):
+    """Return the page of an archive."""
+    return page_of_study(*read_file(path))
+
+
 @cache
 def read(name):
     """Return the Reading of a study and its traces."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "a.prony")
         STUDIES[name](path)
-        with open_archive(path) as archive:
-            reading = read_archive(archive)
-            return reading, traces(reading, archive.trials(), primary_cells(reading.groups))
+        return read_file(path)
 
 
 @cache

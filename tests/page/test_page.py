@@ -238,6 +238,12 @@ def test_the_own_script_is_small():
 
 
 @pytest.mark.slow
+def test_sixty_cells_of_eight_trials_make_a_page_of_three_megabytes(tmp_path):
+    path = studies.sixty_cells(tmp_path / "a.prony")
+    assert len(studies.page_of_file(path).encode()) <= 3_000_000
+
+
+@pytest.mark.slow
 def test_the_library_in_pages_is_that_of_the_package_that_draws():
     import vl_convert
 

@@ -9,6 +9,7 @@
     return made;
   };
   const figures = all("figure");
+  const ERRORS = 1; // Vega's level of logging
   const views = new Map();
   const hidden = new Set();
 
@@ -63,7 +64,7 @@
     const spec = themed(figure.spec ?? charts[figure.id], theme);
     for (const one of spec.params ?? []) if (one.name === "hidden") one.value = [...hidden];
     const place = document.createElement("div");
-    const made = await embed(place, spec, { mode: "vega-lite", ast: true, actions: false, defaultStyle: false, renderer: "svg", tooltip: hover });
+    const made = await embed(place, spec, { mode: "vega-lite", ast: true, actions: false, defaultStyle: false, renderer: "svg", tooltip: hover, logLevel: ERRORS });
     views.get(figure)?.finalize();
     const svg = place.querySelector("svg");
     const [width, height] = ["width", "height"].map((name) => svg.getAttribute(name));
@@ -80,7 +81,7 @@
     const spec = copied(figure.spec ?? charts[figure.id]);
     spec.background = "#ffffff";
     for (const one of spec.params ?? []) if (one.name === "hidden") one.value = [...hidden];
-    const made = await embed(document.createElement("div"), spec, { mode: "vega-lite", ast: true, actions: false, defaultStyle: false, renderer: "svg" });
+    const made = await embed(document.createElement("div"), spec, { mode: "vega-lite", ast: true, actions: false, defaultStyle: false, renderer: "svg", logLevel: ERRORS });
     const address = await made.view.toImageURL(kind, 2);
     made.finalize();
     make("a", "", { href: address, download: `${figure.id}.${kind}` }).click();

@@ -1,6 +1,6 @@
 """The charts of a study, in the order in which they are read: this list is the only one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.summary import Estimate
@@ -17,8 +17,9 @@ from prony.page.charts.seconds import heat_map, replies, slowest
 from prony.page.charts.tradeoff import tradeoff
 from prony.page.scene import Scene
 from prony.reading.groups import Group, families
+from prony.reading.saturation import LEAST_LOADS
 from prony.report.places import group_at
-from prony.report.text import Words, pointer
+from prony.report.text import Text, Words, pointer, text
 from prony.report.words import workload_words
 
 __all__ = ["Chapter", "chapters"]
@@ -46,18 +47,29 @@ def chapters(scene: Scene) -> Iterator[Chapter]:
         found = (load_curve(scene, family, metric) for metric in _metrics(family[0]))
         yield _chapter("against-the-load", "Against the load", found)
     in_grid = [group for family in gridded for group in family]
+    singly = [group for family in gridded for group in _chosen(family)]
     for group in reading.measured:
-        if group.primary or group not in in_grid:
-            yield _chapter(*_titled(scene, group), _singly(scene, group, group in in_grid))
+        if group in singly or group not in in_grid:
+            key, words = _titled(scene, group)
+            yield _chapter(key, words, _singly(scene, group, group in in_grid))
+            yield _chapter(f"{key}-seconds", text("{}: second by second", words), _over_time(scene, group))
     if not gridded:
         yield _chapter("published", "Beside what was published", published(scene))
     yield _chapter("course", "The course of the study", (order(scene),))
 
 
-def _titled(scene: Scene, group: Group) -> tuple[str, Words]:
+def _chosen(family: Sequence[Group]) -> Sequence[Group]:
+    """Return the loads of a grid that are shown singly as well: those that verdicts were planned for; if they
+    are many, the lightest and the heaviest.
+    """
+    primary = [group for group in family if group.primary]
+    return primary if len(primary) < LEAST_LOADS else (primary[0], primary[-1])
+
+
+def _titled(scene: Scene, group: Group) -> tuple[str, Text]:
     place = scene.reading.place(group)
     if group.of_generators:
-        return f"load-{place}", "Generators"
+        return f"load-{place}", text("Generators")
     return f"load-{place}", workload_words(group.workload, group_at(scene.reading, group) + pointer("load"))
 
 
@@ -80,6 +92,9 @@ def _singly(scene: Scene, group: Group, gridded: bool) -> Iterator[Chart | None]
     if not gridded:
         yield from (dots(scene, group, metric) for metric in _metrics(group))
     yield from (by_role(scene, group, metric) for metric in ("cpu_percent", "pss_end"))
+
+
+def _over_time(scene: Scene, group: Group) -> Iterator[Chart | None]:
     yield replies(scene, group)
     yield slowest(scene, group)
     yield heat_map(scene, group)

@@ -16,6 +16,8 @@ __all__ = ["load_curve"]
 _WIDE = 8
 # What spans more than this would hide the lesser subjects on a linear scale.
 _DECADES = 20
+# Of marks, in pixels, at the edge of a plot.
+_ROOM = 8
 
 
 def load_curve(scene: Scene, family: Sequence[Group], metric: str) -> Chart | None:
@@ -68,8 +70,10 @@ def _across(rows: Sequence[Json], over: str) -> Json:
     loads = sorted({row["load"] for row in rows})
     if loads[0] > 0 and loads[-1] >= _WIDE * loads[0]:
         ticks = {**axis(values=loads, grid=False), "format": "~s"}
-        return quantity("load", over, axis=ticks) | {"scale": {"type": "log", "nice": False}}
-    return quantity("load", over, axis=axis(grid=False))
+        return quantity("load", over, axis=ticks) | {
+            "scale": {"type": "log", "nice": False, "padding": _ROOM}
+        }
+    return quantity("load", over, axis=axis(grid=False)) | {"scale": {"nice": False, "padding": _ROOM}}
 
 
 def _up(rows: Sequence[Json], unit: str) -> Json:
@@ -77,7 +81,9 @@ def _up(rows: Sequence[Json], unit: str) -> Json:
     values = [row[name] for row in rows for name in ("value", "low", "published") if name in row]
     if min(values) > 0 and max(values) >= _DECADES * min(values):
         ticks = by_ratio(min(values), max(values))
-        return quantity("", unit or None, axis=ticks) | {"scale": {"type": "log", "nice": False}}
+        return quantity("", unit or None, axis=ticks) | {
+            "scale": {"type": "log", "nice": False, "padding": _ROOM}
+        }
     return quantity("", unit or None, zero=True, axis=axis())
 
 
@@ -123,7 +129,7 @@ def _layers(scene: Scene, over: str, x: Json, up: Json) -> list[Json]:
         },
         {
             "transform": [{"filter": "isValid(datum.value)"}],
-            "mark": {"type": "point", "filled": True, "size": 44, "opacity": 1},
+            "mark": {"type": "point", "filled": True, "size": 44, "opacity": 1, "clip": False},
             "encoding": {
                 "x": x,
                 "y": y("value"),

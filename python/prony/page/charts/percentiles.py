@@ -74,8 +74,10 @@ def _ends(rows: list[Json]) -> tuple[float, float]:
 def _layers(scene: Scene, rows: list[Json], scale: Scale) -> list[Json]:
     look = scene.look
     ticks = axis(values=list(_TICKS), labelExpr=f"({_LABELS})[datum.value]", grid=False)
-    x = quantity("one_in", None, axis=ticks) | {"scale": {"type": "log", "nice": False}}
-    y = quantity("value", scale.unit, axis=by_ratio(*_ends(rows))) | {"scale": {"type": "log", "nice": False}}
+    x = quantity("one_in", None, axis=ticks) | {"scale": {"type": "log", "nice": False, "padding": 6}}
+    y = quantity("value", scale.unit, axis=by_ratio(*_ends(rows))) | {
+        "scale": {"type": "log", "nice": False, "padding": 6}
+    }
     dash = {
         **{"field": "of", "type": "nominal", "legend": None},
         "scale": {"domain": ["ok", "all"], "range": [[1, 0], [4, 3]]},

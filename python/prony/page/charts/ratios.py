@@ -72,11 +72,11 @@ def _layers(scene: Scene, names: list[str], bar: float, rows: list[Json]) -> lis
             "encoding": {"x": x("one")},
         },
         {
-            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": 180},
+            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": 155},
             "encoding": {"x": {"value": 0}, "y": upper, "text": {"field": "name"}},
         },
         {
-            "mark": {"type": "text", "align": "right", "baseline": "middle", "limit": 160, "fontSize": 10},
+            "mark": {"type": "text", "align": "right", "baseline": "middle", "limit": 185, "fontSize": 10},
             "encoding": {"x": {"value": WIDTH}, "y": upper, "text": {"field": "said"}},
         },
         {

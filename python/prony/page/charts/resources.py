@@ -90,20 +90,11 @@ def usage(scene: Scene, group: Group, metric: str) -> Chart | None:
         return None
     names = list(dict.fromkeys(row["name"] for row in rows))
     unit = rows[0]["unit"]
-    begins = min(row["at_s"] for row in rows)
     x = quantity("at_s", "seconds from the opening of the window", axis=axis(grid=False)) | {
         "scale": {"nice": False}
     }
     y = quantity("value", unit, axis={"tickCount": 2})
-    layers: list[Json] = [
-        {
-            "transform": [{"filter": "datum.warm"}],
-            "mark": {"type": "rect", "color": "#57606a", "opacity": 0.1},
-            "encoding": {
-                "x": quantity("from", None) | {"scale": {"nice": False}},
-                "x2": {"datum": 0},
-            },
-        },
+    lines: list[Json] = [
         {
             "mark": {"type": "line", "strokeWidth": 1.5},
             "encoding": {"x": x, "y": y, "color": _shade(rows)},
@@ -117,12 +108,7 @@ def usage(scene: Scene, group: Group, metric: str) -> Chart | None:
             },
         },
     ]
-    seen: set[str] = set()
-    for row in rows:
-        # One row of each subject carries the warm-up's rectangle.
-        row["warm"] = row["at_s"] < 0 and row["name"] not in seen
-        row["from"] = begins
-        seen.add(row["name"] if row["warm"] else "")
+    layers = [*_warmup(rows), *lines]
     what = "CPU" if metric == "cpu_percent" else "resident memory"
     load = scene.load(group)
     return Chart(
@@ -132,6 +118,20 @@ def usage(scene: Scene, group: Group, metric: str) -> Chart | None:
         rows_of(rows, names, layers, _HEIGHT),
         lazy=True,
     )
+
+
+def _warmup(rows: list[Json]) -> list[Json]:
+    """Return the layer that shades the warm-up: one row of each subject has its beginning."""
+    warm = [row for row in rows if row["phase"] == "warm-up"]
+    first = {row["name"]: row for row in reversed(warm)}
+    for row in first.values():
+        row["from"] = min(one["at_s"] for one in warm)
+    shade = {
+        "transform": [{"filter": "isValid(datum.from)"}],
+        "mark": {"type": "rect", "color": "#57606a", "opacity": 0.1},
+        "encoding": {"x": quantity("from", None) | {"scale": {"nice": False}}, "x2": {"datum": 0}},
+    }
+    return [shade] if warm else []
 
 
 def _usage(scene: Scene, group: Group, metric: str) -> Iterator[Json]:

@@ -3,12 +3,15 @@
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
 from prony.model import ClosedLoop, Json
-from prony.page.chart import Chart, axis, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.chart import Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.report.words import heading
 
 __all__ = ["tradeoff"]
+
+_DECADES = 20
+_ROOM = 8
 
 
 def tradeoff(scene: Scene, group: Group) -> Chart | None:
@@ -29,7 +32,7 @@ def tradeoff(scene: Scene, group: Group) -> Chart | None:
         slug("tradeoff", load or "all"),
         "What it gives and what it costs",
         f"{heading(titles[0])} against {titles[1]}; a larger mark needs more {titles[2]}. Best is {good}.",
-        spec(rows, _layers(scene, titles, units)),
+        spec(rows, _layers(scene, rows, titles, units)),
     )
 
 
@@ -47,10 +50,20 @@ def _row(scene: Scene, cells: list[CellSummary], cell: CellSummary, metrics: tup
     return found
 
 
-def _layers(scene: Scene, titles: list[str], units: list[str]) -> list[Json]:
+def _axis(rows: list[Json], name: str, title: str) -> Json:
+    """Return an axis, by ratio where the values span decades."""
+    values = [row[key] for row in rows for key in (name, f"{name}_low", f"{name}_high") if key in row]
+    low, high = min(values), max(values)
+    if low > 0 and high > _DECADES * low:
+        scale: Json = {"type": "log", "nice": False, "padding": _ROOM}
+        return quantity(name, title, axis=by_ratio(low, high)) | {"scale": scale}
+    return quantity(name, title, axis=axis())
+
+
+def _layers(scene: Scene, rows: list[Json], titles: list[str], units: list[str]) -> list[Json]:
     look = scene.look
-    x = quantity("x", f"{titles[0]}, {units[0]}", zero=False, axis=axis())
-    y = quantity("y", f"{titles[1]}, {units[1]}", axis=axis())
+    x = _axis(rows, "x", f"{titles[0]}, {units[0]}")
+    y = _axis(rows, "y", f"{titles[1]}, {units[1]}")
     quiet = coloured(look) | {"legend": None}
     said = tooltip(name="subject", x_said=titles[0], y_said=titles[1], size_said=titles[2])
     return [
