@@ -12,6 +12,7 @@ import pytest
 from page import studies
 from prony.escapes import plain
 from prony.page.charts import chapters
+from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET
 from prony.page.scene import scene_of
 from prony.page.study import page_of_study
 from prony.report.text import pointer
@@ -105,6 +106,12 @@ def test_no_two_parts_of_a_page_share_an_identifier(name):
 def test_a_subject_has_one_colour_and_one_shape_and_no_other_has_both():
     marks = scene_of(*studies.read("study_two")).look.marks
     assert len({(mark.colour, mark.shape) for mark in marks.values()}) == len(marks) == 8
+
+
+def test_no_colour_that_is_calculated_from_others_is_one_of_the_pages_variables():
+    """Between two variables there is nothing to calculate: a map of them was black."""
+    found = specs("study_two")["heat-all"]["spec"]["layer"][0]["encoding"]["color"]["scale"]["range"]
+    assert set(found) & {*COLOURS, INK, QUIET, GRID, PAPER} == set()
 
 
 def test_charts_against_the_load_show_every_load_and_what_was_published():

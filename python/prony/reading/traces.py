@@ -18,7 +18,7 @@ from prony.model import Phase, Sample, Trial, TrialRecord, TrialRole
 from prony.model.recording import Second
 from prony.reading.groups import Group
 from prony.reading.study import Reading
-from prony.units import seconds
+from prony.units import SECOND_NS, seconds
 
 __all__ = [
     "CURVE",
@@ -42,6 +42,7 @@ CURVE = (
 """The percentiles of a curve: about evenly spaced in the number of requests for one that takes longer."""
 
 _BINS_PER_DECADE = 8
+_LEAST_APART_NS = SECOND_NS // 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +229,7 @@ def _edge_below(value_ns: int) -> int:
 
 
 def _usage(samples: Sequence[Sample], opened_ns: int) -> Iterator[Usage]:
-    for earlier, later in pairwise(samples):
+    for earlier, later in pairwise(_apart(samples)):
         if later.phase is Phase.IDLE:
             continue
         at_s = seconds(later.monotonic_ns - opened_ns)
@@ -237,6 +238,17 @@ def _usage(samples: Sequence[Sample], opened_ns: int) -> Iterator[Usage]:
             if not isinstance(used, Missing):
                 resident = sum(one.rss_bytes for one in later.processes if one.role == role)
                 yield Usage(at_s, later.phase, role, 100 * used, resident)
+
+
+def _apart(samples: Iterable[Sample]) -> Iterator[Sample]:
+    """Yield the samples without those that follow another at once, as at the opening of the window: CPU time
+    counts in ticks of 10 ms, so over a few milliseconds it says nothing.
+    """
+    last_ns: int | None = None
+    for sample in samples:
+        if last_ns is None or sample.monotonic_ns - last_ns >= _LEAST_APART_NS:
+            last_ns = sample.monotonic_ns
+            yield sample
 
 
 def primary_cells(groups: Iterable[Group]) -> set[int]:

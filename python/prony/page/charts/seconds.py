@@ -13,6 +13,8 @@ from prony.units import MILLISECOND_NS, Scale
 __all__ = ["heat_map", "replies", "slowest"]
 
 _HEIGHT = 64
+# From few to many replies. Colours between colours are calculated: none of these is a page's variable.
+_SHADES = ("#c9dff0", "#3d8fc7", "#0a3d66")
 
 
 def replies(scene: Scene, group: Group) -> Chart | None:
@@ -116,7 +118,7 @@ def heat_map(scene: Scene, group: Group) -> Chart | None:
         return None
     names = list(dict.fromkeys(row["name"] for row in rows))
     ratio = {"type": "log", "nice": False}
-    shades = {"range": ["#e4e7eb", "#0072b2", "#1f2328"], "type": "log"}
+    shades = {"range": list(_SHADES), "type": "log"}
     layer: Json = {
         "mark": {"type": "rect"},
         "encoding": {
