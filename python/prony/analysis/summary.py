@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from math import exp, fsum, log, sqrt
 from statistics import median
 
-from prony.analysis.account import Tally, tally, together
+from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
+from prony.analysis.at_least import is_at_least
 from prony.analysis.effects import student_t
 from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
@@ -116,8 +117,9 @@ class CellSummary:
     ``name``: how it differs from those that it is compared with: its subject, or its generator.
     ``censored_from``: the least percentile, over the trials, from which latencies of all requests are lower
     bounds. ``unqualified``: null, or why the cell's speed is not compared. ``limited``: why the generator
-    and not the server may have limited the figures, in some trial. ``counted``: the trials that count,
-    ``by_block``: their metrics.
+    and not the server may have limited the figures, in some trial; ``at_least``: so much that speed figures
+    are bounds, and the server is at least so good. ``counted``: the trials that count, ``by_block``: their
+    metrics.
     """
 
     cell: Cell
@@ -131,6 +133,7 @@ class CellSummary:
     censored_from: float | None
     unqualified: str | None
     limited: Limit | None
+    at_least: bool
     others: tuple[TrialFigures, ...]
     counted: tuple[TrialFigures, ...]
     by_block: Mapping[int, Mapping[str, Value]]
@@ -259,8 +262,8 @@ def _lost(ok: int, total: int) -> str | None:
     return f"{total - ok} of {total} trials did not count" if total - ok > _MOST_FAILED * total else None
 
 
-def _unqualified(counted: Sequence[TrialFigures], total: int, error_ratio: float | None) -> str | None:
-    ok = len(counted)
+def _unqualified(counted: Sequence[TrialFigures], total: int, account: Tally) -> str | None:
+    ok, error_ratio = len(counted), account.error_ratio
     if not ok:
         return "no trial counts" if total else "no trial ran"
     if lost := _lost(ok, total):
@@ -268,8 +271,17 @@ def _unqualified(counted: Sequence[TrialFigures], total: int, error_ratio: float
     if error_ratio is None:
         return "nothing was sent"
     if error_ratio > QUALIFIED_ERROR_RATIO:
-        return "its requests fail"
+        return _failing(account)
     return next((trial.starved for trial in counted if trial.starved), None)
+
+
+def _failing(account: Tally) -> str:
+    """Return on whose side too many requests failed."""
+    failed = account.failed.items()
+    here = sum(count for ending, count in failed if kind_of(ending.name) is ClassKind.CLIENT)
+    if account.lost - here > QUALIFIED_ERROR_RATIO * account.requests:
+        return "its requests fail"
+    return "the generator could not send its requests"
 
 
 def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None = None) -> CellSummary:
@@ -300,8 +312,9 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
         account=account,
         error_ratio=error_ratio,
         censored_from=min((t.censored_from for t in counted if t.censored_from is not None), default=None),
-        unqualified=_unqualified(counted, len(own), error_ratio),
+        unqualified=_unqualified(counted, len(own), account),
         limited=next((trial.limited for trial in counted if trial.limited), None),
+        at_least=is_at_least(trial.limited for trial in counted),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},

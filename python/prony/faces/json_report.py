@@ -81,6 +81,7 @@ def _cell(cell: CellSummary) -> Json:
         "qualified": cell.unqualified is None,
         "unqualified_reason": cell.unqualified,
         "generator_limited": None if cell.limited is None else str(limit_words(cell.limited, "")),
+        "at_least": cell.at_least,
         "error_ratio": cell.error_ratio,
         "success_ratio": cell.success_ratio,
         "censored_from": cell.censored_from,

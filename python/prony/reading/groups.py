@@ -58,7 +58,10 @@ def groups_of(plan: Plan, trials: Sequence[TrialFigures], floors: Sequence[Floor
         load = _load(cell.workload)
         kind: object = (type(load.loop), load.stop) if compares_generators else (load, cell.engine)
         name = generator_name(cell) if compares_generators else None
-        alike.setdefault((kind, cell.sandbox), []).append(summarise_cell(cell, trials, name))
+        found = summarise_cell(cell, trials, name)
+        # Where generators are compared, what they cannot do is their figure, and no bound.
+        own = replace(found, at_least=False) if compares_generators else found
+        alike.setdefault((kind, cell.sandbox), []).append(own)
     blocks = len({trial.block for trial in trials})
     return tuple(_group(plan, found, blocks, floors) for found in alike.values())
 
