@@ -11,6 +11,7 @@ from statistics import median
 
 from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
 from prony.analysis.at_least import is_at_least
+from prony.analysis.compare import MARGIN
 from prony.analysis.effects import student_t
 from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
@@ -18,7 +19,8 @@ from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
 from prony.analysis.starvation import starvation
-from prony.analysis.steady_state import SteadyState, steady_state
+from prony.analysis.steadiness import Steadiness, steadiness
+from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.archive.limits import decode_verdict
 from prony.metrics import METRICS
@@ -45,6 +47,7 @@ __all__ = [
     "figures",
     "latest_attempts",
     "summarise_cell",
+    "without_unsteady",
 ]
 
 # If a larger share of trials does not count, there is no figure of speed.
@@ -58,9 +61,9 @@ _LATENCIES = ("response_", "service_")
 class TrialFigures:
     """The figures of a trial, without its samples and histograms.
 
-    ``log``: its end, of a trial that is not ok. ``steady``: how its pace developed over the window, or why
-    that is unknown. ``listeners``: each in its fullest state of the window. ``engine``: what the generator
-    says of itself (version, command, caveats).
+    ``log``: its end, of a trial that is not ok. ``steady``: how its pace developed over the window,
+    ``paces``: those of its seconds, or why they are unknown. ``listeners``: each in its fullest state of the
+    window. ``engine``: what the generator says of itself (version, command, caveats).
     """
 
     cell_id: int
@@ -78,6 +81,7 @@ class TrialFigures:
     limited: Limit | None
     starved: str | None
     steady: SteadyState | Missing
+    paces: Paces | Missing
     listeners: tuple[ListenerUsage, ...]
     shared_addresses: tuple[SharedAddress, ...]
     log: LogTail
@@ -118,7 +122,8 @@ class CellSummary:
     ``censored_from``: the least percentile, over the trials, from which latencies of all requests are lower
     bounds. ``unqualified``: null, or why the cell's speed is not compared. ``limited``: why the generator
     and not the server may have limited the figures, in some trial; ``at_least``: so much that speed figures
-    are bounds, and the server is at least so good. ``counted``: the trials that count, ``by_block``: their
+    are bounds, and the server is at least so good. ``steadiness``: over the trials together, or why it is
+    unknown. ``counted``: the trials that count, ``by_block``: their
     metrics.
     """
 
@@ -134,6 +139,7 @@ class CellSummary:
     unqualified: str | None
     limited: Limit | None
     at_least: bool
+    steadiness: Steadiness | Missing
     others: tuple[TrialFigures, ...]
     counted: tuple[TrialFigures, ...]
     by_block: Mapping[int, Mapping[str, Value]]
@@ -179,6 +185,7 @@ def figures(trial: Trial) -> TrialFigures:
         limited=decode_verdict(recording.generator).strongest if recording else None,
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
+        paces=paces_of(trial.recording),
         listeners=listeners,
         shared_addresses=shared_addresses(listeners, window_samples(trial.samples)),
         log=_end(trial.log) if not isinstance(trial.outcome, Ok) else LogTail(""),
@@ -315,6 +322,7 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
         unqualified=_unqualified(counted, len(own), account),
         limited=next((trial.limited for trial in counted if trial.limited), None),
         at_least=is_at_least(trial.limited for trial in counted),
+        steadiness=steadiness([trial.paces for trial in counted], MARGIN),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},
@@ -329,3 +337,13 @@ def _metric(counted: Sequence[TrialFigures], name: str, ran: bool) -> Estimated:
 def _role(trials: Sequence[Mapping[str, Value]]) -> dict[str, Estimated]:
     names = {name: None for trial in trials for name in trial}
     return {name: _over_trials([trial[name] for trial in trials if name in trial], name) for name in names}
+
+
+def without_unsteady(cell: CellSummary) -> CellSummary:
+    """Return a cell that is not qualified where its pace was not steady: a mean over a change is of neither
+    state.
+    """
+    found = cell.steadiness
+    if cell.unqualified or isinstance(found, Missing) or found.is_steady:
+        return cell
+    return replace(cell, unqualified="its pace was not steady")
