@@ -112,7 +112,13 @@ def _failed_requests(found: FailedRequests) -> Json:
 
 def _cause(cause: Cause) -> Json:
     fault = None if cause.fault is None else cause.fault.value
-    return {**_outcome(cause.outcome), "fault": fault, "low": cause.low, "high": cause.high}
+    return {
+        **_outcome(cause.outcome),
+        "fault": fault,
+        "low": cause.low,
+        "high": cause.high,
+        "also": cause.also,
+    }
 
 
 def _steadiness(found: Steadiness | Missing) -> Json:
