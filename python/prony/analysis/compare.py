@@ -59,6 +59,7 @@ class Verdict(StrEnum):
     EQUIVALENT = "equivalent"
     TRIVIAL = "different, perhaps trivial"
     NOT_SHOWN = "not shown"
+    LIMITED = "not shown: the generator was the limit"
     TOO_FEW = "too few blocks for a verdict"
 
 

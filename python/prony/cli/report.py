@@ -42,58 +42,62 @@ def report(
         Path | None,
         typer.Option("--csv", help="Write every table as a CSV file into a new folder.", metavar="DIR"),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Let subjects whose pace was not steady enter verdicts.")
+    ] = False,
 ) -> None:
     """Report the figures, the verdicts and the answer of an archive, without executing anything from it."""
     if csv_to is not None:
-        _write_csv(file, csv_to)
+        _write_csv(file, csv_to, force=force)
     if markdown_to is not None:
-        _write_markdown(file, markdown_to)
+        _write_markdown(file, markdown_to, force=force)
     if csv_to is not None or markdown_to is not None:
         return
     if as_json:
-        show(json.dumps(report_data(file), indent=2))
+        show(json.dumps(report_data(file, force=force), indent=2))
     else:
-        show_report(file)
+        show_report(file, force=force)
 
 
-def _write_markdown(file: Path, out: str) -> None:
+def _write_markdown(file: Path, out: str, *, force: bool) -> None:
     from prony.cli.options import write_output
     from prony.faces.markdown import markdown
     from prony.report.redaction import redacted
     from prony.report.study import study_report
 
-    page = redacted(study_report(_reading(file)), socket.gethostname())
+    page = redacted(study_report(_reading(file, force=force)), socket.gethostname())
     write_output(markdown(page).rstrip("\n"), out)
 
 
-def _write_csv(file: Path, folder: Path) -> None:
+def _write_csv(file: Path, folder: Path, *, force: bool) -> None:
     from prony.archive import open_archive
     from prony.faces.csv_files import write_csv
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
-        write_csv(archive, read_archive(archive, floors_of(archive.fingerprint())), folder)
+        floors = floors_of(archive.fingerprint())
+        write_csv(archive, read_archive(archive, floors, takes_unsteady=force), folder)
 
 
-def report_data(file: Path) -> Json:
-    """Return the report of an archive as data."""
+def report_data(file: Path, *, force: bool = False) -> Json:
+    """Return the report of an archive as data. ``force``: as the option."""
     from prony.faces.json_report import reading_json
 
-    return reading_json(_reading(file))
+    return reading_json(_reading(file, force=force))
 
 
-def show_report(file: Path) -> None:
-    """Print the terminal report of an archive."""
+def show_report(file: Path, *, force: bool = False) -> None:
+    """Print the terminal report of an archive. ``force``: as the option."""
     from prony.faces.terminal import TerminalReporter
     from prony.report.study import study_report
 
-    TerminalReporter().write_report(study_report(_reading(file)))
+    TerminalReporter().write_report(study_report(_reading(file, force=force)))
 
 
-def _reading(file: Path) -> "Reading":
+def _reading(file: Path, *, force: bool) -> "Reading":
     """Return the Reading of an archive, with the stored noise floors of its machine."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
-        return read_archive(archive, floors_of(archive.fingerprint()))
+        return read_archive(archive, floors_of(archive.fingerprint()), takes_unsteady=force)
