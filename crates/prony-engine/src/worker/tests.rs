@@ -358,3 +358,18 @@ fn t15_each_reply_of_a_batch_bears_the_time_at_which_it_was_read() {
     let spread_ns = latencies.max_ns().unwrap() - latencies.min_ns().unwrap();
     assert!(spread_ns <= 10 * 300, "{spread_ns} ns");
 }
+
+/// To close thousands of connections takes longer than a cancelled run may: it has its account first.
+#[test]
+fn a_cancelled_run_accounts_for_its_requests_before_it_closes_their_connections() {
+    let cut = Case {
+        requests: None,
+        duration_ns: 4000 * MS,
+        cancel_ns: Some(1500 * MS),
+        ..well(500, None)
+    };
+    let mut run = run(&cut);
+    run.check_account();
+    assert!(run.was_cancelled && run.tally.connected == 500);
+    assert_eq!(run.tally.closed, 0);
+}
