@@ -155,16 +155,18 @@ impl Run {
         recorder.account.check().unwrap();
         assert_eq!((recorder.outstanding(), recorder.in_flight()), (0, 0));
         let account = &recorder.account;
+        let carried: u64 = account.carried_in.unanswered.values().sum();
         let censored_sent = account.timed_out + account.in_flight_at_end;
         let censored_unsent = account.not_sent_queue + account.not_sent_end;
         let latencies = &recorder.distributions;
         assert_eq!(latencies.ok_service.count(), account.ok);
         assert!(latencies.censored_service.count() >= censored_sent);
+        let censored = censored_sent + censored_unsent + account.connect_timed_out + carried;
         if self.worker.task.schedule.is_some() {
-            let carried: u64 = account.carried_in.unanswered.values().sum();
-            let censored = censored_sent + censored_unsent + account.connect_timed_out + carried;
             assert_eq!(length(latencies.ok_response.as_ref()), account.ok);
             assert_eq!(length(latencies.censored_response.as_ref()), censored);
+        } else {
+            assert_eq!(latencies.censored_service.count(), censored);
         }
         assert_eq!(latencies.carried_in_service.count(), account.carried_in.answered);
         let (all, own) = (recorder.ended_so_far(), account.scheduled);
