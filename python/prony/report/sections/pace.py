@@ -12,7 +12,7 @@ from prony.report.places import cell_at
 from prony.report.text import Figure, Name, Quote, Text, listed, pointer, text
 from prony.report.words import load_words
 
-__all__ = ["evidence_notes", "pace_notes"]
+__all__ = ["evidence_notes", "pace_notes", "unknown_at"]
 
 _SAID = {
     Kind.WARM_UP: "the warm-up spills over into the window: a longer warm-up would show better figures",
@@ -33,7 +33,7 @@ def pace_notes(reading: Reading) -> Iterator[Text]:
             yield text(f"{{}}: {said}.", listed(found, most=_MOST))
     why = unknown_pace(reading.cells)
     if why is not None:
-        reason = Quote(why, _unknown_at(reading, why))
+        reason = Quote(why, unknown_at(reading, why))
         yield text("Prony cannot say whether the pace was steady within the windows: {}.", reason)
 
 
@@ -48,7 +48,7 @@ def _of_kind(reading: Reading, cell: CellSummary, kind: Kind) -> Iterator[Text]:
             yield text("{} ({} of {} trials)", _where(reading, cell), trials, of)
 
 
-def _unknown_at(reading: Reading, why: str) -> str:
+def unknown_at(reading: Reading, why: str) -> str:
     """Return where the report's JSON has the reason: at the first trial that has it."""
     return next(
         cell_at(reading, cell) + pointer("pace", trial.block, "missing")
