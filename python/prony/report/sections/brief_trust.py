@@ -29,7 +29,9 @@ def trust_lines(reading: Reading) -> Iterator[Judgement]:
 def _generator(reading: Reading) -> Iterator[Judgement]:
     said, trials = limited_words(reading), sum(reading.limited.values())
     if said is not None:
-        yield Judgement("generator", Tone.WARNING, text("{}: there the server is at least so good", said))
+        yield Judgement(
+            "generator", Tone.WARNING, text("{}: there the server is at least as good as shown", said)
+        )
     elif trials:
         of = counted(Figure(trials, count, "/extent/limited/of"), "trial")
         yield Judgement("generator", Tone.PLAIN, text("was not the limit in any of {}", of))
@@ -62,7 +64,7 @@ def _disturbance(one: Shared, place: int) -> Text:
     at, of = pointer("findings", one.found[0]), pointer("shared_findings", place)
     said = (shared_words if len(one.subjects) > 1 else finding_words)(one.finding, at)
     trials = Figure(one.trials, count, of + pointer("trials"))
-    return text("{} ({} of {} trials)", said, trials, Figure(one.of, count, of + pointer("of")))
+    return text("{}, in {} of {} trials", said, trials, Figure(one.of, count, of + pointer("of")))
 
 
 def _drift(reading: Reading) -> Iterator[Text]:
