@@ -1,6 +1,7 @@
 """The page of a study: the answer first, then the charts, then all figures and how they were come by."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from prony.page.charts import Chapter, chapters
 from prony.page.figure import figure_html, key_html, swatch
@@ -76,7 +77,7 @@ def _without(section: Section, host: str | None) -> Section:
     if host is None:
         return section
     kept = (block for block in section.blocks if not (isinstance(block, Notes) and _is_log(block)))
-    return redacted_section(Section(section.heading, tuple(map(_without_log, kept))), host)
+    return redacted_section(replace(section, blocks=tuple(map(_without_log, kept))), host)
 
 
 def _without_log(block: Block) -> Block:
