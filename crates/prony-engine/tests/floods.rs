@@ -6,6 +6,7 @@ mod common;
 
 use common::{flood, read_request, Flood, Load, Scripted, CHUNKED, MS, ONE_BYTE_CHUNKS};
 use prony_engine::Control;
+use std::io::Read;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -45,11 +46,43 @@ const LIMITED: [(&str, Flood); 4] = [
     ),
 ];
 
+/// Of the other wires: one byte a record, a log without end, a body until the end of the connection.
+const ENDLESS_ON: [(&str, Flood); 4] = [
+    (
+        "fastcgi",
+        (
+            "\x01\x06\x00\x01\x00\x12\x00\x00Status: 200 OK\r\n\r\n",
+            "\x01\x06\x00\x01\x00\x01\x00\x00x",
+        ),
+    ),
+    ("fastcgi", ("", "\x01\x07\x00\x01\x00\x01\x00\x00x")),
+    ("uwsgi", ("HTTP/1.1 200 OK\r\n\r\n", "0123456789abcdef")),
+    ("scgi", ("Status: 200 OK\r\n\r\n", "0123456789abcdef")),
+];
+
+/// A head without end on each of them.
+const HEADS_ON: [(&str, Flood); 3] = [
+    (
+        "fastcgi",
+        (
+            "\x01\x06\x00\x01\x00\x10\x00\x00Status: 200 OK\r\n",
+            "\x01\x06\x00\x01\x00\x0f\x00\x00X-Name: value\r\n",
+        ),
+    ),
+    ("uwsgi", ("HTTP/1.1 200 OK\r\n", "X-Name: value\r\n")),
+    ("scgi", ("Status: 200 OK\r\n", "X-Name: value\r\n")),
+];
+
 fn flooding(with: Flood) -> Scripted {
     Scripted::start(move |_, stream, _| {
-        read_request(stream);
+        // The begin of a request, on any wire.
+        let _ = stream.read(&mut [0; 4096]);
         flood(stream, with);
     })
+}
+
+fn wire(kind: &str) -> serde_json::Value {
+    serde_json::json!({"kind": kind})
 }
 
 fn silent() -> Scripted {
@@ -58,7 +91,12 @@ fn silent() -> Scripted {
 
 /// The ages of what timed out, the oldest, of a load of two connections with a time-out of 200 ms.
 fn oldest_ns(server: &Scripted, what: &str) -> u64 {
+    oldest_on("http", server, what)
+}
+
+fn oldest_on(kind: &str, server: &Scripted, what: &str) -> u64 {
     let recording = Load::closed(server.port, 2)
+        .wire(wire(kind))
         .duration_ms(150)
         .timeout_ms(200)
         .run();
@@ -81,6 +119,35 @@ fn a_flood_ends_at_the_time_out() {
             flooded <= control + 100 * MS,
             "{what}: {flooded} ns, silent {control} ns"
         );
+    }
+}
+
+#[test]
+fn a_flood_on_another_wire_ends_at_the_time_out_too() {
+    let _alone = ALONE.lock();
+    let silent = silent();
+    for (kind, with) in ENDLESS_ON {
+        let what = format!("{kind} {with:?}");
+        let control = oldest_ns(&silent, "silent");
+        let flooded = oldest_on(kind, &flooding(with), &what);
+        assert!(
+            flooded <= control + 100 * MS,
+            "{what}: {flooded} ns, silent {control} ns"
+        );
+    }
+}
+
+#[test]
+fn a_head_without_end_is_no_reply_on_any_wire() {
+    let _alone = ALONE.lock();
+    for (kind, with) in HEADS_ON {
+        let server = flooding(with);
+        let account = Load::closed(server.port, 1)
+            .wire(wire(kind))
+            .requests(3)
+            .run()
+            .account;
+        assert_eq!(account.parse, 3, "{kind} {with:?}: {account:?}");
     }
 }
 
