@@ -1,6 +1,7 @@
 """``prony report``: the report of an archive."""
 
 import json
+import shlex
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,14 +13,20 @@ from prony.cli.talk import show
 from prony.model import Json
 
 if TYPE_CHECKING:
-    from prony.reading.study import Reading
+    from collections.abc import Callable
 
-__all__ = ["EPILOG", "report", "report_data", "show_report"]
+    from prony.reading.study import Reading
+    from prony.report.brief import Places
+    from prony.report.document import Document
+
+__all__ = ["EPILOG", "report", "report_data", "show_full_report", "show_report"]
 
 EPILOG = """\
 Examples:
 
-  prony report embedded-servers.prony           the tables and the answer
+  prony report embedded-servers.prony           the answer, on one screen
+
+  prony report embedded-servers.prony --full    all tables, claims and notes, then the answer
 
   prony report embedded-servers.prony --json    the same as data (docs/reference/report-json.md)
 
@@ -38,62 +45,91 @@ def report(
             "--markdown", help="Write Markdown to a file, or to standard output for -.", metavar="OUT"
         ),
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print all tables, claims and notes, not the answer alone.")
+    ] = False,
     csv_to: Annotated[
         Path | None,
         typer.Option("--csv", help="Write every table as a CSV file into a new folder.", metavar="DIR"),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Let subjects whose pace was not steady enter verdicts.")
+    ] = False,
 ) -> None:
     """Report the figures, the verdicts and the answer of an archive, without executing anything from it."""
     if csv_to is not None:
-        _write_csv(file, csv_to)
+        _write_csv(file, csv_to, force=force)
     if markdown_to is not None:
-        _write_markdown(file, markdown_to)
+        _write_markdown(file, markdown_to, _page_of(full), force=force)
     if csv_to is not None or markdown_to is not None:
         return
     if as_json:
-        show(json.dumps(report_data(file), indent=2))
+        show(json.dumps(report_data(file, force=force), indent=2))
     else:
-        show_report(file)
+        (show_full_report if full else show_report)(file, force=force)
 
 
-def _write_markdown(file: Path, out: str) -> None:
+def _page_of(full: bool) -> "Callable[[Reading], Document]":
+    from prony.report.brief import brief_report
+    from prony.report.study import full_page
+
+    return full_page if full else brief_report
+
+
+def _write_markdown(file: Path, out: str, page_of: "Callable[[Reading], Document]", *, force: bool) -> None:
     from prony.cli.options import write_output
     from prony.faces.markdown import markdown
     from prony.report.redaction import redacted
-    from prony.report.study import study_report
 
-    page = redacted(study_report(_reading(file)), socket.gethostname())
+    page = redacted(page_of(_reading(file, force=force)), socket.gethostname())
     write_output(markdown(page).rstrip("\n"), out)
 
 
-def _write_csv(file: Path, folder: Path) -> None:
+def _write_csv(file: Path, folder: Path, *, force: bool) -> None:
     from prony.archive import open_archive
     from prony.faces.csv_files import write_csv
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
-        write_csv(archive, read_archive(archive, floors_of(archive.fingerprint())), folder)
+        floors = floors_of(archive.fingerprint())
+        write_csv(archive, read_archive(archive, floors, takes_unsteady=force), folder)
 
 
-def report_data(file: Path) -> Json:
-    """Return the report of an archive as data."""
+def report_data(file: Path, *, force: bool = False) -> Json:
+    """Return the report of an archive as data. ``force``: as the option."""
     from prony.faces.json_report import reading_json
 
-    return reading_json(_reading(file))
+    return reading_json(_reading(file, force=force))
 
 
-def show_report(file: Path) -> None:
-    """Print the terminal report of an archive."""
+def show_report(file: Path, *, force: bool = False) -> None:
+    """Print the short report of an archive, and where the rest is. ``force``: as the option."""
+    from prony.faces.terminal import TerminalReporter
+    from prony.report.brief import brief_report
+
+    TerminalReporter().write(brief_report(_reading(file, force=force), _places(file)))
+
+
+def show_full_report(file: Path, *, force: bool = False) -> None:
+    """Print the whole report of an archive; the answer is its end. ``force``: as the option."""
     from prony.faces.terminal import TerminalReporter
     from prony.report.study import study_report
 
-    TerminalReporter().write_report(study_report(_reading(file)))
+    TerminalReporter().write_report(study_report(_reading(file, force=force)))
 
 
-def _reading(file: Path) -> "Reading":
+def _places(file: Path) -> "Places":
+    from prony.report.brief import Places
+
+    page = file.with_suffix(".html")
+    full = shlex.join(["prony", "report", str(file), "--full"])
+    return Places(str(file), str(page) if page.exists() else None, full)
+
+
+def _reading(file: Path, *, force: bool) -> "Reading":
     """Return the Reading of an archive, with the stored noise floors of its machine."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
-        return read_archive(archive, floors_of(archive.fingerprint()))
+        return read_archive(archive, floors_of(archive.fingerprint()), takes_unsteady=force)

@@ -189,6 +189,9 @@ class OutputOptions:
         str | None,
         typer.Option("--json", help="Write the report as JSON to this file, or to standard output for -."),
     ] = None
+    full: Annotated[
+        bool, typer.Option("--full", help="Print all tables, claims and notes, not the answer alone.")
+    ] = False
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Exit with 3 if a subject is unavailable or a trial does not count."),

@@ -7,7 +7,6 @@ Pure. System paths stay: they show what to change, and are the same on every mac
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from prony.report.document import (
@@ -18,7 +17,6 @@ from prony.report.document import (
     Judgements,
     Notes,
     Paragraph,
-    Section,
     Table,
 )
 from prony.report.text import Text, Words
@@ -44,25 +42,19 @@ def _shortened(match: re.Match[str]) -> str:
 def redacted(document: Document, host: str) -> Document:
     """Return the document as a page to publish. ``host``: the machine's name, which logs may contain."""
     sections = tuple(
-        Section(_words(section.heading), tuple(_block(block, host) for block in section.blocks))
-        for section in _answer_first(document.sections)
+        replace(
+            section,
+            heading=_words(section.heading),
+            blocks=tuple(_block(block, host) for block in section.blocks),
+        )
+        for section in document.sections
     )
-    return Document(_words(document.title), sections)
+    return replace(document, title=_words(document.title), sections=sections)
 
 
 def _words(words: Words) -> Words:
     """Return words without paths; numbers are kept."""
     return words.mapped(without_paths) if isinstance(words, Text) else without_paths(words)
-
-
-def _answer_first(sections: Sequence[Section]) -> Sequence[Section]:
-    """Return the last section, the answer, first: a page is read from its top, a terminal from its
-    end.
-    """
-    if len(sections) < 2:
-        return sections
-    head, *others, answer = sections
-    return (answer, replace(head, heading="What was measured"), *others)
 
 
 def _block(block: Block, host: str) -> Block:
@@ -75,8 +67,8 @@ def _block(block: Block, host: str) -> Block:
             return Command(without_paths(command))
         case Judgements(items):
             return Judgements(tuple(replace(one, detail=_words(one.detail)) for one in items))
-        case Table(columns, rows):
-            return Table(columns, tuple(tuple(map(_entry, row)) for row in rows))
+        case Table(_, rows):
+            return replace(block, rows=tuple(tuple(map(_entry, row)) for row in rows))
         case _:
             return block
 
