@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp, fsum, log
+from math import fsum, log
 
 from prony.analysis.all_pairs import Pair
 from prony.analysis.at_least import Bounded, heeded
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict, compare_all
+from prony.analysis.logs import ratio_of
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Better
@@ -149,7 +150,7 @@ def geometric_mean(cell: CellSummary, metric: str) -> float | None:
     values = [value for value in found if not isinstance(value, Missing)]
     if not values or min(values) <= 0:
         return 0.0 if values else None
-    return exp(fsum(map(log, values)) / len(values))
+    return ratio_of(fsum(map(log, values)) / len(values))
 
 
 def _place(cell: CellSummary, metric: str) -> float:

@@ -8,11 +8,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import exp
 
 from prony.analysis.at_least import Open
 from prony.analysis.compare import Terms
 from prony.analysis.effects import paired, student_t
+from prony.analysis.logs import ratio_of
 from prony.analysis.summary import estimate_mean
 
 __all__ = ["Bounds", "ClaimResult", "ClaimVerdict", "Part", "judged", "of_effect", "of_values"]
@@ -140,9 +140,9 @@ def of_effect(
 
     def interval(level: float) -> tuple[float, float]:
         low, high = effect.interval(level)
-        return exp(low), exp(high)
+        return ratio_of(low), ratio_of(high)
 
-    return Part(name, effect.count, exp(effect.centre), interval, lost, ends)
+    return Part(name, effect.count, ratio_of(effect.centre), interval, lost, ends)
 
 
 def of_values(values: Sequence[float], name: str, widening: float = 1.0) -> Part:

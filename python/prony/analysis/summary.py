@@ -6,7 +6,7 @@ and these per-trial values are summarised. Percentiles of windows or threads are
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, fsum, log, sqrt
+from math import fsum, log, sqrt
 from statistics import median
 
 from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
@@ -15,6 +15,7 @@ from prony.analysis.compare import MARGIN
 from prony.analysis.effects import student_t
 from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
+from prony.analysis.logs import ratio_of
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
@@ -249,7 +250,7 @@ def estimate_skewed_mean(values: Sequence[float]) -> Estimate:
         square / found.count + square**2 / (2 * (found.count - 1))
     )
     centre = middle + square / 2
-    return replace(found, low=exp(centre - half), high=exp(centre + half))
+    return replace(found, low=ratio_of(centre - half), high=ratio_of(centre + half))
 
 
 def _over_trials(values: Sequence[Value], name: str, none: str = "no trial counts") -> Estimated:
