@@ -21,9 +21,10 @@ from prony.faces.json_report import reading_json
 from prony.model import Failed, Fault, FaultKind, Invalid, Limit, LimitKind, RunFacts
 from prony.model.facts import FoundRate, RateStep, Unmet
 from prony.reading.study import read_archive
+from prony.report.brief import brief_report
 from prony.report.document import Bars, Command, Judgements, Notes, Paragraph, Table
 from prony.report.redaction import redacted
-from prony.report.study import study_report
+from prony.report.study import full_page, study_report
 from prony.report.text import Figure, Name, Quote, Text, text
 
 STUDIES = {
@@ -113,7 +114,24 @@ def study(request, tmp_path_factory):
     return as_read(reported(EVERY_STUDY[request.param], tmp_path_factory.mktemp("pointers") / "a.prony"))
 
 
-REPORTS = {**{name: partial(reported, made) for name, made in EVERY_STUDY.items()}, **documents.REPORTS}
+def in_short(made, path):
+    with open_archive(made(path)) as archive:
+        reading = read_archive(archive, FLOORS)
+    return brief_report(reading), reading_json(reading)
+
+
+def as_a_page(made, path):
+    with open_archive(made(path)) as archive:
+        reading = read_archive(archive, FLOORS)
+    return full_page(reading), reading_json(reading)
+
+
+REPORTS = {
+    **{name: partial(reported, made) for name, made in EVERY_STUDY.items()},
+    **{f"{name}, in short": partial(in_short, made) for name, made in EVERY_STUDY.items()},
+    "study_two, as a page": partial(as_a_page, build.study_two),
+    **documents.REPORTS,
+}
 
 
 @pytest.fixture(scope="module", params=REPORTS)
@@ -138,7 +156,10 @@ def texts(document):
                     yield from (words for _, words in items)
                 case Judgements(items):
                     yield from (each for one in items for each in (one.verdict, one.sentence, one.detail))
-                case Table(columns, rows):
+                case Table(columns, rows, _, spans):
+                    yield from (
+                        text("{}", each) for one in spans if one for each in (one.low, one.value, one.high)
+                    )
                     yield from (each for one in columns for each in (one.title, one.group))
                     yield from (entry.text for row in rows for entry in row)
                 case Bars(rows):
@@ -274,6 +295,8 @@ def test_a_failed_subject_names_its_reason_where_all_its_trials_say_the_same(tmp
 # Each function of the product that makes a Document, with what of `REPORTS` shows it.
 MAKERS = {
     "study_report": "study_two",
+    "brief_report": "study_two, in short",
+    "full_page": "study_two, as a page",
     "load_document": "load: a closed loop",
     "load_pairs_document": "load: two in pairs",
     "compare_document": "compare: two subjects",

@@ -1,6 +1,7 @@
 """``prony report``: the report of an archive."""
 
 import json
+import shlex
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,22 +9,36 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.floors import floors_of
+from prony.cli.pages import place_beside, write_figures, write_page
 from prony.cli.talk import show
+from prony.errors import UsageError
 from prony.model import Json
 
 if TYPE_CHECKING:
-    from prony.reading.study import Reading
+    from collections.abc import Callable
 
-__all__ = ["EPILOG", "report", "report_data", "show_report"]
+    from prony.reading.study import Reading
+    from prony.report.brief import Places
+    from prony.report.document import Document
+
+__all__ = ["EPILOG", "report", "report_data", "show_full_report", "show_report"]
 
 EPILOG = """\
 Examples:
 
-  prony report embedded-servers.prony           the tables and the answer
+  prony report embedded-servers.prony           the answer, on one screen
+
+  prony report embedded-servers.prony --full    all tables, claims and notes, then the answer
 
   prony report embedded-servers.prony --json    the same as data (docs/reference/report-json.md)
 
   prony report embedded-servers.prony --markdown report.md    the same as a page or for an issue
+
+  prony report embedded-servers.prony --html report.html    with charts, for a browser: one file, no network
+
+  prony report embedded-servers.prony --html report.html --redact    to pass on
+
+  prony report embedded-servers.prony --figures pictures    every chart as SVG and PNG
 
   prony report embedded-servers.prony --csv figures    each table as a file (docs/reference/report-csv.md)
 """
@@ -38,6 +53,20 @@ def report(
             "--markdown", help="Write Markdown to a file, or to standard output for -.", metavar="OUT"
         ),
     ] = None,
+    html_to: Annotated[
+        str | None,
+        typer.Option("--html", help="Write a page with charts to a file, or to -.", metavar="OUT"),
+    ] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Of --html: without paths, host, environment and logs.")
+    ] = False,
+    figures_to: Annotated[
+        Path | None,
+        typer.Option("--figures", help="Write every chart as SVG and PNG into a new folder.", metavar="DIR"),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print all tables, claims and notes, not the answer alone.")
+    ] = False,
     csv_to: Annotated[
         Path | None,
         typer.Option("--csv", help="Write every table as a CSV file into a new folder.", metavar="DIR"),
@@ -50,22 +79,34 @@ def report(
     if csv_to is not None:
         _write_csv(file, csv_to, force=force)
     if markdown_to is not None:
-        _write_markdown(file, markdown_to, force=force)
-    if csv_to is not None or markdown_to is not None:
+        _write_markdown(file, markdown_to, _page_of(full), force=force)
+    if redact and html_to is None:
+        raise UsageError("`--redact` only works with `--html`", hint="add --html OUT, or leave it out")
+    if html_to is not None:
+        write_page(file, html_to, redact=redact, force=force)
+    if figures_to is not None:
+        write_figures(file, figures_to, force=force)
+    if any(one is not None for one in (csv_to, markdown_to, html_to, figures_to)):
         return
     if as_json:
         show(json.dumps(report_data(file, force=force), indent=2))
     else:
-        show_report(file, force=force)
+        (show_full_report if full else show_report)(file, force=force)
 
 
-def _write_markdown(file: Path, out: str, *, force: bool) -> None:
+def _page_of(full: bool) -> "Callable[[Reading], Document]":
+    from prony.report.brief import brief_report
+    from prony.report.study import full_page
+
+    return full_page if full else brief_report
+
+
+def _write_markdown(file: Path, out: str, page_of: "Callable[[Reading], Document]", *, force: bool) -> None:
     from prony.cli.options import write_output
     from prony.faces.markdown import markdown
     from prony.report.redaction import redacted
-    from prony.report.study import study_report
 
-    page = redacted(study_report(_reading(file, force=force)), socket.gethostname())
+    page = redacted(page_of(_reading(file, force=force)), socket.gethostname())
     write_output(markdown(page).rstrip("\n"), out)
 
 
@@ -87,11 +128,27 @@ def report_data(file: Path, *, force: bool = False) -> Json:
 
 
 def show_report(file: Path, *, force: bool = False) -> None:
-    """Print the terminal report of an archive. ``force``: as the option."""
+    """Print the short report of an archive, and where the rest is. ``force``: as the option."""
+    from prony.faces.terminal import TerminalReporter
+    from prony.report.brief import brief_report
+
+    TerminalReporter().write(brief_report(_reading(file, force=force), _places(file)))
+
+
+def show_full_report(file: Path, *, force: bool = False) -> None:
+    """Print the whole report of an archive; the answer is its end. ``force``: as the option."""
     from prony.faces.terminal import TerminalReporter
     from prony.report.study import study_report
 
     TerminalReporter().write_report(study_report(_reading(file, force=force)))
+
+
+def _places(file: Path) -> "Places":
+    from prony.report.brief import Places
+
+    page = place_beside(file)
+    full = shlex.join(["prony", "report", str(file), "--full"])
+    return Places(str(file), str(page) if page.exists() else None, full)
 
 
 def _reading(file: Path, *, force: bool) -> "Reading":

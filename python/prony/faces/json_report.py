@@ -17,6 +17,7 @@ from prony.analysis.missing import Missing, Value
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.archive.codec import encode_engine, encode_sandbox, encode_workload
+from prony.faces.json_answer import answer_json
 from prony.metrics import METRICS
 from prony.model import Claim, Failed, Invalid, Json, Outcome, Plan, SubjectRecord, TrialRole
 from prony.model.shapes import encode
@@ -319,6 +320,7 @@ def reading_json(reading: Reading) -> Json:
     of_calibration = [trial for trial in reading.trials if trial.role is TrialRole.CALIBRATION]
     return {
         "version": VERSION,
+        "answer": answer_json(reading),
         "plan": _plan(reading.plan),
         "runs": encode(reading.runs),
         "fingerprint": encode(reading.fingerprint),

@@ -114,7 +114,8 @@ def _notes(notes: Notes) -> str:
 
 def _judgement(item: Judgement) -> str:
     detail = f" *{_text(item.detail)}*" if item.detail else ""
-    return f"- **{_text(item.verdict)}**: {_text(item.sentence)}.{detail}"
+    lead = f"**{_text(item.verdict)}**: " if item.verdict else ""
+    return f"- {lead}{_text(item.sentence)}.{detail}"
 
 
 def _table(table: Table) -> Iterator[str]:

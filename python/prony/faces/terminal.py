@@ -26,6 +26,7 @@ from prony.report.document import (
     Judgements,
     Notes,
     Paragraph,
+    Span,
     Table,
     Tone,
 )
@@ -50,6 +51,12 @@ _MARKED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]*$")
 _BAR_WIDTH = 40
 # Longer lines of prose are hard to read.
 _PROSE_WIDTH = 110
+_CUT = "…"
+_LEAST_NAME = 8
+# A table of more lines leaves too little of a screen.
+_MOST_FOLDED = 12
+# A shorter bar shows no interval, a longer one no more than this.
+_LEAST_BAR, _MOST_BAR = 10, 30
 
 
 class TerminalReporter:
@@ -61,14 +68,30 @@ class TerminalReporter:
         self._console = console or Console(highlight=False, emoji=False, markup=False)
 
     def write(self, document: Document) -> None:
-        """Write ``document``."""
-        self._line(_text(document.title, Tone.STRONG))
+        """Write ``document``; one with a height, in at most so many lines if it can be."""
+        lines: list[Text] = []
+        for squeezed in range(1 + _squeezable(document)):
+            lines = list(self._lines(document, squeezed))
+            if document.height is None or self._height(lines) <= document.height:
+                break
+        for line in lines:
+            self._line(line)
+
+    def _height(self, lines: "Sequence[Text]") -> int:
+        """Return how many lines of the terminal these take: it breaks a command that is too long."""
+        return sum(max(1, -(-line.cell_len // self._console.width)) for line in lines)
+
+    def _lines(self, document: Document, squeezed: int) -> Iterator["Text"]:
+        """Yield the lines of a document; ``squeezed``: how many lines each text that can gives up."""
+        yield _text(document.title, Tone.STRONG)
         for section in document.sections:
-            self._line(_text("", Tone.PLAIN))
+            yield _text("", Tone.PLAIN)
             if section.heading:
-                self._line(_text(section.heading, Tone.STRONG))
+                yield _text(section.heading, Tone.STRONG)
+            most = section.most_lines
+            most = None if most is None else max(section.least_lines, most - squeezed)
             for block in section.blocks:
-                self._block(block)
+                yield from self._block(block, most)
 
     def write_report(self, document: Document) -> None:
         """Write ``document`` and, in a last line, where the terms that it uses are explained."""
@@ -80,38 +103,54 @@ class TerminalReporter:
     def _line(self, text: "Text") -> None:
         self._console.print(text, soft_wrap=True)
 
-    def _block(self, block: Block) -> None:
+    def _block(self, block: Block, most_lines: int | None) -> Iterator["Text"]:
         match block:
             case Paragraph(text, tone):
-                self._prose("", text, tone)
+                yield from self._prose("", text, tone, most_lines)
             case Notes(items):
                 for mark, text in items:
-                    self._prose(f"{mark} " if mark else "", text, Tone.QUIET if mark else Tone.PLAIN)
+                    tone = Tone.QUIET if mark else Tone.PLAIN
+                    yield from self._prose(f"{mark} " if mark else "", text, tone, most_lines)
             case Command(text):
                 for command in text.splitlines():
-                    self._line(_text(f"    {plain(command)}", Tone.GOOD))
+                    yield _text(f"    {plain(command)}", Tone.GOOD)
             case Bars(rows):
-                for line in _bars(rows):
-                    self._line(line)
+                yield from _bars(rows)
             case Judgements(items):
                 width = max((len(item.verdict) for item in items), default=0) + _GAP
                 for item in items:
-                    self._judgement(item, width)
+                    yield from self._judgement(item, width, most_lines)
             case Table():
-                for line in table_lines(block, self._console.width):
-                    self._line(line)
+                yield from table_lines(block, self._console.width, self._shows_bars)
 
-    def _judgement(self, item: Judgement, width: int) -> None:
-        """Write the verdict in a column of its own, beside sentence and detail."""
-        self._prose(item.verdict.ljust(width), item.sentence, item.tone)
+    @property
+    def _shows_bars(self) -> bool:
+        """Whether bars can be shown, and are of use: on a terminal that has their characters."""
+        return self._console.is_terminal and self._console.encoding.lower().startswith("utf")
+
+    def _judgement(self, item: Judgement, width: int, most_lines: int | None) -> Iterator["Text"]:
+        """Yield the verdict in a column of its own, beside sentence and detail."""
+        yield from self._prose(item.verdict.ljust(width), item.sentence, item.tone, most_lines)
         if item.detail:
-            self._prose(" " * width, item.detail, Tone.QUIET)
+            yield from self._prose(" " * width, item.detail, Tone.QUIET, most_lines)
 
-    def _prose(self, lead: str, text: Words, tone: Tone) -> None:
+    def _prose(self, lead: str, text: Words, tone: Tone, most_lines: int | None) -> Iterator["Text"]:
         width = min(self._console.width, _PROSE_WIDTH)
-        for number, line in enumerate(_text(text, tone).wrap(self._console, width - len(lead))):
+        lines = _text(text, tone).wrap(self._console, width - len(lead))
+        for number, line in enumerate(lines[:most_lines]):
             line.rstrip()
-            self._line(_text(" " * len(lead) if number else lead, tone).append_text(line))
+            if most_lines is not None and number + 1 == most_lines < len(lines):
+                line.truncate(max(1, width - len(lead) - len(_CUT)))
+                line.append(_CUT)
+            yield _text(" " * len(lead) if number else lead, tone).append_text(line)
+
+
+def _squeezable(document: Document) -> int:
+    """Return how many lines the texts of a document can give up at most."""
+    return max(
+        (one.most_lines - one.least_lines for one in document.sections if one.most_lines is not None),
+        default=0,
+    )
 
 
 def _text(words: Words, tone: Tone) -> "Text":
@@ -267,8 +306,14 @@ def _hang_marks(table: Table) -> Table:
     return replace(table, rows=rows)
 
 
-def table_lines(table: Table, limit: int) -> Iterator["Text"]:
-    """Yield the lines of ``table`` in at most ``limit`` columns where its widest column allows."""
+def table_lines(table: Table, limit: int, shows_bars: bool = False) -> Iterator["Text"]:
+    """Yield the lines of ``table`` in at most ``limit`` columns where its widest column allows.
+
+    ``shows_bars``: with its bars, where they fit beside it.
+    """
+    if table.in_one:
+        yield from _lines_in_one(table, limit, shows_bars)
+        return
     table = _hang_marks(table)
     widths = _widths(table)
     for number, part in enumerate(_parts(table, widths, limit)):
@@ -281,3 +326,79 @@ def table_lines(table: Table, limit: int) -> Iterator["Text"]:
         yield _row([Entry(column.title, Tone.STRONG) for column in columns], columns, own)
         for row in table.rows:
             yield _row([row[index] for index in part], columns, own)
+
+
+# --- a table whose columns stay together ------------------------------------------------------------------
+
+
+def _lines_in_one(table: Table, limit: int, shows_bars: bool) -> Iterator["Text"]:
+    """Yield a table that is never cut between columns: where it is too wide, its names give way."""
+    widths = _widths(table)
+    room = limit - sum(_with_gaps(widths[1:]))
+    widths[0] = max(min(widths[0], room), _LEAST_NAME)
+    spare = limit - sum(_with_gaps(widths))
+    bars = list(span_bars(table.spans, min(spare, _MOST_BAR))) if shows_bars and spare >= _LEAST_BAR else []
+    names = _names([plain(str(row[0].text)) for row in table.rows], widths[0])
+    yield _row([Entry(column.title, Tone.STRONG) for column in table.columns], table.columns, widths)
+    for number, (name, *others) in enumerate(table.rows):
+        first, *more = names[number]
+        line = _row([replace(name, text=first), *others], table.columns, widths)
+        if bars and bars[number]:
+            line.append(" " * (sum(_with_gaps(widths)) - line.cell_len))
+            line.append_text(_text(bars[number], Tone.GOOD))
+        yield line
+        yield from (_text(part, name.tone) for part in more)
+
+
+def _names(names: Sequence[str], width: int) -> list[list[str]]:
+    """Return the lines of each name: folded where that leaves the table short, else cut in the middle if
+    they stay distinct.
+    """
+    folded = [_folded(name, width) for name in names]
+    short = [_shortened(name, width) for name in names]
+    if sum(map(len, folded)) <= _MOST_FOLDED or len(set(short)) < len(set(names)):
+        return folded
+    return [[name] for name in short]
+
+
+def _shortened(name: str, width: int) -> str:
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(name) <= width:
+        return name
+    head = (width - len(_CUT)) // 2
+    tail = set_cell_size(name[::-1], width - len(_CUT) - head)[::-1]
+    return set_cell_size(name, head).rstrip() + _CUT + tail.lstrip()
+
+
+def _folded(name: str, width: int) -> list[str]:
+    """Return a name in one line or two, the second indented: cut before a sign or a space if it can be."""
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(name) <= width:
+        return [name]
+    marks = [at for at, sign in enumerate(name) if at and sign in "+@ " and cell_len(name[:at]) <= width]
+    cut = marks[-1] if marks else len(set_cell_size(name, width).rstrip()) or 1
+    rest = "  " + name[cut:].lstrip()
+    if cell_len(rest) > width:
+        rest = set_cell_size(rest, width - len(_CUT)).rstrip() + _CUT
+    return [name[:cut].rstrip(), rest]
+
+
+def span_bars(spans: Sequence[Span | None], width: int) -> Iterator[str]:
+    """Yield a bar for each figure, from zero on, in one scale; an empty one for null.
+
+    `━` up to the figure `┿`, `┝` and `┤` at the ends of its interval.
+    """
+    ends = [max(span.high.value, span.value.value) for span in spans if span is not None]
+    most = max(ends, default=0.0)
+    for span in spans:
+        yield _bar(span, width, most) if span is not None and most > 0 else ""
+
+
+def _bar(span: Span, width: int, most: float) -> str:
+    figures = (span.low, span.value, span.high)
+    low, value, high = (round((width - 1) * min(max(one.value / most, 0.0), 1.0)) for one in figures)
+    cells = ["━" if at <= value else "─" for at in range(max(high, value) + 1)]
+    cells[high], cells[low], cells[value] = "┤", "┝", "┿"
+    return "".join(cells)

@@ -22,6 +22,7 @@ __all__ = [
     "Notes",
     "Paragraph",
     "Section",
+    "Span",
     "Table",
     "Tone",
 ]
@@ -66,11 +67,26 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A figure with the ends of its interval, for a bar; all of a table's in one unit."""
+
+    value: Figure
+    low: Figure
+    high: Figure
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under columns; the first column names the row."""
+    """Rows under columns; the first column names the row.
+
+    ``in_one``: its columns are read together, so the names give way where lines are limited. ``spans``: a bar
+    for each row, null for none, where a face has room for them; empty: no bars.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Entry, ...], ...]
+    in_one: bool = False
+    spans: tuple[Span | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +132,28 @@ Block = Paragraph | Table | Notes | Command | Bars | Judgements
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks under a heading; an empty heading is none."""
+    """Blocks under a heading; an empty heading is none.
+
+    ``most_lines``: of a text, where lines are limited: the rest of it is in a longer report; null for all.
+    ``least_lines``: of a text, where the document would be longer than its ``height``.
+    """
 
     heading: Words
     blocks: tuple[Block, ...]
+    most_lines: int | None = None
+    least_lines: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report: a title and its sections, in the order in which they are read."""
+    """A report: a title and its sections, in the order in which they are read.
+
+    ``height``: the lines that it should take at most, where lines are limited; null for any number.
+    """
 
     title: Words
     sections: tuple[Section, ...]
+    height: int | None = None
 
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -26,6 +26,7 @@ from prony.units import (
 
 __all__ = [
     "Form",
+    "about_percent",
     "as_typed",
     "byte_size",
     "confidence",
@@ -69,6 +70,15 @@ def of_percent(ratio: float) -> str:
 def whole_percent(ratio: float) -> str:
     """Return a ratio in whole per cents, as in ``54%``."""
     return f"{ratio:.0%}"
+
+
+def about_percent(ratio: float) -> str:
+    """Return a ratio as a percentage of two digits, or whole: of what is only estimated.
+
+    >>> about_percent(0.0312), about_percent(2.3544)
+    ('3.1 %', '235 %')
+    """
+    return f"{100 * ratio:.2g} %" if ratio < 1 else f"{100 * ratio:,.0f} %"
 
 
 def digits(decimals: int) -> Form:

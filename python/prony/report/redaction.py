@@ -7,7 +7,6 @@ Pure. System paths stay: they show what to change, and are the same on every mac
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from prony.report.document import (
@@ -23,7 +22,7 @@ from prony.report.document import (
 )
 from prony.report.text import Text, Words
 
-__all__ = ["redacted", "without_paths"]
+__all__ = ["redacted", "redacted_section", "without_paths"]
 
 # Not within an address (`http://127.0.0.1/a/b`), and at least two folders deep: `/api/items` is a request.
 _PATH = re.compile(r"(?<![\w.:/…])(?:/[\w.@+~-]+){3,}/?")
@@ -43,26 +42,19 @@ def _shortened(match: re.Match[str]) -> str:
 
 def redacted(document: Document, host: str) -> Document:
     """Return the document as a page to publish. ``host``: the machine's name, which logs may contain."""
-    sections = tuple(
-        Section(_words(section.heading), tuple(_block(block, host) for block in section.blocks))
-        for section in _answer_first(document.sections)
-    )
-    return Document(_words(document.title), sections)
+    sections = tuple(redacted_section(section, host) for section in document.sections)
+    return replace(document, title=_words(document.title), sections=sections)
+
+
+def redacted_section(section: Section, host: str) -> Section:
+    """Return a section likewise."""
+    blocks = tuple(_block(block, host) for block in section.blocks)
+    return replace(section, heading=_words(section.heading), blocks=blocks)
 
 
 def _words(words: Words) -> Words:
     """Return words without paths; numbers are kept."""
     return words.mapped(without_paths) if isinstance(words, Text) else without_paths(words)
-
-
-def _answer_first(sections: Sequence[Section]) -> Sequence[Section]:
-    """Return the last section, the answer, first: a page is read from its top, a terminal from its
-    end.
-    """
-    if len(sections) < 2:
-        return sections
-    head, *others, answer = sections
-    return (answer, replace(head, heading="What was measured"), *others)
 
 
 def _block(block: Block, host: str) -> Block:
@@ -75,8 +67,8 @@ def _block(block: Block, host: str) -> Block:
             return Command(without_paths(command))
         case Judgements(items):
             return Judgements(tuple(replace(one, detail=_words(one.detail)) for one in items))
-        case Table(columns, rows):
-            return Table(columns, tuple(tuple(map(_entry, row)) for row in rows))
+        case Table(_, rows):
+            return replace(block, rows=tuple(tuple(map(_entry, row)) for row in rows))
         case _:
             return block
 

@@ -1,8 +1,10 @@
 """A study's report: the tables, the problems with their causes, and the answer as the last lines."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from prony.reading.study import Reading
+from prony.report.brief import brief_sections
 from prony.report.document import Document, Section
 from prony.report.sections.answer import answer_section
 from prony.report.sections.checks import cross_check
@@ -20,7 +22,7 @@ from prony.report.sections.uncounted import unavailable, uncounted
 from prony.report.sections.winners import winners
 from prony.report.text import Quote, text
 
-__all__ = ["study_report"]
+__all__ = ["full_page", "study_report"]
 
 
 def _sections(reading: Reading) -> Iterator[Section | None]:
@@ -50,6 +52,16 @@ def _figures(reading: Reading) -> Iterator[Section | None]:
     yield cross_check(reading)
     yield uncounted(reading)
     yield unavailable(reading)
+
+
+def full_page(reading: Reading) -> Document:
+    """Return the report of a study as a page: it is read from its top, a terminal from its end, so the short
+    answer and the long one come first.
+    """
+    report = study_report(reading)
+    head, *others, answer = report.sections
+    measured = replace(head, heading="What was measured")
+    return replace(report, sections=(*brief_sections(reading), answer, measured, *others))
 
 
 def study_report(reading: Reading) -> Document:

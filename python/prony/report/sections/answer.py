@@ -17,7 +17,7 @@ from prony.report.sections.rates import rate_answers
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
 from prony.report.words import bound_sign
 
-__all__ = ["answer_section"]
+__all__ = ["answer_section", "leader_words"]
 
 # Nobody runs more than this, and the number is a guess from a few blocks.
 _MOST_BLOCKS = 100
@@ -84,10 +84,25 @@ def _claim(group: Group, at: str) -> Text:
     if not found.decided:
         return text("leads; too few repeats for a verdict (n = {})", blocks)
     if found.ties:
-        return text("leads, not separated from others (n = {})", blocks)
+        others = counted(Figure(len(found.ties), count, at + pointer("ties")), "other")
+        return text("leads, not separated from {} (n = {})", others, blocks)
     if found.leader in group.stalls:
         return text("is best but for its stalled trials (n = {})", blocks)
     return text("is best (n = {})", blocks)
+
+
+def leader_words(group: Group, place: int) -> Text | None:
+    """Return who leads a group, how sure that is, and its figure; null where nobody leads.
+
+    ``place``: among the Reading's groups.
+    """
+    found, at = group.answer, pointer("groups", place, "answer")
+    if found.leader is None or found.metric is None:
+        return None
+    number, cell = next((k, cell) for k, cell in enumerate(group.cells) if cell.name == found.leader)
+    figure = _figure(cell, found.metric, pointer("groups", place, "cells", number))
+    parts = (Name(found.leader), _claim(group, at), Name(METRICS[found.metric].title), figure)
+    return text("{} {}: {}, {}.", *parts)
 
 
 def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
@@ -96,15 +111,12 @@ def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
     where = EMPTY
     if len(reading.measured) > 1:
         where = text("{}{}: ", group_heading(group, place), "" if group.primary else " (screening)")
-    if found.leader is None or found.metric is None:
+    said = leader_words(group, place)
+    if said is None:
         reason = Quote(found.reason or "", at + pointer("reason"))
         yield Paragraph(text("{}no answer: {}.", where, reason), Tone.WARNING)
         return
-    number, cell = next((k, cell) for k, cell in enumerate(group.cells) if cell.name == found.leader)
-    figure = _figure(cell, found.metric, pointer("groups", place, "cells", number))
-    title = METRICS[found.metric].title
-    parts = (where, Name(found.leader), _claim(group, at), Name(title), figure)
-    yield Paragraph(text("{}{} {}: {}, {}.", *parts), Tone.STRONG)
+    yield Paragraph(text("{}{}", where, said), Tone.STRONG)
     if group.primary:
         yield Notes(tuple(("", line) for line in (*_comparison_lines(found, at), *_power_line(group, place))))
 

@@ -1,5 +1,7 @@
 """What the experiment claimed, and whether that holds here."""
 
+from collections.abc import Iterator
+
 from prony.analysis.claims import ClaimResult, ClaimVerdict
 from prony.model import Claim, ClaimKind
 from prony.reading.study import Reading
@@ -7,7 +9,7 @@ from prony.report.document import Block, Judgement, Judgements, Paragraph, Secti
 from prony.report.forms import Form, count, digits, in_metric, percent
 from prony.report.text import EMPTY, Figure, Quote, Text, counted, joined, pointer, text
 
-__all__ = ["claim_counts", "claims"]
+__all__ = ["claim_counts", "claims", "failed_claims"]
 
 _TONES = {
     ClaimVerdict.HOLDS: Tone.GOOD,
@@ -38,6 +40,22 @@ def claims(reading: Reading) -> Section | None:
         ),
     )
     return Section("What was claimed", blocks)
+
+
+def failed_claims(reading: Reading) -> Iterator[Text]:
+    """Yield the claims that do not hold: what was measured and claimed, and the claim."""
+    for k, (claim, result) in enumerate(reading.claims):
+        if result.verdict is not ClaimVerdict.DOES_NOT_HOLD:
+            continue
+        at = pointer("claims", k)
+        measured = EMPTY
+        if result.figure is not None:
+            measured = text(
+                "measured {}{}", _figure(claim, result.figure, at + pointer("figure")), _unit(claim)
+            )
+        detail = joined(part for part in (measured, _claimed(claim, at)) if part)
+        figures = text(" ({})", detail) if detail else EMPTY
+        yield text("does not hold{}: {}", figures, Quote(claim.text, at + pointer("text")))
 
 
 def claim_counts(reading: Reading) -> Text:

@@ -2,13 +2,15 @@
 
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.model import Limited, RunStatus, TrialRole
+from prony.reading.brief import Brief
 from prony.reading.study import Reading
 from prony.report.document import Block, Notes, Paragraph, Section, Tone
 from prony.report.forms import count, day
-from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
+from prony.report.sections.figures import group_heading
+from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.report.words import machine_words
 
-__all__ = ["differences", "head"]
+__all__ = ["differences", "head", "limited_words", "measured_words", "warnings"]
 
 # The blocks that a study needs for verdicts, and a better number.
 _LEAST, _BETTER = Name(f"{LEAST_BLOCKS}"), Name("10")
@@ -39,21 +41,26 @@ def _too_few(reading: Reading) -> tuple[Block, ...]:
     return (Paragraph(words, Tone.WARNING),)
 
 
-def _limited(reading: Reading) -> tuple[Block, ...]:
-    """Return in how many trials the generator set the figures, or may have."""
+def limited_words(reading: Reading) -> Text | None:
+    """Return in how many trials the generator set the figures, or may have; null in none."""
     found = reading.limited
     yes, suspect = found[Limited.YES], found[Limited.SUSPECT]
     if not yes and not suspect:
-        return ()
+        return None
     of = counted(Figure(sum(found.values()), count, "/extent/limited/of"), "trial")
     sure = Figure(yes, count, "/extent/limited/yes")
     unsure = Figure(suspect, count, "/extent/limited/suspect")
     if not yes:
-        said = text("may have been the limit in {} of {}", unsure, of)
-    elif not suspect:
-        said = text("was the limit in {} of {}", sure, of)
-    else:
-        said = text("was the limit in {} of {}, and may have been in {} more", sure, of, unsure)
+        return text("may have been the limit in {} of {}", unsure, of)
+    if not suspect:
+        return text("was the limit in {} of {}", sure, of)
+    return text("was the limit in {} of {}, and may have been in {} more", sure, of, unsure)
+
+
+def _limited(reading: Reading) -> tuple[Block, ...]:
+    said = limited_words(reading)
+    if said is None:
+        return ()
     return (Paragraph(text("The generator, not the server, {}: see the notes.", said), Tone.WARNING),)
 
 
@@ -127,10 +134,27 @@ def _source(reading: Reading) -> Text:
     return text("Repeats {}.{}", Quote(plan.source, "/plan/source"), below)
 
 
+def warnings(reading: Reading) -> tuple[Block, ...]:
+    """Return what must be known before any figure is read, beside a limit of the generator."""
+    return (*_forced(reading), *_too_few(reading), *_interrupted(reading))
+
+
+def measured_words(reading: Reading, brief: Brief) -> Text:
+    """Return what the short report's table shows, on what machine, and when."""
+    under = group_heading(brief.group, brief.place)
+    number = Figure(
+        reading.count(TrialRole.SUBJECT), count, pointer("extent", "trials", TrialRole.SUBJECT.value)
+    )
+    trials = text("{} in {}, random order", counted(number, "trial"), _blocks(reading))
+    on = Figure(reading.runs[0].started_unix_ns, day, "/runs/0/started_unix_ns") if reading.runs else EMPTY
+    parts: tuple[Part, ...] = (under, trials, machine_words(reading.fingerprint), on)
+    return text("{}.", joined((part for part in parts if part), by="; "))
+
+
 def head(reading: Reading) -> Section:
     """Return the head; its first lines warn of a generator that was the limit, and of too few blocks."""
     plan = reading.plan
-    blocks = [*_limited(reading), *_forced(reading), *_too_few(reading), *_interrupted(reading)]
+    blocks = [*_limited(reading), *warnings(reading)]
     if plan.question:
         blocks.append(Paragraph(text("{}", Quote(plan.question, "/plan/question"))))
     if plan.source:

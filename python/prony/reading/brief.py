@@ -1,0 +1,204 @@
+"""The answer in short, as values: the subjects under the one load that matters most, ranked, with what is
+known to limit each.
+
+Must not know words.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from prony.analysis.answer import Answer, deciding_metrics, geometric_mean
+from prony.analysis.compare import Comparison
+from prony.analysis.missing import Missing
+from prony.analysis.summary import CellSummary, Estimate
+from prony.diagnosis import Symptom
+from prony.metrics import METRICS, Better
+from prony.model import OpenLoop
+from prony.reading.findings import Shared
+from prony.reading.groups import Group, load_size
+from prony.reading.study import Reading
+
+__all__ = ["Brief", "Elsewhere", "Measures", "Ranked", "Ratio", "brief_of", "is_of_the_bench"]
+
+_OF_THE_BENCH = frozenset(
+    {
+        *(one for one in Symptom if one.name.startswith("GENERATOR_")),
+        *(Symptom.STRAYED, Symptom.STOLEN, Symptom.HEAT, Symptom.OTHERS_RAN),
+        Symptom.MACHINE_WAITED_FOR_MEMORY,
+    }
+)
+
+
+def is_of_the_bench(kind: Symptom) -> bool:
+    """Return whether a finding is about the generator or the machine, and not about a subject."""
+    return kind in _OF_THE_BENCH
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """The metrics of a short answer: ``primary`` decides. ``latency`` is null where it is the primary."""
+
+    primary: str
+    latency: str | None
+    cpu: str
+    memory: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A subject's primary metric over the best one's; the interval at 1 - ``level`` is that of verdicts."""
+
+    value: float
+    low: float | None
+    high: float | None
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A subject under the main load. ``place``: among the cells of its group.
+
+    ``ratio``: null for the best, and for what is not compared. ``letters``: two that share one are not
+    separated; empty without a verdict. ``best``: it leads, or is not separated from what leads.
+    """
+
+    place: int
+    cell: CellSummary
+    ratio: Ratio | None
+    letters: str
+    best: bool
+
+    def value(self, metric: str) -> Estimate | Missing:
+        """Return one of its figures."""
+        return self.cell.metrics[metric]
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Other loads with the same answer: their ``groups``, as places in the Reading, and who leads.
+
+    ``ties``: how many are not separated from the leader. Without a leader, ``reason`` says why.
+    """
+
+    groups: tuple[int, ...]
+    leader: str | None
+    ties: int
+    decided: bool
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """The short answer. ``place``: of ``group``, the main load, in the Reading. ``rows``: best first, those
+    that do not qualify last. ``limits``: the findings about subjects of these rows, those of the best first.
+    """
+
+    place: int
+    group: Group
+    measures: Measures
+    rows: tuple[Ranked, ...]
+    elsewhere: tuple[Elsewhere, ...]
+    limits: tuple[tuple[int, Shared], ...]
+
+
+def brief_of(reading: Reading) -> Brief | None:
+    """Return the short answer of a study; null for a plan without cells.
+
+    *Definition*: the main load is one that verdicts were planned for; of several, the one under which most
+    subjects qualify, and of these the heaviest.
+    """
+    if not reading.measured:
+        return None
+    group = max(reading.measured, key=_weight)
+    rows = tuple(_rows(group))
+    return Brief(
+        place=reading.place(group),
+        group=group,
+        measures=_measures(group),
+        rows=rows,
+        elsewhere=_elsewhere(reading, group),
+        limits=_limits(reading, [row.cell.cell.subject.name for row in rows]),
+    )
+
+
+def _weight(group: Group) -> tuple[bool, int, float]:
+    qualified = sum(cell.ok > 0 and cell.unqualified is None for cell in group.cells)
+    return group.primary, qualified, load_size(group)
+
+
+def _measures(group: Group) -> Measures:
+    first = group.cells[0].cell
+    primary = group.answer.metric or deciding_metrics(first)[0]
+    kind = "response" if isinstance(first.workload.loop, OpenLoop) else "service"
+    latency = f"{kind}_ok_p99"
+    own = group.of_generators
+    return Measures(
+        primary=primary,
+        latency=None if primary == latency else latency,
+        cpu="generator_cpu_ns_per_request" if own else "cpu_ns_per_request",
+        memory="generator_rss_mean" if own else "pss_end",
+    )
+
+
+# --- the table --------------------------------------------------------------------------------------------
+
+
+def _rows(group: Group) -> Iterator[Ranked]:
+    found = group.answer
+    letters = next((one.letters for one in group.standings if one.metric == found.metric and one.letters), {})
+    best = {found.leader, *found.ties} if len(group.cells) > 1 and found.decided else {found.leader}
+    for place, cell in _ranked(group):
+        compared = found.comparisons.get(cell.name)
+        yield Ranked(place, cell, _ratio(compared), (letters or {}).get(cell.name, ""), cell.name in best)
+
+
+def _ranked(group: Group) -> list[tuple[int, CellSummary]]:
+    """Return the cells with trials: as the answer ranks them, then those that it leaves out, best first."""
+    found = group.answer
+    first = found.leader or next(iter(found.ties), None)
+    order = [name for name in (first, *found.comparisons) if name is not None]
+    metric = _measures(group).primary
+    sign = -1 if METRICS[metric].better is Better.HIGHER else 1
+
+    def rank(one: tuple[int, CellSummary]) -> tuple[int, bool, float]:
+        _, cell = one
+        value = geometric_mean(cell, metric)
+        own = order.index(cell.name) if cell.name in order else len(order)
+        return own, value is None, sign * (value or 0.0)
+
+    return sorted(((k, cell) for k, cell in enumerate(group.cells) if cell.total), key=rank)
+
+
+def _ratio(found: Comparison | None) -> Ratio | None:
+    if found is None or found.effect is None:
+        return None
+    low, high = (None if bound is None else 1 + bound for bound in (found.low, found.high))
+    return Ratio(1 + found.effect, low, high, found.level)
+
+
+# --- beside it --------------------------------------------------------------------------------------------
+
+
+def _elsewhere(reading: Reading, main: Group) -> tuple[Elsewhere, ...]:
+    together: dict[object, list[int]] = {}
+    answers: dict[object, Answer] = {}
+    for group in reading.measured:
+        found = group.answer
+        key = (found.leader, len(found.ties), found.decided, found.reason)
+        if group is not main:
+            together.setdefault(key, []).append(reading.place(group))
+            answers[key] = found
+    return tuple(
+        Elsewhere(tuple(places), one.leader, len(one.ties), one.decided, one.reason)
+        for key, places in together.items()
+        for one in [answers[key]]
+    )
+
+
+def _limits(reading: Reading, ranked: Sequence[str]) -> tuple[tuple[int, Shared], ...]:
+    own = [
+        (place, one)
+        for place, one in enumerate(reading.shared_findings)
+        if not is_of_the_bench(one.finding.kind) and set(one.subjects) & set(ranked)
+    ]
+    return tuple(sorted(own, key=lambda pair: min(map(ranked.index, set(pair[1].subjects) & set(ranked)))))

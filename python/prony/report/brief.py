@@ -1,0 +1,159 @@
+"""A study's report in short: the answer, one table, what limits, what was claimed, how far to trust it, and
+the command that starts the best.
+
+At most 40 lines of 80 columns for a dozen subjects, so each list of remarks here has its most.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from prony.reading.brief import Brief, Elsewhere, brief_of
+from prony.reading.study import Reading
+from prony.report.document import (
+    Block,
+    Command,
+    Document,
+    Judgement,
+    Judgements,
+    Notes,
+    Paragraph,
+    Section,
+    Tone,
+)
+from prony.report.forms import count
+from prony.report.sections.answer import leader_words
+from prony.report.sections.brief_limits import limit_lines
+from prony.report.sections.brief_table import brief_table
+from prony.report.sections.brief_trust import trust_lines
+from prony.report.sections.claims import claim_counts, failed_claims
+from prony.report.sections.head import measured_words, warnings
+from prony.report.sections.rates import rate_answers, rates
+from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, listed, pointer, text
+from prony.report.words import load_words
+
+__all__ = ["Places", "brief_report", "brief_sections"]
+
+_MOST_ELSEWHERE = 4
+_MOST_CLAIMS = 2
+_LEAD_LINES = 2
+_REMARK_LINES = 3
+_HEIGHT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the study's files are: the archive, and the page, null if there is none. ``full``: the command
+    that prints everything.
+    """
+
+    archive: str
+    page: str | None
+    full: str
+
+
+def brief_report(reading: Reading, places: Places | None = None) -> Document:
+    """Return the short report of a study."""
+    plan = reading.plan
+    title = Quote(plan.title, "/plan/title") if plan.title else Quote(plan.name, "/plan/name")
+    own = () if places is None else (Section("", (_places(places),)),)
+    return Document(text("{}", title), (*brief_sections(reading), *own), _HEIGHT)
+
+
+def brief_sections(reading: Reading) -> tuple[Section, ...]:
+    """Return the sections of the short report, without the places of files."""
+    brief = brief_of(reading)
+    if reading.is_search or brief is None:
+        return _found(reading)
+    lead = (*warnings(reading), _answer(brief), Paragraph(measured_words(reading, brief), Tone.QUIET))
+    remarks = Judgements((*limit_lines(reading, brief), *_claims(reading), *trust_lines(reading)))
+    sections = (
+        Section("", lead, _LEAD_LINES, _LEAD_LINES),
+        Section("", tuple(brief_table(brief)), _LEAD_LINES, _LEAD_LINES),
+        Section("", (*_elsewhere(reading, brief), remarks), _REMARK_LINES),
+        Section("", tuple(_start(reading, brief.group.answer.leader))),
+    )
+    return tuple(one for one in sections if one.blocks)
+
+
+def _found(reading: Reading) -> tuple[Section, ...]:
+    """Return the answer of a search for rates."""
+    blocks, first = rate_answers(reading)
+    table = rates(reading)
+    remarks = Judgements((*_claims(reading), *trust_lines(reading)))
+    sections = (
+        Section("", (*warnings(reading), *blocks)),
+        *((table,) if table else ()),
+        Section("", (remarks,), _REMARK_LINES),
+        Section("", tuple(_start(reading, first))),
+    )
+    return tuple(one for one in sections if one.blocks)
+
+
+def _answer(brief: Brief) -> Paragraph:
+    said = leader_words(brief.group, brief.place)
+    if said is not None:
+        return Paragraph(said, Tone.STRONG)
+    reason = Quote(brief.group.answer.reason or "", pointer("answer", "reason"))
+    return Paragraph(text("No answer: {}.", reason), Tone.WARNING)
+
+
+# --- remarks ----------------------------------------------------------------------------------------------
+
+
+def _elsewhere(reading: Reading, brief: Brief) -> Iterator[Block]:
+    lines = [
+        ("", _load_line(reading, one, pointer("answer", "elsewhere", k)))
+        for k, one in enumerate(brief.elsewhere[:_MOST_ELSEWHERE])
+    ]
+    more = sum(len(one.groups) for one in brief.elsewhere[_MOST_ELSEWHERE:])
+    if more:
+        # It counts what is not shown: no value of the report.
+        lines.append(("", text("{} more loads: in the full report", Name(str(more)))))
+    if lines:
+        yield Notes(tuple(lines))
+
+
+def _load_line(reading: Reading, one: Elsewhere, at: str) -> Text:
+    loads: list[Part] = [
+        load_words(reading.groups[place].workload, pointer("groups", place, "load")) for place in one.groups
+    ]
+    under = listed(loads, most=3)
+    if one.leader is None:
+        return text("{}: no answer, {}", under, Quote(one.reason or "", at + pointer("reason")))
+    if one.decided and one.ties:
+        tied = counted(Figure(one.ties, count, at + pointer("ties")), "other")
+        return text("{}: {} leads, not separated from {}", under, Name(one.leader), tied)
+    said = "is best" if one.decided else "leads, without a verdict"
+    return text(f"{{}}: {{}} {said}", under, Name(one.leader))
+
+
+def _claims(reading: Reading) -> Iterator[Judgement]:
+    if not reading.claims:
+        return
+    yield Judgement("claims", Tone.PLAIN, claim_counts(reading))
+    failed = list(failed_claims(reading))
+    for words in failed[:_MOST_CLAIMS]:
+        yield Judgement("", Tone.BAD, words)
+    if len(failed) > _MOST_CLAIMS:
+        more = Name(str(len(failed) - _MOST_CLAIMS))
+        yield Judgement("", Tone.BAD, text("{} more do not hold: see the full report", more))
+
+
+# --- what to do -------------------------------------------------------------------------------------------
+
+
+def _start(reading: Reading, leader: str | None) -> Iterator[Block]:
+    record = reading.subjects.get(leader or "")
+    if record is not None and record.command_line:
+        yield Paragraph(text("To start {}:", Name(leader or "")))
+        yield Command(record.command_line)
+
+
+def _places(places: Places) -> Notes:
+    page = EMPTY if places.page is None else text("; page: {}", Name(places.page))
+    return Notes(
+        (
+            ("", text("Archive: {}{}", Name(places.archive), page)),
+            ("", text("Everything: {}", Name(places.full))),
+        )
+    )

@@ -1,0 +1,110 @@
+"""What is known to limit each subject, a line each: why it is not ranked, what failed, what a rule found."""
+
+from collections.abc import Iterator
+
+from prony.reading.brief import Brief, Ranked
+from prony.reading.failures import failed_alike
+from prony.reading.findings import Shared
+from prony.reading.study import Reading
+from prony.report.causes import outcome_words
+from prony.report.document import Judgement, Tone
+from prony.report.findings import finding_words, shared_words
+from prony.report.forms import count
+from prony.report.text import Figure, Name, Part, Quote, Text, counted, joined, listed, pointer, text
+
+__all__ = ["limit_lines"]
+
+# What subjects, other loads and these remarks take together of a screen.
+_ROOM = 15
+_LEAST = 3
+_MOST_NAMES = 3
+
+
+def limit_lines(reading: Reading, brief: Brief) -> Iterator[Judgement]:
+    """Yield the remarks on subjects, those without figures first, then by rank."""
+    lines = [*_faults(brief), *_limits(brief), *_unknown(brief), *_unmeasured(reading)]
+    most = max(_LEAST, _ROOM - len(brief.rows) - len(brief.elsewhere))
+    shown = lines if len(lines) <= most else lines[: most - 1]
+    for k, (tone, words) in enumerate(shown):
+        yield Judgement("" if k else "limits", tone, words)
+    if len(shown) < len(lines):
+        # It counts what is not shown: no value of the report.
+        more = Name(str(len(lines) - len(shown)))
+        yield Judgement("", Tone.QUIET, text("{} more remarks: in the full report", more))
+
+
+_Line = tuple[Tone, Text]
+
+
+def _faults(brief: Brief) -> Iterator[_Line]:
+    """Yield why subjects are not ranked, and why trials of others do not count."""
+    for row in brief.rows:
+        at = pointer("groups", brief.place, "cells", row.place)
+        name, why = Name(row.cell.name), row.cell.unqualified
+        failed = _failed(row, at)
+        if why is not None:
+            reason = Quote(why, at + pointer("unqualified_reason"))
+            yield Tone.WARNING, joined((text("{} is not ranked: {}", name, reason), *failed), by="; ")
+        elif failed:
+            yield Tone.WARNING, text("{}: {}", name, *failed)
+
+
+def _failed(row: Ranked, at: str) -> tuple[Text, ...]:
+    """Return the most frequent reason why trials of a subject do not count; empty where all count."""
+    found = failed_alike(row.cell)
+    if not found:
+        return ()
+    first = max(range(len(found)), key=lambda k: len(found[k].blocks))
+    of = at + pointer("failed_alike", first)
+    number = Figure(len(found[first].blocks), count, of + pointer("blocks"))
+    total = counted(Figure(row.cell.total, count, at + pointer("trials")), "trial")
+    return (text("{} of {} {}", number, total, outcome_words(found[first].cause, of)),)
+
+
+def _limits(brief: Brief) -> Iterator[_Line]:
+    for place, one in brief.limits:
+        at = pointer("findings", one.found[0])
+        said = (shared_words if len(one.subjects) > 1 else finding_words)(one.finding, at)
+        trials = _often(one, pointer("shared_findings", place))
+        yield Tone.PLAIN, text("{}{}: {}", _names(one.subjects), trials, said)
+
+
+def _often(one: Shared, at: str) -> Text:
+    if one.of <= 1 or one.trials == one.of:
+        return Text()
+    trials = Figure(one.trials, count, at + pointer("trials"))
+    return text(" ({} of {} trials)", trials, Figure(one.of, count, at + pointer("of")))
+
+
+def _names(names: tuple[str, ...]) -> Text:
+    parts: list[Part] = [Name(name) for name in names]
+    return listed(parts, most=_MOST_NAMES)
+
+
+def _unknown(brief: Brief) -> Iterator[_Line]:
+    """Yield the ranked subjects of which no rule says what limits them."""
+    known = {name for _, one in brief.limits for name in one.subjects}
+    ranked = [row for row in brief.rows if row.cell.ok and row.cell.unqualified is None]
+    left = [row.cell.name for row in ranked if row.cell.cell.subject.name not in known]
+    if not left:
+        return
+    if len(left) == len(ranked):
+        yield Tone.QUIET, text("no rule found what limits {}", _all(brief, len(left)))
+    else:
+        yield Tone.QUIET, text("no rule found what limits {}", _names(tuple(left)))
+
+
+def _all(brief: Brief, ranked: int) -> str:
+    if ranked < len(brief.rows):
+        return "the others"
+    return "any of them" if ranked > 1 else "it"
+
+
+def _unmeasured(reading: Reading) -> Iterator[_Line]:
+    found = reading.unmeasured
+    if found:
+        parts: list[Part] = [
+            text("{} ({})", Name(name), Quote(reason, pointer("unmeasured", name)))
+            for name, reason in found.items()
+        ]
+        yield Tone.WARNING, text("not measured: {}", listed(parts, most=_MOST_NAMES))

@@ -1,0 +1,174 @@
+"""The one table of the short report: each subject's figure, its ratio to the best, and what it costs."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+from prony.analysis.summary import Estimate
+from prony.metrics import METRICS
+from prony.reading.brief import Brief, Ranked, Ratio
+from prony.report.document import Block, Column, Entry, Paragraph, Span, Table, Tone
+from prony.report.forms import digits, estimate, in_scale, of_percent
+from prony.report.scales import metric_scale
+from prony.report.text import EMPTY, Figure, Name, Text, joined, pointer, text
+from prony.units import Scale
+
+__all__ = ["brief_table"]
+
+_MOST_ROWS = 12
+_TITLES = {
+    "ok_per_s": "ok/s",
+    "response_ok_p99": "p99",
+    "service_ok_p99": "p99",
+    "response_ok_p95": "p95",
+    "response_ok_p50": "p50",
+    "cpu_ns_per_request": "CPU",
+    "generator_cpu_ns_per_request": "CPU",
+}
+
+
+def brief_table(brief: Brief) -> Iterator[Block]:
+    """Yield the table of a short answer and what its columns are."""
+    rows = brief.rows[:_MOST_ROWS]
+    if not any(row.cell.ok for row in brief.rows):
+        yield Paragraph("No trial counts.", Tone.BAD)
+        return
+    makers, app = list(_columns(brief, rows)), _shared_app(brief)
+    table = Table(
+        (Column(_whose(brief), text=True), *(column for column, _ in makers)),
+        tuple((_name(row, app), *(make(row, _at(k)) for _, make in makers)) for k, row in enumerate(rows)),
+        in_one=True,
+        spans=tuple(_span(brief, row, _at(k)) for k, row in enumerate(rows)),
+    )
+    yield table
+    if len(brief.rows) > len(rows):
+        # It counts what is not shown: no value of the report.
+        more = Name(str(len(brief.rows) - len(rows)))
+        yield Paragraph(text("{} more subjects: in the full report", more), Tone.QUIET)
+    yield Paragraph(_legend(brief), Tone.QUIET)
+
+
+def _whose(brief: Brief) -> str:
+    return "generator" if brief.group.of_generators else "subject"
+
+
+def _at(place: int) -> str:
+    return pointer("answer", "subjects", place)
+
+
+Maker = Callable[[Ranked, str], Entry]
+
+
+def _columns(brief: Brief, rows: Sequence[Ranked]) -> Iterator[tuple[Column, Maker]]:
+    measures = brief.measures
+    yield _measured(measures.primary, "primary", rows, _with_interval)
+    if any(row.ratio for row in rows):
+        yield Column("to the best"), _ratio
+    if measures.latency and any(isinstance(row.value(measures.latency), Estimate) for row in rows):
+        yield _measured(measures.latency, "latency", rows, _alone)
+    yield Column("err %"), _errors
+    yield _measured(measures.cpu, "cpu", rows, _alone)
+    yield _measured(measures.memory, "memory", rows, _alone)
+    if any(row.letters for row in rows):
+        yield Column("tie", text=True), _letters
+
+
+Form = Callable[[Estimate, Scale, str], Text]
+
+
+def _measured(metric: str, place: str, rows: Iterable[Ranked], form: Form) -> tuple[Column, Maker]:
+    values = [value.mean for row in rows if isinstance(value := row.value(metric), Estimate)]
+    scale = metric_scale(metric, values)
+    title = _TITLES.get(metric, "")
+    unit = "" if metric == "ok_per_s" else scale.unit
+    words = Column(" ".join(part for part in (title, unit) if part))
+    return words, partial(_figure, metric=metric, place=place, scale=scale, form=form)
+
+
+def _figure(row: Ranked, at: str, *, metric: str, place: str, scale: Scale, form: Form) -> Entry:  # noqa: PLR0913
+    value = row.value(metric)
+    if not isinstance(value, Estimate):
+        return Entry("—", Tone.QUIET)
+    return Entry(form(value, scale, at + pointer(place)), Tone.QUIET if row.cell.unqualified else Tone.PLAIN)
+
+
+def _with_interval(value: Estimate, scale: Scale, at: str) -> Text:
+    return estimate(value, scale, at)
+
+
+def _alone(value: Estimate, scale: Scale, at: str) -> Text:
+    return text("{}", Figure(value.mean, in_scale(scale), at + pointer("mean")))
+
+
+def _shared_app(brief: Brief) -> str:
+    """Return the end that the names of all subjects have, the app that they run; empty without one."""
+    apps = {row.cell.name.rpartition("+")[2] if "+" in row.cell.name else "" for row in brief.rows}
+    return "" if len(apps) > 1 or brief.group.of_generators else f"+{apps.pop()}"
+
+
+def _name(row: Ranked, app: str) -> Entry:
+    return Entry(text("{}", Name(row.cell.name.removesuffix(app))), Tone.STRONG if row.best else Tone.PLAIN)
+
+
+def _letters(row: Ranked, _: str) -> Entry:
+    return Entry(row.letters)
+
+
+def _errors(row: Ranked, at: str) -> Entry:
+    ratio = row.cell.error_ratio
+    if ratio is None:
+        return Entry("—", Tone.QUIET)
+    tone = Tone.WARNING if row.cell.unqualified else Tone.PLAIN
+    return Entry(text("{}", Figure(ratio, of_percent, at + pointer("error_ratio"))), tone)
+
+
+def _ratio(row: Ranked, at: str) -> Entry:
+    found, of = row.ratio, at + pointer("ratio")
+    if found is None:
+        return Entry("—" if row.cell.unqualified or not row.best else EMPTY, Tone.QUIET)
+    value = Figure(found.value, _times(found), of + pointer("value"))
+    if found.low is None or found.high is None:
+        return Entry(text("{}", value))
+    low, high = (
+        Figure(found.low, _times(found), of + pointer("low")),
+        Figure(found.high, _times(found), of + pointer("high")),
+    )
+    return Entry(text("{} ({}–{})", value, low, high))
+
+
+def _times(found: Ratio) -> Callable[[float], str]:
+    """Return how a ratio is written: in hundredths, and less exactly where its interval is wide."""
+    widest = max(abs(bound) for bound in (found.value, found.low or 0.0, found.high or 0.0))
+    return digits(2 if widest < 10 else 1 if widest < 100 else 0)
+
+
+def _span(brief: Brief, row: Ranked, at: str) -> Span | None:
+    metric = brief.measures.primary
+    value = row.value(metric)
+    if not isinstance(value, Estimate) or value.low is None or value.high is None or row.cell.unqualified:
+        return None
+    form, of = in_scale(metric_scale(metric, [value.mean])), at + pointer("primary")
+    low, mean, high = (
+        Figure(each, form, of + pointer(name))
+        for each, name in ((value.low, "low"), (value.mean, "mean"), (value.high, "high"))
+    )
+    return Span(mean, low, high)
+
+
+def _legend(brief: Brief) -> Text:
+    """Return what the columns are, without what every reader knows."""
+    measures = brief.measures
+    app = _shared_app(brief)
+    parts = [text("all: {}", Name(app))] if len(app) > 1 else []
+    if any(row.ratio for row in brief.rows):
+        parts.append(text("to the best: with its {} interval", Name("95 %")))
+    if any(row.letters for row in brief.rows):
+        parts.append(text("tie: a shared letter is not separated"))
+    parts.append(text("CPU: of one request"))
+    parts.append(text("{}: {}", _memory_unit(brief), Name(METRICS[measures.memory].title)))
+    return text("{}.", joined(parts, by="; "))
+
+
+def _memory_unit(brief: Brief) -> str:
+    metric = brief.measures.memory
+    values = [value.mean for row in brief.rows if isinstance(value := row.value(metric), Estimate)]
+    return metric_scale(metric, values).unit

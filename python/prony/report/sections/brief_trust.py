@@ -1,0 +1,119 @@
+"""How far the figures can be trusted, in three lines: the generator, the machine, and how steady and how many
+the trials were.
+"""
+
+from collections.abc import Iterator
+
+from prony.analysis.steadiness import Steadiness
+from prony.reading.brief import is_of_the_bench
+from prony.reading.findings import Shared
+from prony.reading.pace import unknown_pace
+from prony.reading.study import Reading
+from prony.report.document import Judgement, Tone
+from prony.report.findings import finding_words, shared_words
+from prony.report.forms import about_percent, count, percent, signed_percent
+from prony.report.sections.head import limited_words
+from prony.report.sections.pace import unknown_at
+from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
+
+__all__ = ["trust_lines"]
+
+
+def trust_lines(reading: Reading) -> Iterator[Judgement]:
+    """Yield a line on the generator, one on the machine, one on the trials."""
+    yield from _generator(reading)
+    yield _machine(reading)
+    yield from _trials(reading)
+
+
+def _generator(reading: Reading) -> Iterator[Judgement]:
+    said, trials = limited_words(reading), sum(reading.limited.values())
+    if said is not None:
+        yield Judgement(
+            "generator", Tone.WARNING, text("{}: there the server is at least as good as shown", said)
+        )
+    elif trials:
+        of = counted(Figure(trials, count, "/extent/limited/of"), "trial")
+        yield Judgement("generator", Tone.PLAIN, text("was not the limit in any of {}", of))
+
+
+# --- the machine ------------------------------------------------------------------------------------------
+
+
+def _machine(reading: Reading) -> Judgement:
+    found = [*_disturbances(reading), *_drift(reading), *_floor(reading)]
+    if found:
+        return Judgement("machine", Tone.WARNING, joined(found, by="; "))
+    calibrated = reading.calibrations
+    if calibrated is None:
+        return Judgement("machine", Tone.QUIET, "no rule saw a disturbance; not calibrated")
+    trials = counted(Figure(calibrated.trials, count, "/drift/trials"), "time")
+    return Judgement(
+        "machine", Tone.PLAIN, text("no rule saw a disturbance; calibrated {}, no drift shown", trials)
+    )
+
+
+def _disturbances(reading: Reading) -> Iterator[Text]:
+    for place, one in enumerate(reading.shared_findings):
+        kind = one.finding.kind
+        if is_of_the_bench(kind) and not kind.name.startswith("GENERATOR_"):
+            yield _disturbance(one, place)
+
+
+def _disturbance(one: Shared, place: int) -> Text:
+    at, of = pointer("findings", one.found[0]), pointer("shared_findings", place)
+    said = (shared_words if len(one.subjects) > 1 else finding_words)(one.finding, at)
+    trials = Figure(one.trials, count, of + pointer("trials"))
+    return text("{}, in {} of {} trials", said, trials, Figure(one.of, count, of + pointer("of")))
+
+
+def _drift(reading: Reading) -> Iterator[Text]:
+    found = reading.calibrations
+    for metric, drift in found.drifts.items() if found else ():
+        if drift.drifts and drift.change is not None:
+            change = Figure(drift.change, signed_percent, pointer("drift", "metrics", metric, "change"))
+            yield text("it drifted over the study ({})", change)
+            return
+
+
+def _floor(reading: Reading) -> Iterator[Text]:
+    """Yield the machine's noise in the answer's metric, where it is above what is of interest."""
+    for place, group in enumerate(reading.groups):
+        if group.noise_floor > reading.plan.design.margin:
+            floor = Figure(group.noise_floor, percent, pointer("groups", place, "noise_floor"))
+            yield text("equal servers differ by up to {} here", floor)
+            return
+
+
+# --- the trials -------------------------------------------------------------------------------------------
+
+
+def _trials(reading: Reading) -> Iterator[Judgement]:
+    found = [*_power(reading), *_steadiness(reading)]
+    if found:
+        yield Judgement("trials", Tone.PLAIN, joined(found, by="; "))
+
+
+def _steadiness(reading: Reading) -> Iterator[Text]:
+    why = unknown_pace(reading.cells)
+    if why is not None:
+        yield text("steadiness is not known: {}", Quote(why, unknown_at(reading, why)))
+        return
+    known = [(cell.name, cell.steadiness) for cell in reading.cells if cell.ok]
+    unsteady = dict.fromkeys(name for name, one in known if isinstance(one, Steadiness) and not one.is_steady)
+    if unsteady:
+        first, *more = unsteady
+        others = text(" and {} more", Name(str(len(more)))) if more else ""
+        yield text("not steady, so in no verdict without --force: {}{}", Name(first), others)
+    elif known:
+        yield text("no subject was seen to change its pace")
+
+
+def _power(reading: Reading) -> Iterator[Text]:
+    for place, group in enumerate(reading.groups):
+        found, at = group.power, pointer("groups", place, "power")
+        if found is not None and group.primary:
+            difference = Figure(found.difference, about_percent, at + pointer("difference"))
+            blocks = counted(Figure(found.blocks, count, at + pointer("blocks")), "block")
+            yield text("{} find differences of {} or more", blocks, difference)
+            return
