@@ -327,6 +327,7 @@ def reading_json(reading: Reading) -> Json:
         "subjects": {name: _subject(record) for name, record in reading.subjects.items()},
         "extent": {
             "blocks": reading.blocks,
+            "sessions": reading.sessions,
             "trials": {role.value: reading.count(role) for role in TrialRole},
             "limited": {
                 "of": sum(reading.limited.values()),

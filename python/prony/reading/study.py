@@ -33,6 +33,7 @@ from prony.reading.found_rates import Confirmed, confirmed_rates
 from prony.reading.groups import Group, groups_of, terms
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
+from prony.reading.sessions import first_runs
 
 __all__ = ["Reading", "read", "read_archive"]
 
@@ -73,6 +74,11 @@ class Reading:
         """How many blocks were begun; those planned when there are no trials."""
         ran = {trial.block for trial in self.trials if trial.role is TrialRole.SUBJECT}
         return len(ran) or self.plan.blocks
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions the trials are of."""
+        return max(1, len(first_runs(self.runs)))
 
     @property
     def verdicts(self) -> Mapping[ClaimVerdict, int]:

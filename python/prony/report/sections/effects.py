@@ -50,13 +50,15 @@ def _ratio(found: Comparison, at: str) -> Text:
     return text("{} ({})", effect, bounds) if bounds else effect
 
 
-def ratio_note(group: Group) -> Text | None:
-    """Return what the ratios of a group's main table are; null where there are none."""
+def ratio_note(group: Group, sessions: int) -> Text | None:
+    """Return what the ratios of a group's main table are; null where there are none. ``sessions``: of how
+    many the trials are.
+    """
     metric = group.answer.metric
     if metric is None or not group.answer.comparisons:
         return None
     return text(
-        "to the first: difference in {} within blocks, with its {} interval. The intervals hold for all "
+        "to the first: difference in {} within blocks, with its {} interval{}. The intervals hold for all "
         "pairs together; verdicts follow from them, not from ±.",
-        *(Name(METRICS[metric].title), Name("95 %")),
+        *(Name(METRICS[metric].title), Name("95 %"), " within one session" if sessions == 1 else ""),
     )

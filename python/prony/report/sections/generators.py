@@ -37,14 +37,18 @@ def generator_heading(group: Group, place: int) -> Text:
     return text("Generators against {}, {}", Name(group.cells[0].cell.subject.name), stop)
 
 
-def generator_section(group: Group, place: int) -> Section:
-    """Return one row for each generator, with a dash and a reason for what it does not measure."""
+def generator_section(group: Group, place: int, sessions: int) -> Section:
+    """Return one row for each generator, with a dash and a reason for what it does not measure.
+    ``sessions``: of how many the trials are.
+    """
     cells = ranked(group.cells, group.answer.metric, pointer("groups", place))
     heading = generator_heading(group, place)
     if not any(one.cell.ok for one in cells):
         return Section(heading, (Paragraph("No trial counts.", Tone.BAD),))
     notes = Footnotes()
-    remarks = [words for words in (letters_note(group), ratio_note(group), *_caveats(cells)) if words]
+    remarks = [
+        words for words in (letters_note(group), ratio_note(group, sessions), *_caveats(cells)) if words
+    ]
     blocks: tuple[Block, ...] = (
         *(Paragraph(_LEAD, Tone.QUIET), _table(group, place, cells, notes), notes.notes()),
         Notes(tuple(("", words) for words in remarks)),

@@ -126,6 +126,21 @@ def _stall_notes(reading: Reading) -> Iterator[Text]:
             )
 
 
+def _session_notes(reading: Reading) -> Iterator[Text]:
+    """Yield what intervals leave out: how sessions differ."""
+    if reading.sessions == 1:
+        yield text(
+            "All intervals are within one session: on another day, or another machine of this kind, figures "
+            "may differ by more than they say."
+        )
+        return
+    yield text(
+        "The trials are of {} sessions (another day or machine): intervals take what differs between "
+        "sessions for chance between blocks.",
+        Figure(reading.sessions, count, "/extent/sessions"),
+    )
+
+
 def notes(reading: Reading) -> Section:
     """Return the remarks on a study."""
     items = (
@@ -142,6 +157,7 @@ def notes(reading: Reading) -> Section:
         *_versions(reading),
         *sandbox_notes(reading),
     )
+    items = (*items, *_session_notes(reading))
     if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
         words = (
             "±: half of the {} interval of one subject's mean over its trials, with the drift of the blocks; "

@@ -1,0 +1,59 @@
+"""Which runs of a study begin a session, and what the report says of intervals within one."""
+
+from dataclasses import replace
+
+import pytest
+
+from golden import build
+from prony.archive import open_archive
+from prony.faces.json_report import reading_json
+from prony.faces.markdown import markdown
+from prony.model import Fingerprint, Run, RunStatus
+from prony.reading.sessions import first_runs
+from prony.reading.study import read_archive
+from prony.report.study import study_report
+
+HOUR = 3600 * build.SECOND
+MORNING = 20_000 * 24 * HOUR + 8 * HOUR
+OTHER = Fingerprint({**build.FINGERPRINT.free, "kernel": {"release": "6.2.0"}})
+
+
+def run(started, fingerprint=build.FINGERPRINT):
+    return Run(1, "0.1.0", started, started + HOUR, RunStatus.FINISHED, fingerprint)
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        ((), ()),
+        ((run(MORNING),), (0,)),
+        ((run(MORNING), run(MORNING + 3 * HOUR)), (0,)),
+        ((run(MORNING), run(MORNING + 24 * HOUR)), (0, 1)),
+        ((run(MORNING), run(MORNING + 2 * HOUR, OTHER), run(MORNING + 4 * HOUR, OTHER)), (0, 1)),
+    ],
+)
+def test_a_session_begins_on_another_day_or_machine(runs, expected):
+    assert first_runs(runs) == expected
+
+
+@pytest.fixture
+def reading(tmp_path):
+    with open_archive(build.closed_study(tmp_path / "a.prony", 6)) as archive:
+        return read_archive(archive)
+
+
+def page(reading):
+    return " ".join(markdown(study_report(reading)).split())
+
+
+def test_a_report_of_one_session_says_that_its_intervals_are_within_it(reading):
+    assert "within one session. The intervals hold for all pairs" in page(reading)
+    assert "All intervals are within one session: on another day" in page(reading)
+
+
+def test_a_report_of_several_does_not(reading):
+    both = (reading.runs[0], replace(reading.runs[0], fingerprint=OTHER))
+    several = replace(reading, runs=both)
+    assert "within one session" not in page(several)
+    assert "The trials are of 2 sessions (another day or machine)" in page(several)
+    assert reading_json(several)["extent"]["sessions"] == 2
