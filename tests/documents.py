@@ -76,7 +76,7 @@ STAGE_FIGURES = [
 
 def load_pairs():
     pairs = test_load_pairs.pairs(test_load_pairs.CLOSED, 1.1, errors={"reset": 1})
-    compared = ComparedLoads("http://a/", "http://b/", 7, compare_load_pairs(pairs), 3, interrupted=True)
+    compared = ComparedLoads("http://a/", "http://b/", 7, 20, compare_load_pairs(pairs), 3, dropped=2)
     return load_pairs_document(compared), load_pairs_json(compared)
 
 

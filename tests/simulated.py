@@ -74,3 +74,30 @@ def ranked(study, terms):
     logs = logs_of(study)
     means = {name: float(np.exp(np.mean(list(values.values())))) for name, values in logs.items()}
     return ranking(logs, means, Better.HIGHER, terms)
+
+
+PACES = ("flat", "by the margin", "tau 5 s", "tau 10 s", "step at 2 s", "step at 4 s")
+"""How a pace develops after a warm-up of 2 s: from half of it, made good with this time constant; a step up
+by 30 % so long after the window's opening; a ramp by the margin over the window."""
+
+
+def _pace(case, seconds):
+    at = np.arange(seconds)
+    match case.split():
+        case ["tau", constant, _]:
+            return 1 - 0.5 * np.exp(-(2.5 + at) / float(constant))
+        case ["step", _, begin, _]:
+            return np.where(at >= int(begin), 1.3, 1.0)
+        case ["by", *_]:
+            return 1 + 0.02 * (at / (seconds - 1) - 0.5)
+    return np.ones(seconds)
+
+
+def paced(rng, case, trials, seconds, correlation=0.0):
+    """Return the paces of a cell's trials: 3 % of noise in a second, which may resemble that of the second
+    before, and 5 % between trials; latency follows the rate but for 1 %.
+    """
+    noise = 0.03 * depends(rng, trials, seconds, 1, correlation)[:, :, 0]
+    rate = 1000 * _pace(case, seconds) * np.exp(noise + 0.05 * rng.normal(size=(trials, 1)))
+    latency = rate * np.exp(0.01 * rng.normal(size=rate.shape))
+    return [{"rate": list(a), "latency": list(b)} for a, b in zip(rate, latency, strict=True)]

@@ -114,16 +114,23 @@ def _mounts() -> Iterator[str]:
 
 def _listeners() -> Iterator[str]:
     """Yield the listening sockets of the machine, but for those that others' processes hold."""
+    found = [*_listening()]
+    # Afterwards: another program may have opened one meanwhile.
     foreign = _sockets_of_others()
+    yield from (f"socket {address}" for inode, address in found if inode not in foreign)
+
+
+def _listening() -> Iterator[tuple[str, str]]:
+    """Yield inode and address of each socket that listens on TCP, and of each of Prony's Unix sockets."""
     for name in ("tcp", "tcp6"):
         with suppress(OSError):
             for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
                 fields = line.split()
-                if fields[3] == _LISTEN and fields[9] not in foreign:
-                    yield f"socket {fields[1]}"
+                if fields[3] == _LISTEN:
+                    yield fields[9], fields[1]
     for line in Path("/proc/net/unix").read_text().splitlines():
-        if "@prony" in line and line.split()[6] not in foreign:
-            yield f"socket {line.split()[-1]}"
+        if "@prony" in line:
+            yield line.split()[6], line.split()[-1]
 
 
 def _sockets_of_others() -> set[str]:

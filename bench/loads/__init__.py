@@ -16,12 +16,14 @@ from prony.model.recording import Distribution, Recording, decode_recording
 __all__ = [
     "MS",
     "US",
+    "Served",
     "closed",
     "control_p99_ns",
     "open_loop",
     "quantile_ns",
     "recorded",
     "reference",
+    "served",
     "spec",
 ]
 
@@ -33,21 +35,49 @@ import sys
 from prony._engine import ReferenceServer
 with ReferenceServer(sys.argv[1]) as server:
     print(server.port, flush=True)
-    sys.stdin.read()
+    for _ in sys.stdin:
+        print(server.counts(), flush=True)
 """
+
+
+class Served:
+    """A reference server in a process of its own: its ``port``, and what it did so far."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin and process.stdout, "they are pipes"
+        self._asked, self._answers = process.stdin, process.stdout
+        self.port = int(self._answers.readline())
+
+    def counts(self) -> Mapping[str, int]:
+        """Return its counts."""
+        self._asked.write("counts\n")
+        self._asked.flush()
+        found: Mapping[str, int] = json.loads(self._answers.readline())
+        return found
+
+    def close(self) -> None:
+        """Let it end."""
+        self._asked.close()
 
 
 @contextmanager
 def reference(**config: Any) -> Iterator[int]:
     """Run the reference server in a process and on a CPU of its own within the block; yield its port."""
+    with served(**config) as server:
+        yield server.port
+
+
+@contextmanager
+def served(**config: Any) -> Iterator[Served]:
+    """Do as `reference`; yield the server."""
     text = json.dumps({"cpus": [SERVER_CPU], **config})
     pipe = subprocess.PIPE
     with subprocess.Popen(
         [sys.executable, "-c", _SERVE, text], stdin=pipe, stdout=pipe, text=True
     ) as process:
-        assert process.stdin and process.stdout, "they are pipes"
-        yield int(process.stdout.readline())
-        process.stdin.close()
+        server = Served(process)
+        yield server
+        server.close()
 
 
 def closed(connections: int) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """Comparisons agree with scipy's own tests, and their verdicts hold what they promise on simulated data."""
 
 import random
-from math import exp, log, log1p
+from math import exp, isfinite, log, log1p
 
 import numpy as np
 import pytest
@@ -39,6 +39,12 @@ def test_swapping_the_subjects_mirrors_the_interval_and_the_verdict(values):
     assert log1p(found.low) == pytest.approx(-log1p(mirrored.high), abs=1e-9)
     swapped = {Verdict.HIGHER: Verdict.LOWER, Verdict.LOWER: Verdict.HIGHER}
     assert mirrored.verdict == swapped.get(found.verdict, found.verdict)
+
+
+@pytest.mark.parametrize("values", [[758.0] * 5, [758.0, -758.0, 5.0, 0.0, 1.0]])
+def test_figures_that_no_float_can_be_the_ratio_of_are_compared(values):
+    found = compare(values)
+    assert all(isfinite(100 * figure) for figure in (found.effect, found.low, found.high))
 
 
 @pytest.mark.parametrize("blocks", range(5))

@@ -111,11 +111,17 @@ def latency_of(recording):
     return load_result(read_load(recording))["latency"]
 
 
-def test_service_time_leaves_out_what_was_never_sent():
+def test_the_service_time_of_an_open_loop_leaves_out_what_was_never_sent():
     found = latency_of(recording({"connect_refused": 3, "reset": 2, "bad_status": {"500": 4, "503": 1}}))
     assert found["all"]["response_ns"]["count"] == 200 + 10
     assert found["all"]["service_ns"]["count"] == 200 + 7
     assert found["ok"]["response_ns"]["count"] == 200
+
+
+def test_in_a_closed_loop_every_request_is_among_all_whether_it_was_sent_or_not():
+    found = latency_of(recording({"connect_refused": 300, "reset": 2}, closed=True))["all"]["service_ns"]
+    assert (found["count"], found["infinite_from"]) == (502, pytest.approx(100 * 200 / 502))
+    assert found["percentiles"]["50"] is None
 
 
 def test_a_closed_loop_has_no_response_time_and_no_send_lag():

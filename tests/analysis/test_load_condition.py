@@ -63,6 +63,21 @@ def test_t05_what_was_given_up_is_a_lower_bound():
     assert found.reason == "requests were given up, so it is a lower bound"
 
 
+def test_t30_refused_connections_are_infinite_in_a_closed_loop_too():
+    errors = {"connect_refused": 1980}
+    assert judged("p99 > 50ms", [10 * MS] * 1980, workload=CLOSED, errors=errors).holds is True
+
+
+@pytest.mark.parametrize("workload", [OPEN, CLOSED])
+def test_t41_what_this_machine_could_not_send_makes_no_latency_infinite(workload):
+    own = {"client_no_descriptor": 100}
+    found = judged("p99 > 50ms", [10 * MS] * 1980, workload=workload, errors=own)
+    assert (found.holds, found.reason) == (None, "the generator itself could not send some of the requests")
+    assert judged("p99 > 5ms", [10 * MS] * 1980, workload=workload, errors=own).holds is True
+    others = {**own, "reset": 100}
+    assert judged("p99 > 50ms", [10 * MS] * 1980, workload=workload, errors=others).holds is True
+
+
 def test_t42_a_limited_generator_may_have_made_the_latency_but_not_hidden_one_of_an_open_loop():
     assert judged("p99 > 5ms", limited=True).holds is None
     assert judged("p99 > 5ms", limited=True).reason == "the generator may have been the limit"

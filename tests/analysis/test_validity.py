@@ -43,7 +43,8 @@ def test_what_broke_off_does_not_count_even_where_disturbances_do(broke):
 
 def test_a_generator_that_failed_on_a_disturbed_machine_may_do_better_in_another_attempt():
     found = judge(DISTURBED, Circumstances(GENERATOR))
-    assert (found.outcome, found.fault) == (Invalid("the generator: it was killed"), SLEPT)
+    assert found.fault == replace(SLEPT, text="the generator: it was killed")
+    assert found.outcome == Invalid(f"{in_words(SLEPT)}; the generator: it was killed")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,8 @@ def test_a_recording_that_is_none_or_contradicts_itself_does_not_count(recording
 )
 def test_processes_that_are_left_spoil_what_comes_after(trial, broke, outcome):
     found = judge(trial, Circumstances(broke, left=2))
-    assert (found.outcome, found.fault) == (outcome, broke)
+    fault = broke and replace(broke, text=f"it was killed; {LEFT}")
+    assert (found.outcome, found.fault) == (outcome, fault)
 
 
 WORDS = {
@@ -91,7 +93,13 @@ WORDS = {
 
 @pytest.mark.parametrize("kind", FaultKind)
 def test_every_kind_of_fault_is_told_in_words_with_its_figure(kind):
-    assert in_words(Fault(kind, slept_ns=2_500_000_000, share=0.25, text="it broke")) == WORDS[kind]
+    text = "it broke" if "it broke" in WORDS[kind] else None
+    assert in_words(Fault(kind, slept_ns=2_500_000_000, share=0.25, text=text)) == WORDS[kind]
+
+
+def test_what_came_with_a_fault_is_said_after_it():
+    fault = Fault(FaultKind.STOLEN_TIME, share=0.25, text=LEFT)
+    assert in_words(fault) == f"{WORDS[FaultKind.STOLEN_TIME]}; {LEFT}"
 
 
 def test_one_process_that_is_left_is_told_in_the_singular():

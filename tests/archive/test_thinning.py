@@ -8,7 +8,7 @@ from golden import build
 from prony.archive import create, open_archive
 from prony.archive.caps import MOST_ROWS_OF_A_TRIAL
 from prony.archive.thinning import thinned
-from prony.model import Fingerprint, OpenLoop, Plan
+from prony.model import Fingerprint, OpenLoop, Plan, ThreadUsage, TrialEvent
 from prony.model.observation import Phase
 
 CELL = cell_of("a+hello", OpenLoop(1000))
@@ -29,9 +29,20 @@ def test_a_trial_that_fits_stays_as_it_is():
 
 def test_of_one_that_does_not_every_so_many_are_kept_with_the_ends_of_each_phase():
     each = len(TRIAL.samples[0].processes)
-    found = thinned(long(100), {"sample": 1000, "process_sample": 45 * each, "gauge": 1000})
+    most = {**MOST_ROWS_OF_A_TRIAL, "process_sample": 45 * each}
+    found = thinned(long(100), most)
     assert [sample.monotonic_ns for sample in found.samples] == [0, 1, *range(3, 98, 3), 98, 99]
     assert found.facts.free["one_sample_in"] == 3
+
+
+def test_of_too_many_threads_the_busiest_are_kept_and_of_events_the_first():
+    threads = tuple(ThreadUsage(1, tid, "worker", cpu_ns) for tid, cpu_ns in enumerate((5, 9, 7)))
+    events = tuple(TrialEvent("probe", at) for at in range(3))
+    found = thinned(
+        replace(TRIAL, threads=threads, events=events), {**MOST_ROWS_OF_A_TRIAL, "thread": 2, "event": 1}
+    )
+    assert ([one.cpu_ns for one in found.threads], found.events) == ([9, 7], events[:1])
+    assert (found.facts.free["threads_left_out"], found.facts.free["events_left_out"]) == (1, 2)
 
 
 def test_what_a_writer_stores_a_reader_takes(tmp_path, monkeypatch):

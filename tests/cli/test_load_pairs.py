@@ -1,9 +1,11 @@
 """`prony load A --compare B` from outside: alternating windows, a verdict, what is refused."""
 
 import json
+import signal
 
 import pytest
 
+from commands import ended, eventually
 from prony._engine import ReferenceServer
 
 MS = 1_000_000
@@ -39,6 +41,22 @@ def test_a_side_that_answers_nothing_is_no_measurement(said, reference):
     done = said("load", reference, "--compare", "http://127.0.0.1:9/", *SHORT)
     assert done.status == 3
     assert "No verdict on speed" in done.out
+
+
+def test_an_interruption_keeps_the_whole_pairs_and_names_what_it_drops(prony, folder):
+    windows = ("-d", "150ms", "--warmup", "0s", "-c", "2", "--pairs", "50", "--json", "result.json")
+    with ReferenceServer("{}") as server:
+        url = f"http://127.0.0.1:{server.port}/"
+        with ended(prony.start("load", url, "--compare", url, *windows)) as process:
+            # Two connections a window, so the fourth pair has begun.
+            assert eventually(lambda: json.loads(server.counts())["connections_accepted"] > 2 * 6, 20)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+    result = json.loads((folder / "result.json").read_text())
+    assert (process.returncode, err, result["interrupted"], result["asked_pairs"]) == (130, "", True, 50)
+    assert 3 <= result["pairs"] < 50
+    assert result["dropped_windows"] in (1, 2)
+    assert f"the {result['pairs']} of 50 pairs that ran to their end" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_the_python_library_reads_the_same_counts_and_percentiles(log, tmp_path)
     found, read = [], reader(str(file), whole)
     while (interval := read.get_next_interval_histogram()) is not None:
         found.append((interval.get_total_count(), interval.get_value_at_percentile(50)))
-    read.log.close()
+    read.input_file.close()
     assert [count for count, _ in found] == [len(values) for values in SECONDS.values()]
     for (_, median), values in zip(found, SECONDS.values(), strict=True):
         assert median == pytest.approx(sorted(values)[(len(values) - 1) // 2], rel=1e-3)

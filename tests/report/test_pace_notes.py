@@ -1,70 +1,106 @@
-"""What a report says of windows without a steady state."""
+"""What a report says of windows whose pace was not steady, and of windows too short to see it."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from golden import build
-from prony.analysis.missing import Missing
-from prony.analysis.steady_state import Kind, SteadyState, classify
+from prony.analysis.steady_state import Kind
 from prony.archive import open_archive
-from prony.reading.study import Reading, read_archive
+from prony.faces.json_report import reading_json
+from prony.model import RunFacts
+from prony.reading.study import read_archive
+from prony.report.forms import percent
 from prony.report.sections.pace import pace_notes
+from recordings import with_parts
 
-PACES = {
-    Kind.FLAT: [100.0] * 8,
-    Kind.WARM_UP: [50.0] * 3 + [100.0] * 5,
-    Kind.SLOWDOWN: [100.0] * 3 + [50.0] * 5,
-    Kind.NONE: [100.0] * 5 + [50.0] * 3,
-}
+RISING = [600, 800, 900, 1000, 1050, 1100]
+FLAT = [1000] * 6
 
 
-def told(folder: Path, *states: SteadyState | Missing) -> list[str]:
-    """Return what is said when the trials of the first subject, and of no other, had these states."""
-    with open_archive(build.study_two(folder / "two.prony")) as archive:
-        reading = read_archive(archive)
-    assert isinstance(reading, Reading)
-    first = reading.cells[0]
-    trials = tuple(replace(first.counted[0], steady=state) for state in states)
-    group = replace(reading.groups[0], cells=(replace(first, counted=trials, ok=len(trials)),))
-    return list(map(str, pace_notes(replace(reading, groups=(group,)))))
+def planted(path, pace, blocks=5, forced=False):
+    """Write blocks of two subjects under one load; the first's seconds have this pace."""
+    load = build.Workload(build.ClosedLoop(4), build.DurationStop(len(pace) * build.SECOND))
+    cells = tuple(build.Cell(k + 1, build.subject(name), load) for k, name in enumerate(("a+x", "b+x")))
+    plan = build.Plan("study", "", "", "quick", cells, blocks, 1)
+    with build.create(path, plan, build.FINGERPRINT) as writer:
+        for block in range(blocks):
+            for k, cell in enumerate(cells):
+                shape = pace if not k else FLAT[: len(pace)]
+                counts = [n + 3 * ((block * (at + 2) + k) % 4) for at, n in enumerate(shape)]
+                trial = build.trial(cell, block, k, [1_000_000] * sum(counts))
+                rows = [{**SECOND, "second": at, "scheduled": n, "ok": n} for at, n in enumerate(counts)]
+                writer.append(replace(trial, recording=with_parts(trial.recording, series=rows)))
+        writer.record_facts(RunFacts(forced=forced))
+        writer.finish(build.RunStatus.FINISHED)
+    return path
 
 
-def state(kind: Kind) -> SteadyState:
-    found = classify(PACES[kind])
-    assert found.kind is kind
-    return found
+SECOND = {"failed": 0, "body_bytes": 0, "latency": None}
+
+
+def read(path, **options):
+    with open_archive(path) as archive:
+        return read_archive(archive, **options)
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("pace", "kind", "said"),
     [
-        (Kind.WARM_UP, "spills over into the window: a longer warm-up would show better figures."),
-        (Kind.SLOWDOWN, "it became slower during the window: a longer window would show worse figures."),
-        (Kind.NONE, "no steady state within the window: a longer window may show other figures."),
+        (RISING, Kind.WARM_UP, "the warm-up spills over into the window: a longer warm-up would show better"),
+        (RISING[::-1], Kind.SLOWDOWN, "it became slower during the window: a longer window would show worse"),
+        (FLAT[:4] + [500] * 2, Kind.NONE, "no steady state within the window"),
     ],
 )
-def test_what_most_trials_show_is_told_with_what_it_does_to_the_figures(
-    tmp_path: Path, kind: Kind, said: str
-) -> None:
-    (note,) = told(tmp_path, state(kind), state(Kind.FLAT), state(kind))
-    assert "(2 of 3 trials)" in note
-    assert note.endswith(said)
+def test_what_was_not_steady_is_named_with_what_that_does_to_its_figure(tmp_path, pace, kind, said):
+    reading = read(planted(tmp_path / "a.prony", pace))
+    found = reading.cells[0].steadiness
+    (note,) = pace_notes(reading)
+    assert found.kind is kind
+    assert str(note).startswith(f"a+x (mean rate {100 * found.bias:+.1f} % off its end): {said}")
+    assert str(note).endswith("(no verdict counts it without --force).")
 
 
-def test_one_trial_of_several_may_be_chance_and_is_not_told(tmp_path: Path) -> None:
-    assert told(tmp_path, *[state(Kind.WARM_UP), state(Kind.FLAT)] * 2) == []
+def test_what_was_not_steady_enters_no_verdict(tmp_path):
+    reading = read(planted(tmp_path / "a.prony", RISING))
+    assert [cell.unqualified for cell in reading.cells] == ["its pace was not steady", None]
+    assert reading.groups[0].answer.comparisons == {}
 
 
-SHORT = Missing("the window has 3 whole seconds; a change shows from 6 on")
+@pytest.mark.parametrize(("forced", "options"), [(True, {}), (False, {"takes_unsteady": True})])
+def test_by_force_it_enters_verdicts_and_the_report_says_so(tmp_path, forced, options):
+    reading = read(planted(tmp_path / "a.prony", RISING, forced=forced), **options)
+    assert set(reading.groups[0].answer.comparisons) == {"a+x"}
+    (note,) = pace_notes(reading)
+    assert str(note).endswith("(counted, by force).")
 
 
-def test_windows_too_short_to_tell_are_told_once(tmp_path: Path) -> None:
-    said = "Prony cannot say whether the pace was steady within the windows: the window has 3 whole seconds"
-    (note,) = told(tmp_path, SHORT, SHORT)
-    assert note.startswith(said)
+def test_a_steady_study_of_long_windows_has_no_note(tmp_path):
+    assert list(pace_notes(read(planted(tmp_path / "a.prony", FLAT)))) == []
 
 
-def test_where_some_trials_tell_nothing_is_said_of_the_others(tmp_path: Path) -> None:
-    assert told(tmp_path, SHORT, state(Kind.FLAT)) == []
+def test_short_windows_say_the_smallest_change_that_they_could_show(tmp_path):
+    reading = read(planted(tmp_path / "a.prony", FLAT[:3]))
+    (note,) = pace_notes(reading)
+    most = max(cell.steadiness.visible for cell in reading.cells)
+    assert str(note).startswith(f"Windows of 3 seconds: a change within them shows from {percent(most)} on")
+
+
+@pytest.mark.parametrize(
+    ("blocks", "seconds", "reason"),
+    [
+        (2, 6, "2 trials with figures of single seconds; expected 3"),
+        (5, 1, "the window has 1 whole seconds; "),
+    ],
+)
+def test_where_it_is_not_testable_one_note_says_why(tmp_path, blocks, seconds, reason):
+    (note,) = pace_notes(read(planted(tmp_path / "a.prony", FLAT[:seconds], blocks)))
+    said = "Whether the pace was steady within the windows is not testable: "
+    assert str(note).startswith(said + reason)
+
+
+def test_the_json_has_the_judgement(tmp_path):
+    cells = reading_json(read(planted(tmp_path / "a.prony", RISING)))["groups"][0]["cells"]
+    found = cells[0]["steadiness"]
+    assert (found["kind"], found["measure"], found["trials"], found["seconds"]) == ("warm-up", "rate", 5, 6)
+    assert cells[1]["steadiness"]["kind"] == "flat"

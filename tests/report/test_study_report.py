@@ -286,7 +286,7 @@ def test_refused_connections_are_not_said_to_be_nothing_sent():
     assert "Nothing was sent." not in text
     assert "connection refused" in text
     assert "0 of 1,200 answered as expected" in text
-    assert "all requests failed before they were sent" in text
+    assert "all requests failed, which counts as infinite" in text
 
 
 def test_a_run_in_which_nothing_was_answered_has_no_latency():

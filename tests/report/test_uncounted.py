@@ -12,14 +12,20 @@ from prony.reading.study import Reading, read_archive
 from prony.report.document import Notes, Paragraph
 from prony.report.sections.uncounted import uncounted
 
-
-def _spoilt(trial: TrialFigures, outcome: Outcome | Fault) -> TrialFigures:
-    if isinstance(outcome, Fault):
-        return replace(trial, outcome=Invalid(in_words(outcome)), fault=outcome)
-    return replace(trial, outcome=outcome)
+Spoilt = Outcome | Fault | tuple[Outcome, Fault]
 
 
-def told(folder: Path, *outcomes: Outcome | Fault) -> tuple[list[str], list[str]]:
+def _spoilt(trial: TrialFigures, by: Spoilt) -> TrialFigures:
+    match by:
+        case Fault():
+            return replace(trial, outcome=Invalid(in_words(by)), fault=by)
+        case (outcome, fault):
+            return replace(trial, outcome=outcome, fault=fault)
+        case _:
+            return replace(trial, outcome=by)
+
+
+def told(folder: Path, *outcomes: Spoilt) -> tuple[list[str], list[str]]:
     """Return the paragraphs and the lines of logs when a subject's trials ended so, block by block."""
     with open_archive(build.study_two(folder / "two.prony")) as archive:
         reading = read_archive(archive)
@@ -53,10 +59,17 @@ def test_trials_of_different_kinds_of_fault_are_told_apart(tmp_path: Path) -> No
 
 
 def test_what_one_trial_left_behind_is_not_lost_among_others(tmp_path: Path) -> None:
+    also = "it left 1 process that could not be killed and may still run"
     fault = Fault(FaultKind.OTHER_LOAD, share=0.4)
-    left = Invalid(f"{in_words(fault)}; it left 1 process that could not be killed and may still run")
-    paragraphs, _ = told(tmp_path, fault, left)
-    assert paragraphs[1].endswith("could not be killed and may still run")
+    paragraphs, _ = told(tmp_path, fault, *(replace(fault, share=share, text=also) for share in (0.4, 0.5)))
+    assert paragraphs[1].endswith(f"used 40% to 50% of the CPUs of server and generator; {also}")
+
+
+def test_a_fault_in_the_words_of_another_prony_is_known_by_its_kind(tmp_path: Path) -> None:
+    faults = (Fault(FaultKind.OTHER_LOAD, share=share) for share in (0.4, 0.6))
+    paragraphs, _ = told(tmp_path, *((Invalid("others had the CPUs"), fault) for fault in faults))
+    (text,) = paragraphs
+    assert text.endswith("used 40% to 60% of the CPUs of server and generator")
 
 
 def test_the_figure_of_one_trial_is_told(tmp_path: Path) -> None:

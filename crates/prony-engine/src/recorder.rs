@@ -46,6 +46,8 @@ pub struct End<'e> {
     pub received: &'e [u8],
     /// On which of the worker's connections; null: on none.
     pub connection: Option<usize>,
+    /// Since when it waited for its connection, if that was before it was due.
+    pub waited_from_ns: Option<u64>,
 }
 
 impl<'e> End<'e> {
@@ -58,7 +60,14 @@ impl<'e> End<'e> {
             detail,
             received: &[],
             connection: None,
+            waited_from_ns: None,
         }
+    }
+
+    /// How long a request waited that was never sent.
+    fn wait_ns<Q>(&self, flight: &Flight<Q>) -> u64 {
+        let from_ns = self.waited_from_ns.unwrap_or(flight.intended_ns);
+        self.at_ns.saturating_sub(from_ns)
     }
 }
 
@@ -305,8 +314,10 @@ impl Recorder {
             if let Some(responses) = &mut latencies.censored_response {
                 responses.record(response_ns);
             }
-            if let Some(service_ns) = service_ns {
-                latencies.censored_service.record(service_ns);
+            // A closed loop knows no other time than this one: what was never sent would be missing among its requests.
+            let unsent_ns = || (!self.is_open_loop).then(|| end.wait_ns(flight));
+            if let Some(age_ns) = service_ns.or_else(unsent_ns) {
+                latencies.censored_service.record(age_ns);
             }
         }
     }

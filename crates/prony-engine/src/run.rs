@@ -20,6 +20,7 @@ use crate::worker::{
 use std::fs::File;
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -103,9 +104,10 @@ pub fn run_with(
         }
         None => (None, Vec::new()),
     };
+    let (report_to, reports) = mpsc::channel();
     // A worker that runs already must not go on without the others.
-    let mut crew =
-        start(spec, &common, address, &margins_ns, control, sides).inspect_err(|_| control.cancel())?;
+    let mut crew = start(spec, &common, address, &margins_ns, control, report_to, sides)
+        .inspect_err(|_| control.cancel())?;
     let mut watch = Watch {
         times: common.times,
         opening: common.opening,
@@ -113,21 +115,23 @@ pub fn run_with(
         opened: false,
         closed: false,
     };
-    while !crew.iter().all(|member| member.thread.is_finished()) {
+    let mut outcomes = Vec::with_capacity(crew.len());
+    while outcomes.len() < crew.len() {
         watch.look(&crew, on_event);
-        std::thread::sleep(watch.pause());
+        match reports.recv_timeout(watch.pause()) {
+            Ok(outcome) => outcomes.push(outcome),
+            Err(RecvTimeoutError::Timeout) => {}
+            // One ended without a report.
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
         crew.iter_mut().for_each(|member| member.ledger.collect());
         on_slice();
         if control.is_aborted() {
             return Err(Error::Aborted);
         }
     }
-    // The workers end by themselves when they are asked to: that may have been since the last look.
-    if control.is_aborted() {
-        return Err(Error::Aborted);
-    }
     watch.look(&crew, on_event);
-    let mut recording = collect(crew)?;
+    let mut recording = collect(crew, outcomes, control.is_cancelled())?;
     if let Some(writer) = writer {
         let lost = recording.raw_latencies.map_or(0, |found| found.lost);
         recording.raw_latencies = Some(writer.finish(lost));
@@ -139,9 +143,12 @@ pub fn run_with(
     Ok(recording)
 }
 
+/// What a worker reports when its load is over: its number among all, and its Recording.
+type Report = (usize, Result<Recording, Error>);
+
 /// A worker seen from the coordinator.
 struct Member {
-    thread: JoinHandle<Result<Recording, Error>>,
+    thread: JoinHandle<()>,
     gauges: Arc<Gauges>,
     ledger: Ledger,
 }
@@ -190,6 +197,7 @@ fn start(
     address: Address,
     margins_ns: &[u64],
     control: &Control,
+    report_to: Sender<Report>,
     raw: Vec<RawRows>,
 ) -> Result<Vec<Member>, Error> {
     let (target, request, body) = (&spec.target, &spec.workload.request, spec.request_body()?);
@@ -200,6 +208,7 @@ fn start(
         address,
         margins_ns,
         control,
+        report_to,
     };
     match target.wire {
         Wire::Http {} => crew.start(&Http1::new(request, body, &target.authority()), raw),
@@ -216,6 +225,7 @@ struct Crew<'r> {
     address: Address,
     margins_ns: &'r [u64],
     control: &'r Control,
+    report_to: Sender<Report>,
 }
 
 impl Crew<'_> {
@@ -253,10 +263,10 @@ impl Crew<'_> {
             gauges: Arc::clone(&gauges),
             control: self.control.clone(),
         };
-        let others = self.control.clone();
+        let report_to = self.report_to.clone();
         let thread = std::thread::Builder::new()
             .name(format!("prony-worker-{number}"))
-            .spawn(move || job.run().inspect_err(|_| others.cancel()))
+            .spawn(move || job.run(number, &report_to))
             .map_err(Error::io("starting a worker thread"))?;
         Ok(Member {
             thread,
@@ -281,7 +291,22 @@ struct Job<P> {
 }
 
 impl<P: Protocol> Job<P> {
-    fn run(self) -> Result<Recording, Error> {
+    /// Reports first and closes its connections then: to close one of 20,000 after the other takes as long as thousands of requests.
+    fn run(self, number: usize, report_to: &Sender<Report>) {
+        let others = self.control.clone();
+        let (outcome, worker) = match self.load() {
+            Ok((recording, worker)) => (Ok(recording), Some(worker)),
+            Err(error) => (Err(error), None),
+        };
+        if outcome.is_err() {
+            others.cancel();
+        }
+        // Nobody listens to a run that was aborted.
+        let _ = report_to.send((number, outcome));
+        drop(worker);
+    }
+
+    fn load(self) -> Result<(Recording, Worker<P, Epoll, Monotonic>), Error> {
         self.settle()?;
         let driver =
             Epoll::new(self.address, self.task.first).map_err(Error::io("creating an epoll instance"))?;
@@ -305,7 +330,7 @@ impl<P: Protocol> Job<P> {
             .map_err(Error::io("waiting for sockets"))?;
         let drained_ns = Monotonic.now();
         let thread = meter.thread(self.cpu, spin_margin_ns);
-        Ok(report(self.spec, &mut worker, thread, drained_ns))
+        Ok((report(self.spec, &mut worker, thread, drained_ns), worker))
     }
 
     fn settle(&self) -> Result<(), Error> {
@@ -405,14 +430,17 @@ fn answered(counts: impl Iterator<Item = u64>) -> Answered {
     }
 }
 
-/// Waits for the threads and adds up their Recordings.
-fn collect(crew: Vec<Member>) -> Result<Recording, Error> {
+/// Adds up the Recordings, in the order of the workers. A run that was cancelled leaves closing its connections to the threads.
+fn collect(crew: Vec<Member>, mut outcomes: Vec<Report>, is_cancelled: bool) -> Result<Recording, Error> {
+    let panicked = || Error::Account("a worker thread panicked".to_owned());
     let mut whole: Option<Recording> = None;
-    for member in crew {
-        let mut own = member
-            .thread
-            .join()
-            .map_err(|_| Error::Account("a worker thread panicked".to_owned()))??;
+    outcomes.sort_by_key(|(number, _)| *number);
+    for (number, member) in crew.into_iter().enumerate() {
+        let place = outcomes.binary_search_by_key(&number, |(number, _)| *number);
+        let mut own = outcomes.remove(place.map_err(|_| panicked())?).1?;
+        if !is_cancelled {
+            member.thread.join().map_err(|_| panicked())?;
+        }
         member.ledger.fill(&mut own.series);
         match &mut whole {
             None => whole = Some(own),

@@ -391,7 +391,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .is_some_and(|end_ns| self.recorder.outstanding() == 0 || now_ns >= end_ns)
     }
 
-    /// Accounts for all requests still in progress.
+    /// Accounts for all requests still in progress. Their connections close with the driver.
     fn end_outstanding(&mut self) {
         let now_ns = self.clock.now();
         for slot in 0..self.connections.len() {
@@ -401,7 +401,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 None => Class::NotSentEnd,
             };
             self.end(slot, class, now_ns, "the run ended");
-            self.driver.close(slot);
         }
         while let Some(flight) = self.queue.pop_front() {
             let end = End::without_reply(Class::NotSentEnd, now_ns, "the run ended");

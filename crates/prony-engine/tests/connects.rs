@@ -63,6 +63,11 @@ fn what_is_not_open_after_one_time_out_is_a_failed_connect_of_the_window() {
     // Each once by the opening; then each is tried again, which takes longer than the window.
     assert_eq!((account.connect_timed_out, account.not_sent_end), (4, 4));
     assert_eq!(recording.connections.connect_failures, 4);
+    // At their age, which began before the window, and those of the window at theirs.
+    let ages = &recording.distributions.censored_service;
+    assert_eq!(ages.count(), 8);
+    let is_whole = |share| ages.quantile_ns(share).is_some_and(|age_ns| age_ns >= 300 * MS);
+    assert!(is_whole(1.0) && is_whole(0.6) && !is_whole(0.5), "{ages:?}");
 }
 
 #[test]

@@ -21,6 +21,9 @@ pub struct Config {
     pub backlog: u32,
     /// Threads, each with its own event loop. Connections are dealt out to them in turn.
     pub threads: usize,
+    /// Whether each further thread has a table of descriptors of its own, so that the limit of descriptors holds for each of
+    /// them alone. Each has a listener then, and the kernel deals connections out by their addresses, not in turn.
+    pub own_descriptors: bool,
     /// The CPUs that threads are pinned to, round robin; `None`: not pinned.
     pub cpus: Option<Vec<usize>>,
     /// The status of ordinary replies. 204 and 304 have no body.
@@ -97,6 +100,7 @@ impl Default for Config {
             port: 0,
             backlog: 4096,
             threads: 1,
+            own_descriptors: false,
             cpus: None,
             status: 200,
             body_bytes: 128,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -10,7 +11,7 @@ use crate::config::Config;
 use crate::counts::Counts;
 use crate::desk::Shared;
 use crate::error::Error;
-use crate::system::{pin_to_cpu, prepare_listener, set_least_timer_slack, Bell};
+use crate::system::{self, own_descriptors, pin_to_cpu, raise_descriptor_limit, set_least_timer_slack, Bell};
 use crate::worker::{Command, Mailbox, Parts, Worker};
 
 /// A running server. It stops when asked to or when dropped, and closes open connections.
@@ -30,7 +31,10 @@ impl Server {
     /// not be used, no thread or descriptor left ([`Error::Io`]).
     pub fn start(config: Config) -> Result<Server, Error> {
         config.validate()?;
-        let listener = listen(&config)?;
+        if config.own_descriptors {
+            raise_descriptor_limit().map_err(Error::io("raise the limit of descriptors"))?;
+        }
+        let listener = listen(&config, config.port)?;
         let address = listener
             .local_addr()
             .map_err(Error::io("read the listener's address"))?;
@@ -88,6 +92,7 @@ impl Server {
         listener: TcpListener,
         inboxes: Vec<Receiver<Command>>,
     ) -> Result<(), Error> {
+        let port = self.address.port();
         let mut listener = Some(listener);
         let (ready, outcomes) = mpsc::channel();
         for (index, commands) in inboxes.into_iter().enumerate() {
@@ -99,7 +104,7 @@ impl Server {
                 commands,
                 mailboxes,
             };
-            self.threads.push(spawn(parts, ready.clone())?);
+            self.threads.push(spawn(parts, port, ready.clone())?);
         }
         drop(ready);
         outcomes.iter().collect()
@@ -112,13 +117,10 @@ impl Drop for Server {
     }
 }
 
-fn listen(config: &Config) -> Result<TcpListener, Error> {
-    let address = SocketAddr::new(config.address()?, config.port);
-    let prepared = TcpListener::bind(address).and_then(|listener| {
-        prepare_listener(&listener, config.backlog)?;
-        Ok(listener)
-    });
-    prepared.map_err(Error::io(format!("listen on {address}")))
+fn listen(config: &Config, port: u16) -> Result<TcpListener, Error> {
+    let address = SocketAddr::new(config.address()?, port);
+    system::listen(address, config.backlog, config.own_descriptors)
+        .map_err(Error::io(format!("listen on {address}")))
 }
 
 fn mailboxes(threads: usize) -> Result<(Vec<Mailbox>, Vec<Receiver<Command>>), Error> {
@@ -130,10 +132,14 @@ fn mailboxes(threads: usize) -> Result<(Vec<Mailbox>, Vec<Receiver<Command>>), E
     (0..threads).map(pair).collect()
 }
 
-fn spawn(parts: Parts, ready: Sender<Result<(), Error>>) -> Result<JoinHandle<io::Result<Counts>>, Error> {
+fn spawn(
+    parts: Parts,
+    port: u16,
+    ready: Sender<Result<(), Error>>,
+) -> Result<JoinHandle<io::Result<Counts>>, Error> {
     let name = format!("reference-{}", parts.index);
     let body = move || {
-        let (outcome, worker) = match prepare(parts) {
+        let (outcome, worker) = match prepare(parts, port) {
             Ok(worker) => (Ok(()), Some(worker)),
             Err(error) => (Err(error), None),
         };
@@ -149,7 +155,18 @@ fn spawn(parts: Parts, ready: Sender<Result<(), Error>>) -> Result<JoinHandle<io
 }
 
 /// Sets up the calling thread as a worker.
-fn prepare(parts: Parts) -> Result<Worker, Error> {
+fn prepare(mut parts: Parts, port: u16) -> Result<Worker, Error> {
+    let config = &parts.shared.config;
+    // The first one has the process's table, where its listener was made.
+    if config.own_descriptors && parts.listener.is_none() {
+        let bells: Vec<_> = parts
+            .mailboxes
+            .iter()
+            .map(|mailbox| mailbox.bell.as_fd())
+            .collect();
+        own_descriptors(&bells).map_err(Error::io("make a table of descriptors"))?;
+        parts.listener = Some(listen(config, port)?);
+    }
     if let Some(cpus) = &parts.shared.config.cpus {
         let cpu = cpus[parts.index % cpus.len()];
         pin_to_cpu(cpu).map_err(Error::io(format!("pin a thread to CPU {cpu}")))?;

@@ -2,9 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
+use std::time::Duration;
+
+use socket2::{Domain, SockRef, Socket, Type};
 
 pub(crate) const READABLE: u32 = libc::EPOLLIN as u32;
 pub(crate) const WRITABLE: u32 = libc::EPOLLOUT as u32;
@@ -157,13 +160,50 @@ impl AsFd for Bell {
     }
 }
 
-/// Sets the length of the listen queue, which the standard library fixes, and TCP_NODELAY, which accepted connections
-/// inherit.
-pub(crate) fn prepare_listener(listener: &TcpListener, backlog: u32) -> io::Result<()> {
-    listener.set_nonblocking(true)?;
-    set_option(listener.as_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY, &1i32)?;
-    // SAFETY: the call takes no pointer.
-    check(unsafe { libc::listen(listener.as_raw_fd(), backlog as i32) })?;
+/// Listens with a queue of this length, which the standard library fixes, and with TCP_NODELAY, which accepted connections
+/// inherit. `shared`: whether others of this user may listen on the same port.
+pub(crate) fn listen(address: SocketAddr, backlog: u32, shared: bool) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(shared)?;
+    socket.bind(&address.into())?;
+    socket.set_nonblocking(true)?;
+    socket.set_tcp_nodelay(true)?;
+    socket.listen(backlog as i32)?;
+    Ok(socket.into())
+}
+
+/// Gives the calling thread a table of descriptors of its own, with the standard streams and `kept` of those that are open:
+/// the copy of any other would keep open what its owner closes.
+pub(crate) fn own_descriptors(kept: &[BorrowedFd]) -> io::Result<()> {
+    // SAFETY: the call takes no pointer; descriptors that are open stay valid in the copy.
+    check(unsafe { libc::unshare(libc::CLONE_FILES) })?;
+    let mut kept: Vec<u32> = kept.iter().map(|fd| fd.as_raw_fd().unsigned_abs()).collect();
+    kept.sort_unstable();
+    let mut from = FIRST_AFTER_STREAMS;
+    for kept in kept.into_iter().chain([u32::MAX]) {
+        if from < kept {
+            // SAFETY: in this thread's own table nobody uses what is closed. Linux before 5.9 lacks the call, and keeps copies.
+            unsafe { libc::syscall(libc::SYS_close_range, from, kept - 1, 0) };
+        }
+        from = kept.saturating_add(1);
+    }
+    Ok(())
+}
+
+const FIRST_AFTER_STREAMS: u32 = 3;
+
+/// Lets a table hold as many descriptors as this process may allow itself.
+pub(crate) fn raise_descriptor_limit() -> io::Result<()> {
+    let mut limits = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limits` is live.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limits) })?;
+    limits.rlim_cur = limits.rlim_max;
+    // SAFETY: as above.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limits) })?;
     Ok(())
 }
 
@@ -178,18 +218,7 @@ pub(crate) fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
 
 /// Makes the coming close send a RST instead of a FIN.
 pub(crate) fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
-    let linger = libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
-    set_option(stream.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger)
-}
-
-fn set_option<T>(fd: BorrowedFd, level: i32, name: i32, value: &T) -> io::Result<()> {
-    let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: `value` is a live `T`, and `length` is its size.
-    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, ptr::from_ref(value).cast(), length) })?;
-    Ok(())
+    SockRef::from(stream).set_linger(Some(Duration::ZERO))
 }
 
 /// Lets the calling thread's timers expire when they are due, instead of up to 50 us later.

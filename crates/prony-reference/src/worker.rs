@@ -50,7 +50,7 @@ impl Mailbox {
 pub(crate) struct Parts {
     pub(crate) index: usize,
     pub(crate) shared: Arc<Shared>,
-    /// The first worker's only: it deals connections out.
+    /// The first worker's only: it deals connections out. Where each has descriptors of its own, one for each.
     pub(crate) listener: Option<TcpListener>,
     pub(crate) commands: Receiver<Command>,
     /// All workers', this one's included.
@@ -172,8 +172,12 @@ impl Worker {
         }
     }
 
-    /// Hands the n-th connection to worker n modulo the number of workers.
+    /// Hands the n-th connection to worker n modulo the number of workers; a descriptor is of no use in another one's table.
     fn deal(&mut self, stream: TcpStream) {
+        if self.parts.shared.config.own_descriptors {
+            self.desk.counts.connections_accepted += 1;
+            return self.adopt(stream);
+        }
         let to = self.desk.counts.connections_accepted as usize % self.parts.mailboxes.len();
         self.desk.counts.connections_accepted += 1;
         if to == self.parts.index {

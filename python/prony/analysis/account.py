@@ -6,7 +6,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
@@ -27,6 +27,7 @@ __all__ = [
     "sent_and_failed",
     "tally",
     "together",
+    "without_own_failures",
 ]
 
 _BAD_STATUS = "bad_status"
@@ -90,6 +91,13 @@ def sent_and_failed(account: Account) -> int:
     """Return how many requests reached the server and failed."""
     counts = (*counts_by_class(account).items(), *_carried_and_failed(account).items())
     return sum(count for key, count in counts if kind_of(ending_named(key).name) in _SENT_AND_FAILED)
+
+
+def without_own_failures(account: Account) -> Account:
+    """Return the account without those requests of the window that the generator itself could not send."""
+    own = {name: count or 0 for name, count in account.others.items() if kind_of(name) is ClassKind.CLIENT}
+    kept = {name: count for name, count in account.others.items() if name not in own}
+    return replace(account, scheduled=account.scheduled - sum(own.values()), others=kept)
 
 
 def _carried_and_failed(account: Account) -> Mapping[str, int]:

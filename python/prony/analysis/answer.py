@@ -1,11 +1,13 @@
 """Which subject is best under one workload, and how sure that is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp, fsum, log
+from math import fsum, log
 
 from prony.analysis.all_pairs import Pair
+from prony.analysis.at_least import Bounded, heeded
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict, compare_all
+from prony.analysis.logs import ratio_of
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Better
@@ -148,7 +150,7 @@ def geometric_mean(cell: CellSummary, metric: str) -> float | None:
     values = [value for value in found if not isinstance(value, Missing)]
     if not values or min(values) <= 0:
         return 0.0 if values else None
-    return exp(fsum(map(log, values)) / len(values))
+    return ratio_of(fsum(map(log, values)) / len(values))
 
 
 def _place(cell: CellSummary, metric: str) -> float:
@@ -157,18 +159,24 @@ def _place(cell: CellSummary, metric: str) -> float:
 
 
 def ranking(
-    logs: Mapping[str, Mapping[int, float]], places: Mapping[str, float], better: Better, terms: Terms
+    logs: Mapping[str, Mapping[int, float]],
+    places: Mapping[str, float],
+    better: Better,
+    terms: Terms,
+    heed: Callable[[Pair, Comparison], Comparison] | None = None,
 ) -> Ranking:
     """Return the order of subjects, with the comparison of every pair, from logarithms by subject and block.
 
     *Definition*: the best of ``places`` (geometric means) is first, unless another is shown to be better. All
     pairs are compared at once (`compare_all`), so leader, ties and letters come from one procedure: whoever
     leads, in at most 5 of 100 studies of equal subjects any of them is separated. Few blocks (below 5) decide
-    nothing.
+    nothing. ``heed`` gives the comparison of a pair without what its figures cannot show.
     """
     sign = -1.0 if better is Better.HIGHER else 1.0
     ranked = sorted(logs, key=lambda name: sign * places[name])
     pairs = compare_all({name: logs[name] for name in ranked}, terms)
+    if heed:
+        pairs = {pair: heed(pair, found) for pair, found in pairs.items()}
     first = next((name for name in ranked if not _is_beaten(name, ranked, pairs, better)), ranked[0])
     names = (first, *(name for name in ranked if name != first))
     fewest = min((pairs[first, name].blocks for name in names[1:]), default=len(logs[first]))
@@ -210,7 +218,12 @@ def ranked_cells(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Ran
     """Return the ranking of ``cells`` (at least one) in ``metric``, by their names."""
     logs = {cell.name: log_values(cell, metric) for cell in cells}
     places = {cell.name: geometric_mean(cell, metric) or 0.0 for cell in cells}
-    return ranking(logs, places, METRICS[metric].better, terms.of(metric))
+    bounds = {cell.name: cell.at_least for cell in cells}
+
+    def heed(pair: Pair, found: Comparison) -> Comparison:
+        return heeded(found, metric, Bounded(*(bounds[name] for name in pair)))
+
+    return ranking(logs, places, METRICS[metric].better, terms.of(metric), heed)
 
 
 def _without_answer(cells: Sequence[CellSummary], qualified: Sequence[CellSummary]) -> str:

@@ -8,13 +8,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import exp
 
+from prony.analysis.at_least import Open
 from prony.analysis.compare import Terms
 from prony.analysis.effects import paired, student_t
+from prony.analysis.logs import ratio_of
 from prony.analysis.summary import estimate_mean
 
 __all__ = ["Bounds", "ClaimResult", "ClaimVerdict", "Part", "judged", "of_effect", "of_values"]
+
+_CLOSED = Open()
+_LIMITED = "the generator was the limit, so the figure is a bound"
 
 
 class ClaimVerdict(StrEnum):
@@ -77,7 +81,7 @@ class Bounds:
 @dataclass(frozen=True, slots=True)
 class Part:
     """One figure of a claim. ``interval`` gives its interval at 1 - a level; ``lost``: why no value
-    counts.
+    counts. ``open``: where the true value may lie beside the interval, because the generator was the limit.
     """
 
     name: str
@@ -85,6 +89,7 @@ class Part:
     figure: float | None = None
     interval: Callable[[float], tuple[float, float]] | None = None
     lost: str | None = None
+    open: Open = _CLOSED
 
 
 def judged(parts: Sequence[Part], bounds: Bounds, terms: Terms, least: int) -> list[ClaimResult]:
@@ -112,21 +117,26 @@ def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, parts: int) -
     interval = part.interval(terms.nominal(terms.level))
     verdict = bounds.verdict(interval)
     if verdict is ClaimVerdict.DOES_NOT_HOLD:
-        verdict = bounds.verdict(part.interval(terms.nominal(terms.level / parts)))
-    return ClaimResult(verdict, part.n, part.figure, interval, part.name)
+        interval_of_share = part.interval(terms.nominal(terms.level / parts))
+        verdict = bounds.verdict(interval_of_share)
+        heeded = bounds.verdict(part.open.widened(interval_of_share))
+    else:
+        heeded = bounds.verdict(part.open.widened(interval))
+    reason = part.name if heeded is verdict else f"{part.name}: {_LIMITED}"
+    return ClaimResult(heeded, part.n, part.figure, interval, reason)
 
 
-def of_effect(log_ratios: Sequence[float], name: str, lost: str | None = None) -> Part:
+def of_effect(log_ratios: Sequence[float], name: str, lost: str | None = None, ends: Open = _CLOSED) -> Part:
     """Return a part whose figure is a ratio, from its logarithms by block."""
     if len(log_ratios) < 2:
-        return Part(name, len(log_ratios), lost=lost)
+        return Part(name, len(log_ratios), lost=lost, open=ends)
     effect = paired(log_ratios)
 
     def interval(level: float) -> tuple[float, float]:
         low, high = effect.interval(level)
-        return exp(low), exp(high)
+        return ratio_of(low), ratio_of(high)
 
-    return Part(name, effect.count, exp(effect.centre), interval, lost)
+    return Part(name, effect.count, ratio_of(effect.centre), interval, lost, ends)
 
 
 def of_values(values: Sequence[float], name: str) -> Part:

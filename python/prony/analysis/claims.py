@@ -13,6 +13,7 @@ from math import fsum, log
 from types import MappingProxyType
 
 from prony.analysis.account import ending_named
+from prony.analysis.at_least import Bounded, Open, ends_of, open_end
 from prony.analysis.claim_cells import by_block, claimed, rivals, unsampled, where
 from prony.analysis.claim_needs import unmet
 from prony.analysis.claim_parts import (
@@ -111,7 +112,8 @@ def _compared(
     for cell, other in pairs:
         ratios, name = _ratios(claim, cell, other), f"{where(cell)}, to {other.name}"
         lost = _unqualified(claim, cell) or _unqualified(claim, other)
-        parts.append(of_effect(ratios, name, lost))
+        ends = ends_of(claim.metric, Bounded(cell.at_least, other.at_least))
+        parts.append(of_effect(ratios, name, lost, ends))
     return judged(parts, bounds, terms, max(LEAST_BLOCKS, claim.needs.blocks))
 
 
@@ -136,7 +138,10 @@ def _single_core(
 
 def _means(claim: Claim, own: Sequence[CellSummary]) -> list[Part]:
     found = (of_values(list(by_block(cell, claim).values()), where(cell)) for cell in own)
-    return [replace(part, lost=_lost(claim, cell)) for part, cell in zip(found, own, strict=True)]
+    return [
+        replace(part, lost=_lost(claim, cell), open=open_end(claim.metric, at_least=cell.at_least))
+        for part, cell in zip(found, own, strict=True)
+    ]
 
 
 def _lost(claim: Claim, cell: CellSummary) -> str | None:
@@ -181,7 +186,16 @@ def _growth(claim: Claim, cells: Sequence[CellSummary], name: str) -> Part:
     growths = [_slope(curve) * span for curve in curves if all(value > 0 for _, value in curve)]
     lost = next((lost for cell in cells if (lost := _unqualified(claim, cell))), None)
     title = f"{cells[0].cell.subject.name}, from {min(sizes):g} to {max(sizes):g} {name}"
-    return of_effect(growths, title, lost)
+    return of_effect(growths, title, lost, _ends_of_growth(claim, cells, sizes))
+
+
+def _ends_of_growth(claim: Claim, cells: Sequence[CellSummary], sizes: Sequence[float]) -> Open:
+    """Return where the true growth may lie: what is higher under a load above the middle adds to it."""
+    middle, ends = fsum(map(log, sizes)) / len(sizes), Open()
+    for cell, size in zip(cells, sizes, strict=True):
+        own = open_end(claim.metric, at_least=cell.at_least)
+        ends |= own if log(size) > middle else own.turned
+    return ends
 
 
 def _slope(curve: Sequence[tuple[float, float]]) -> float:

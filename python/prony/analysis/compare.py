@@ -13,11 +13,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import permutations
-from math import ceil, exp, expm1, log1p
+from math import ceil, log1p
 from typing import TypeVar
 
 from prony.analysis.all_pairs import Pair, all_pairs
 from prony.analysis.effects import Effect, paired, student_t
+from prony.analysis.logs import change_of
 from prony.analysis.multiplicity import holm, screening
 from prony.analysis.spending import Look
 from prony.analysis.studentized import pair_level
@@ -58,6 +59,7 @@ class Verdict(StrEnum):
     EQUIVALENT = "equivalent"
     TRIVIAL = "different, perhaps trivial"
     NOT_SHOWN = "not shown"
+    LIMITED = "not shown: the generator was the limit"
     TOO_FEW = "too few blocks for a verdict"
 
 
@@ -175,9 +177,9 @@ def _judged(effect: Effect, levels: _Levels, terms: Terms) -> Comparison:
     is_open = verdict in (Verdict.NOT_SHOWN, Verdict.TRIVIAL)
     return Comparison(
         blocks=effect.count,
-        effect=expm1(effect.centre),
-        low=expm1(low),
-        high=expm1(high),
+        effect=change_of(effect.centre),
+        low=change_of(low),
+        high=change_of(high),
         level=levels.difference if levels.stated is None else levels.stated,
         p_value=effect.p_value,
         method=effect.method,
@@ -191,7 +193,7 @@ def _judged(effect: Effect, levels: _Levels, terms: Terms) -> Comparison:
 
 def _alone(log_ratios: Sequence[float], level: float) -> Comparison:
     """Return the comparison of fewer than two blocks."""
-    effect = exp(log_ratios[0]) - 1 if log_ratios else None
+    effect = change_of(log_ratios[0]) if log_ratios else None
     return Comparison(len(log_ratios), effect, None, None, level, None, "none", Verdict.TOO_FEW)
 
 

@@ -11,8 +11,10 @@ Pairing by block removes a slow drift from comparisons; single figures contain i
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import exp, log, sqrt
+from math import log, sqrt
 from statistics import median
+
+from prony.analysis.logs import change_of
 
 __all__ = ["CALIBRATED", "Drift", "drift"]
 
@@ -61,7 +63,7 @@ def drift(points: Sequence[tuple[float, float]], margin: float) -> Drift:
     if len(points) < _FEWEST or not slopes:
         return Drift(len(points), middle)
     low, high = _interval(slopes, len(points))
-    change, low, high = (exp(slope * length) - 1 for slope in (median(slopes), low, high))
+    change, low, high = (change_of(slope * length) for slope in (median(slopes), low, high))
     return Drift(len(points), middle, change, low, high, abs(change) > margin and (low > 0 or high < 0))
 
 

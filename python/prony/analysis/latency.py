@@ -3,7 +3,8 @@
 A failed request has no latency; to leave it out would flatter the server that fails. In `all` it counts as
 infinite, and a request that got no answer counts at its age, which is a lower bound (it is right-censored).
 A request that the window found open is in `all` with its whole latency or age, and not in `ok`, which is of
-the window's own requests.
+the window's own requests. A request that was never sent has no service time: an open loop has response times
+for that; a closed loop knows no other time, and there it is infinite, or unanswered, like any other.
 
 *Source*: G. Tene, "How NOT to Measure Latency" (2013), on omitted requests; J. P. Klein and M. L.
 Moeschberger, "Survival Analysis" (2003), section 3.2, on right-censoring.
@@ -138,17 +139,18 @@ def nothing_measured(summary: LatencySummary, population: str) -> str:
 
 def latency_summaries(recording: Recording) -> dict[tuple[str, str], LatencySummary | None]:
     """Return the summaries by (population, kind), such as ("ok", "response"); response is null in a closed
-    loop.
+    loop, where "all" service times are those of every request, and not only of those that were sent.
     """
     times, account = recording.distributions, recording.account
+    lost = sent_and_failed(account) if recording.is_open else failed(account)
     found: dict[tuple[str, str], LatencySummary | None] = {}
     response = (times.ok_response, times.carried_in_response, times.censored_response, failed(account))
-    service = (times.ok_service, times.carried_in_service, times.censored_service, sent_and_failed(account))
-    for kind, (valid, carried, unanswered, lost) in {"response": response, "service": service}.items():
+    service = (times.ok_service, times.carried_in_service, times.censored_service, lost)
+    for kind, (valid, carried, unanswered, broken) in {"response": response, "service": service}.items():
         ok = read_distribution(valid)
         found["ok", kind] = None if ok is None else summarise(ok)
         found["all", kind] = None
         if ok is not None:
             every = _joined(ok, read_distribution(carried) or EMPTY)
-            found["all", kind] = summarise(every, read_distribution(unanswered) or EMPTY, lost)
+            found["all", kind] = summarise(every, read_distribution(unanswered) or EMPTY, broken)
     return found

@@ -11,10 +11,10 @@ condition holds, or does not hold, when it does so in the whole range. Must not 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
-from prony.analysis.account import ClassKind, kind_of, tally
+from prony.analysis.account import ClassKind, kind_of, tally, without_own_failures
 from prony.analysis.latency import LatencySummary, latency_summaries
 from prony.analysis.missing import Missing
 from prony.analysis.objective import ALIASES, Condition, parse_condition
@@ -104,19 +104,31 @@ def judge_condition(condition: LoadCondition, recording: Recording, *, is_limite
     *Definition*: a latency at or beyond the percentile from which requests were given up counts as any value
     from it on; with a limited generator as any value up to it in an open loop, and as any at all in a closed
     one, where the generator also sets the load; a rate as any value from it on. Requests that the generator
-    itself could not send may or may not be errors. Infinite, because requests failed, stays infinite.
+    itself could not send may or may not be errors, and may or may not be infinite. Infinite because others
+    failed stays infinite. A generator that is only suspect may have been the limit too.
     """
     metrics = load_metrics(recording)
     metric = next((name for name in condition.metrics if _is_measured(metrics[name])), condition.metrics[-1])
     value = metrics[metric]
     if isinstance(value, Missing):
-        # Infinite: on one side of every limit, whatever limited the generator.
-        holds = condition.shown(inf, inf) if value.infinite else None
-        return ConditionResult(condition, metric, None, holds, value.reason)
+        least = _least(recording, metric)
+        holds = None if least is None or not value.infinite else condition.shown(least, inf)
+        is_own = holds is None and value.infinite
+        return ConditionResult(condition, metric, None, holds, _OWN if is_own else value.reason)
     range_of = {Unit.RATE: _rate, Unit.RATIO: _ratio}.get(METRICS[metric].unit, _latency)
     low, high, reason = range_of(recording, metric, value, is_limited)
     holds = condition.shown(low, high)
     return ConditionResult(condition, metric, value, holds, reason if holds is None else None)
+
+
+def _least(recording: Recording, metric: str) -> float | None:
+    """Return the least that an infinite latency may have been: what it is without the generator's own
+    failures, perhaps infinite all the same; null where that is not known.
+    """
+    value = load_metrics(replace(recording, account=without_own_failures(recording.account)))[metric]
+    if isinstance(value, Missing):
+        return inf if value.infinite else None
+    return value
 
 
 def _is_measured(value: object) -> bool:
@@ -126,6 +138,7 @@ def _is_measured(value: object) -> bool:
 # The lowest and highest value that it may have, and why they differ where they do.
 _Range = tuple[float, float, str]
 _LIMITED = "the generator may have been the limit"
+_OWN = "the generator itself could not send some of the requests"
 _GIVEN_UP = "requests were given up, so it is a lower bound"
 
 
@@ -139,7 +152,7 @@ def _ratio(recording: Recording, metric: str, value: float, is_limited: bool) ->
     found = tally(recording.account)
     own = sum(count for ending, count in found.failed.items() if kind_of(ending.name) is ClassKind.CLIENT)
     share = own / found.requests
-    return value - share, value, "the generator itself could not send some of the requests"
+    return value - share, value, _OWN
 
 
 def _latency(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:

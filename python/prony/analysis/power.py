@@ -6,11 +6,12 @@
 """
 
 from dataclasses import dataclass
-from math import expm1, log1p, sqrt
+from math import log1p, sqrt
 
 from prony.analysis.all_pairs import usual_widening
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.effects import student_t
+from prony.analysis.logs import change_of
 from prony.analysis.studentized import pair_level
 
 __all__ = ["Sight", "power_of", "spread_of_floor"]
@@ -52,7 +53,7 @@ def _difference(spread: float, subjects: int, blocks: int, bar: float) -> float:
     freedom = float((subjects - 1) * (blocks - 1))
     quantile = student_t(1 - pair_level(_LEVEL, subjects, freedom) / 2, freedom)
     quantile *= usual_widening(subjects, blocks)
-    return expm1(log1p(bar) + (quantile + student_t(_OFTEN, freedom)) * spread / sqrt(blocks))
+    return change_of(log1p(bar) + (quantile + student_t(_OFTEN, freedom)) * spread / sqrt(blocks))
 
 
 def _least_blocks(spread: float, subjects: int, bar: float, difference: float) -> int | None:

@@ -84,7 +84,8 @@ def decide(
     the look of ``blocks``. ``floors``: as for ``compare_effects``.
 
     *Definition*: REACHED when every comparison is higher, lower or equivalent; PRECISE when every one is that
-    or has a half-width of at most the target; AT_MAXIMUM after the last look; FUTILE when none that is open
+    or has a half-width of at most the target (those that the generator limits are left out: no block decides
+    them); AT_MAXIMUM after the last look; FUTILE when none that is open
     is projected to be either within the maximum, or at a look there is nothing to compare; otherwise, and
     between looks, CONTINUE.
     *Assumptions*: blocks are added whole. The intervals of all looks hold together at their level (repeated
@@ -92,6 +93,7 @@ def decide(
     *Source*: C. Jennison and B. W. Turnbull, "Interim analyses: the repeated confidence interval approach",
     J. R. Statist. Soc. B 51 (1989); "Group Sequential Methods" (2000), chapters 9 and 10.
     """
+    found = {key: one for key, one in found.items() if one.verdict is not Verdict.LIMITED}
     if not found:
         return _without_figures(blocks, precision)
     agreed = terms or Terms()

@@ -7,10 +7,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import expm1, log
+from math import log
 from statistics import median
 
 from prony.analysis.compare import LEAST_BLOCKS
+from prony.analysis.logs import change_of
 
 __all__ = ["Stall", "stalled"]
 
@@ -55,4 +56,4 @@ def stalled(by_block: Mapping[int, float], *, is_higher_better: bool) -> Stall |
     found = {block: value - middle for block, value in logs.items() if value - middle > limit}
     if not found or len(found) > _MOST_SHARE * len(logs):
         return None
-    return Stall(tuple(sorted(found)), len(logs), expm1(sign * max(found.values())))
+    return Stall(tuple(sorted(found)), len(logs), change_of(sign * max(found.values())))

@@ -1,4 +1,5 @@
-"""Whether the figures of a window are those of a steady state: change points on its 1-s series.
+"""How the pace of one window developed: change points on its 1-s series. Whether a subject is steady shows
+over its trials (`steadiness`).
 
 Must not know why a server changes its pace.
 
@@ -7,7 +8,7 @@ Must not know why a server changes its pace.
 (<Kind.WARM_UP: 'warm-up'>, 4)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Kind", "Segment", "SteadyState", "classify", "segments", "steady_state"]
+__all__ = ["Kind", "Paces", "Segment", "SteadyState", "classify", "paces_of", "segments", "steady_state"]
 
 _LEAST_SEGMENT = 3
 # Two segments of the least length: with fewer seconds no change can be found.
 _LEAST_SECONDS = 2 * _LEAST_SEGMENT
+_LEAST_PACES = 2
 _ALIKE = 0.01
 # The chance that noise alone looks like a change.
 _LEVEL = 0.05
@@ -42,6 +44,10 @@ _LONG_ENOUGH = 0.5
 _DEVIATION = 1.4826 / 2**0.5
 # Counters repeat exactly, and with a spread of zero every unit would be a change.
 _LEAST_DEVIATION = 0.001
+
+
+Paces = Mapping[str, Sequence[float]]
+"""The paces of a window by measure, one for each second; more is better."""
 
 
 class Kind(StrEnum):
@@ -83,21 +89,37 @@ def steady_state(recording: Recording | None) -> SteadyState | Missing:
     *Errors*: Missing when the generator records no seconds, the window has fewer than 6 whole ones, or, in an
     open loop, one of them no reply.
     """
+    found = paces_of(recording)
+    if isinstance(found, Missing):
+        return found
+    pace = next(iter(found.values()))
+    if len(pace) < _LEAST_SECONDS:
+        return Missing(f"the window has {len(pace)} whole seconds; a change shows from {_LEAST_SECONDS} on")
+    return classify(pace)
+
+
+def paces_of(recording: Recording | None) -> Paces | Missing:
+    """Return a window's paces by measure, one for each whole second, or why they are unknown.
+
+    *Definition*: `rate`, in a closed loop: valid replies per second. `latency`: 1 / the median latency of
+    each second, where each has one.
+    *Errors*: Missing when the generator records no seconds, the window has fewer than 2 whole ones, or, in an
+    open loop, one of them no reply.
+    """
     if recording is None:
         return Missing("there was no load")
     if not recording.series:
         return Missing("its generator records no figures of single seconds")
     whole = int(window_s(recording) or 0)
     rows = [row for row in recording.series if row.second < whole]
-    if len(rows) < _LEAST_SECONDS:
-        return Missing(f"the window has {len(rows)} whole seconds; a change shows from {_LEAST_SECONDS} on")
-    if not recording.is_open:
-        return classify([float(row.ok) for row in rows])
+    if len(rows) < _LEAST_PACES:
+        return Missing(f"the window has {len(rows)} whole seconds; expected {_LEAST_PACES}")
     medians = [_median_latency(row.latency) for row in rows]
-    known = [value for value in medians if value]
-    if len(known) < len(medians):
+    known = [SECOND_NS / value for value in medians if value]
+    latency = {"latency": known} if len(known) == len(rows) else {}
+    if recording.is_open and not latency:
         return Missing(f"no valid reply in {len(medians) - len(known)} of {len(medians)} seconds")
-    return classify([SECOND_NS / value for value in known])
+    return latency if recording.is_open else {"rate": [float(row.ok) for row in rows], **latency}
 
 
 def _median_latency(value: Distribution | None) -> int | None:

@@ -6,18 +6,22 @@ and these per-trial values are summarised. Percentiles of windows or threads are
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, fsum, log, sqrt
+from math import fsum, log, sqrt
 from statistics import median
 
-from prony.analysis.account import Tally, tally, together
+from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
+from prony.analysis.at_least import is_at_least
+from prony.analysis.compare import MARGIN
 from prony.analysis.effects import student_t
 from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
+from prony.analysis.logs import ratio_of
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
 from prony.analysis.starvation import starvation
-from prony.analysis.steady_state import SteadyState, steady_state
+from prony.analysis.steadiness import Steadiness, steadiness
+from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.archive.limits import decode_verdict
 from prony.metrics import METRICS
@@ -44,6 +48,7 @@ __all__ = [
     "figures",
     "latest_attempts",
     "summarise_cell",
+    "without_unsteady",
 ]
 
 # If a larger share of trials does not count, there is no figure of speed.
@@ -57,9 +62,9 @@ _LATENCIES = ("response_", "service_")
 class TrialFigures:
     """The figures of a trial, without its samples and histograms.
 
-    ``log``: its end, of a trial that is not ok. ``steady``: how its pace developed over the window, or why
-    that is unknown. ``listeners``: each in its fullest state of the window. ``engine``: what the generator
-    says of itself (version, command, caveats).
+    ``log``: its end, of a trial that is not ok. ``steady``: how its pace developed over the window,
+    ``paces``: those of its seconds, or why they are unknown. ``listeners``: each in its fullest state of the
+    window. ``engine``: what the generator says of itself (version, command, caveats).
     """
 
     cell_id: int
@@ -77,6 +82,7 @@ class TrialFigures:
     limited: Limit | None
     starved: str | None
     steady: SteadyState | Missing
+    paces: Paces | Missing
     listeners: tuple[ListenerUsage, ...]
     shared_addresses: tuple[SharedAddress, ...]
     log: LogTail
@@ -116,8 +122,10 @@ class CellSummary:
     ``name``: how it differs from those that it is compared with: its subject, or its generator.
     ``censored_from``: the least percentile, over the trials, from which latencies of all requests are lower
     bounds. ``unqualified``: null, or why the cell's speed is not compared. ``limited``: why the generator
-    and not the server may have limited the figures, in some trial. ``counted``: the trials that count,
-    ``by_block``: their metrics.
+    and not the server may have limited the figures, in some trial; ``at_least``: so much that speed figures
+    are bounds, and the server is at least so good. ``steadiness``: over the trials together, or why it is
+    unknown. ``counted``: the trials that count, ``by_block``: their
+    metrics.
     """
 
     cell: Cell
@@ -131,6 +139,8 @@ class CellSummary:
     censored_from: float | None
     unqualified: str | None
     limited: Limit | None
+    at_least: bool
+    steadiness: Steadiness | Missing
     others: tuple[TrialFigures, ...]
     counted: tuple[TrialFigures, ...]
     by_block: Mapping[int, Mapping[str, Value]]
@@ -176,6 +186,7 @@ def figures(trial: Trial) -> TrialFigures:
         limited=decode_verdict(recording.generator).strongest if recording else None,
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
+        paces=paces_of(trial.recording),
         listeners=listeners,
         shared_addresses=shared_addresses(listeners, window_samples(trial.samples)),
         log=_end(trial.log) if not isinstance(trial.outcome, Ok) else LogTail(""),
@@ -239,7 +250,7 @@ def estimate_skewed_mean(values: Sequence[float]) -> Estimate:
         square / found.count + square**2 / (2 * (found.count - 1))
     )
     centre = middle + square / 2
-    return replace(found, low=exp(centre - half), high=exp(centre + half))
+    return replace(found, low=ratio_of(centre - half), high=ratio_of(centre + half))
 
 
 def _over_trials(values: Sequence[Value], name: str, none: str = "no trial counts") -> Estimated:
@@ -259,8 +270,8 @@ def _lost(ok: int, total: int) -> str | None:
     return f"{total - ok} of {total} trials did not count" if total - ok > _MOST_FAILED * total else None
 
 
-def _unqualified(counted: Sequence[TrialFigures], total: int, error_ratio: float | None) -> str | None:
-    ok = len(counted)
+def _unqualified(counted: Sequence[TrialFigures], total: int, account: Tally) -> str | None:
+    ok, error_ratio = len(counted), account.error_ratio
     if not ok:
         return "no trial counts" if total else "no trial ran"
     if lost := _lost(ok, total):
@@ -268,8 +279,17 @@ def _unqualified(counted: Sequence[TrialFigures], total: int, error_ratio: float
     if error_ratio is None:
         return "nothing was sent"
     if error_ratio > QUALIFIED_ERROR_RATIO:
-        return "its requests fail"
+        return _failing(account)
     return next((trial.starved for trial in counted if trial.starved), None)
+
+
+def _failing(account: Tally) -> str:
+    """Return on whose side too many requests failed."""
+    failed = account.failed.items()
+    here = sum(count for ending, count in failed if kind_of(ending.name) is ClassKind.CLIENT)
+    if account.lost - here > QUALIFIED_ERROR_RATIO * account.requests:
+        return "its requests fail"
+    return "the generator could not send its requests"
 
 
 def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None = None) -> CellSummary:
@@ -300,8 +320,10 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
         account=account,
         error_ratio=error_ratio,
         censored_from=min((t.censored_from for t in counted if t.censored_from is not None), default=None),
-        unqualified=_unqualified(counted, len(own), error_ratio),
+        unqualified=_unqualified(counted, len(own), account),
         limited=next((trial.limited for trial in counted if trial.limited), None),
+        at_least=is_at_least(trial.limited for trial in counted),
+        steadiness=steadiness([trial.paces for trial in counted], MARGIN),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},
@@ -316,3 +338,13 @@ def _metric(counted: Sequence[TrialFigures], name: str, ran: bool) -> Estimated:
 def _role(trials: Sequence[Mapping[str, Value]]) -> dict[str, Estimated]:
     names = {name: None for trial in trials for name in trial}
     return {name: _over_trials([trial[name] for trial in trials if name in trial], name) for name in names}
+
+
+def without_unsteady(cell: CellSummary) -> CellSummary:
+    """Return a cell that is not qualified where its pace was not steady: a mean over a change is of neither
+    state.
+    """
+    found = cell.steadiness
+    if cell.unqualified or isinstance(found, Missing) or found.is_steady:
+        return cell
+    return replace(cell, unqualified="its pace was not steady")

@@ -11,10 +11,11 @@ state. Pure. Must not know how a trial is run or repeated.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import overload
 
 from prony.analysis.environment_faults import environment_fault
 from prony.errors import FailureStage
-from prony.model import Failed, Fault, FaultKind, Invalid, Ok, Outcome, Recording, Trial
+from prony.model import Failed, Fault, FaultKind, Invalid, Ok, Recording, Trial
 from prony.units import MILLISECOND_NS, seconds
 
 __all__ = ["FAULT_WORDS", "Circumstances", "in_words", "judge"]
@@ -42,6 +43,8 @@ FAULT_WORDS: Mapping[FaultKind, str] = MappingProxyType(
 reports say of several.
 """
 
+_WITH_TEXT = (FaultKind.SANDBOX, FaultKind.GENERATOR, FaultKind.PRONY)
+
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
@@ -59,22 +62,22 @@ class Circumstances:
 
 def judge(trial: Trial, known: Circumstances) -> Trial:
     """Return a trial, whose outcome so far describes only the subject, with final outcome and fault."""
+    left = _left(known.left)
     if isinstance(trial.outcome, Failed):
-        return replace(trial, outcome=_with_left(trial.outcome, known.left))
+        return replace(trial, outcome=replace(trial.outcome, reason=_joined(trial.outcome.reason, left)))
     broke = known.broke or _generator_fault(trial.recording)
-    around = broke if broke and broke.kind.is_of_environment else environment_fault(trial)
-    fault = around or broke
-    outcome = _with_left(Invalid(in_words(broke)) if broke else Ok(), known.left)
-    if isinstance(outcome, Failed):
-        return replace(trial, outcome=outcome)
-    if around and isinstance(outcome, Ok) and not known.counts_disturbed:
-        outcome = Invalid(in_words(around))
-    return replace(trial, outcome=outcome, fault=fault)
+    if left and not broke:
+        return replace(trial, outcome=Failed(FailureStage.STOP, left))
+    fault = _together(broke, environment_fault(trial), left)
+    if fault is None or (not broke and known.counts_disturbed):
+        return replace(trial, outcome=Ok(), fault=fault)
+    return replace(trial, outcome=Invalid(in_words(fault)), fault=fault)
 
 
 def in_words(fault: Fault) -> str:
-    """Return a fault in words, with its figures."""
-    return FAULT_WORDS[fault.kind].format(_figure(fault))
+    """Return a fault in words, with its figures and what came with it."""
+    said = FAULT_WORDS[fault.kind].format(_figure(fault))
+    return said if fault.kind in _WITH_TEXT else _joined(said, fault.text)
 
 
 def _figure(fault: Fault) -> str:
@@ -103,16 +106,26 @@ def _generator_fault(recording: Recording | None) -> Fault | None:
     return None
 
 
-def _with_left(outcome: Outcome, left: int) -> Outcome:
-    """Return ``outcome`` with the processes that could not be killed: they disturb later trials."""
-    if not left:
-        return outcome
-    processes = "process that" if left == 1 else "processes that"
-    told = f"it left {left} {processes} could not be killed and may still run"
-    match outcome:
-        case Ok():
-            return Failed(FailureStage.STOP, told)
-        case Failed(stage, reason):
-            return Failed(stage, f"{reason}; {told}")
-        case Invalid(reason):
-            return Invalid(f"{reason}; {told}")
+def _together(broke: Fault | None, around: Fault | None, left: str | None) -> Fault | None:
+    """Return one fault for all: the machine's comes first, since another attempt may be spared it."""
+    if broke is None or around is None or broke.kind.is_of_environment:
+        fault, also = broke or around, left
+    else:
+        fault, also = around, _joined(in_words(broke), left)
+    return replace(fault, text=_joined(fault.text, also)) if fault and also else fault
+
+
+def _left(count: int) -> str | None:
+    """Return what the processes that could not be killed are; null: there is none."""
+    if not count:
+        return None
+    processes = "process that" if count == 1 else "processes that"
+    return f"it left {count} {processes} could not be killed and may still run"
+
+
+@overload
+def _joined(first: str, also: str | None) -> str: ...
+@overload
+def _joined(first: str | None, also: str | None) -> str | None: ...
+def _joined(first: str | None, also: str | None) -> str | None:
+    return "; ".join(filter(None, (first, also))) or None

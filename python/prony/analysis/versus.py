@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import log
 
 from prony.analysis.answer import criterion, deciding_metrics, log_ratios
+from prony.analysis.at_least import Bounded, heeded
 from prony.analysis.compare import Comparison, Terms, compare_effects
 from prony.analysis.effects import Effect, paired, unpaired
 from prony.analysis.failure_rates import FailureComparison, Failures, compare_failures
@@ -136,7 +137,8 @@ def _families(
         }
         for key, effect in family.items():
             agreed = replace(terms(found[key[0]], effect.count).of(key[1]), screens=screens)
-            compared[key] = compare_effects(family, agreed)[key]
+            bounded = Bounded(found[key[0]].first.at_least, found[key[0]].second.at_least)
+            compared[key] = heeded(compare_effects(family, agreed)[key], key[1], bounded)
     return compared
 
 

@@ -43,7 +43,8 @@ def compare(
         typer.Option(help="A change that counts as a failure, such as 'rps < -5%'; may be repeated."),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Compare even if the machines or apps differ.")
+        bool,
+        typer.Option("--force", help="Compare even if machines or apps differ, or a pace was not steady."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
@@ -52,7 +53,7 @@ def compare(
     if len(others) == 1:
         return _archives(file, Path(others[0]), limits, force=force, as_json=as_json)
     if len(others) == 2:
-        return _subjects(file, (others[0], others[1]), limits, as_json=as_json)
+        return _subjects(file, (others[0], others[1]), limits, force=force, as_json=as_json)
     raise UsageError(
         f"{len(others)} names after `{file}`; expected another archive, or two subjects of this one",
         hint="prony compare --help",
@@ -68,19 +69,21 @@ def _limit(text: str) -> "ChangeLimit":
         raise UsageError(f"`--fail-if`: {error}") from None
 
 
-def _read(file: Path) -> "Reading":
+def _read(file: Path, *, force: bool) -> "Reading":
     from prony.archive import open_archive
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
-        return read_archive(archive)
+        return read_archive(archive, takes_unsteady=force)
 
 
-def _subjects(file: Path, names: tuple[str, str], limits: Sequence["ChangeLimit"], *, as_json: bool) -> int:
+def _subjects(
+    file: Path, names: tuple[str, str], limits: Sequence["ChangeLimit"], *, force: bool, as_json: bool
+) -> int:
     from prony.analysis.versus import matches
     from prony.report.compare import Sides
 
-    reading = _read(file)
+    reading = _read(file, force=force)
     first, second = (_cells(reading, name, file) for name in names)
     found = matches(first, second, alike=False)
     sides = Sides(first[0].cell.subject.name, second[0].cell.subject.name)
@@ -103,7 +106,7 @@ def _archives(
     from prony.analysis.versus import matches
     from prony.report.compare import Sides
 
-    before, after = _read(first), _read(second)
+    before, after = _read(first, force=force), _read(second, force=force)
     single = all(len(reading.plan.subjects()) == 1 for reading in (before, after))
     found = matches(before.cells, after.cells, alike=not single)
     differ = _differences(before, after, found)

@@ -1,7 +1,7 @@
 """``prony load A --compare B``: two loads in alternating short windows."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
@@ -42,38 +42,37 @@ class PairedLoads:
 
 def compare_loads(asked: PairedLoads, json_to: str | None) -> int:
     """Run both in alternating windows, show the comparison, and return the exit status."""
-    interrupted: list[Recording] = []
-    pairs = list(_pairs(asked, interrupted.append))
+    dropped: list[Recording] = []
+    pairs = list(_pairs(asked, dropped))
     found = compare_load_pairs(pairs)
     windows = [one for pair in pairs for one in (pair.first, pair.second)]
     limited = sum(read_load(one).verdict.limited is not Limited.NO for one in windows)
     compared = ComparedLoads(
-        asked.first.url, asked.second.url, asked.seed, found, limited, interrupted=bool(interrupted)
+        asked.first.url, asked.second.url, asked.seed, asked.pairs, found, limited, len(dropped)
     )
     if json_to != "-":
         TerminalReporter().write_report(load_pairs_document(compared))
     if json_to is not None:
         write_output(json.dumps(load_pairs_json(compared), indent=2), json_to)
-    if interrupted:
+    if dropped:
         return ExitCode.INTERRUPTED
     # A side that answered nothing has not been measured.
     answered = all(side.requests > side.errors for side in (found.first, found.second))
     return ExitCode.DONE if answered else ExitCode.COULD_NOT_MEASURE
 
 
-def _pairs(asked: PairedLoads, on_interrupt: Callable[[Recording], None]) -> Iterator[LoadPair]:
-    """Yield the pairs that ran to their end."""
+def _pairs(asked: PairedLoads, dropped: list[Recording]) -> Iterator[LoadPair]:
+    """Yield the pairs that ran to their end; ``dropped`` gets the windows of one that was interrupted."""
     order = Random(asked.seed)  # noqa: S311 - an experiment's order, not a secret
     for number in range(asked.pairs):
         second_began = order.random() < 0.5
         sides = (asked.second, asked.first) if second_began else (asked.first, asked.second)
         windows = []
         for side in sides:
-            recording = _window(side, asked.engine, f"pair {number + 1} of {asked.pairs}  ")
-            if recording.window.interrupted:
-                on_interrupt(recording)
+            windows.append(_window(side, asked.engine, f"pair {number + 1} of {asked.pairs}  "))
+            if windows[-1].window.interrupted:
+                dropped.extend(windows)
                 return
-            windows.append(recording)
         first, second = reversed(windows) if second_began else windows
         yield LoadPair(first, second, second_began)
 

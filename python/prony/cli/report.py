@@ -52,18 +52,21 @@ def report(
         Path | None,
         typer.Option("--csv", help="Write every table as a CSV file into a new folder.", metavar="DIR"),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Let subjects whose pace was not steady enter verdicts.")
+    ] = False,
 ) -> None:
     """Report the figures, the verdicts and the answer of an archive, without executing anything from it."""
     if csv_to is not None:
-        _write_csv(file, csv_to)
+        _write_csv(file, csv_to, force=force)
     if markdown_to is not None:
-        _write_markdown(file, markdown_to, _page_of(full))
+        _write_markdown(_reading(file, force=force), markdown_to, _page_of(full))
     if csv_to is not None or markdown_to is not None:
         return
     if as_json:
-        show(json.dumps(report_data(file), indent=2))
+        show(json.dumps(report_data(file, force=force), indent=2))
     else:
-        (show_full_report if full else show_report)(file)
+        (show_full_report if full else show_report)(file, force=force)
 
 
 def _page_of(full: bool) -> "Callable[[Reading], Document]":
@@ -73,45 +76,46 @@ def _page_of(full: bool) -> "Callable[[Reading], Document]":
     return full_page if full else brief_report
 
 
-def _write_markdown(file: Path, out: str, page_of: "Callable[[Reading], Document]") -> None:
+def _write_markdown(reading: "Reading", out: str, page_of: "Callable[[Reading], Document]") -> None:
     from prony.cli.options import write_output
     from prony.faces.markdown import markdown
     from prony.report.redaction import redacted
 
-    page = redacted(page_of(_reading(file)), socket.gethostname())
+    page = redacted(page_of(reading), socket.gethostname())
     write_output(markdown(page).rstrip("\n"), out)
 
 
-def _write_csv(file: Path, folder: Path) -> None:
+def _write_csv(file: Path, folder: Path, *, force: bool) -> None:
     from prony.archive import open_archive
     from prony.faces.csv_files import write_csv
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
-        write_csv(archive, read_archive(archive, floors_of(archive.fingerprint())), folder)
+        floors = floors_of(archive.fingerprint())
+        write_csv(archive, read_archive(archive, floors, takes_unsteady=force), folder)
 
 
-def report_data(file: Path) -> Json:
-    """Return the report of an archive as data."""
+def report_data(file: Path, *, force: bool = False) -> Json:
+    """Return the report of an archive as data. ``force``: as the option."""
     from prony.faces.json_report import reading_json
 
-    return reading_json(_reading(file))
+    return reading_json(_reading(file, force=force))
 
 
-def show_report(file: Path) -> None:
-    """Print the short report of an archive, and where the rest is."""
+def show_report(file: Path, *, force: bool = False) -> None:
+    """Print the short report of an archive, and where the rest is. ``force``: as the option."""
     from prony.faces.terminal import TerminalReporter
     from prony.report.brief import brief_report
 
-    TerminalReporter().write(brief_report(_reading(file), _places(file)))
+    TerminalReporter().write(brief_report(_reading(file, force=force), _places(file)))
 
 
-def show_full_report(file: Path) -> None:
-    """Print the whole report of an archive; the answer is its end."""
+def show_full_report(file: Path, *, force: bool = False) -> None:
+    """Print the whole report of an archive; the answer is its end. ``force``: as the option."""
     from prony.faces.terminal import TerminalReporter
     from prony.report.study import study_report
 
-    TerminalReporter().write_report(study_report(_reading(file)))
+    TerminalReporter().write_report(study_report(_reading(file, force=force)))
 
 
 def _places(file: Path) -> "Places":
@@ -122,10 +126,10 @@ def _places(file: Path) -> "Places":
     return Places(str(file), str(page) if page.exists() else None, full)
 
 
-def _reading(file: Path) -> "Reading":
+def _reading(file: Path, *, force: bool) -> "Reading":
     """Return the Reading of an archive, with the stored noise floors of its machine."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
-        return read_archive(archive, floors_of(archive.fingerprint()))
+        return read_archive(archive, floors_of(archive.fingerprint()), takes_unsteady=force)

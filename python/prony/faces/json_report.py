@@ -13,6 +13,7 @@ from prony.analysis.compare import Comparison
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.drift import CALIBRATED
 from prony.analysis.missing import Missing, Value
+from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.archive.codec import encode_engine, encode_sandbox, encode_workload
 from prony.faces.json_answer import answer_json
@@ -25,7 +26,7 @@ from prony.reading.failures import FailedRequests, FailureTest, Repeated, failed
 from prony.reading.findings import Found
 from prony.reading.groups import Group
 from prony.reading.originals import Beside
-from prony.reading.pace import fullest_addresses, pace_of
+from prony.reading.pace import fullest_addresses
 from prony.reading.saturation import Curve
 from prony.reading.study import Reading
 from prony.report.findings import advice_words, finding_words, limit_words
@@ -82,6 +83,7 @@ def _cell(cell: CellSummary) -> Json:
         "qualified": cell.unqualified is None,
         "unqualified_reason": cell.unqualified,
         "generator_limited": None if cell.limited is None else str(limit_words(cell.limited, "")),
+        "at_least": cell.at_least,
         "error_ratio": cell.error_ratio,
         "success_ratio": cell.success_ratio,
         "censored_from": cell.censored_from,
@@ -96,7 +98,7 @@ def _cell(cell: CellSummary) -> Json:
         },
         "trimmed_mean": {name: _known(cell_trimmed_mean(cell, name)) for name in METRICS},
         "pace": {str(trial.block): _pace(trial) for trial in cell.counted},
-        "paces": [{"kind": one.kind.value, "trials": one.trials, "of": one.of} for one in pace_of(cell)],
+        "steadiness": _steadiness(cell.steadiness),
         "listeners": {str(trial.block): [asdict(one) for one in trial.listeners] for trial in cell.counted},
         "shared_addresses": [asdict(one) for one in fullest_addresses(cell)],
         "uncounted": [_trial(trial) for trial in cell.others],
@@ -111,7 +113,19 @@ def _failed_requests(found: FailedRequests) -> Json:
 
 def _cause(cause: Cause) -> Json:
     fault = None if cause.fault is None else cause.fault.value
-    return {**_outcome(cause.outcome), "fault": fault, "low": cause.low, "high": cause.high}
+    return {
+        **_outcome(cause.outcome),
+        "fault": fault,
+        "low": cause.low,
+        "high": cause.high,
+        "also": cause.also,
+    }
+
+
+def _steadiness(found: Steadiness | Missing) -> Json:
+    if isinstance(found, Missing):
+        return {"missing": found.reason}
+    return {**asdict(found), "kind": found.kind.value}
 
 
 def _pace(trial: TrialFigures) -> Json:

@@ -182,13 +182,14 @@ class RunFacts:
     """What a run decided. ``stopped``: where it looked at its figures. ``found_rates``: where it searched.
 
     ``left_out``: by a cell's id, why its generator is not here or cannot make its load. ``generator``: the
-    load engine's calibration on the machine.
+    load engine's calibration on the machine. ``forced``: the user accepts figures that may not be valid.
     """
 
     stopped: Stopped | None = field(default=None, metadata=OPTIONAL)
     found_rates: tuple[FoundRate, ...] = field(default=(), metadata=OPTIONAL)
     left_out: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
     generator: GeneratorFitness | None = field(default=None, metadata=OPTIONAL)
+    forced: bool = field(default=False, metadata=OPTIONAL)
     free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
 
 

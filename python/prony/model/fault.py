@@ -35,7 +35,7 @@ class Fault:
 
     ``slept_ns``: how long the machine slept within the window. ``share``: of stolen time and other load, of
     all time of the trial's CPUs (0 to 1); of Little's law, the residual over what was expected (-1 to 1 and
-    more). ``text``: what was said by the part that failed.
+    more). ``text``: what was said by the part that failed; of kinds without such, what came with the fault.
     """
 
     kind: FaultKind

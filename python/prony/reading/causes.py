@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.summary import TrialFigures
-from prony.analysis.validity import in_words
 from prony.model import Fault, FaultKind, Invalid, Outcome
 
 __all__ = ["Cause", "by_cause", "figure_of"]
@@ -18,13 +17,14 @@ class Cause:
     """The outcome of trials with the same cause: ``outcome`` of the first.
 
     ``fault``: the kind of fault where it has a figure, which lies from ``low`` to ``high``: a share (0 to 1)
-    or, of a machine that slept, nanoseconds; all three null else.
+    or, of a machine that slept, nanoseconds; all three null else. ``also``: what came with each fault.
     """
 
     outcome: Outcome
     fault: FaultKind | None = None
     low: float | None = None
     high: float | None = None
+    also: str | None = None
 
     @property
     def differs(self) -> bool:
@@ -37,16 +37,17 @@ def by_cause(trials: Iterable[TrialFigures]) -> tuple[tuple[Cause, tuple[TrialFi
     together: dict[object, list[TrialFigures]] = {}
     for trial in trials:
         fault = _fault(trial)
-        together.setdefault(trial.outcome if fault is None else fault.kind, []).append(trial)
+        key = trial.outcome if fault is None else (fault.kind, fault.text)
+        together.setdefault(key, []).append(trial)
     return tuple((_cause(found), tuple(found)) for found in together.values())
 
 
 def _fault(trial: TrialFigures) -> Fault | None:
-    """Return the fault that alone makes a trial not valid; null if it has no figure."""
+    """Return the fault that makes a trial not valid; null if it has no figure."""
     fault = trial.fault
     if fault is None or figure_of(fault) is None:
         return None
-    return fault if trial.outcome == Invalid(in_words(fault)) else None
+    return fault if isinstance(trial.outcome, Invalid) else None
 
 
 def figure_of(fault: Fault) -> float | None:
@@ -59,4 +60,4 @@ def _cause(trials: Sequence[TrialFigures]) -> Cause:
     if fault is None:
         return Cause(outcome)
     found = [figure for trial in trials if trial.fault and (figure := figure_of(trial.fault)) is not None]
-    return Cause(outcome, fault.kind, min(found), max(found))
+    return Cause(outcome, fault.kind, min(found), max(found), fault.text)

@@ -15,7 +15,7 @@ from prony.analysis.power import Sight, power_of
 from prony.analysis.spending import Look
 from prony.analysis.stalls import Stall, stalled
 from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
-from prony.analysis.summary import CellSummary, TrialFigures, summarise_cell
+from prony.analysis.summary import CellSummary, TrialFigures, summarise_cell, without_unsteady
 from prony.metrics import METRICS, Better
 from prony.model import Cell, ClosedLoop, EngineChoice, OpenLoop, Plan, Request, SandboxChoice, Workload
 from prony.reading.failures import FailureTest, failure_tests
@@ -50,15 +50,23 @@ class Group:
     stalls: Mapping[str, Stall] = field(default_factory=dict)
 
 
-def groups_of(plan: Plan, trials: Sequence[TrialFigures], floors: Sequence[Floor]) -> tuple[Group, ...]:
-    """Return the plan's cells in groups, with the ``trials`` of its subjects."""
+def groups_of(
+    plan: Plan, trials: Sequence[TrialFigures], floors: Sequence[Floor], *, takes_unsteady: bool = False
+) -> tuple[Group, ...]:
+    """Return the plan's cells in groups, with the ``trials`` of its subjects. ``takes_unsteady``: those whose
+    pace was not steady enter verdicts too.
+    """
     compares_generators = _compares_generators(plan)
     alike: dict[object, list[CellSummary]] = {}
     for cell in plan.cells:
         load = _load(cell.workload)
         kind: object = (type(load.loop), load.stop) if compares_generators else (load, cell.engine)
         name = generator_name(cell) if compares_generators else None
-        alike.setdefault((kind, cell.sandbox), []).append(summarise_cell(cell, trials, name))
+        found = summarise_cell(cell, trials, name)
+        found = found if takes_unsteady else without_unsteady(found)
+        # Where generators are compared, what they cannot do is their figure, and no bound.
+        own = replace(found, at_least=False) if compares_generators else found
+        alike.setdefault((kind, cell.sandbox), []).append(own)
     blocks = len({trial.block for trial in trials})
     return tuple(_group(plan, found, blocks, floors) for found in alike.values())
 

@@ -1,44 +1,35 @@
-"""Whether the windows of cells show a steady state, and further results of their samples."""
+"""What the windows of cells show beside their figures: whether they are steady, full queues, replacements."""
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from prony.analysis.listeners import SharedAddress
 from prony.analysis.missing import Missing
-from prony.analysis.steady_state import Kind, SteadyState
+from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import CellSummary, Estimate
 
-__all__ = ["Pace", "fullest_addresses", "is_nearly_full", "most", "pace_of", "unknown_pace"]
+__all__ = ["coarsest", "fullest_addresses", "is_nearly_full", "most", "unknown_pace"]
 
 # From here on a burst of connections no longer fits.
 _NEARLY_FULL = 0.9
+# The trials of shorter windows see only large changes.
+_LONG_WINDOW_S = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How many trials of a cell were of a kind of pace, ``trials`` of ``of``; ``most``: more than half."""
-
-    kind: Kind
-    trials: int
-    of: int
-
-    @property
-    def most(self) -> bool:
-        """Whether most trials were of this kind: one trial alone may be chance."""
-        return 2 * self.trials > self.of
-
-
-def pace_of(cell: CellSummary) -> tuple[Pace, ...]:
-    """Return how often each kind of pace was seen in a cell."""
-    states = [trial.steady for trial in cell.counted]
-    seen = Counter(state.kind for state in states if isinstance(state, SteadyState))
-    return tuple(Pace(kind, seen[kind], cell.ok) for kind in Kind if seen[kind])
+def coarsest(cells: Iterable[CellSummary]) -> tuple[CellSummary, Steadiness] | None:
+    """Return, of the steady cells with short windows, the one that might hide the largest change; null
+    without any.
+    """
+    found = [(cell, cell.steadiness) for cell in cells if not isinstance(cell.steadiness, Missing)]
+    short = [(cell, one) for cell, one in found if one.is_steady and one.seconds < _LONG_WINDOW_S]
+    return max(short, key=lambda pair: pair[1].visible, default=None)
 
 
 def unknown_pace(cells: Iterable[CellSummary]) -> str | None:
-    """Return why the pace of no trial is known, the most frequent reason; null where it is of some trial."""
-    states = [trial.steady for cell in cells for trial in cell.counted]
+    """Return why it is not known of any cell whether it was steady, the most frequent reason; null where it
+    is known of some cell.
+    """
+    states = [cell.steadiness for cell in cells if cell.ok]
     unknown = Counter(state.reason for state in states if isinstance(state, Missing))
     return unknown.most_common(1)[0][0] if unknown and unknown.total() == len(states) else None
 

@@ -19,7 +19,7 @@ class Curve:
     """The groups whose loads differ in one quantity only, the lightest first.
 
     ``over``: the quantity, `connections` or `rate`. ``latency``: the metric of the tail. ``subjects``:
-    where each saturates, by name, as far as that is known.
+    where each saturates, by name, as far as that is known: where the generator was the limit, it is not.
     """
 
     groups: tuple[Group, ...]
@@ -37,11 +37,12 @@ def _curve(groups: Sequence[Group]) -> Curve:
     closed = isinstance(groups[0].workload.loop, ClosedLoop)
     latency = "service_ok_p99" if closed else "response_ok_p99"
     names = dict.fromkeys(cell.name for group in groups for cell in group.cells)
+    cells = [cell for group in groups for cell in group.cells]
+    limited = {cell.name for cell in cells if cell.at_least}
     found = {
-        name: saturation(
-            points([cell for group in groups for cell in group.cells if cell.name == name], latency)
-        )
+        name: saturation(points([cell for cell in cells if cell.name == name], latency))
         for name in names
+        if name not in limited
     }
     known = {name: one for name, one in found.items() if not isinstance(one, Missing)}
     return Curve(tuple(groups), "connections" if closed else "rate", latency, known)

@@ -179,11 +179,15 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     trials: Iterable[TrialRecord],
     added: Mapping[TrialRole, Sequence[Cell]] | None = None,
     floors: Sequence[Floor] = (),
+    *,
+    takes_unsteady: bool = False,
 ) -> Reading:
     """Return the Reading of an archive's values. Each trial is dropped once its figures are taken.
     ``added``: cells that are none of the plan's, by the reason why they were measured; ``floors``: those of
-    the machine that measured.
+    the machine that measured. ``takes_unsteady``: subjects whose pace was not steady enter verdicts too, as
+    they do when the study was measured by force.
     """
+    takes_unsteady |= any(run.facts.forced for run in runs)
     own_cells = {cell.id: cell for cell in plan.cells}
     taken: list[TrialFigures] = []
     diagnosed: dict[tuple[int, int], _Diagnosed] = {}
@@ -197,7 +201,7 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
             evidence = Evidence(cell, trial, subjects.get(cell.subject.name))
             diagnosed[key] = _Diagnosed(cell.subject.name, trial.attempt, tuple(diagnose(evidence)))
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
-    groups = groups_of(plan, own, floors)
+    groups = groups_of(plan, own, floors, takes_unsteady=takes_unsteady)
     return Reading(
         plan=plan,
         runs=runs,
@@ -221,9 +225,12 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     )
 
 
-def read_archive(archive: Archive, floors: Sequence[Floor] = ()) -> Reading:
-    """Return the Reading of ``archive``, with the noise floors of the machine that measured."""
+def read_archive(archive: Archive, floors: Sequence[Floor] = (), *, takes_unsteady: bool = False) -> Reading:
+    """Return the Reading of ``archive``, with the noise floors of the machine that measured; the rest as
+    ``read``.
+    """
     plan = archive.plan()
     reasons = (role for role in TrialRole if role is not TrialRole.SUBJECT)
     added: dict[TrialRole, Sequence[Cell]] = {role: archive.cells(role) for role in reasons}
-    return read(plan, archive.runs(), archive.subjects(), archive.trials(), added, floors)
+    known = (plan, archive.runs(), archive.subjects(), archive.trials(), added, floors)
+    return read(*known, takes_unsteady=takes_unsteady)

@@ -28,4 +28,5 @@ def cause_words(found: Cause, at: str) -> Text:
         return text("{}", Quote(reason, at + pointer("reason")))
     form = format_duration if found.fault is FaultKind.SLEPT else whole_percent
     low, high = Figure(found.low, form, at + pointer("low")), Figure(found.high, form, at + pointer("high"))
-    return text(FAULT_WORDS[found.fault], text("{} to {}", low, high))
+    said = text(FAULT_WORDS[found.fault], text("{} to {}", low, high))
+    return said if found.also is None else text("{}; {}", said, Quote(found.also, at + pointer("also")))

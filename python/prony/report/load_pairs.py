@@ -15,16 +15,18 @@ __all__ = ["ComparedLoads", "load_pairs_document"]
 
 @dataclass(frozen=True, slots=True)
 class ComparedLoads:
-    """What was compared, as typed, and what came of it. ``limited``: windows in which the generator may have
-    been the limit. ``interrupted``: broken off.
+    """What was compared, as typed, and what came of it. ``asked``: pairs that were asked for. ``limited``:
+    windows in which the generator may have been the limit. ``dropped``: of a comparison that was interrupted,
+    the windows of the pair that was under way; 0: it ran to its end.
     """
 
     first: str
     second: str
     seed: int
+    asked: int
     found: LoadPairs
     limited: int
-    interrupted: bool
+    dropped: int
 
 
 def load_pairs_document(compared: ComparedLoads) -> Document:
@@ -37,8 +39,8 @@ def load_pairs_document(compared: ComparedLoads) -> Document:
 def _head(compared: ComparedLoads) -> Iterator[Block]:
     found = compared.found
     yield Paragraph(_answer(compared), Tone.STRONG)
-    if compared.interrupted:
-        yield Paragraph("Interrupted: the figures are of the pairs before.", Tone.WARNING)
+    if compared.dropped:
+        yield Paragraph(_interrupted(compared), Tone.WARNING)
     if compared.limited:
         windows = counted(Figure(compared.limited, count, "/limited_windows"), "window")
         words = text("The generator may have been the limit in {}: differences may be hidden.", windows)
@@ -49,6 +51,16 @@ def _head(compared: ComparedLoads) -> Iterator[Block]:
     rows = tuple(_row(one, pointer("figures", k)) for k, one in enumerate(found.figures))
     titles = ("figure", "difference", "interval", "verdict", "first", "second", "pairs")
     yield Table(tuple(Column(each, text=each in ("figure", "verdict")) for each in titles), rows)
+
+
+def _interrupted(compared: ComparedLoads) -> Text:
+    """Return what is left of a comparison that was broken off: a window without its pair says nothing."""
+    return text(
+        "Interrupted: the figures are of the {} of {} that ran to their end; dropped: {} of the next one.",
+        Figure(compared.found.pairs, count, "/pairs"),
+        counted(Figure(compared.asked, count, "/asked_pairs"), "pair"),
+        counted(Figure(compared.dropped, count, "/dropped_windows"), "window"),
+    )
 
 
 def _answer(compared: ComparedLoads) -> Text:
@@ -68,6 +80,8 @@ def _answer(compared: ComparedLoads) -> Text:
             return text(f"{{}} is {word} than {{}} in {{}}.", second, first, Name(title))
         case Verdict.EQUIVALENT:
             return text("{} and {} are equivalent in {}.", second, first, Name(title))
+        case Verdict.TOO_FEW:
+            return text("No verdict on {} and {}: too few pairs have a {}.", second, first, Name(title))
         case _:
             return text("{} and {} are not separated in {}.", second, first, Name(title))
 

@@ -14,7 +14,7 @@ from prony.reading.failures import FailedRequests, failed_by_class
 from prony.report.document import Column, Entry, Footnotes, Table, Tone
 from prony.report.forms import count, estimate, in_scale, of_percent, percent
 from prony.report.text import Figure, Name, Quote, Text, pointer, text
-from prony.report.words import ending_words
+from prony.report.words import bound_sign, ending_words
 from prony.units import Scale, bytes_scale, duration_scale
 
 __all__ = [
@@ -69,6 +69,7 @@ def _figure(one: Place, name: str, scale: Scale, notes: Footnotes, tone: Tone = 
     shown = figure_entry(value, scale, one.metric(name), notes)
     if isinstance(value, Missing):
         return shown
+    shown = Entry(text("{}{}", bound_sign(cell, name), shown.text), shown.tone)
     if value.count == cell.ok:
         return Entry(shown.text, tone)
     few = text(

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from prony.analysis.account import Carried, RequestClass
+from prony.analysis.at_least import open_end
+from prony.analysis.rates import is_speed
+from prony.analysis.summary import CellSummary
 from prony.model import Availability, ClosedLoop, CountStop, DurationStop, Fingerprint, OpenLoop, Workload
 from prony.reading.groups import Group
 from prony.report.forms import as_typed, byte_size, count, load_number
@@ -12,6 +15,7 @@ from prony.units import seconds
 
 __all__ = [
     "availability_words",
+    "bound_sign",
     "carried_words",
     "ending_words",
     "group_words",
@@ -47,6 +51,13 @@ _CLASSES: Mapping[str, str] = MappingProxyType(
         "unspecified": "failed: the generator does not say how",
     }
 )
+
+
+def bound_sign(cell: CellSummary, metric: str) -> str:
+    """Return what stands before a figure of speed that is a bound, because the generator was the limit."""
+    if not cell.at_least or not is_speed(metric):
+        return ""
+    return "≥ " if open_end(metric, at_least=True).above else "≤ "
 
 
 def ending_words(ending: RequestClass) -> str:

@@ -72,14 +72,14 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
         ready = _without_latecomers(prepared, earlier)
         absent = _without_generator(study, listener)
         fitness = study.fitness(machine)
-        writer.record_facts(RunFacts(generator=fitness))
+        writer.record_facts(RunFacts(generator=fitness, forced=study.force))
         bench = Bench(study, run, ready, prepared.environments, placement, cpus, groups, absent, fitness)
         ledger = Ledger(writer, dict(earlier.entries) if earlier else {})
         if not ledger.entries:
             compare_replies(bench, listener)
         decided = _measured(bench, ledger, earlier, listener)
         left_out = {str(number): reason for number, reason in absent.items()}
-        writer.record_facts(replace(decided, left_out=left_out, generator=fitness))
+        writer.record_facts(replace(decided, left_out=left_out, generator=fitness, forced=study.force))
         writer.finish(RunStatus.FINISHED)
 
 

@@ -231,15 +231,15 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             None => (Class::ClientOther, "not even begun when the window opened"),
         };
         self.counts.failures += u64::from(connection.failure.is_some() || is_on_its_way);
-        if !is_on_its_way {
-            let end = End::without_reply(class, now_ns, detail);
-            return self.recorder.ended(&flight, &end);
+        // All connections are wanted from the start on.
+        let mut end = End::without_reply(class, now_ns, detail);
+        end.waited_from_ns = Some(self.task.times.epoch_ns);
+        self.recorder.ended(&flight, &end);
+        if is_on_its_way {
+            // The attempt before the window ends before it: the window's own has failed in its place.
+            self.end(slot, class, open_ns - 1, "");
+            self.attempt_failed(slot, class);
+            self.back_off(slot, now_ns);
         }
-        // The attempt before the window ends before it, and the window's own fails in its place.
-        if let Some(earlier) = connection.flight.replace(flight) {
-            let end = End::without_reply(class, open_ns - 1, "");
-            self.recorder.ended(&earlier, &end);
-        }
-        self.connect_failed(slot, class, now_ns, detail);
     }
 }

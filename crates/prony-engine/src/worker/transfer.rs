@@ -98,15 +98,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// The request that this connection was opened for fails with it: the slot's own, or the oldest in the queue.
     pub(super) fn connect_failed(&mut self, slot: usize, class: Class, now_ns: u64, detail: &str) {
-        if let State::Connecting { since_ns } = self.connections[slot].state {
-            self.counts.failures += u64::from(self.is_counted(since_ns));
-        }
-        self.disconnect(slot);
-        let connection = &mut self.connections[slot];
-        if !connection.has_connected {
-            let before = connection.failure.replace(class);
-            self.opened.failed(before, class);
-        }
+        self.attempt_failed(slot, class);
         if self.connections[slot].flight.is_some() {
             self.end(slot, class, now_ns, detail);
         } else {
@@ -116,10 +108,27 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         if self.is_open_loop() {
             self.closed.push_back(slot);
         } else {
-            let wait_ns = self.connections[slot].next_back_off_ns();
-            self.connections[slot].state = State::BackOff;
-            self.back_offs.push(Reverse((now_ns + wait_ns, slot)));
+            self.back_off(slot, now_ns);
         }
+    }
+
+    /// The slot's attempt has ended without a connection.
+    pub(super) fn attempt_failed(&mut self, slot: usize, class: Class) {
+        if let State::Connecting { since_ns } = self.connections[slot].state {
+            self.counts.failures += u64::from(self.is_counted(since_ns));
+        }
+        self.disconnect(slot);
+        let connection = &mut self.connections[slot];
+        if !connection.has_connected {
+            let before = connection.failure.replace(class);
+            self.opened.failed(before, class);
+        }
+    }
+
+    pub(super) fn back_off(&mut self, slot: usize, now_ns: u64) {
+        let wait_ns = self.connections[slot].next_back_off_ns();
+        self.connections[slot].state = State::BackOff;
+        self.back_offs.push(Reverse((now_ns + wait_ns, slot)));
     }
 
     /// An attempt that timed out has outlived its request, which the queue's own time-out has ended.

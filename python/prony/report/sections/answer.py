@@ -15,6 +15,7 @@ from prony.report.sections.effects import effect_words
 from prony.report.sections.figures import group_heading
 from prony.report.sections.rates import rate_answers
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
+from prony.report.words import bound_sign
 
 __all__ = ["answer_section", "leader_words"]
 
@@ -28,7 +29,7 @@ def _figure(cell: CellSummary, metric: str, at: str) -> Text:
     if not isinstance(value, Estimate):
         return text("—")
     of = at + pointer("metrics", metric)
-    mean = Figure(value.mean, in_metric(metric), of + pointer("mean"))
+    mean = text("{}{}", bound_sign(cell, metric), Figure(value.mean, in_metric(metric), of + pointer("mean")))
     if value.low is None or value.high is None:
         return text("{} (one trial: no interval)", mean)
 
@@ -43,6 +44,8 @@ def _figure(cell: CellSummary, metric: str, at: str) -> Text:
 
 
 def _sameness(comparison: Comparison, at: str) -> Text:
+    if comparison.verdict is Verdict.LIMITED:
+        return text("{}", Quote(comparison.verdict.value, at + pointer("verdict")))
     if comparison.verdict is Verdict.EQUIVALENT:
         return text("equivalent")
     needed = comparison.blocks_needed

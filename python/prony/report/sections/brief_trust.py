@@ -4,10 +4,10 @@ the trials were.
 
 from collections.abc import Iterator
 
-from prony.analysis.steady_state import Kind
+from prony.analysis.missing import Missing
 from prony.reading.brief import is_of_the_bench
 from prony.reading.findings import Shared
-from prony.reading.pace import pace_of, unknown_pace
+from prony.reading.pace import unknown_pace
 from prony.reading.study import Reading
 from prony.report.document import Judgement, Tone
 from prony.report.findings import finding_words, shared_words
@@ -99,18 +99,14 @@ def _steadiness(reading: Reading) -> Iterator[Text]:
     if why is not None:
         yield text("steadiness is not known: {}", Quote(why, unknown_at(reading, why)))
         return
-    unsteady = [
-        cell
-        for cell in reading.cells
-        if any(pace.most and pace.kind is not Kind.FLAT for pace in pace_of(cell))
-    ]
-    if unsteady:
-        names = dict.fromkeys(cell.name for cell in unsteady)
+    known = [(cell, cell.steadiness) for cell in reading.cells if not isinstance(cell.steadiness, Missing)]
+    names = dict.fromkeys(cell.name for cell, one in known if not one.is_steady)
+    if names:
         first, *more = names
         others = text(" and {} more", Name(str(len(more)))) if more else ""
-        yield text("not steady in most trials: {}{}", Name(first), others)
+        yield text("not steady: {}{}", Name(first), others)
     elif any(cell.ok for cell in reading.cells):
-        yield text("most were steady")
+        yield text("no change within the windows was shown")
 
 
 def _power(reading: Reading) -> Iterator[Text]:

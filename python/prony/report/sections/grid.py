@@ -15,7 +15,7 @@ from prony.report.places import cell_at, group_at
 from prony.report.scales import metric_scale
 from prony.report.tables import figure_entry
 from prony.report.text import Figure, Name, Text, pointer, text
-from prony.report.words import heading
+from prony.report.words import bound_sign, heading
 from prony.units import Scale
 
 __all__ = ["detailed", "grid", "load_figure", "over_words"]
@@ -113,7 +113,7 @@ def _figure(  # noqa: PLR0913, PLR0917 - a table's cell
     shown = figure_entry(value, scale, at, notes)
     if isinstance(value, Missing):
         return shown
-    words = shown.text
+    words = text("{}{}", bound_sign(cell, name), shown.text)
     if METRICS[name].unit is Unit.RATIO:
         words = text("{}", Figure(value.mean, of_percent, at + pointer("mean")))
     speed = METRICS[name].unit in (Unit.RATE, Unit.DURATION)

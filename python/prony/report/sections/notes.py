@@ -12,10 +12,12 @@ from prony.report.sections.checks import calibration_notes
 from prony.report.sections.pace import evidence_notes, pace_notes
 from prony.report.sections.pacing import fitness_notes, pacing_notes
 from prony.report.sections.sandbox import sandbox_notes
-from prony.report.text import EMPTY, Figure, Name, Text, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Text, joined, listed, pointer, text
 from prony.report.words import group_words
 
 __all__ = ["notes"]
+
+_MOST = 6
 
 
 def _versions(reading: Reading) -> Iterator[Text]:
@@ -94,6 +96,18 @@ def _floor_notes(reading: Reading) -> Iterator[Text]:
         )
 
 
+def _bound_notes(reading: Reading) -> Iterator[Text]:
+    """Yield whose figures are bounds, because the generator was the limit."""
+    found = dict.fromkeys(cell.name for cell in reading.cells if cell.at_least)
+    if found:
+        names = listed([text("{}", Name(name)) for name in found], most=_MOST)
+        yield text(
+            "{}: the generator was the limit in some trial, or may have been in most. Its throughput is at "
+            "least what is shown (≥), its latency at most (≤); no verdict or claim says that it is worse.",
+            names,
+        )
+
+
 def _stall_notes(reading: Reading) -> Iterator[Text]:
     """Yield each subject with single trials that were far off: no interval covers what is so rare."""
     for place, group in enumerate(reading.groups):
@@ -121,6 +135,7 @@ def notes(reading: Reading) -> Section:
         *calibration_notes(reading),
         *fitness_notes(reading),
         *pacing_notes(reading),
+        *_bound_notes(reading),
         *_floor_notes(reading),
         *_stall_notes(reading),
         *_versions(reading),

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from prony.analysis.missing import Missing
+from prony.analysis.steadiness import Steadiness
 from prony.analysis.steady_state import Kind
 from prony.analysis.summary import CellSummary
-from prony.reading.pace import is_nearly_full, most, pace_of, unknown_pace
+from prony.reading.pace import coarsest, is_nearly_full, most, unknown_pace
 from prony.reading.study import Reading
-from prony.report.forms import as_typed, count, whole_percent
+from prony.report.forms import as_typed, count, percent, signed_percent, whole_percent
 from prony.report.places import cell_at
-from prony.report.text import Figure, Name, Quote, Text, listed, pointer, text
+from prony.report.text import Figure, Name, Quote, Text, counted, listed, pointer, text
 from prony.report.words import load_words
 
 __all__ = ["evidence_notes", "pace_notes", "unknown_at"]
@@ -23,38 +24,54 @@ _MOST = 6
 
 
 def pace_notes(reading: Reading) -> Iterator[Text]:
-    """Yield the subjects that were not steady in most of their trials, by kind: one trial may be chance.
-
-    When windows are too short to decide this, one remark says so.
+    """Yield the subjects that were not steady over their trials, by kind, and how far their means are off;
+    what short windows could have shown at all; or that it cannot be said.
     """
     for kind, said in _SAID.items():
-        found = [words for cell in reading.cells for words in _of_kind(reading, cell, kind)]
+        cells = [cell for cell in reading.cells if _kind(cell) is kind]
+        found = [words for cell in cells for words in _bias(reading, cell)]
         if found:
-            yield text(f"{{}}: {said}.", listed(found, most=_MOST))
+            entered = any(cell.unqualified is None for cell in cells)
+            heed = "counted, by force" if entered else "no verdict counts it without --force"
+            yield text(f"{{}}: {said} ({heed}).", listed(found, most=_MOST))
+    yield from _visible(reading)
     why = unknown_pace(reading.cells)
     if why is not None:
         reason = Quote(why, unknown_at(reading, why))
-        yield text("Prony cannot say whether the pace was steady within the windows: {}.", reason)
+        yield text("Whether the pace was steady within the windows is not testable: {}.", reason)
 
 
-def _of_kind(reading: Reading, cell: CellSummary, kind: Kind) -> Iterator[Text]:
-    for k, pace in enumerate(pace_of(cell)):
-        if pace.kind is kind and pace.most:
-            at = cell_at(reading, cell) + pointer("paces", k)
-            trials, of = (
-                Figure(pace.trials, count, at + pointer("trials")),
-                Figure(pace.of, count, at + pointer("of")),
-            )
-            yield text("{} ({} of {} trials)", _where(reading, cell), trials, of)
+def _kind(cell: CellSummary) -> Kind | None:
+    return None if isinstance(cell.steadiness, Missing) else cell.steadiness.kind
+
+
+def _bias(reading: Reading, cell: CellSummary) -> Iterator[Text]:
+    if isinstance(cell.steadiness, Steadiness):
+        at = cell_at(reading, cell) + pointer("steadiness")
+        bias = Figure(cell.steadiness.bias, signed_percent, at + pointer("bias"))
+        yield text(f"{{}} (mean {cell.steadiness.measure} {{}} off its end)", _where(reading, cell), bias)
+
+
+def _visible(reading: Reading) -> Iterator[Text]:
+    """Yield the largest change that short windows may hide."""
+    found = coarsest(reading.cells)
+    if found is None:
+        return
+    cell, one = found
+    at = cell_at(reading, cell) + pointer("steadiness")
+    yield text(
+        "Windows of {}: a change within them shows from {} on; smaller ones may be in the figures.",
+        counted(Figure(one.seconds, count, at + pointer("seconds")), "second"),
+        Figure(one.visible, percent, at + pointer("visible")),
+    )
 
 
 def unknown_at(reading: Reading, why: str) -> str:
-    """Return where the report's JSON has the reason: at the first trial that has it."""
+    """Return where the report's JSON has the reason: at the first cell that has it."""
     return next(
-        cell_at(reading, cell) + pointer("pace", trial.block, "missing")
+        cell_at(reading, cell) + pointer("steadiness", "missing")
         for cell in reading.cells
-        for trial in cell.counted
-        if isinstance(trial.steady, Missing) and trial.steady.reason == why
+        if isinstance(cell.steadiness, Missing) and cell.steadiness.reason == why
     )
 
 

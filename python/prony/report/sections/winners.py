@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from prony.analysis.standings import Standing
-from prony.analysis.summary import Estimate
+from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.forms import count, in_metric
 from prony.report.text import Figure, Name, Quote, Text, joined, pointer, text
-from prony.report.words import group_words
+from prony.report.words import bound_sign, group_words
 
 __all__ = ["deciding", "letters_note", "winners"]
 
@@ -91,13 +91,20 @@ def _figure(place: int, group: Group, standing: Standing) -> Text:
     """Return the figure of the first, or the range of those that share the lead."""
     metric = standing.metric or ""
     shown = standing.best if standing.decided else standing.ranked[:1]
+
+    def sign(cell: CellSummary) -> str:
+        return bound_sign(cell, metric)
+
     values = [
-        (value.mean, pointer("groups", place, "cells", number, "metrics", metric, "mean"))
+        (value.mean, pointer("groups", place, "cells", number, "metrics", metric, "mean"), sign(cell))
         for number, cell in enumerate(group.cells)
         if cell.name in shown and isinstance(value := cell.metrics[metric], Estimate)
     ]
-    low, high = (Figure(value, in_metric(metric), at) for value, at in (min(values), max(values)))
-    return text("{}", low) if str(low) == str(high) else text("{} to {}", low, high)
+    low, high = (
+        text("{}{}", before, Figure(value, in_metric(metric), at))
+        for value, at, before in (min(values), max(values))
+    )
+    return low if str(low) == str(high) else text("{} to {}", low, high)
 
 
 def letters_note(group: Group) -> Text | None:

@@ -62,6 +62,7 @@ pub struct Tally {
     /// The most attempts that were begun between two waits.
     pub most_attempts_at_once: u64,
     attempts_at_last_wait: u64,
+    pub closed: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -487,7 +488,9 @@ impl Driver for Network {
     }
 
     fn close(&mut self, slot: usize) {
-        self.world.borrow_mut().sockets[slot] = None;
+        let mut world = self.world.borrow_mut();
+        let socket = world.sockets[slot].take();
+        world.tally.closed += u64::from(socket.is_some());
     }
 
     fn wait(&mut self, timeout_ns: u64, ready: &mut Vec<Ready>) -> io::Result<()> {

@@ -1,0 +1,103 @@
+"""A planted archive: the generator was the limit of one subject, which loses no place by that."""
+
+from dataclasses import replace
+
+import pytest
+
+from golden import build
+from prony.analysis.claims import ClaimVerdict
+from prony.analysis.compare import Verdict
+from prony.archive import open_archive
+from prony.faces.json_report import reading_json
+from prony.faces.markdown import markdown
+from prony.model import Claim, ClaimKind
+from prony.reading.study import read_archive
+from prony.report.study import study_report
+from recordings import with_parts
+
+RATES = {"fast+x": 1000, "held+x": 800, "slow+x": 500}
+LIMITED = {
+    "limited": "yes",
+    "evidence": [{"level": "yes", "kind": "busy", "share": 0.97}],
+}
+CLAIMS = (
+    Claim("c1", "fast is the fastest", ClaimKind.HIGHEST, "ok_per_s", "fast+*"),
+    Claim("c2", "held is slower than 900 /s", ClaimKind.VALUE, "ok_per_s", "held+*", high=900.0),
+    Claim("c3", "held beats slow", ClaimKind.HIGHEST, "ok_per_s", "held+*", against="slow+*"),
+)
+
+
+def planted(path, held=LIMITED):
+    """Write six blocks of three subjects; `held`: the generator's verdict in the second's trials."""
+    load = build.Workload(build.ClosedLoop(4), build.DurationStop(build.SECOND))
+    cells = tuple(build.Cell(k + 1, build.subject(name), load) for k, name in enumerate(RATES))
+    plan = build.Plan("study", "", "", "quick", cells, 6, 1, claims=CLAIMS)
+    with build.create(path, plan, build.FINGERPRINT) as writer:
+        for block in range(6):
+            for k, cell in enumerate(cells):
+                rate = RATES[cell.subject.name] + (block * (k + 2)) % 5
+                trial = build.trial(cell, block, k, [1_000_000] * rate)
+                if cell.subject.name == "held+x":
+                    trial = replace(trial, recording=with_parts(trial.recording, generator=held))
+                writer.append(trial)
+        writer.finish(build.RunStatus.FINISHED)
+    with open_archive(path) as archive:
+        return read_archive(archive)
+
+
+@pytest.fixture(scope="module")
+def reading(tmp_path_factory):
+    return planted(tmp_path_factory.mktemp("bound") / "a.prony")
+
+
+def test_the_limited_subject_ties_with_the_leader_and_those_it_beats_do_not(reading):
+    found = reading.groups[0].answer
+    assert (found.leader, found.ties) == ("fast+x", ("held+x",))
+    verdicts = {name: one.verdict for name, one in found.comparisons.items()}
+    assert verdicts == {"held+x": Verdict.LIMITED, "slow+x": Verdict.LOWER}
+
+
+def test_without_the_limit_it_is_worse(tmp_path):
+    reading = planted(tmp_path / "a.prony", {"limited": "no", "evidence": []})
+    found = reading.groups[0].answer
+    assert (found.ties, found.comparisons["held+x"].verdict) == ((), Verdict.LOWER)
+    assert [one.verdict for _, one in reading.claims] == [ClaimVerdict.HOLDS] * 3
+
+
+def test_it_shares_the_leaders_letter_and_not_that_of_the_one_it_beats(reading):
+    letters = reading.groups[0].standings[0].letters
+    assert letters == {"fast+x": "a", "held+x": "a", "slow+x": "b"}
+
+
+def test_claims_that_need_its_figure_as_an_upper_bound_cannot_tell(reading):
+    verdicts = [one.verdict for _, one in reading.claims]
+    assert verdicts == [ClaimVerdict.CANNOT_TELL, ClaimVerdict.CANNOT_TELL, ClaimVerdict.HOLDS]
+    assert "the generator was the limit" in reading.claims[1][1].reason
+
+
+def test_its_figures_are_shown_as_bounds(reading):
+    page = " ".join(markdown(study_report(reading)).split())
+    assert "≥ 80" in page
+    assert "≥ 100" not in page
+    assert "held+x: not shown: the generator was the limit" in page
+    assert "no verdict or claim says that it is worse" in page
+
+
+def test_the_json_says_which_figures_are_bounds(reading):
+    cells = reading_json(reading)["groups"][0]["cells"]
+    assert {cell["name"]: cell["at_least"] for cell in cells} == {
+        "fast+x": False,
+        "held+x": True,
+        "slow+x": False,
+    }
+
+
+def test_requests_that_the_generator_lost_are_not_said_to_be_the_servers(tmp_path):
+    load = build.Workload(build.ClosedLoop(4), build.DurationStop(build.SECOND))
+    cell = build.Cell(1, build.subject("a+x"), load)
+    plan = build.Plan("study", "", "", "quick", (cell,), 1, 1)
+    with build.create(tmp_path / "a.prony", plan, build.FINGERPRINT) as writer:
+        writer.append(build.trial(cell, 0, 0, [1_000_000] * 100, errors={"client_no_address": 9}))
+    with open_archive(tmp_path / "a.prony") as archive:
+        (found,) = read_archive(archive).cells
+    assert found.unqualified == "the generator could not send its requests"
