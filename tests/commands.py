@@ -39,6 +39,12 @@ class Done:
         return json.loads(self.out)
 
 
+def without_page(arguments):
+    """Return arguments in which a study does not draw its page, unless they are about it."""
+    words = [str(one) for one in arguments]
+    return [*words, "--no-html"] if words[:1] == ["run"] and "--help" not in words else words
+
+
 @dataclass(frozen=True)
 class Prony:
     """Starts Prony in ``folder`` as a user would, and shows what was said when it takes too long."""
@@ -59,7 +65,7 @@ class Prony:
     def start(self, *arguments, ignored=(), program=("-m", "prony"), **environment):
         """Start it as a shell with a terminal does; ``ignored``: signals that it is started to ignore."""
         return subprocess.Popen(
-            [sys.executable, *program, *map(str, arguments)],
+            [sys.executable, *program, *without_page(arguments)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

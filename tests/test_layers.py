@@ -22,7 +22,7 @@ LAYERS = (
     *("host", "catalog", "sandbox", "monitor", "engine", "assembly"),
     *("trial", "study", "check", "calibration"),
     # Showing.
-    *("listing", "faces", "data", "cli", "__main__"),
+    *("listing", "page", "faces", "data", "cli", "__main__"),
 )
 # Rooms within a package, ranked likewise.
 ROOMS = {"catalog": ("schema", "install", "launch")}
@@ -121,6 +121,12 @@ def test_the_compiled_engine_is_known_in_few_named_places():
     assert knows == set(KNOWS_THE_ENGINE)
 
 
+def test_the_library_that_draws_is_known_in_one_place():
+    assert {name for name in modules() for module, _ in imports(name) if module == "vl_convert"} == {
+        "page.render"
+    }
+
+
 def test_the_command_line_is_imported_by_nobody():
     users = {name for name in modules() for module, _ in own_imports(name) if under(module, ("cli",))}
     assert users == {name for name in users if under(name, ("cli", "__main__"))}
@@ -129,7 +135,7 @@ def test_the_command_line_is_imported_by_nobody():
 def test_the_command_line_starts_without_the_libraries_of_its_commands():
     script = "import sys, prony.cli.main; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()).isdisjoint({"numpy", "scipy", "pydantic", "sqlite3"})
+    assert set(done.stdout.split()).isdisjoint({"numpy", "scipy", "pydantic", "sqlite3", "vl_convert"})
 
 
 # --- the map in docs/design.md ----------------------------------------------------------------------------

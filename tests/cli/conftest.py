@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from commands import Done, Prony, cache, folder, prony  # noqa: F401 - fixtures
+from commands import Done, Prony, cache, folder, prony, without_page  # noqa: F401 - fixtures
 from prony.cli import main as entry
 
 
@@ -24,7 +24,7 @@ def said(prony: Prony, monkeypatch: pytest.MonkeyPatch, capsys, own_claim):  # n
         monkeypatch.setenv(name, value)
 
     def run(*arguments) -> Done:
-        monkeypatch.setattr("sys.argv", ["prony", *map(str, arguments)])
+        monkeypatch.setattr("sys.argv", ["prony", *without_page(arguments)])
         with pytest.raises(SystemExit) as ended:
             entry.main()
         out, err = capsys.readouterr()

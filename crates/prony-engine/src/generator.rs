@@ -60,8 +60,24 @@ impl Thread {
         (self.user_ns + self.system_ns).saturating_sub(self.spin_ns)
     }
 
-    /// Time that it waited for the CPU, beyond the usual wait of each turn on an idle CPU.
+    /// How long a quota stopped it: of the time that its groups were throttled, on all their CPUs, what it waited itself. A thread
+    /// that is throttled waits on the run queue; where the kernel counts no waits, the groups' time is all that is known.
+    pub fn stopped_ns(&self) -> u64 {
+        let groups_ns = self.throttled_ns.unwrap_or(0);
+        if self.turns > 0 {
+            groups_ns.min(self.run_queue_ns)
+        } else {
+            groups_ns
+        }
+    }
+
+    /// Time that others kept it from the CPU: on the run queue, but not stopped by a quota.
+    pub fn queued_ns(&self) -> u64 {
+        self.run_queue_ns.saturating_sub(self.stopped_ns())
+    }
+
+    /// Time that others kept it from the CPU beyond the usual wait of each turn on an idle CPU.
     pub fn kept_waiting_ns(&self) -> u64 {
-        self.run_queue_ns.saturating_sub(self.turns * TURN_NS)
+        self.queued_ns().saturating_sub(self.turns * TURN_NS)
     }
 }

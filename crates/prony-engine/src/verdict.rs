@@ -181,7 +181,7 @@ fn failed_here(run: &Recording) -> impl Iterator<Item = Evidence> {
 }
 
 fn throttled(threads: &[Thread], window_ns: u64) -> Option<Evidence> {
-    let share = most(threads, window_ns, |thread| thread.throttled_ns.unwrap_or(0));
+    let share = most(threads, window_ns, Thread::stopped_ns);
     THROTTLED.evidence(share, Cause::Throttled { share })
 }
 
@@ -193,7 +193,7 @@ fn busy(threads: &[Thread], window_ns: u64) -> Option<Evidence> {
 fn kept_waiting(threads: &[Thread], window_ns: u64) -> Option<Evidence> {
     let worst = threads.iter().max_by_key(|thread| thread.kept_waiting_ns())?;
     let share = worst.kept_waiting_ns() as f64 / window_ns as f64;
-    let wait_ns = worst.run_queue_ns / worst.turns.max(1);
+    let wait_ns = worst.queued_ns() / worst.turns.max(1);
     KEPT_WAITING.evidence(share, Cause::KeptWaiting { share, wait_ns })
 }
 

@@ -144,17 +144,17 @@ fn t03_what_is_in_flight_at_the_end_is_censored_at_its_age() {
         aged >= 400 * MS && aged <= window.drained_ns - window.open_ns,
         "{aged}"
     );
-    // The three stop one after the other, well within the window.
-    let stopping = start(r#"{"silent_every": 200, "delay": {"kind": "fixed", "ns": 1000000}}"#);
+    // The three stop one after the other, in the window if not before it.
+    let stopping = start(r#"{"silent_every": 80, "delay": {"kind": "fixed", "ns": 1000000}}"#);
     let closed = Load::closed(stopping.port(), 3)
         .duration_ms(1000)
         .grace_ms(50)
         .run();
-    assert_eq!(closed.account.in_flight_at_end, 3);
-    assert!(
-        closed.distributions.censored_service.max_ns().unwrap()
-            <= closed.window.drained_ns - closed.window.open_ns
-    );
+    let carried = &closed.account.carried_in.unanswered;
+    let before = carried.get("in_flight_at_end").copied().unwrap_or(0);
+    assert_eq!(closed.account.in_flight_at_end + before, 3);
+    let aged = closed.distributions.censored_service.max_ns().unwrap();
+    assert!(before > 0 || aged <= closed.window.drained_ns - closed.window.open_ns);
 }
 
 #[test]
@@ -215,22 +215,32 @@ fn t30_refused_connections_fail_requests_at_a_bounded_rate() {
 fn a_server_that_appears_in_mid_run_is_used() {
     for open in [false, true] {
         let port = free_port();
-        let later = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(200));
-            start(&format!(r#"{{"port": {port}}}"#))
-        });
         let load = if open {
             Load::open(port, 200.0, 4)
         } else {
             Load::closed(port, 4)
         };
-        let account = load.duration_ms(800).run().account;
-        let counts = later.join().unwrap().counts();
-        assert_eq!(
-            (account.ok, account.ok + account.connect_refused),
-            (counts.requests, account.scheduled)
-        );
+        let (control, mut server) = (Control::new(), None);
+        // It appears when requests have failed, and the load ends when some have succeeded.
+        let follow = &mut |event: &Event| {
+            if let Event::Progress { ok, failed, .. } = event {
+                if *failed > 0 && server.is_none() {
+                    server = Some(start(&format!(r#"{{"port": {port}}}"#)));
+                }
+                if *ok > 0 {
+                    control.cancel();
+                }
+            }
+        };
+        let recording = prony_engine::run(&load.duration_ms(60_000).spec(), &control, follow).unwrap();
+        let (account, requests) = (&recording.account, server.unwrap().counts().requests);
         assert!(account.ok > 0 && account.connect_refused > 0, "{account:?}");
+        let cut = account.in_flight_at_end + account.not_sent_end;
+        assert_eq!(account.ok + account.connect_refused + cut, account.scheduled);
+        assert!(
+            (account.ok..=account.ok + cut).contains(&requests),
+            "{requests} {account:?}"
+        );
     }
 }
 

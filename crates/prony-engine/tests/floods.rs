@@ -6,6 +6,7 @@ mod common;
 
 use common::{flood, read_request, Flood, Load, Scripted, CHUNKED, MS, ONE_BYTE_CHUNKS};
 use prony_engine::Control;
+use std::io::Read;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -45,16 +46,57 @@ const LIMITED: [(&str, Flood); 4] = [
     ),
 ];
 
+/// Of the other wires: one byte a record, a log without end, a body until the end of the connection.
+const ENDLESS_ON: [(&str, Flood); 4] = [
+    (
+        "fastcgi",
+        (
+            "\x01\x06\x00\x01\x00\x12\x00\x00Status: 200 OK\r\n\r\n",
+            "\x01\x06\x00\x01\x00\x01\x00\x00x",
+        ),
+    ),
+    ("fastcgi", ("", "\x01\x07\x00\x01\x00\x01\x00\x00x")),
+    ("uwsgi", ("HTTP/1.1 200 OK\r\n\r\n", "0123456789abcdef")),
+    ("scgi", ("Status: 200 OK\r\n\r\n", "0123456789abcdef")),
+];
+
+/// A head without end on each of them.
+const HEADS_ON: [(&str, Flood); 3] = [
+    (
+        "fastcgi",
+        (
+            "\x01\x06\x00\x01\x00\x10\x00\x00Status: 200 OK\r\n",
+            "\x01\x06\x00\x01\x00\x0f\x00\x00X-Name: value\r\n",
+        ),
+    ),
+    ("uwsgi", ("HTTP/1.1 200 OK\r\n", "X-Name: value\r\n")),
+    ("scgi", ("Status: 200 OK\r\n", "X-Name: value\r\n")),
+];
+
 fn flooding(with: Flood) -> Scripted {
     Scripted::start(move |_, stream, _| {
-        read_request(stream);
+        // The begin of a request, on any wire.
+        let _ = stream.read(&mut [0; 4096]);
         flood(stream, with);
     })
 }
 
+fn wire(kind: &str) -> serde_json::Value {
+    serde_json::json!({"kind": kind})
+}
+
+fn silent() -> Scripted {
+    Scripted::start(|_, stream, _| while read_request(stream) {})
+}
+
 /// The ages of what timed out, the oldest, of a load of two connections with a time-out of 200 ms.
 fn oldest_ns(server: &Scripted, what: &str) -> u64 {
+    oldest_on("http", server, what)
+}
+
+fn oldest_on(kind: &str, server: &Scripted, what: &str) -> u64 {
     let recording = Load::closed(server.port, 2)
+        .wire(wire(kind))
         .duration_ms(150)
         .timeout_ms(200)
         .run();
@@ -68,7 +110,7 @@ fn oldest_ns(server: &Scripted, what: &str) -> u64 {
 #[test]
 fn a_flood_ends_at_the_time_out() {
     let _alone = ALONE.lock();
-    let silent = Scripted::start(|_, stream, _| while read_request(stream) {});
+    let silent = silent();
     for with in ENDLESS {
         let what = format!("{with:?}");
         // However busy the machine is: as one that sends nothing.
@@ -77,6 +119,35 @@ fn a_flood_ends_at_the_time_out() {
             flooded <= control + 100 * MS,
             "{what}: {flooded} ns, silent {control} ns"
         );
+    }
+}
+
+#[test]
+fn a_flood_on_another_wire_ends_at_the_time_out_too() {
+    let _alone = ALONE.lock();
+    let silent = silent();
+    for (kind, with) in ENDLESS_ON {
+        let what = format!("{kind} {with:?}");
+        let control = oldest_ns(&silent, "silent");
+        let flooded = oldest_on(kind, &flooding(with), &what);
+        assert!(
+            flooded <= control + 100 * MS,
+            "{what}: {flooded} ns, silent {control} ns"
+        );
+    }
+}
+
+#[test]
+fn a_head_without_end_is_no_reply_on_any_wire() {
+    let _alone = ALONE.lock();
+    for (kind, with) in HEADS_ON {
+        let server = flooding(with);
+        let account = Load::closed(server.port, 1)
+            .wire(wire(kind))
+            .requests(3)
+            .run()
+            .account;
+        assert_eq!(account.parse, 3, "{kind} {with:?}: {account:?}");
     }
 }
 
@@ -94,20 +165,27 @@ fn a_flood_of_what_has_a_limit_is_no_reply() {
 #[test]
 fn a_cancelled_run_ends_in_half_a_second_under_a_flood() {
     let _alone = ALONE.lock();
+    let silent = silent();
     for with in ENDLESS {
-        let server = flooding(with);
-        let control = Control::new();
-        let remote = control.clone();
-        let canceller = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(150));
-            remote.cancel();
-            Instant::now()
-        });
-        let load = Load::closed(server.port, 2)
-            .duration_ms(60_000)
-            .timeout_ms(60_000);
-        load.run_with(&control);
-        let took = canceller.join().unwrap().elapsed();
-        assert!(took < Duration::from_millis(500), "{with:?}: {took:?}");
+        // However busy the machine is: as one that sends nothing.
+        let (control, flooded) = (end_after_cancel(&silent), end_after_cancel(&flooding(with)));
+        let most = control + Duration::from_millis(400);
+        assert!(flooded < most, "{with:?}: {flooded:?}, silent {control:?}");
     }
+}
+
+/// How long a load of two connections goes on after it was cancelled.
+fn end_after_cancel(server: &Scripted) -> Duration {
+    let control = Control::new();
+    let remote = control.clone();
+    let canceller = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(150));
+        remote.cancel();
+        Instant::now()
+    });
+    let load = Load::closed(server.port, 2)
+        .duration_ms(60_000)
+        .timeout_ms(60_000);
+    load.run_with(&control);
+    canceller.join().unwrap().elapsed()
 }

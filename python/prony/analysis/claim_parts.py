@@ -126,11 +126,17 @@ def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, parts: int) -
     return ClaimResult(heeded, part.n, part.figure, interval, reason)
 
 
-def of_effect(log_ratios: Sequence[float], name: str, lost: str | None = None, ends: Open = _CLOSED) -> Part:
-    """Return a part whose figure is a ratio, from its logarithms by block."""
+def of_effect(
+    log_ratios: Sequence[float],
+    name: str,
+    lost: str | None = None,
+    ends: Open = _CLOSED,
+    widening: float = 1.0,
+) -> Part:
+    """Return a part whose figure is a ratio, from its logarithms by block. ``widening``: as of `Terms`."""
     if len(log_ratios) < 2:
         return Part(name, len(log_ratios), lost=lost, open=ends)
-    effect = paired(log_ratios)
+    effect = paired(log_ratios).widened(widening)
 
     def interval(level: float) -> tuple[float, float]:
         low, high = effect.interval(level)
@@ -139,13 +145,15 @@ def of_effect(log_ratios: Sequence[float], name: str, lost: str | None = None, e
     return Part(name, effect.count, ratio_of(effect.centre), interval, lost, ends)
 
 
-def of_values(values: Sequence[float], name: str) -> Part:
-    """Return a part whose figure is the mean of one value per block, with Student's interval."""
+def of_values(values: Sequence[float], name: str, widening: float = 1.0) -> Part:
+    """Return a part whose figure is the mean of one value per block, with Student's interval. ``widening``:
+    as of `Terms`.
+    """
     if len(values) < 2:
         return Part(name, len(values), values[0] if values else None)
     # Student's interval needs no trimming here: it is for values as published, not for a comparison.
     found = estimate_mean(values)
-    error = (found.half_width or 0.0) / student_t(0.975, len(values) - 1)
+    error = widening * (found.half_width or 0.0) / student_t(0.975, len(values) - 1)
 
     def interval(level: float) -> tuple[float, float]:
         half = student_t(1 - level / 2, len(values) - 1) * error

@@ -113,7 +113,7 @@ def _compared(
         ratios, name = _ratios(claim, cell, other), f"{where(cell)}, to {other.name}"
         lost = _unqualified(claim, cell) or _unqualified(claim, other)
         ends = ends_of(claim.metric, Bounded(cell.at_least, other.at_least))
-        parts.append(of_effect(ratios, name, lost, ends))
+        parts.append(of_effect(ratios, name, lost, ends, terms.widening))
     return judged(parts, bounds, terms, max(LEAST_BLOCKS, claim.needs.blocks))
 
 
@@ -124,7 +124,7 @@ def _value(
     claim: Claim, own: Sequence[CellSummary], _: Sequence[CellSummary], terms: Terms
 ) -> list[ClaimResult]:
     """Estimand: the mean over blocks; it holds where the whole interval lies within the bounds."""
-    return judged(_means(claim, own), Bounds(claim.low, claim.high), terms, claim.needs.blocks)
+    return judged(_means(claim, own, terms), Bounds(claim.low, claim.high), terms, claim.needs.blocks)
 
 
 def _single_core(
@@ -133,11 +133,11 @@ def _single_core(
     """Estimand: the mean CPU of a server that has more than one core; it holds where the whole interval lies
     at or below one core.
     """
-    return judged(_means(claim, own), Bounds(None, _ONE_CORE_PERCENT), terms, claim.needs.blocks)
+    return judged(_means(claim, own, terms), Bounds(None, _ONE_CORE_PERCENT), terms, claim.needs.blocks)
 
 
-def _means(claim: Claim, own: Sequence[CellSummary]) -> list[Part]:
-    found = (of_values(list(by_block(cell, claim).values()), where(cell)) for cell in own)
+def _means(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[Part]:
+    found = (of_values(list(by_block(cell, claim).values()), where(cell), terms.widening) for cell in own)
     return [
         replace(part, lost=_lost(claim, cell), open=open_end(claim.metric, at_least=cell.at_least))
         for part, cell in zip(found, own, strict=True)
@@ -167,7 +167,7 @@ def _grows(
     for cell in (one for one in own if name in one.cell.load):
         alike.setdefault((cell.cell.subject.name, cell.cell.engine.name), []).append(cell)
     curves = [found for found in alike.values() if len({cell.cell.load[name] for cell in found}) > 1]
-    parts = [_growth(claim, found, name) for found in curves]
+    parts = [_growth(claim, found, name, terms) for found in curves]
     return judged(parts, Bounds(1 + terms.margin, None), terms, max(LEAST_BLOCKS, claim.needs.blocks))
 
 
@@ -177,7 +177,7 @@ def _varied(own: Sequence[CellSummary]) -> str | None:
     return next((name for name in names if len({cell.cell.load.get(name) for cell in own}) > 1), None)
 
 
-def _growth(claim: Claim, cells: Sequence[CellSummary], name: str) -> Part:
+def _growth(claim: Claim, cells: Sequence[CellSummary], name: str, terms: Terms) -> Part:
     sizes = [cell.cell.load[name] for cell in cells]
     span = log(max(sizes) / min(sizes))
     values = {size: by_block(cell, claim) for size, cell in zip(sizes, cells, strict=True)}
@@ -186,7 +186,7 @@ def _growth(claim: Claim, cells: Sequence[CellSummary], name: str) -> Part:
     growths = [_slope(curve) * span for curve in curves if all(value > 0 for _, value in curve)]
     lost = next((lost for cell in cells if (lost := _unqualified(claim, cell))), None)
     title = f"{cells[0].cell.subject.name}, from {min(sizes):g} to {max(sizes):g} {name}"
-    return of_effect(growths, title, lost, _ends_of_growth(claim, cells, sizes))
+    return of_effect(growths, title, lost, _ends_of_growth(claim, cells, sizes), terms.widening)
 
 
 def _ends_of_growth(claim: Claim, cells: Sequence[CellSummary], sizes: Sequence[float]) -> Open:

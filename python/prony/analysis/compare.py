@@ -73,7 +73,8 @@ class Terms:
     ``floors``: noise floors by metric, from which `of` takes one.
     ``look``: where a study stands that looks several times, null: the number of blocks was fixed.
     ``screens``: the family is not the one that the run was made for, and false findings are held to a share
-    of ``level`` of those found.
+    of ``level`` of those found. ``widening``: the factor of standard errors where blocks depend on each other
+    (`dependence`).
     """
 
     level: float = 0.05
@@ -82,6 +83,7 @@ class Terms:
     look: Look | None = None
     screens: bool = False
     floors: Mapping[str, float] = field(default_factory=dict)
+    widening: float = 1.0
 
     def of(self, metric: str) -> "Terms":
         """Return the terms with the noise floor of a metric; unchanged if none was measured."""
@@ -243,6 +245,7 @@ def compare_effects(
     difference of the margin if the effects are positively dependent, as those against one leader are.
     Members without a verdict (fewer than 5 blocks) do not use up the level.
     """
+    effects = {key: effect.widened(terms.widening) for key, effect in effects.items()}
     tested = {key: effect for key, effect in effects.items() if effect.count >= LEAST_BLOCKS}
     levels = _levels(tested, terms)
     alone = _Levels(terms.nominal(terms.level), 0.0, terms.level)
@@ -291,7 +294,7 @@ def compare_all(
     *Source*: as ``studentized.pair_level``.
     """
     agreed = terms or Terms()
-    effects = all_pairs(logs)
+    effects = {pair: effect.widened(agreed.widening) for pair, effect in all_pairs(logs).items()}
     tested = {pair: effect for pair, effect in effects.items() if effect.count >= LEAST_BLOCKS}
     inner = _equivalences(tested, agreed)
     found: dict[Pair, Comparison] = {}

@@ -8,7 +8,7 @@ shares (drift). Unpaired: two sets of trials of different times, whose drift rem
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, fsum, sqrt
 
 __all__ = ["Effect", "paired", "student_t", "tail", "unpaired"]
@@ -55,6 +55,10 @@ class Effect:
     def p_within(self, bound: float) -> float:
         """Return the p-value of the claim that the effect lies within +-``bound`` (two one-sided tests)."""
         return max(self.p_above(-bound), self.mirrored().p_above(-bound))
+
+    def widened(self, factor: float) -> "Effect":
+        """Return the effect with its error times ``factor``."""
+        return replace(self, error=self.error * factor)
 
     def mirrored(self) -> "Effect":
         """Return ln(A / B)."""

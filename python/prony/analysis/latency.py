@@ -10,6 +10,7 @@ for that; a closed loop knows no other time, and there it is infinite, or unansw
 Moeschberger, "Survival Analysis" (2003), section 3.2, on right-censoring.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -28,6 +29,7 @@ __all__ = [
 
 # With fewer values above it, a handful of requests decide a percentile.
 _LEAST_ABOVE = 10
+_ALL = tuple(PERCENTILES.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,11 @@ def _value_at(percentile: str, finite: int, total: int, histogram: Histogram | N
     return histogram.value_at_quantile((rank - 0.5) / finite)
 
 
-def summarise(ok: Times, censored: Times = EMPTY, failed: int = 0) -> LatencySummary:
+def summarise(
+    ok: Times, censored: Times = EMPTY, failed: int = 0, percentiles: Collection[str] = _ALL
+) -> LatencySummary:
     """Return the summary of ``ok`` values, ``censored`` ones at their age, and ``failed`` infinite ones.
+    ``percentiles``: those that are taken, by name.
 
     The histogram of ``ok`` is merged into.
 
@@ -109,12 +114,12 @@ def summarise(ok: Times, censored: Times = EMPTY, failed: int = 0) -> LatencySum
     lows = [part.min_ns for part in (ok, censored) if part.min_ns is not None]
     highs = [part.max_ns for part in (ok, censored) if part.max_ns is not None]
     if not finite or not lows or not highs:
-        nothing = dict.fromkeys(PERCENTILES.values(), None)
+        nothing = dict.fromkeys(percentiles, None)
         return LatencySummary(total, None, None, None, dict(nothing), None, 0.0 if failed else None)
     low, high = min(lows), max(highs)
     censored_from = _censored_from(ok, censored, total)
     histogram = _merged(ok, censored)
-    values = {p: _value_at(p, finite, total, histogram) for p in PERCENTILES.values()}
+    values = {p: _value_at(p, finite, total, histogram) for p in percentiles}
     return LatencySummary(
         count=total,
         min_ns=low,
@@ -137,9 +142,12 @@ def nothing_measured(summary: LatencySummary, population: str) -> str:
     )
 
 
-def latency_summaries(recording: Recording) -> dict[tuple[str, str], LatencySummary | None]:
+def latency_summaries(
+    recording: Recording, percentiles: Collection[str] = _ALL
+) -> dict[tuple[str, str], LatencySummary | None]:
     """Return the summaries by (population, kind), such as ("ok", "response"); response is null in a closed
     loop, where "all" service times are those of every request, and not only of those that were sent.
+    ``percentiles``: those that are taken, by name.
     """
     times, account = recording.distributions, recording.account
     lost = sent_and_failed(account) if recording.is_open else failed(account)
@@ -148,9 +156,9 @@ def latency_summaries(recording: Recording) -> dict[tuple[str, str], LatencySumm
     service = (times.ok_service, times.carried_in_service, times.censored_service, lost)
     for kind, (valid, carried, unanswered, broken) in {"response": response, "service": service}.items():
         ok = read_distribution(valid)
-        found["ok", kind] = None if ok is None else summarise(ok)
+        found["ok", kind] = None if ok is None else summarise(ok, percentiles=percentiles)
         found["all", kind] = None
         if ok is not None:
             every = _joined(ok, read_distribution(carried) or EMPTY)
-            found["all", kind] = summarise(every, read_distribution(unanswered) or EMPTY, broken)
+            found["all", kind] = summarise(every, read_distribution(unanswered) or EMPTY, broken, percentiles)
     return found

@@ -171,7 +171,8 @@ def _terms(reading: "Reading", *, is_paired: bool) -> "Callable[[Match, int], Te
 
     floors = floors_of(reading.fingerprint)
     agreed = terms(reading.plan, reading.blocks)
-    agreed = agreed if is_paired else replace(agreed, look=None)
+    widening = reading.dependence.widening if reading.dependence else 1.0
+    agreed = replace(agreed, widening=widening) if is_paired else replace(agreed, look=None)
 
     def settled(match: "Match", blocks: int) -> "Terms":
         return replace(agreed, floors=floors_by_metric(floors, match.first.cell, blocks))

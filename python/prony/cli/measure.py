@@ -27,12 +27,13 @@ __all__ = ["Ending", "dry_run", "end", "placement_of", "run_and_report"]
 @dataclass(frozen=True, slots=True)
 class Ending:
     """The output at the end. ``json_to``: a file or ``-``, null: text; ``strict``: see `_verdict`; ``full``:
-    print the whole report.
+    print the whole report; ``page``: write one beside the archive.
     """
 
     json_to: str | None = None
     strict: bool = False
     full: bool = False
+    page: bool = True
 
 
 def _cpus(numbers: "Sequence[int]") -> str:
@@ -95,13 +96,17 @@ def end(out: Path, ending: Ending, status: int = ExitCode.DONE) -> int:
 
 def _report(out: Path, ending: Ending) -> None:
     from prony.cli.options import write_output
+    from prony.cli.pages import page_beside
     from prony.cli.report import report_data, show_full_report, show_report
 
     json_to = ending.json_to
+    page = page_beside(out) if ending.page else None
     if json_to != "-":
         (show_full_report if ending.full else show_report)(out)
         if ending.full:
             show(f"\nArchive: {out}")
+            if page is not None:
+                show(f"Page: {page}")
     # Last: the archive's name is on the screen even if the file cannot be written.
     if json_to is not None:
         write_output(json.dumps(report_data(out), indent=2), json_to)

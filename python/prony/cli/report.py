@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.floors import floors_of
+from prony.cli.pages import place_beside, write_figures, write_page
 from prony.cli.talk import show
+from prony.errors import UsageError
 from prony.model import Json
 
 if TYPE_CHECKING:
@@ -32,6 +34,12 @@ Examples:
 
   prony report embedded-servers.prony --markdown report.md    the same as a page or for an issue
 
+  prony report embedded-servers.prony --html report.html    with charts, for a browser: one file, no network
+
+  prony report embedded-servers.prony --html report.html --redact    to pass on
+
+  prony report embedded-servers.prony --figures pictures    every chart as SVG and PNG
+
   prony report embedded-servers.prony --csv figures    each table as a file (docs/reference/report-csv.md)
 """
 
@@ -44,6 +52,17 @@ def report(
         typer.Option(
             "--markdown", help="Write Markdown to a file, or to standard output for -.", metavar="OUT"
         ),
+    ] = None,
+    html_to: Annotated[
+        str | None,
+        typer.Option("--html", help="Write a page with charts to a file, or to -.", metavar="OUT"),
+    ] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Of --html: without paths, host, environment and logs.")
+    ] = False,
+    figures_to: Annotated[
+        Path | None,
+        typer.Option("--figures", help="Write every chart as SVG and PNG into a new folder.", metavar="DIR"),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Print all tables, claims and notes, not the answer alone.")
@@ -60,8 +79,14 @@ def report(
     if csv_to is not None:
         _write_csv(file, csv_to, force=force)
     if markdown_to is not None:
-        _write_markdown(_reading(file, force=force), markdown_to, _page_of(full))
-    if csv_to is not None or markdown_to is not None:
+        _write_markdown(file, markdown_to, _page_of(full), force=force)
+    if redact and html_to is None:
+        raise UsageError("`--redact` only works with `--html`", hint="add --html OUT, or leave it out")
+    if html_to is not None:
+        write_page(file, html_to, redact=redact, force=force)
+    if figures_to is not None:
+        write_figures(file, figures_to, force=force)
+    if any(one is not None for one in (csv_to, markdown_to, html_to, figures_to)):
         return
     if as_json:
         show(json.dumps(report_data(file, force=force), indent=2))
@@ -76,12 +101,12 @@ def _page_of(full: bool) -> "Callable[[Reading], Document]":
     return full_page if full else brief_report
 
 
-def _write_markdown(reading: "Reading", out: str, page_of: "Callable[[Reading], Document]") -> None:
+def _write_markdown(file: Path, out: str, page_of: "Callable[[Reading], Document]", *, force: bool) -> None:
     from prony.cli.options import write_output
     from prony.faces.markdown import markdown
     from prony.report.redaction import redacted
 
-    page = redacted(page_of(reading), socket.gethostname())
+    page = redacted(page_of(_reading(file, force=force)), socket.gethostname())
     write_output(markdown(page).rstrip("\n"), out)
 
 
@@ -121,7 +146,7 @@ def show_full_report(file: Path, *, force: bool = False) -> None:
 def _places(file: Path) -> "Places":
     from prony.report.brief import Places
 
-    page = file.with_suffix(".html")
+    page = place_beside(file)
     full = shlex.join(["prony", "report", str(file), "--full"])
     return Places(str(file), str(page) if page.exists() else None, full)
 

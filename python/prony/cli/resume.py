@@ -25,7 +25,7 @@ __all__ = ["ALLOWED", "Resumption", "is_complete", "resumed_study"]
 ALLOWED = frozenset(
     (
         *("resume", "trust_plan", "force", "catalog", "env", "env_file", "header", "requirements", "python"),
-        *("json_to", "full", "strict", "show_only"),
+        *("json_to", "full", "no_html", "strict", "show_only"),
         *("app", "directory", "commands", "run_as", "net", "sandbox"),
     )
 )

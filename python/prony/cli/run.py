@@ -71,7 +71,7 @@ def run(
     options = RunOptions(given(context), study, what, own, load, sure, sandbox, output)
     check_output(output.json_to)
     known = load_catalog(tuple(what.catalog or ()))
-    ending = Ending(output.json_to, output.strict, output.full)
+    ending = Ending(output.json_to, output.strict, output.full, not output.no_html)
     if what.resume is not None:
         refuse_options_beside_resume(options.typed, ALLOWED)
         return _go_on(_resumption(options, known), ending, output.show_only)

@@ -192,6 +192,9 @@ class OutputOptions:
     full: Annotated[
         bool, typer.Option("--full", help="Print all tables, claims and notes, not the answer alone.")
     ] = False
+    no_html: Annotated[
+        bool, typer.Option("--no-html", help="Write no page with charts beside the archive.")
+    ] = False
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Exit with 3 if a subject is unavailable or a trial does not count."),

@@ -8,13 +8,12 @@ logs. Numbers stay numbers. *Source*: RFC 4180; OWASP, "CSV Injection".
 """
 
 import csv
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 from prony.archive import Archive
-from prony.errors import UsageError
 from prony.escapes import plain
+from prony.faces.folders import new_folder
 from prony.faces.sheets import Sheet, sheets
 from prony.reading.study import Reading
 
@@ -45,22 +44,9 @@ def write_csv(archive: Archive, reading: Reading, folder: Path) -> None:
 
 def write_sheets(found: Iterable[Sheet], folder: Path) -> None:
     """Write tables into a new folder, whole or not at all; errors as `write_csv`."""
-    folder = folder.absolute()
-    unfinished = folder.with_name(f".{folder.name}.unfinished")
-    try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError(
-                f"`{folder}` exists already", hint="name a folder that does not exist yet, or an empty one"
-            )
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(parents=True)
+    with new_folder(folder) as unfinished:
         for sheet in found:
             _write(sheet, unfinished / f"{sheet.name}.csv")
-        unfinished.replace(folder)
-    except OSError as error:
-        raise UsageError(f"cannot write `{folder}`: {error.strerror}") from None
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _write(sheet: Sheet, file: Path) -> None:

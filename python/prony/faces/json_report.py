@@ -10,6 +10,7 @@ from dataclasses import asdict
 from prony.analysis.answer import Answer
 from prony.analysis.claims import ClaimResult
 from prony.analysis.compare import Comparison
+from prony.analysis.dependence import CONSIDERABLE, Dependence
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.drift import CALIBRATED
 from prony.analysis.missing import Missing, Value
@@ -290,6 +291,10 @@ def _drift(found: Calibrations) -> Json:
     return {"trials": found.trials, "counted": found.counted, "uncounted": found.uncounted, "metrics": drifts}
 
 
+def _dependence(found: Dependence) -> Json:
+    return {**asdict(found), "shown": found.shown, "power_at": CONSIDERABLE}
+
+
 def _repeated(found: Repeated) -> Json:
     causes = [{**_cause(cause), "trials": count} for cause, count in found.causes]
     return {"trials": found.trials, "causes": causes}
@@ -336,6 +341,7 @@ def reading_json(reading: Reading) -> Json:
         "originals": [_beside(one) for one in reading.originals],
         "calibration": [_calibration(trial) for trial in of_calibration],
         "drift": None if calibrations is None else _drift(calibrations),
+        "dependence": None if reading.dependence is None else _dependence(reading.dependence),
         "cross_checks": [_check(check) for check in reading.cross_checks],
         "found_rates": encode(reading.found_rates),
         "repeated": None if repeated is None else _repeated(repeated),

@@ -51,10 +51,15 @@ class Group:
 
 
 def groups_of(
-    plan: Plan, trials: Sequence[TrialFigures], floors: Sequence[Floor], *, takes_unsteady: bool = False
+    plan: Plan,
+    trials: Sequence[TrialFigures],
+    floors: Sequence[Floor],
+    widening: float = 1.0,
+    *,
+    takes_unsteady: bool = False,
 ) -> tuple[Group, ...]:
-    """Return the plan's cells in groups, with the ``trials`` of its subjects. ``takes_unsteady``: those whose
-    pace was not steady enter verdicts too.
+    """Return the plan's cells in groups, with the ``trials`` of its subjects. ``widening``: as of `Terms`;
+    ``takes_unsteady``: those whose pace was not steady enter verdicts too.
     """
     compares_generators = _compares_generators(plan)
     alike: dict[object, list[CellSummary]] = {}
@@ -68,7 +73,8 @@ def groups_of(
         own = replace(found, at_least=False) if compares_generators else found
         alike.setdefault((kind, cell.sandbox), []).append(own)
     blocks = len({trial.block for trial in trials})
-    return tuple(_group(plan, found, blocks, floors) for found in alike.values())
+    agreed = replace(terms(plan, blocks), widening=widening)
+    return tuple(_group(plan, found, floors, agreed, blocks) for found in alike.values())
 
 
 def _load(workload: Workload) -> Workload:
@@ -90,12 +96,14 @@ def generator_name(cell: Cell) -> str:
     return f"{cell.engine.name} {cell.engine.threads} × {load}"
 
 
-def _group(plan: Plan, cells: Sequence[CellSummary], blocks: int, floors: Sequence[Floor]) -> Group:
+def _group(
+    plan: Plan, cells: Sequence[CellSummary], floors: Sequence[Floor], of_study: Terms, blocks: int
+) -> Group:
     first = cells[0].cell
     of_generators = _compares_generators(plan)
     primary = of_generators or first.is_under(plan.design.primary)
     by_metric = floors_by_metric(floors, first, blocks)
-    agreed = replace(terms(plan, blocks), screens=not primary, floors=by_metric)
+    agreed = replace(of_study, screens=not primary, floors=by_metric)
     found = answer(cells, agreed)
     return Group(
         workload=first.workload,

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 from prony.analysis.claim_cells import claimed
 from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
+from prony.analysis.compare import Terms
+from prony.analysis.dependence import Dependence
 from prony.analysis.noise_floor import Floor, floors_by_metric
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive
@@ -24,6 +26,7 @@ from prony.model import (
     TrialRole,
 )
 from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
+from prony.reading.dependence import dependence_of
 from prony.reading.failures import Repeated, repeated
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
@@ -38,7 +41,8 @@ __all__ = ["Reading", "read", "read_archive"]
 class Reading:
     """All content of a study's reports, as values. ``trials``: all of them, in the order in which they ran,
     also those of the calibration, of cross-checks and of searches, whose cells are ``added`` to the plan's
-    own. ``claims``: each claim of the plan with its result.
+    own. ``claims``: each claim of the plan with its result. ``dependence``: of blocks on the one before; null
+    where it is not testable.
     """
 
     plan: Plan
@@ -51,6 +55,7 @@ class Reading:
     trials: tuple[TrialFigures, ...]
     claims: tuple[tuple[Claim, ClaimResult], ...]
     added: Mapping[TrialRole, tuple[CellSummary, ...]]
+    dependence: Dependence | None = None
 
     @property
     def cells(self) -> tuple[CellSummary, ...]:
@@ -146,9 +151,8 @@ class Reading:
 
 
 def _claims(
-    plan: Plan, cells: Sequence[CellSummary], blocks: int, floors: Sequence[Floor]
+    plan: Plan, cells: Sequence[CellSummary], agreed: Terms, blocks: int, floors: Sequence[Floor]
 ) -> tuple[tuple[Claim, ClaimResult], ...]:
-    agreed = terms(plan, blocks)
     found = []
     for claim in plan.claims:
         first = next((cell.cell for cell in claimed(claim, cells)), None)
@@ -201,7 +205,10 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
             evidence = Evidence(cell, trial, subjects.get(cell.subject.name))
             diagnosed[key] = _Diagnosed(cell.subject.name, trial.attempt, tuple(diagnose(evidence)))
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
-    groups = groups_of(plan, own, floors, takes_unsteady=takes_unsteady)
+    depends = dependence_of(plan, taken)
+    blocks = len({trial.block for trial in own})
+    agreed = replace(terms(plan, blocks), widening=depends.widening if depends else 1.0)
+    groups = groups_of(plan, own, floors, agreed.widening, takes_unsteady=takes_unsteady)
     return Reading(
         plan=plan,
         runs=runs,
@@ -211,12 +218,8 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
         findings=_merged(diagnosed.values()),
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
         trials=tuple(taken),
-        claims=_claims(
-            plan,
-            [cell for group in groups for cell in group.cells],
-            len({trial.block for trial in own}),
-            floors,
-        ),
+        claims=_claims(plan, [cell for group in groups for cell in group.cells], agreed, blocks, floors),
+        dependence=depends,
         added={
             role: tuple(summarise_cell(cell, [one for one in taken if one.role is role]) for cell in cells)
             for role, cells in (added or {}).items()

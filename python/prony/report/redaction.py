@@ -17,11 +17,12 @@ from prony.report.document import (
     Judgements,
     Notes,
     Paragraph,
+    Section,
     Table,
 )
 from prony.report.text import Text, Words
 
-__all__ = ["redacted", "without_paths"]
+__all__ = ["redacted", "redacted_section", "without_paths"]
 
 # Not within an address (`http://127.0.0.1/a/b`), and at least two folders deep: `/api/items` is a request.
 _PATH = re.compile(r"(?<![\w.:/…])(?:/[\w.@+~-]+){3,}/?")
@@ -41,15 +42,14 @@ def _shortened(match: re.Match[str]) -> str:
 
 def redacted(document: Document, host: str) -> Document:
     """Return the document as a page to publish. ``host``: the machine's name, which logs may contain."""
-    sections = tuple(
-        replace(
-            section,
-            heading=_words(section.heading),
-            blocks=tuple(_block(block, host) for block in section.blocks),
-        )
-        for section in document.sections
-    )
+    sections = tuple(redacted_section(section, host) for section in document.sections)
     return replace(document, title=_words(document.title), sections=sections)
+
+
+def redacted_section(section: Section, host: str) -> Section:
+    """Return a section likewise."""
+    blocks = tuple(_block(block, host) for block in section.blocks)
+    return replace(section, heading=_words(section.heading), blocks=blocks)
 
 
 def _words(words: Words) -> Words:

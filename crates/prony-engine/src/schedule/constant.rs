@@ -74,6 +74,21 @@ mod tests {
         }
     }
 
+    /// Of all gaps of a constant stream none differs from the others by more than the rounding of its two ends.
+    #[test]
+    fn t09_gaps_are_even() {
+        for rate in [333.0, 10_000.0, 30_001.0] {
+            let share = Share {
+                worker: 0,
+                workers: 1,
+            };
+            let mut schedule = Constant::new(rate, share);
+            let dues: Vec<u64> = (0..100_000).map(|_| schedule.next_due()).collect();
+            let uneven = |pair: &[u64]| ((pair[1] - pair[0]) as f64 - 1e9 / rate).abs() > 1.0;
+            assert_eq!(dues.windows(2).filter(|pair| uneven(pair)).count(), 0, "{rate}/s");
+        }
+    }
+
     #[test]
     fn t08_the_rate_does_not_drift() {
         for rate in [7.0, 78.0, 333.0, 999.5, 30_001.0, 1_234_567.0] {

@@ -163,6 +163,34 @@ fn t43_a_quota_that_stopped_a_thread_is_named_with_its_share() {
     assert_eq!(found[0].level, Limited::Yes);
 }
 
+/// The kernel counts the time in which a quota stops a thread as time on the run queue.
+#[test]
+fn t43_what_a_quota_took_is_not_taken_for_others_and_what_others_took_not_for_a_quota() {
+    let causes = |run_queue_ns, throttled_ns| {
+        let thread = Thread {
+            run_queue_ns,
+            turns: 100,
+            throttled_ns: Some(throttled_ns),
+            ..Thread::default()
+        };
+        evidence(&with_thread(thread))
+            .into_iter()
+            .map(|one| one.cause)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(causes(420 * MS, 400 * MS), [Cause::Throttled { share: 0.4 }]);
+    let others = Cause::KeptWaiting {
+        share: 0.2995,
+        wait_ns: 3 * MS,
+    };
+    assert_eq!(
+        causes(700 * MS, 400 * MS),
+        [Cause::Throttled { share: 0.4 }, others]
+    );
+    // The group's other threads were stopped, on two CPUs; this one rested meanwhile.
+    assert_eq!(causes(MS, 900 * MS), []);
+}
+
 #[test]
 fn t41_what_failed_on_this_side_is_named_by_what_was_missing() {
     let mut run = open(0, MS);

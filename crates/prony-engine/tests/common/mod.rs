@@ -176,7 +176,8 @@ fn check(recording: &Recording) {
     let all = account.scheduled + carried.requests;
     assert_eq!(sums, (account.scheduled, ok, all - ok));
     let residual = recording.little.residual.unwrap_or(0.0);
-    assert!(residual.abs() < 0.001, "Little's law is off by {residual}");
+    // Requests that time out in one step share its stamp, which is older where others had the CPU meanwhile.
+    assert!(residual.abs() < 0.01, "Little's law is off by {residual}");
 }
 
 /// All answered well, and both ends saw the same bytes.

@@ -4,7 +4,7 @@ the trials were.
 
 from collections.abc import Iterator
 
-from prony.analysis.missing import Missing
+from prony.analysis.steadiness import Steadiness
 from prony.reading.brief import is_of_the_bench
 from prony.reading.findings import Shared
 from prony.reading.pace import unknown_pace
@@ -99,14 +99,14 @@ def _steadiness(reading: Reading) -> Iterator[Text]:
     if why is not None:
         yield text("steadiness is not known: {}", Quote(why, unknown_at(reading, why)))
         return
-    known = [(cell, cell.steadiness) for cell in reading.cells if not isinstance(cell.steadiness, Missing)]
-    names = dict.fromkeys(cell.name for cell, one in known if not one.is_steady)
-    if names:
-        first, *more = names
+    known = [(cell.name, cell.steadiness) for cell in reading.cells if cell.ok]
+    unsteady = dict.fromkeys(name for name, one in known if isinstance(one, Steadiness) and not one.is_steady)
+    if unsteady:
+        first, *more = unsteady
         others = text(" and {} more", Name(str(len(more)))) if more else ""
-        yield text("not steady: {}{}", Name(first), others)
-    elif any(cell.ok for cell in reading.cells):
-        yield text("no change within the windows was shown")
+        yield text("not steady, so in no verdict without --force: {}{}", Name(first), others)
+    elif known:
+        yield text("no subject was seen to change its pace")
 
 
 def _power(reading: Reading) -> Iterator[Text]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from prony.analysis.compare import Verdict
+from prony.analysis.dependence import CONSIDERABLE
 from prony.analysis.drift import Drift
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
@@ -11,7 +12,7 @@ from prony.model import TrialRole
 from prony.reading.checks import CrossCheck
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.forms import count, estimate, signed_percent
+from prony.report.forms import count, digits, estimate, signed_percent, whole_percent
 from prony.report.places import cell_at
 from prony.report.scales import metric_scale
 from prony.report.sections.effects import bounds_words
@@ -19,7 +20,7 @@ from prony.report.text import Figure, Name, Text, counted, pointer, text
 from prony.report.words import load_words
 from prony.units import Scale
 
-__all__ = ["calibration_notes", "cross_check"]
+__all__ = ["calibration_notes", "cross_check", "dependence_notes"]
 
 _TITLES = {"ok_per_s": "ok/s", "service_ok_p50": "p50", "service_ok_p99": "p99"}
 
@@ -56,6 +57,30 @@ def _drifted(metric: str, found: Drift, at: str) -> Text:
     change, low, high = (Figure(value, signed_percent, at + pointer(name)) for name, value in named.items())
     words = "drifted over the study" if found.drifts else "is not shown to have drifted over the study"
     return text("{} {} ({}, {} interval {} to {}).", head, words, change, Name("95 %"), low, high)
+
+
+def dependence_notes(reading: Reading) -> Iterator[Text]:
+    """Yield whether blocks resemble the block before, and what that does to intervals."""
+    found = reading.dependence
+    if found is None:
+        return
+    series = Figure(found.series, count, "/dependence/series")
+    blocks = counted(Figure(found.blocks, count, "/dependence/blocks"), "block")
+    if found.shown:
+        yield text(
+            "Blocks resemble the block before (correlation {}, by {} series of {}): intervals are {} times "
+            "as wide as they would be otherwise.",
+            Figure(found.correlation, digits(2), "/dependence/correlation"),
+            *(series, blocks),
+            Figure(found.widening, digits(1), "/dependence/widening"),
+        )
+        return
+    yield text(
+        "That blocks resemble the block before is not shown ({} series of {}; a correlation of {} is shown "
+        "in {} of such studies).",
+        *(series, blocks, Figure(CONSIDERABLE, digits(1), "/dependence/power_at")),
+        Figure(found.power, whole_percent, "/dependence/power"),
+    )
 
 
 # --- other generators -------------------------------------------------------------------------------------

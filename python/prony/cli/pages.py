@@ -1,0 +1,85 @@
+"""Pages and pictures of archives, where they are asked for, and beside an archive when a study ends."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.cli.floors import floors_of
+from prony.cli.options import write_output
+from prony.cli.talk import say
+
+if TYPE_CHECKING:
+    from prony.reading.study import Reading
+    from prony.reading.traces import Traces
+
+__all__ = ["page_beside", "place_beside", "write_figures", "write_page"]
+
+# A page of 60 cells takes a tenth of it.
+_LONGEST_S = 120
+
+
+def write_page(file: Path, out: str, *, redact: bool = False, force: bool = False) -> None:
+    """Write the page of an archive. ``redact``: without paths, host, environment and logs;
+    ``force``: subjects whose pace was not steady enter verdicts.
+
+    *Errors*: ArchiveError, UsageError for a target that cannot be written.
+    """
+    from prony.page.study import page_of_study
+
+    reading, found = _read(file, force)
+    write_output(
+        page_of_study(reading, found, host=socket.gethostname() if redact else None).rstrip("\n"), out
+    )
+
+
+def place_beside(file: Path) -> Path:
+    """Return where the page of an archive lies: never where a file of the user's may be, as `shop.html`."""
+    return file.with_name(f"{file.name}.html")
+
+
+def page_beside(file: Path) -> Path | None:
+    """Write the page of a study beside its archive and return it; null, and a line that says why, where that
+    is not possible: the study is measured all the same.
+
+    A process of its own draws: whatever happens to it or its memory, this one ends as the study did.
+    """
+    page = place_beside(file)
+    command = [sys.executable, "-m", "prony", "report", str(file), "--html", str(page)]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_LONGEST_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        say(f"the page `{page}` was not written: {error}")
+        return None
+    if done.returncode:
+        reason = done.stderr.strip().partition("\n")[0].removeprefix("error: ")
+        say(f"the page `{page}` was not written: {reason or f'status {done.returncode}'}")
+        return None
+    return page
+
+
+def write_figures(file: Path, folder: Path, *, force: bool = False) -> None:
+    """Write every chart of an archive as SVG and PNG into a new folder.
+
+    *Errors*: ArchiveError, UsageError for a folder that exists or cannot be made.
+    """
+    from prony.faces.folders import new_folder
+    from prony.page.pictures import picture_files
+
+    reading, found = _read(file, force)
+    with new_folder(folder) as unfinished:
+        for name, content in picture_files(reading, found):
+            (unfinished / name).write_bytes(content)
+
+
+def _read(file: Path, force: bool) -> "tuple[Reading, Traces]":
+    from prony.archive import open_archive
+    from prony.reading.study import read_archive
+    from prony.reading.traces import primary_cells, traces
+
+    with open_archive(file) as archive:
+        reading = read_archive(archive, floors_of(archive.fingerprint()), takes_unsteady=force)
+        return reading, traces(reading, archive.trials(), primary_cells(reading.groups))

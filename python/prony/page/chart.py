@@ -1,0 +1,210 @@
+"""What a chart is, and the parts that all charts share.
+
+A specification has no data from outside, no address, and no expression but those written here. Must not know
+which charts there are.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, floor, log10
+from typing import Any
+
+from prony.escapes import plain
+from prony.model import Json
+from prony.page.palette import GRID, INK, QUIET, Glyph
+
+__all__ = [
+    "FONT",
+    "HEIGHT",
+    "WIDTH",
+    "Chart",
+    "Style",
+    "axis",
+    "by_ratio",
+    "coloured",
+    "legible",
+    "quantity",
+    "rows_of",
+    "shaped",
+    "slug",
+    "spec",
+    "tooltip",
+]
+
+WIDTH, HEIGHT = 340, 220
+"""Of the plot, in pixels: a chart fits a telephone unscaled."""
+
+# What an axis of numbers takes beside a plot.
+_AXIS = 40
+_MOST_TICKS = 7
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+"""The first is in the library that draws, the others have its measures: text fits wherever it is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart: ``key`` is unique on a page and names its files; ``about`` says in a sentence what it shows.
+
+    ``lazy``: too large to stand in the page, so drawn on demand.
+    """
+
+    key: str
+    title: str
+    about: str
+    spec: Json
+    lazy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How the subjects of a study look; ``legend``: a chart names them itself, as nothing beside it does."""
+
+    marks: Mapping[str, Glyph]
+    legend: bool = False
+    names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(self.marks))
+
+
+def slug(*words: str) -> str:
+    """Return a key of lower-case letters, digits and hyphens.
+
+    >>> slug("CPU time", "100 connections")
+    'cpu-time-100-connections'
+    """
+    kept = "".join(letter if letter.isascii() and letter.isalnum() else " " for letter in " ".join(words))
+    return "-".join(kept.lower().split())
+
+
+def legible(value: object) -> Any:
+    r"""Return a specification without characters that no XML may hold, and that would end what draws it.
+
+    >>> legible({"name": "a\x1b[2Kb\ufffe", "at": [1]})
+    {'name': 'ab', 'at': [1]}
+
+    *Source*: XML 1.0, production 2 (Char).
+    """
+    match value:
+        case str():
+            return _NO_XML.sub("", plain(value))
+        case dict():
+            return {key: legible(one) for key, one in value.items()}
+        case list():
+            return [legible(one) for one in value]
+        case _:
+            return value
+
+
+def spec(rows: Sequence[Json], layers: Sequence[Json], **more: object) -> Json:
+    """Return a specification of ``layers`` over ``rows``. Each row's ``name`` is a subject, which the page's
+    key may hide.
+    """
+    return {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "background": None,
+        "padding": 4,
+        "config": _CONFIG,
+        "params": [{"name": "hidden", "value": []}],
+        "data": {"values": list(rows)},
+        "transform": [{"filter": "indexof(hidden, datum.name) < 0"}],
+        "layer": list(layers),
+        **more,
+    }
+
+
+_CONFIG: Json = {
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": QUIET,
+        "titleColor": QUIET,
+        "titleFontWeight": "normal",
+        "titleFontSize": 11,
+        "labelFontSize": 11,
+        "gridColor": GRID,
+        "domainColor": GRID,
+        "tickColor": GRID,
+        "labelOverlap": True,
+    },
+    "text": {"color": INK, "fontSize": 11},
+    "header": {"labelColor": INK, "labelFontSize": 11},
+    "legend": {
+        "orient": "bottom",
+        "columns": 2,
+        "labelColor": INK,
+        "labelFontSize": 11,
+        "labelLimit": 200,
+        "title": None,
+    },
+}
+
+
+def rows_of(rows: Sequence[Json], names: Sequence[str], layers: Sequence[Json], height: int) -> Json:
+    """Return a specification of the same small chart for each subject, one below the other."""
+    shared = spec(rows, [])
+    header = {
+        "title": None,
+        "labelOrient": "top",
+        "labelAnchor": "start",
+        "labelPadding": 2,
+        "labelLimit": WIDTH,
+    }
+    by = {"field": "name", "type": "nominal", "sort": list(names), "header": header}
+    return {
+        **{key: value for key, value in shared.items() if key not in ("layer", "width", "height")},
+        "facet": {"row": by},
+        "spec": {"width": WIDTH - _AXIS, "height": height, "layer": list(layers)},
+        "spacing": 8,
+    }
+
+
+def coloured(look: Style) -> Json:
+    """Return the encoding of a subject by its colour."""
+    found = [look.marks[name].colour for name in look.names]
+    return _named(look, found)
+
+
+def shaped(look: Style) -> Json:
+    """Return the encoding of a subject by its shape."""
+    found = [look.marks[name].shape for name in look.names]
+    return _named(look, found)
+
+
+def _named(look: Style, found: list[str]) -> Json:
+    scale = {"domain": list(look.names), "range": found}
+    return {"field": "name", "type": "nominal", "scale": scale, "legend": {} if look.legend else None}
+
+
+def quantity(name: str, title: str | None = None, *, zero: bool = False, **more: object) -> Json:
+    """Return the encoding of a number by its place on an axis."""
+    scale = {"zero": zero, "nice": True}
+    return {"field": name, "type": "quantitative", "title": title, "scale": scale, **more}
+
+
+def axis(**more: object) -> Json:
+    """Return an axis of few ticks."""
+    return {"tickCount": 5, **more}
+
+
+def by_ratio(low: float, high: float, steps: Sequence[int] = (1, 2, 5)) -> Json:
+    """Return an axis by ratio from ``low`` to ``high``, above 0, with few round numbers.
+
+    >>> by_ratio(0.3, 40)["values"]
+    [0.5, 1.0, 2.0, 5.0, 10.0, 20.0]
+    """
+    decades = range(floor(log10(low)), ceil(log10(high)) + 1)
+    within = [float(f"{step}e{k}") for k in decades for step in steps]
+    values = [value for value in within if low <= value <= high]
+    if len(values) > _MOST_TICKS and len(steps) > 1:
+        return by_ratio(low, high, (1,))
+    return axis(values=values, format="~r") if len(values) > 1 else axis(format="~r")
+
+
+def tooltip(**titles: str) -> list[Json]:
+    """Return what is said of a point: field to title, as text."""
+    return [{"field": name, "type": "nominal", "title": title} for name, title in titles.items()]

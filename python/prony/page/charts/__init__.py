@@ -1,0 +1,105 @@
+"""The charts of a study, in the order in which they are read: this list is the only one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from prony.analysis.summary import Estimate
+from prony.model import ClosedLoop
+from prony.page.chart import Chart
+from prony.page.charts.beside import published
+from prony.page.charts.curves import load_curve
+from prony.page.charts.dots import dots
+from prony.page.charts.order import order
+from prony.page.charts.percentiles import percentiles
+from prony.page.charts.ratios import ratios
+from prony.page.charts.resources import by_role, usage
+from prony.page.charts.seconds import heat_map, replies, slowest
+from prony.page.charts.tradeoff import tradeoff
+from prony.page.scene import Scene
+from prony.reading.groups import Group, families
+from prony.reading.saturation import LEAST_LOADS
+from prony.report.places import group_at
+from prony.report.text import Text, Words, pointer, text
+from prony.report.words import workload_words
+
+__all__ = ["Chapter", "chapters"]
+
+_CLOSED = ("ok_per_s", "service_ok_mean", "service_ok_p50", "service_ok_p99")
+_OPEN = ("response_ok_mean", "response_ok_p50", "response_ok_p99", "ok_per_s")
+_COST = ("error_ratio", "cpu_percent", "cpu_ns_per_request", "pss_end", "rss_peak")
+_GENERATORS = ("ok_per_s", "generator_cpu_ns_per_request", "generator_rss_mean", "error_ratio")
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """Charts under a heading."""
+
+    key: str
+    heading: Words
+    charts: tuple[Chart, ...]
+
+
+def chapters(scene: Scene) -> Iterator[Chapter]:
+    """Yield the charts of a study: against the load, of each load that is shown singly, of the whole."""
+    reading = scene.reading
+    gridded = [family for family in families(reading.measured) if len(family) > 1]
+    for family in gridded:
+        found = (load_curve(scene, family, metric) for metric in _metrics(family[0]))
+        yield _chapter("against-the-load", "Against the load", found)
+    in_grid = [group for family in gridded for group in family]
+    singly = [group for family in gridded for group in _chosen(family)]
+    for group in reading.measured:
+        if group in singly or group not in in_grid:
+            key, words = _titled(scene, group)
+            yield _chapter(key, words, _singly(scene, group, group in in_grid))
+            yield _chapter(f"{key}-seconds", text("{}: second by second", words), _over_time(scene, group))
+    if not gridded:
+        yield _chapter("published", "Beside what was published", published(scene))
+    yield _chapter("course", "The course of the study", (order(scene),))
+
+
+def _chosen(family: Sequence[Group]) -> Sequence[Group]:
+    """Return the loads of a grid that are shown singly as well: those that verdicts were planned for; if they
+    are many, the lightest and the heaviest.
+    """
+    primary = [group for group in family if group.primary]
+    return primary if len(primary) < LEAST_LOADS else (primary[0], primary[-1])
+
+
+def _titled(scene: Scene, group: Group) -> tuple[str, Text]:
+    place = scene.reading.place(group)
+    if group.of_generators:
+        return f"load-{place}", text("Generators")
+    return f"load-{place}", workload_words(group.workload, group_at(scene.reading, group) + pointer("load"))
+
+
+def _metrics(group: Group) -> tuple[str, ...]:
+    if group.of_generators:
+        return _GENERATORS
+    return (_CLOSED if isinstance(group.workload.loop, ClosedLoop) else _OPEN) + _cost(group)
+
+
+def _cost(group: Group) -> tuple[str, ...]:
+    """Return the metrics of cost; resident memory only where the proportional one is not known."""
+    known = any(isinstance(cell.metrics["pss_end"], Estimate) for cell in group.cells)
+    return tuple(name for name in _COST if name != "rss_peak" or not known)
+
+
+def _singly(scene: Scene, group: Group, gridded: bool) -> Iterator[Chart | None]:
+    yield ratios(scene, group)
+    yield tradeoff(scene, group)
+    yield percentiles(scene, group)
+    if not gridded:
+        yield from (dots(scene, group, metric) for metric in _metrics(group))
+    yield from (by_role(scene, group, metric) for metric in ("cpu_percent", "pss_end"))
+
+
+def _over_time(scene: Scene, group: Group) -> Iterator[Chart | None]:
+    yield replies(scene, group)
+    yield slowest(scene, group)
+    yield heat_map(scene, group)
+    yield from (usage(scene, group, metric) for metric in ("cpu_percent", "rss_peak"))
+
+
+def _chapter(key: str, words: Words, found: Iterator[Chart | None] | tuple[Chart | None, ...]) -> Chapter:
+    return Chapter(key, words, tuple(one for one in found if one is not None))

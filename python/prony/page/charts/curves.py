@@ -1,0 +1,141 @@
+"""One metric against the load: a line for each subject, a band for its interval, published figures beside."""
+
+from collections.abc import Iterator, Sequence
+
+from prony.model import Json
+from prony.page.chart import Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.scene import Scene, titled
+from prony.reading.groups import Group, load_size
+from prony.report.sections.grid import over_words
+from prony.report.text import pointer
+from prony.units import Scale
+
+__all__ = ["load_curve"]
+
+# From here on the loads of a study are spread over a scale by ratio.
+_WIDE = 8
+# What spans more than this would hide the lesser subjects on a linear scale.
+_DECADES = 20
+# Of marks, in pixels, at the edge of a plot.
+_ROOM = 8
+
+
+def load_curve(scene: Scene, family: Sequence[Group], metric: str) -> Chart | None:
+    """Return the chart of a metric over the loads of a family, the lightest first; null without figures."""
+    cells = [cell for group in family for cell in group.cells]
+    scale = scene.scale(metric, cells)
+    rows = [row for group in family for row in _rows(scene, group, metric, scale)]
+    originals = list(_published(scene, family, metric, scale))
+    if len({row["load"] for row in rows}) < 2 or len({row["value"] for row in rows}) < 2:
+        return None
+    over = over_words(family[0])
+    about = f"Against {over}: the mean of each subject with its 95 % interval."
+    if originals:
+        about += " Dashed and hollow: what was published."
+    return Chart(
+        slug(metric, "against", over, str(scene.reading.place(family[0]))),
+        titled(metric),
+        about,
+        spec(
+            [*rows, *originals],
+            _layers(scene, over, _across(rows, over), _up([*rows, *originals], scale.unit)),
+        ),
+    )
+
+
+def _rows(scene: Scene, group: Group, metric: str, scale: Scale) -> Iterator[Json]:
+    for cell in group.cells:
+        row = scene.row(cell, metric, scale)
+        if row is not None:
+            yield {**row, "load": load_size(group)}
+
+
+def _published(scene: Scene, family: Sequence[Group], metric: str, scale: Scale) -> Iterator[Json]:
+    sizes = {cell.cell.id: load_size(group) for group in family for cell in group.cells}
+    for k, one in enumerate(scene.reading.originals):
+        if one.original.metric == metric and not one.original.role and one.cell.cell.id in sizes:
+            value = one.original.value / scale.size
+            yield {
+                "name": one.cell.name,
+                "published": value,
+                "load": sizes[one.cell.cell.id],
+                "said": f"{value:,.4g} {scale.unit}".strip(),
+                "at": pointer("originals", k, "published"),
+                "scale": scale.size,
+            }
+
+
+def _across(rows: Sequence[Json], over: str) -> Json:
+    """Return the axis of loads: those that were measured are its ticks."""
+    loads = sorted({row["load"] for row in rows})
+    if loads[0] > 0 and loads[-1] >= _WIDE * loads[0]:
+        ticks = {**axis(values=loads, grid=False), "format": "~s"}
+        return quantity("load", over, axis=ticks) | {
+            "scale": {"type": "log", "nice": False, "padding": _ROOM}
+        }
+    return quantity("load", over, axis=axis(grid=False)) | {"scale": {"nice": False, "padding": _ROOM}}
+
+
+def _up(rows: Sequence[Json], unit: str) -> Json:
+    """Return the axis of the metric, without its field: by ratio where its values span decades."""
+    values = [row[name] for row in rows for name in ("value", "low", "published") if name in row]
+    if min(values) > 0 and max(values) >= _DECADES * min(values):
+        ticks = by_ratio(min(values), max(values))
+        return quantity("", unit or None, axis=ticks) | {
+            "scale": {"type": "log", "nice": False, "padding": _ROOM}
+        }
+    return quantity("", unit or None, zero=True, axis=axis())
+
+
+def _layers(scene: Scene, over: str, x: Json, up: Json) -> list[Json]:
+    look = scene.look
+
+    def y(name: str) -> Json:
+        return {**up, "field": name}
+
+    said = tooltip(name="subject", load=over, said="mean", n="trials")
+    quiet = coloured(look) | {"legend": None}
+    published = {"transform": [{"filter": "isValid(datum.published)"}]}
+    return [
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "area", "opacity": 0.16, "clip": True},
+            "encoding": {"x": x, "y": y("low"), "y2": {"field": "high"}, "color": quiet},
+        },
+        {
+            **published,
+            "mark": {"type": "line", "strokeDash": [3, 3], "strokeWidth": 1, "opacity": 0.8},
+            "encoding": {"x": x, "y": y("published"), "color": quiet},
+        },
+        {
+            **published,
+            "mark": {"type": "point", "size": 32, "filled": False},
+            "encoding": {
+                **{"x": x, "y": y("published"), "color": quiet, "shape": shaped(look) | {"legend": None}},
+                "tooltip": tooltip(name="subject", load=over, said="published"),
+            },
+        },
+        {
+            "params": [
+                {
+                    "name": "zoom",
+                    "select": {"type": "interval", "zoom": "wheel![event.shiftKey]"},
+                    "bind": "scales",
+                }
+            ],
+            "transform": [{"filter": "isValid(datum.value)"}],
+            "mark": {"type": "line", "strokeWidth": 1.6},
+            "encoding": {"x": x, "y": y("value"), "color": quiet},
+        },
+        {
+            "transform": [{"filter": "isValid(datum.value)"}],
+            "mark": {"type": "point", "filled": True, "size": 44, "opacity": 1, "clip": False},
+            "encoding": {
+                "x": x,
+                "y": y("value"),
+                "color": coloured(look),
+                "shape": shaped(look),
+                "tooltip": said,
+            },
+        },
+    ]

@@ -1,0 +1,106 @@
+"""One metric of all subjects under one load: the mean with its interval, and every trial as a dot."""
+
+from collections.abc import Sequence
+
+from prony.analysis.summary import CellSummary, Estimate
+from prony.model import Json
+from prony.page.chart import WIDTH, Chart, axis, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.scene import Scene, titled
+from prony.reading.groups import Group
+
+__all__ = ["dots", "ordered"]
+
+_ROW = 42
+# An axis that shows less than this would make much of nothing.
+_FLAT = 0.005
+
+
+def ordered(group: Group) -> list[CellSummary]:
+    """Return the cells of a group in the order of its answer, those without a place last."""
+    found = group.answer
+    first = [found.leader, *found.comparisons] if found.leader else list(found.ties)
+    places = {name: place for place, name in enumerate(first)}
+    return sorted(group.cells, key=lambda cell: places.get(cell.name, len(places)))
+
+
+def dots(scene: Scene, group: Group, metric: str) -> Chart | None:
+    """Return the chart of a metric; null where fewer than two subjects have it, or it is the same for all."""
+    cells = [cell for cell in ordered(group) if isinstance(cell.metrics[metric], Estimate)]
+    scale = scene.scale(metric, cells)
+    means = [row for cell in cells if (row := scene.row(cell, metric, scale)) is not None]
+    trials = [row for cell in cells for row in scene.trial_rows(cell, metric, scale)]
+    if len(means) < 2 or _is_flat([row["trial"] for row in trials]):
+        return None
+    load = scene.load(group)
+    return Chart(
+        slug(metric, load or "all"),
+        titled(metric),
+        "Mean over the trials with its 95 % interval; small dots are single trials.",
+        spec(
+            [*means, *trials],
+            _layers(scene, [cell.name for cell in cells], scale.unit),
+            height={"step": _ROW},
+        ),
+    )
+
+
+def _is_flat(values: Sequence[float]) -> bool:
+    """Return whether all are about the same, as the replies a second at a fixed rate."""
+    return not values or max(values) - min(values) <= _FLAT * abs(max(values))
+
+
+def _layers(scene: Scene, names: Sequence[str], unit: str) -> list[Json]:
+    look = scene.look
+    lower = {"field": "name", "type": "nominal", "sort": list(names), "axis": None, "bandPosition": 0.62}
+    upper = {**lower, "bandPosition": 0.2}
+    place = quantity("value", unit or None, axis=axis())
+    mean = "isValid(datum.value)"
+    said = tooltip(name="subject", said="mean", n="trials")
+    return [
+        {
+            "mark": {"type": "tick", "thickness": 0, "opacity": 0},
+            "encoding": {"x": quantity("value", unit or None, axis=axis()), "y": lower},
+        },
+        {
+            "transform": [{"filter": mean}],
+            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": 225},
+            "encoding": {"x": {"value": 0}, "y": upper, "text": {"field": "name"}},
+        },
+        {
+            "transform": [{"filter": mean}],
+            "mark": {"type": "text", "align": "right", "baseline": "middle", "limit": 125},
+            "encoding": {"x": {"value": WIDTH}, "y": upper, "text": {"field": "said"}},
+        },
+        {
+            "transform": [{"filter": "isValid(datum.trial)"}],
+            "mark": {"type": "circle", "size": 18, "opacity": 0.45},
+            "encoding": {
+                "x": quantity("trial"),
+                "y": lower,
+                "color": coloured(look) | {"legend": None},
+                "tooltip": tooltip(name="subject", said="trial", block="block"),
+            },
+        },
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {
+                "x": quantity("low"),
+                "x2": {"field": "high"},
+                "y": lower,
+                "color": coloured(look) | {"legend": None},
+                "tooltip": said,
+            },
+        },
+        {
+            "transform": [{"filter": mean}],
+            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+            "encoding": {
+                "x": place,
+                "y": lower,
+                "color": coloured(look) | {"legend": None},
+                "shape": shaped(look) | {"legend": None},
+                "tooltip": said,
+            },
+        },
+    ]

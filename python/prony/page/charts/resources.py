@@ -1,0 +1,149 @@
+"""CPU and memory of a subject by role: over the trials, and over the time of one."""
+
+from collections.abc import Iterator
+
+from prony.analysis.summary import CellSummary, Estimate
+from prony.metrics import METRICS
+from prony.model import Json, Phase
+from prony.page.chart import WIDTH, Chart, axis, quantity, rows_of, slug, spec, tooltip
+from prony.page.charts.dots import ordered
+from prony.page.scene import Scene, titled
+from prony.reading.groups import Group
+from prony.report.scales import metric_scale
+from prony.report.text import pointer
+from prony.units import MIB, Scale
+
+__all__ = ["by_role", "usage"]
+
+_ROW = 42
+_HEIGHT = 56
+_SCALES = {"cpu_percent": Scale(1, "%"), "rss_peak": Scale(MIB, "MiB")}
+# Roles are few and known by name; their greys and blues say nothing of subjects.
+_SHADES = ("#57606a", "#0072b2", "#b07a00", "#00896b", "#b35c96", "#d55e00")
+
+
+def by_role(scene: Scene, group: Group, metric: str) -> Chart | None:
+    """Return stacked bars of a metric by role; null where no subject has several roles."""
+    cells = [cell for cell in ordered(group) if cell.roles]
+    if not any(len(cell.roles) > 1 for cell in cells):
+        return None
+    found = [one for cell in cells for one in (roles.get(metric) for roles in cell.roles.values())]
+    scale = metric_scale(metric, [one.mean for one in found if isinstance(one, Estimate)])
+    rows = [row for cell in cells for row in _roles(scene, cell, metric, scale)]
+    if not rows:
+        return None
+    load = scene.load(group)
+    return Chart(
+        slug(metric, "by role", load or "all"),
+        f"{titled(metric)}, by role",
+        f"Of each role's processes: {METRICS[metric].title}, the mean over the trials.",
+        spec(rows, _bars(rows, [cell.name for cell in cells], scale.unit), height={"step": _ROW}),
+    )
+
+
+def _roles(scene: Scene, cell: CellSummary, metric: str, scale: Scale) -> Iterator[Json]:
+    for role, metrics in cell.roles.items():
+        value = metrics.get(metric)
+        if isinstance(value, Estimate):
+            at = scene.places[cell.cell.id] + pointer("roles", role, metric)
+            said = f"{value.mean / scale.size:,.4g} {scale.unit}"
+            yield {
+                **{"name": cell.name, "role": role, "value": value.mean / scale.size, "said": said},
+                **{"at": at, "scale": scale.size},
+            }
+
+
+def _shade(rows: list[Json]) -> Json:
+    names = sorted({row["role"] for row in rows})
+    shades = [_SHADES[k % len(_SHADES)] for k in range(len(names))]
+    scale = {"domain": names, "range": shades}
+    return {"field": "role", "type": "nominal", "scale": scale, "legend": {"columns": 4}}
+
+
+def _bars(rows: list[Json], names: list[str], unit: str) -> list[Json]:
+    y = {"field": "name", "type": "nominal", "sort": names, "axis": None}
+    one_each = {row["name"]: {"name": row["name"]} for row in rows}
+    return [
+        {
+            "data": {"values": list(one_each.values())},
+            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": WIDTH},
+            "encoding": {
+                "x": {"value": 0},
+                "y": {**y, "bandPosition": 0.2},
+                "text": {"field": "name"},
+            },
+        },
+        {
+            "mark": {"type": "bar", "height": 12, "yOffset": 6},
+            "encoding": {
+                **{"x": quantity("value", unit, zero=True, axis=axis(), stack="zero"), "y": y},
+                **{"color": _shade(rows), "tooltip": tooltip(name="subject", role="role", said="mean")},
+            },
+        },
+    ]
+
+
+def usage(scene: Scene, group: Group, metric: str) -> Chart | None:
+    """Return CPU or memory by role over the time of the trial in the middle, the warm-up shaded."""
+    rows = list(_usage(scene, group, metric))
+    if not rows:
+        return None
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    unit = rows[0]["unit"]
+    x = quantity("at_s", "seconds from the opening of the window", axis=axis(grid=False)) | {
+        "scale": {"nice": False}
+    }
+    y = quantity("value", unit, axis={"tickCount": 2})
+    lines: list[Json] = [
+        {
+            "mark": {"type": "line", "strokeWidth": 1.5},
+            "encoding": {"x": x, "y": y, "color": _shade(rows)},
+        },
+        {
+            "mark": {"type": "point", "opacity": 0, "size": 50},
+            "encoding": {
+                "x": x,
+                "y": y,
+                "tooltip": tooltip(name="subject", role="role", phase="part", said="value"),
+            },
+        },
+    ]
+    layers = [*_warmup(rows), *lines]
+    what = "CPU" if metric == "cpu_percent" else "resident memory"
+    load = scene.load(group)
+    return Chart(
+        slug(metric, "over time", load or "all"),
+        f"Every half second: {what}",
+        f"The {what} of each role in the trial in the middle; the warm-up is shaded.",
+        rows_of(rows, names, layers, _HEIGHT),
+        lazy=True,
+    )
+
+
+def _warmup(rows: list[Json]) -> list[Json]:
+    """Return the layer that shades the warm-up: one row of each subject has its beginning."""
+    warm = [row for row in rows if row["phase"] == "warm-up"]
+    first = {row["name"]: row for row in reversed(warm)}
+    for row in first.values():
+        row["from"] = min(one["at_s"] for one in warm)
+    shade = {
+        "transform": [{"filter": "isValid(datum.from)"}],
+        "mark": {"type": "rect", "color": "#57606a", "opacity": 0.1},
+        "encoding": {"x": quantity("from", None) | {"scale": {"nice": False}}, "x2": {"datum": 0}},
+    }
+    return [shade] if warm else []
+
+
+def _usage(scene: Scene, group: Group, metric: str) -> Iterator[Json]:
+    for cell in ordered(group):
+        found = scene.traces.picked.get(cell.cell.id)
+        trace = scene.traces.trials.get(found.median) if found else None
+        for one in trace.usage if trace else ():
+            value = one.cpu_percent if metric == "cpu_percent" else float(one.rss_bytes)
+            scale = _SCALES[metric]
+            yield {
+                **{"name": cell.name, "role": one.role, "at_s": round(one.at_s, 2)},
+                **{"value": round(value / scale.size, 2), "unit": scale.unit},
+                "phase": {Phase.WARMUP: "warm-up", Phase.WINDOW: "window"}.get(one.phase, "drain"),
+                "said": f"{value / scale.size:,.4g} {scale.unit}",
+            }

@@ -1,0 +1,90 @@
+"""What a subject gives for what it costs: throughput or CPU, tail latency and memory in one picture."""
+
+from prony.analysis.summary import CellSummary, Estimate
+from prony.metrics import METRICS
+from prony.model import ClosedLoop, Json
+from prony.page.chart import Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.scene import Scene
+from prony.reading.groups import Group
+from prony.report.words import heading
+
+__all__ = ["tradeoff"]
+
+_DECADES = 20
+_ROOM = 8
+
+
+def tradeoff(scene: Scene, group: Group) -> Chart | None:
+    """Return the trade-off of a group; null where fewer than two subjects have all three figures."""
+    closed = isinstance(group.workload.loop, ClosedLoop)
+    across = "ok_per_s" if closed else "cpu_ns_per_request"
+    up = "service_ok_p99" if closed else "response_ok_p99"
+    metrics = (across, up, "pss_end")
+    cells = [cell for cell in group.cells if _has(cell, metrics)]
+    if len(cells) < 2:
+        return None
+    rows = [_row(scene, cells, cell, metrics) for cell in cells]
+    titles = [METRICS[metric].title for metric in metrics]
+    units = [scene.scale(metric, cells).unit for metric in metrics]
+    good = "to the right and down" if closed else "to the left and down"
+    load = scene.load(group)
+    return Chart(
+        slug("tradeoff", load or "all"),
+        "What it gives and what it costs",
+        f"{heading(titles[0])} against {titles[1]}; a larger mark needs more {titles[2]}. Best is {good}.",
+        spec(rows, _layers(scene, rows, titles, units)),
+    )
+
+
+def _has(cell: CellSummary, metrics: tuple[str, ...]) -> bool:
+    return all(isinstance(cell.metrics[metric], Estimate) for metric in metrics)
+
+
+def _row(scene: Scene, cells: list[CellSummary], cell: CellSummary, metrics: tuple[str, ...]) -> Json:
+    found: Json = {"name": cell.name}
+    for axis_name, metric in zip(("x", "y", "size"), metrics, strict=True):
+        row = scene.row(cell, metric, scene.scale(metric, cells)) or {}
+        found |= {axis_name: row["value"], f"{axis_name}_said": row["said"]}
+        if "low" in row:
+            found |= {f"{axis_name}_low": row["low"], f"{axis_name}_high": row["high"]}
+    return found
+
+
+def _axis(rows: list[Json], name: str, title: str) -> Json:
+    """Return an axis, by ratio where the values span decades."""
+    values = [row[key] for row in rows for key in (name, f"{name}_low", f"{name}_high") if key in row]
+    low, high = min(values), max(values)
+    if low > 0 and high > _DECADES * low:
+        scale: Json = {"type": "log", "nice": False, "padding": _ROOM}
+        return quantity(name, title, axis=by_ratio(low, high)) | {"scale": scale}
+    return quantity(name, title, axis=axis())
+
+
+def _layers(scene: Scene, rows: list[Json], titles: list[str], units: list[str]) -> list[Json]:
+    look = scene.look
+    x = _axis(rows, "x", f"{titles[0]}, {units[0]}")
+    y = _axis(rows, "y", f"{titles[1]}, {units[1]}")
+    quiet = coloured(look) | {"legend": None}
+    said = tooltip(name="subject", x_said=titles[0], y_said=titles[1], size_said=titles[2])
+    return [
+        {
+            "transform": [{"filter": "isValid(datum.y_low)"}],
+            "mark": {"type": "rule", "opacity": 0.5},
+            "encoding": {"x": x, "y": y | {"field": "y_low"}, "y2": {"field": "y_high"}, "color": quiet},
+        },
+        {
+            "transform": [{"filter": "isValid(datum.x_low)"}],
+            "mark": {"type": "rule", "opacity": 0.5},
+            "encoding": {"x": x | {"field": "x_low"}, "x2": {"field": "x_high"}, "y": y, "color": quiet},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "opacity": 0.9},
+            "encoding": {
+                **{"x": x, "y": y, "color": coloured(look), "shape": shaped(look), "tooltip": said},
+                "size": {
+                    **{"field": "size", "type": "quantitative", "legend": None},
+                    "scale": {"range": [30, 320], "zero": True},
+                },
+            },
+        },
+    ]

@@ -1,0 +1,159 @@
+"""Documents as HTML. All text may come from anybody: whatever is not written here is escaped.
+
+Each number keeps its value, for sorting, and its place in the report's JSON. Must not know what a document
+says.
+
+>>> from prony.report.document import Paragraph
+>>> block_html(Paragraph("1 < 2 blocks"))
+'<p>1 &lt; 2 <a class="term" href="#term-block">blocks</a></p>'
+"""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import groupby
+
+from prony.escapes import plain
+from prony.glossary import anchor, replaced
+from prony.report.document import (
+    Bars,
+    Block,
+    Column,
+    Command,
+    Entry,
+    Judgement,
+    Judgements,
+    Notes,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from prony.report.text import Figure, Words
+
+__all__ = ["block_html", "prose", "safe", "section_html", "table_html", "words_html"]
+
+
+def safe(text: str) -> str:
+    """Return text from anywhere as HTML, without control characters."""
+    return escape(plain(text), quote=True)
+
+
+def words_html(words: Words) -> str:
+    """Return words as HTML; a number carries its value and its place."""
+    if isinstance(words, str):
+        return safe(words)
+    return "".join(_part(part) for part in words.parts)
+
+
+def _part(part: object) -> str:
+    if not isinstance(part, Figure):
+        return safe(str(part))
+    return f'<data value="{part.value!r}" data-at="{safe(part.pointer)}">{safe(str(part))}</data>'
+
+
+def prose(words: Words) -> str:
+    """Return words as HTML in which terms of the glossary are links to their definitions."""
+    if isinstance(words, str):
+        return _linked(safe(words))
+    return "".join(_linked(_part(part)) if isinstance(part, str) else _part(part) for part in words.parts)
+
+
+def _linked(html: str) -> str:
+    return replaced(html, lambda term, found: f'<a class="term" href="#term-{anchor(term)}">{found}</a>')
+
+
+def section_html(section: Section, level: int = 2) -> str:
+    """Return a section under its heading."""
+    heading = f"<h{level}>{words_html(section.heading)}</h{level}>\n" if section.heading else ""
+    return heading + "\n".join(map(block_html, section.blocks))
+
+
+def block_html(block: Block) -> str:
+    """Return a block of a document."""
+    match block:
+        case Paragraph(words, tone):
+            return f"<p{_class(tone)}>{prose(words)}</p>"
+        case Notes():
+            return _notes(block)
+        case Command(text):
+            return f'<pre class="command"><code>{safe(text)}</code></pre>'
+        case Bars(rows):
+            return _bars(rows)
+        case Judgements(items):
+            return f'<ul class="judgements">{"".join(map(_judgement, items))}</ul>'
+        case Table():
+            return table_html(block)
+
+
+def _class(tone: Tone) -> str:
+    return "" if tone is Tone.PLAIN else f' class="{tone.value}"'
+
+
+def _notes(notes: Notes) -> str:
+    if notes.items and all(mark.strip() == "|" for mark, _ in notes.items):
+        lines = "\n".join(safe(str(words)) for _, words in notes.items)
+        return f'<pre class="log">{lines}</pre>'
+    items = "".join(
+        f"<li>{f'<sup>{safe(mark)}</sup> ' if mark else ''}{prose(words)}</li>" for mark, words in notes.items
+    )
+    return f'<ul class="notes">{items}</ul>'
+
+
+def _bars(rows: Sequence[tuple[Words, Figure]]) -> str:
+    most = max((count.value for _, count in rows), default=0) or 1
+    lines = (
+        f'<tr><th scope="row">{words_html(label)}</th><td>{_part(count)}</td>'
+        f'<td class="bar"><meter min="0" max="{most!r}" value="{count.value!r}"></meter></td></tr>'
+        for label, count in rows
+    )
+    return f'<div class="scroll"><table class="bars">{"".join(lines)}</table></div>'
+
+
+def _judgement(item: Judgement) -> str:
+    detail = f'<span class="detail">{words_html(item.detail)}</span>' if item.detail else ""
+    verdict = f'<b class="verdict {item.tone.value}">{safe(item.verdict)}</b>'
+    return f"<li>{verdict} <span>{prose(item.sentence)}</span>{detail}</li>"
+
+
+# --- tables -----------------------------------------------------------------------------------------------
+
+
+def table_html(table: Table, name: str = "") -> str:
+    """Return a table that a script can sort; it scrolls by itself where it is too wide."""
+    head = "".join(_heading(column) for column in table.columns)
+    rows = "".join(f"<tr>{''.join(_cells(row, table.columns))}</tr>" for row in table.rows)
+    caption = f"<caption>{safe(name)}</caption>" if name else ""
+    return (
+        f'<div class="scroll" tabindex="0"><table class="figures">{caption}<thead>{_groups(table.columns)}'
+        f"<tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _groups(columns: Sequence[Column]) -> str:
+    if not any(column.group for column in columns):
+        return ""
+    cells = []
+    for group, members in groupby(columns, key=lambda column: str(column.group)):
+        span = len(list(members))
+        cells.append(
+            f'<th colspan="{span}" scope="colgroup" class="group">{safe(group)}</th>'
+            if group
+            else f'<td colspan="{span}"></td>'
+        )
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _heading(column: Column) -> str:
+    words = words_html(column.title)
+    kind = ' class="words"' if column.text else ""
+    return f'<th scope="col"{kind}>{words}</th>' if words else f"<td{kind}></td>"
+
+
+def _cells(row: Sequence[Entry], columns: Sequence[Column]) -> Iterator[str]:
+    for k, (entry, column) in enumerate(zip(row, columns, strict=True)):
+        kinds = [
+            name for name in ("words" if column.text else "", entry.tone.value) if name not in ("", "plain")
+        ]
+        kind = f' class="{" ".join(kinds)}"' if kinds else ""
+        tag, scope = ("th", ' scope="row"') if k == 0 else ("td", "")
+        yield f"<{tag}{scope}{kind}>{words_html(entry.text)}</{tag}>"

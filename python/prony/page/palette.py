@@ -1,0 +1,42 @@
+"""The colour and the shape of each subject: the same in every chart, and never the colour alone.
+
+>>> marks = palette(("a", "b"))
+>>> marks["a"]
+Glyph(colour='#0072b2', shape='circle')
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+__all__ = ["COLOURS", "GRID", "INK", "PAPER", "QUIET", "SHAPES", "Glyph", "palette"]
+
+COLOURS = ("#0072b2", "#d55e00", "#00896b", "#b35c96", "#b07a00", "#2b97d3", "#7a5a3a", "#6e7781")
+"""Distinct for all common kinds of colour-blindness, and dark enough on white for lines.
+
+*Source*: M. Okabe and K. Ito, "Color Universal Design" (2008); yellow and black are replaced, since neither
+shows on both a light and a dark ground, and green, purple and orange are darker for contrast.
+"""
+
+SHAPES = (
+    *("circle", "square", "triangle-up", "diamond"),
+    *("triangle-down", "cross", "triangle-right", "triangle-left"),
+)
+INK, QUIET, GRID, PAPER = "#1f2328", "#57606a", "#e4e7eb", "#ffffff"
+"""Text, lesser text, grid lines, and the ground: a page replaces these and ``COLOURS`` by its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glyph:
+    """How a subject looks."""
+
+    colour: str
+    shape: str
+
+
+def palette(names: Iterable[str]) -> Mapping[str, Glyph]:
+    """Return the look of each subject; from the ninth on, colours return with other shapes."""
+    count = len(COLOURS)
+    return {
+        name: Glyph(COLOURS[k % count], SHAPES[(k + k // count) % count])
+        for k, name in enumerate(dict.fromkeys(names))
+    }

@@ -1,0 +1,87 @@
+"""What the charts of a study are made from: its Reading, its traces and its look; and rows of data.
+
+Each row that stands for a figure has ``at``, the place of its value in the report's JSON, and ``scale``: what
+``value`` times it gives.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from prony.analysis.missing import Missing
+from prony.analysis.summary import CellSummary, Estimate
+from prony.metrics import METRICS
+from prony.model import Json
+from prony.page.chart import Style
+from prony.page.palette import palette
+from prony.reading.groups import Group
+from prony.reading.study import Reading
+from prony.reading.traces import Traces
+from prony.report.forms import estimate
+from prony.report.places import cell_at
+from prony.report.scales import metric_scale
+from prony.report.text import pointer
+from prony.report.words import group_words
+from prony.units import Scale
+
+__all__ = ["Scene", "scene_of", "titled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A study to draw. ``places``: where the JSON has each cell."""
+
+    reading: Reading
+    traces: Traces
+    look: Style
+    places: dict[int, str]
+
+    def load(self, group: Group) -> str:
+        """Return a group's load in words; empty if the study has only one."""
+        if len(self.reading.measured) < 2:
+            return ""
+        return str(group_words(group, self.reading.place(group)))
+
+    def scale(self, metric: str, cells: Iterable[CellSummary]) -> Scale:
+        """Return the unit of a metric's axis."""
+        found = [cell.metrics[metric] for cell in cells]
+        return metric_scale(metric, [one.mean for one in found if isinstance(one, Estimate)])
+
+    def row(self, cell: CellSummary, metric: str, scale: Scale) -> Json | None:
+        """Return a cell's figure with its interval; null where there is none."""
+        found = cell.metrics[metric]
+        if isinstance(found, Missing):
+            return None
+        at = self.places[cell.cell.id] + pointer("metrics", metric)
+        said = f"{estimate(found, scale, at)} {scale.unit}".strip()
+        row: Json = {"name": cell.name, "value": found.mean / scale.size, "said": said, "n": found.count}
+        if found.low is not None and found.high is not None:
+            row |= {"low": max(found.low, 0.0) / scale.size, "high": found.high / scale.size}
+        return row | {"at": at, "scale": scale.size}
+
+    def trial_rows(self, cell: CellSummary, metric: str, scale: Scale) -> Iterator[Json]:
+        """Yield the figure of each trial that counts."""
+        for block, metrics in sorted(cell.by_block.items()):
+            value = metrics[metric]
+            if not isinstance(value, Missing):
+                at = self.places[cell.cell.id] + pointer("by_block", block, metric)
+                yield {
+                    "name": cell.name,
+                    "trial": value / scale.size,
+                    "said": f"{value / scale.size:,.4g} {scale.unit}".strip(),
+                    "block": block + 1,
+                    "at": at,
+                    "scale": scale.size,
+                }
+
+
+def titled(metric: str) -> str:
+    """Return a metric's title as a heading."""
+    title = METRICS[metric].title
+    return title[:1].upper() + title[1:]
+
+
+def scene_of(reading: Reading, found: Traces, *, legend: bool = False) -> Scene:
+    """Return the scene of a study; subjects look as they come in its plan."""
+    names = [cell.name for group in reading.groups for cell in group.cells]
+    places = {cell.cell.id: cell_at(reading, cell) for cell in reading.cells}
+    return Scene(reading, found, Style(palette(names), legend), places)

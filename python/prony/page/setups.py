@@ -1,0 +1,74 @@
+"""How each subject was set up, the machine, and the terms: what a reader needs to repeat a study, as HTML."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from prony.glossary import TERMS, anchor
+from prony.model import Fingerprint, Run, SubjectRecord
+from prony.page.markup import safe
+from prony.report.redaction import without_paths
+
+__all__ = ["machine_html", "setups_html", "terms_html"]
+
+
+def setups_html(records: Iterable[SubjectRecord], *, redact: bool) -> str:
+    """Return every subject's command line, version, settings, packages and limits, as archived."""
+    return "\n".join(_setup(one, redact) for one in records)
+
+
+def _setup(one: SubjectRecord, redact: bool) -> str:
+    def shown(words: str) -> str:
+        return safe(without_paths(words) if redact else words)
+
+    versions = [f"{safe(name)} {safe(version)}" for name, version in sorted(one.packages.items())]
+    parts = [
+        _fact("version", safe(one.server_version or "not known")),
+        _fact("interpreter", shown(one.interpreter)) if one.interpreter else "",
+        _fact("not measured", shown(one.unavailable)) if one.unavailable else "",
+        _fact(
+            "settings",
+            ", ".join(f"{safe(name)} = {shown(str(value))}" for name, value in one.settings.items()),
+        ),
+        _fact("packages", ", ".join(versions)),
+        _fact("limits", ", ".join(_limits(one))),
+    ]
+    command = one.command_line
+    code = f'<pre class="command"><code>{shown(command)}</code></pre>' if command else ""
+    return f"<details><summary>{safe(one.name)}</summary>{code}<dl>{''.join(parts)}</dl></details>"
+
+
+def _limits(one: SubjectRecord) -> Iterator[str]:
+    for name, limit in one.sandbox.limits.items():
+        yield f"{safe(name)}: {safe(limit.holding.value)}"
+
+
+def _fact(name: str, html: str) -> str:
+    return f"<dt>{name}</dt><dd>{html}</dd>" if html else ""
+
+
+def machine_html(fingerprint: Fingerprint, runs: Iterable[Run], *, redact: bool) -> str:
+    """Return the facts of the machine, and the runs. ``redact``: without what names or locates it."""
+    facts = [] if redact else list(_flat(fingerprint.free))
+    rows = "".join(f'<tr><th scope="row">{safe(name)}</th><td>{value}</td></tr>' for name, value in facts)
+    ran = "".join(
+        f"<li>run {one.id}: Prony {safe(one.prony_version)}, {safe(one.status.value)}</li>" for one in runs
+    )
+    table = f'<div class="scroll" tabindex="0"><table class="facts">{rows}</table></div>' if rows else ""
+    return f"<ul>{ran}</ul>{table}"
+
+
+def _flat(facts: Mapping[str, object], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in facts.items():
+        path = f"{above}{name}"
+        if isinstance(value, Mapping) and set(value) == {"missing"}:
+            yield path, f'<span class="quiet">— {safe(str(value["missing"]))}</span>'
+        elif isinstance(value, Mapping):
+            yield from _flat(value, f"{path} › ")
+        else:
+            yield path, safe(str(value))
+
+
+def terms_html(page: str) -> str:
+    """Return the definitions of the terms to which ``page`` links."""
+    used = [term for term in TERMS if f'href="#term-{anchor(term)}"' in page]
+    rows = (f'<dt id="term-{anchor(term)}">{safe(term)}</dt><dd>{safe(TERMS[term])}</dd>' for term in used)
+    return f'<dl class="terms">{"".join(rows)}</dl>'

@@ -1,0 +1,50 @@
+"""A study's page beside its archive."""
+
+import subprocess
+
+import pytest
+
+from golden.build import study_two
+from prony.cli import pages
+
+
+@pytest.fixture
+def archive(folder):
+    study_two(folder / "a.prony")
+    return folder / "a.prony"
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(said):
+    """Commands run in the folder, with a cache of their own."""
+
+
+def test_a_page_is_written_beside_the_archive(archive):
+    page = pages.page_beside(archive)
+    assert page == archive.with_name("a.prony.html")
+    assert page.read_text().startswith("<!doctype html>")
+
+
+def test_a_page_that_cannot_be_written_costs_nothing_but_a_line(archive, capsys):
+    archive.with_name("a.prony.html").mkdir()
+    assert pages.page_beside(archive) is None
+    assert "the page `" in capsys.readouterr().err
+
+
+def test_a_page_whose_drawing_dies_costs_nothing_but_a_line(archive, capsys, monkeypatch):
+    died = subprocess.CompletedProcess((), -6, "", "")
+    monkeypatch.setattr(pages.subprocess, "run", lambda *_, **__: died)
+    assert pages.page_beside(archive) is None
+    assert "was not written: status -6" in capsys.readouterr().err
+
+
+def test_redact_without_a_page_is_refused(said, archive):
+    done = said("report", archive, "--redact")
+    assert (done.status, "`--redact` only works with `--html`" in done.err) == (2, True)
+
+
+def test_figures_go_into_a_new_folder_or_nowhere(said, archive, folder):
+    (folder / "pictures").mkdir()
+    (folder / "pictures" / "mine.txt").write_text("")
+    assert said("report", archive, "--figures", "pictures").status == 2
+    assert [path.name for path in (folder / "pictures").iterdir()] == ["mine.txt"]

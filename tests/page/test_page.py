@@ -1,0 +1,276 @@
+"""The page of a study: whole without any network, true to its archive, harmless whatever that says."""
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from page import studies
+from prony.escapes import plain
+from prony.page.charts import chapters
+from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET
+from prony.page.scene import scene_of
+from prony.page.study import page_of_study
+from prony.report.text import pointer
+
+NAMES = tuple(studies.STUDIES)
+
+
+class Parsed(HTMLParser):
+    """What a browser would make of a page: its tags with their attributes, and the text of each."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.texts = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.texts.append("")
+
+    def handle_data(self, data):
+        if self.texts:
+            self.texts[-1] += data
+
+    def handle_endtag(self, tag):
+        self.tags.append(("/" + tag, {}))
+        self.texts.append("")
+
+    def all(self, wanted):
+        return [
+            (attributes, words)
+            for (tag, attributes), words in zip(self.tags, self.texts, strict=True)
+            if tag == wanted
+        ]
+
+
+def parsed(name):
+    return Parsed(studies.page_of(name))
+
+
+def at(value, where):
+    """Return what a JSON pointer points to."""
+    for escaped in where.split("/")[1:]:
+        step = escaped.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, list):
+            value = value[int(step)]
+        else:
+            # A page has no control characters, also not in the names of a pointer.
+            value = next(found for name, found in value.items() if plain(name) == step)
+    return value
+
+
+def specs(name):
+    """Return the specifications that a page holds, by chart."""
+    (packed,) = [
+        words for attributes, words in parsed(name).all("script") if attributes.get("id") == "charts"
+    ]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))["charts"]
+
+
+def rows(name):
+    return [row for spec in specs(name).values() for row in spec["data"]["values"]]
+
+
+# --- it shows -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_has_the_answer_before_its_charts_and_its_figures(name):
+    page = studies.page_of(name)
+    places = [page.index(f'id="{part}"') for part in ("answer", "ranking", "figures", "setups", "machine")]
+    assert places == sorted(places)
+    assert "NaN" not in page.partition('<script type="text/plain"')[0]
+    assert "undefined" not in page.partition('<script type="text/plain"')[0]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "one_subject"])
+def test_every_chart_stands_in_the_page_as_a_picture_or_is_drawn_on_demand(name):
+    page = studies.page_of(name)
+    figures = re.findall(r"<figure id=\"([^\"]*)\"([^>]*)>(.*?)</figure>", page, re.DOTALL)
+    assert len(figures) > 8
+    assert [key for key, more, inner in figures if "data-lazy" not in more and "<svg" not in inner] == []
+    assert {key for key, _, _ in figures} == specs(name).keys()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_two_parts_of_a_page_share_an_identifier(name):
+    found = [attributes["id"] for _, attributes in parsed(name).tags if "id" in attributes]
+    assert sorted(found) == sorted(set(found))
+
+
+def test_a_subject_has_one_colour_and_one_shape_and_no_other_has_both():
+    marks = scene_of(*studies.read("study_two")).look.marks
+    assert len({(mark.colour, mark.shape) for mark in marks.values()}) == len(marks) == 8
+
+
+def test_no_colour_that_is_calculated_from_others_is_one_of_the_pages_variables():
+    """Between two variables there is nothing to calculate: a map of them was black."""
+    found = specs("study_two")["heat-all"]["spec"]["layer"][0]["encoding"]["color"]["scale"]["range"]
+    assert set(found) & {*COLOURS, INK, QUIET, GRID, PAPER} == set()
+
+
+def test_charts_against_the_load_show_every_load_and_what_was_published():
+    found = specs("grid_study")["ok-per-s-against-connections-0"]["data"]["values"]
+    assert {row["load"] for row in found if "value" in row} == {100, 1000, 10_000}
+    assert any("published" in row for row in found)
+
+
+def test_a_curve_of_latencies_has_the_figures_of_the_tables():
+    reading, traces = studies.read("study_two")
+    cell = next(cell for cell in reading.cells if cell.ok and cell.error_ratio == 0)
+    (curve,) = [
+        one for one in traces.curves[cell.cell.id] if (one.population, one.kind) == ("ok", "response")
+    ]
+    assert dict(curve.points)["99"] == pytest.approx(cell.metrics["response_ok_p99"].mean)
+
+
+# --- it is true ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_of_text_and_tables_is_the_value_at_its_place_in_the_json(name):
+    data, wrong = studies.json_of(name), []
+    numbers = parsed(name).all("data")
+    assert numbers
+    for attributes, _ in numbers:
+        found = at(data, attributes["data-at"])
+        found = len(found) if isinstance(found, (dict, list)) else found
+        if json.loads(attributes["value"]) != found:
+            wrong.append((attributes["data-at"], attributes["value"], found))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "one_subject"])
+def test_every_row_of_a_chart_with_a_place_has_the_value_there(name):
+    data, wrong, placed = studies.json_of(name), [], 0
+    for row in rows(name):
+        if "at" not in row or row["at"].startswith(pointer("order")):
+            continue
+        found = at(data, row["at"])
+        shown = next(row[key] for key in ("published", "trial", "value") if key in row)
+        if isinstance(found, dict):
+            found = found["mean"] if "mean" in found else found["effect"]
+        placed += 1
+        if shown * row.get("scale", 1) != pytest.approx(found, rel=1e-12):
+            wrong.append((row, found))
+    assert wrong == []
+    assert placed > 4
+
+
+def test_the_same_archive_gives_the_same_bytes():
+    assert page_of_study(*studies.read("generators_study")) == studies.page_of("generators_study")
+
+
+# --- it is harmless -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_names_nothing_outside_of_itself(name):
+    tags = parsed(name).tags
+    asked = {
+        (tag, key, value) for tag, found in tags for key, value in found.items() if key in ("src", "href")
+    }
+    assert {one for one in asked if not one[2].startswith("#")} == set()
+    assert {tag for tag, _ in tags} & {"link", "iframe", "object", "embed", "img", "base", "form"} == set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_policy_allows_the_scripts_and_styles_of_the_page_and_no_others(name):
+    page = parsed(name)
+    (policy,) = [found["content"] for _, found in page.tags if found.get("http-equiv")]
+    texts = [words for found, words in page.all("script") if "type" not in found]
+    texts += [words for _, words in page.all("style")]
+    held = {base64.b64encode(hashlib.sha256(words.encode()).digest()).decode() for words in texts}
+    library = [words for found, words in page.all("script") if found.get("id") == "library"]
+    held |= {
+        base64.b64encode(hashlib.sha256(gzip.decompress(base64.b64decode(words))).digest()).decode()
+        for words in library
+    }
+    assert set(re.findall(r"'sha256-([^']*)'", policy)) == held
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+
+
+def test_hostile_names_are_text_wherever_they_stand():
+    page = parsed("hostile")
+    assert {tag for tag, _ in page.tags} & {"img", "b'"} == set()
+    assert [words for found, words in page.all("script") if "alert" in words] == []
+    assert all(not key.startswith("on") and key != "style" for _, found in page.tags for key in found)
+    assert "\u202e" not in studies.page_of("hostile")
+    assert "\x1b" not in studies.page_of("hostile")
+    assert "&lt;/script&gt;&lt;script&gt;alert(1)" in studies.page_of("hostile")
+
+
+def test_hostile_names_reach_no_expression_of_a_chart():
+    def expressions(spec):
+        match spec:
+            case dict():
+                for key, value in spec.items():
+                    if key in ("filter", "expr", "labelExpr", "calculate", "zoom") and isinstance(value, str):
+                        yield value
+                    yield from expressions(value) if key != "values" else ()
+            case list():
+                for one in spec:
+                    yield from expressions(one)
+
+    found = list(expressions(specs("hostile")))
+    assert found
+    assert [one for one in found if "alert" in one or "<b>" in one] == []
+
+
+def test_a_page_to_pass_on_has_no_paths_no_host_no_logs_and_no_facts_of_the_machine():
+    reading, traces = studies.read("study_two")
+    whole, passed_on = studies.page_of("study_two"), page_of_study(reading, traces, host="host-of-mine")
+    assert 'class="log"' not in passed_on
+    assert "AMD EPYC 7B13</td>" in whole
+    assert "AMD EPYC 7B13</td>" not in passed_on
+
+
+# --- it is small --------------------------------------------------------------------------------------------
+
+
+def test_pages_of_small_studies_stay_small():
+    assert {name for name in NAMES if len(studies.page_of(name).encode()) > 1_200_000} == set()
+
+
+def test_the_own_script_is_small():
+    from prony.page import shell
+
+    assert len(shell._asset("page.js")) <= 25_000
+
+
+@pytest.mark.slow
+def test_sixty_cells_of_eight_trials_make_a_page_of_three_megabytes(tmp_path):
+    path = studies.sixty_cells(tmp_path / "a.prony")
+    assert len(studies.page_of_file(path).encode()) <= 3_000_000
+
+
+@pytest.mark.slow
+def test_the_library_in_pages_is_that_of_the_package_that_draws():
+    import vl_convert
+
+    from prony.page import shell
+    from prony.page.render import VEGA_LITE
+
+    assert gzip.decompress(shell._asset("vega.js.gz")).decode() == vl_convert.javascript_bundle(
+        vl_version=VEGA_LITE
+    )
+
+
+# --- files --------------------------------------------------------------------------------------------------
+
+
+def test_every_chart_becomes_a_picture_that_names_its_subjects():
+    from prony.page.pictures import picture_files
+
+    reading, traces = studies.read("hostile")
+    files = dict(picture_files(reading, traces))
+    keys = {chart.key for chapter in chapters(scene_of(reading, traces)) for chart in chapter.charts}
+    assert set(files) == {f"{key}.{kind}" for key in keys for kind in ("svg", "png")}
+    assert "b'&quot;+&lt;b&gt;" in files["percentiles-all.svg"].decode()
+    assert all(content.startswith(b"\x89PNG") for name, content in files.items() if name.endswith("png"))

@@ -1,0 +1,53 @@
+"""What charts show of single trials: which trials, and their CPU over time."""
+
+from dataclasses import replace
+
+import pytest
+
+from golden import build
+from prony.archive import open_archive
+from prony.reading.study import read_archive
+from prony.reading.traces import picked_trials, traces
+
+LOAD = build.Workload(build.ClosedLoop(20), build.DurationStop(3 * build.SECOND))
+
+
+def study(path, counts, change=lambda trial: trial):
+    """Return the Reading and the traces of one cell whose trials have so many replies."""
+    cell = build.Cell(1, build.subject("a+x"), LOAD)
+    with build.create(
+        path, build.Plan("a", "", "", "quick", (cell,), len(counts), 1), build.FINGERPRINT
+    ) as out:
+        for block, count in enumerate(counts):
+            out.append(change(build.trial(cell, block, 0, [1_000_000] * count, cores=0.5)))
+        out.finish(build.RunStatus.FINISHED)
+    with open_archive(path) as archive:
+        reading = read_archive(archive)
+        return reading, traces(reading, archive.trials(), {1})
+
+
+def test_the_trials_to_show_are_the_one_in_the_middle_and_the_worst(tmp_path):
+    reading, _ = study(tmp_path / "a.prony", (300, 100, 500, 400, 200))
+    (picked,) = picked_trials(reading).values()
+    assert (picked.median[1], picked.worst[1]) == (0, 1)
+
+
+def test_two_samples_at_one_moment_make_no_gap_in_the_use_of_cpu(tmp_path):
+    def opened(trial):
+        first, *others = trial.samples
+        at_once = replace(first, monotonic_ns=first.monotonic_ns + 5_000_000)
+        return replace(trial, samples=(first, at_once, *others))
+
+    _, found = study(tmp_path / "a.prony", (100,), opened)
+    (trace,) = found.trials.values()
+    used = [one.cpu_percent for one in trace.usage if one.role == "worker"]
+    assert used == pytest.approx([50.0] * len(used), abs=1)
+    assert len(used) == 3
+
+
+def test_the_classes_of_each_second_hold_all_its_valid_replies(tmp_path):
+    _, found = study(tmp_path / "a.prony", (300,))
+    (trace,) = found.trials.values()
+    assert [sum(one.replies for one in second.bins) for second in trace.seconds] == [
+        second.ok for second in trace.seconds
+    ]
