@@ -22,7 +22,7 @@ LAYERS = (
     *("host", "catalog", "sandbox", "monitor", "engine", "assembly"),
     *("trial", "study", "check", "calibration"),
     # Showing.
-    *("listing", "page", "faces", "cli", "__main__"),
+    *("listing", "page", "faces", "data", "cli", "__main__"),
 )
 # Rooms within a package, ranked likewise.
 ROOMS = {"catalog": ("schema", "install", "launch")}

@@ -13,6 +13,7 @@ SHARED = {
     "order": "each external tool's command line, as `Tool` wants it",
     "parse": "each external tool's output, as `Tool` wants it",
     "compare": "two cells; the command is called as what it does",
+    "load": "the command, and the same for programs",
 }
 
 

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from prony.cli.allowed_hosts import address_of
+from prony.engine.allowed_hosts import address_of
 from prony.errors import HostError, UsageError
 from prony.model import AddressKind
 

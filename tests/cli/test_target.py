@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from prony.cli.target import LoadTarget, target_of
+from prony.engine.target import LoadTarget, target_of
 from prony.errors import UsageError
 from prony.model import AddressKind, Wire
 

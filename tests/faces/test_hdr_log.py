@@ -74,3 +74,18 @@ def test_it_is_the_log_that_the_rust_library_reads(log, update_golden):
     if update_golden:
         LOG.write_text(log + "\n")
     assert LOG.read_text() == log + "\n"
+
+
+def test_the_python_library_reads_the_same_counts_and_percentiles(log, tmp_path):
+    reader = pytest.importorskip("hdrh.log").HistogramLogReader
+    histogram = pytest.importorskip("hdrh.histogram").HdrHistogram
+    file = tmp_path / "load.hlog"
+    file.write_text(log + "\n")
+    whole = histogram(1, 3600 * 1000 * MS, 3)
+    found, read = [], reader(str(file), whole)
+    while (interval := read.get_next_interval_histogram()) is not None:
+        found.append((interval.get_total_count(), interval.get_value_at_percentile(50)))
+    read.input_file.close()
+    assert [count for count, _ in found] == [len(values) for values in SECONDS.values()]
+    for (_, median), values in zip(found, SECONDS.values(), strict=True):
+        assert median == pytest.approx(sorted(values)[(len(values) - 1) // 2], rel=1e-3)

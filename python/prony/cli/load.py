@@ -35,7 +35,7 @@ from prony.cli.options import (
     write_output,
 )
 from prony.cli.pacing_option import PacingWish, pacing_of
-from prony.cli.target import LoadTarget, target_of
+from prony.engine.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
 from prony.model import (
     Address,

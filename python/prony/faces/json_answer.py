@@ -45,6 +45,7 @@ def _row(row: Ranked, brief: Brief) -> Json:
         "trials_ok": cell.ok,
         "trials": cell.total,
         "qualified": cell.unqualified is None,
+        "at_least": cell.at_least,
         "primary": _figure(row, measures.primary),
         "ratio": None if row.ratio is None else asdict(row.ratio),
         "latency": None if measures.latency is None else _figure(row, measures.latency),

@@ -10,6 +10,7 @@ from prony.report.document import Block, Column, Entry, Paragraph, Span, Table, 
 from prony.report.forms import digits, estimate, in_scale, of_percent
 from prony.report.scales import metric_scale
 from prony.report.text import EMPTY, Figure, Name, Text, joined, pointer, text
+from prony.report.words import bound_sign
 from prony.units import Scale
 
 __all__ = ["brief_table"]
@@ -88,7 +89,8 @@ def _figure(row: Ranked, at: str, *, metric: str, place: str, scale: Scale, form
     value = row.value(metric)
     if not isinstance(value, Estimate):
         return Entry("—", Tone.QUIET)
-    return Entry(form(value, scale, at + pointer(place)), Tone.QUIET if row.cell.unqualified else Tone.PLAIN)
+    shown = text("{}{}", bound_sign(row.cell, metric), form(value, scale, at + pointer(place)))
+    return Entry(shown, Tone.QUIET if row.cell.unqualified else Tone.PLAIN)
 
 
 def _with_interval(value: Estimate, scale: Scale, at: str) -> Text:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from urllib.parse import SplitResult, urlsplit
 
-from prony.cli.allowed_hosts import address_of, is_loopback
+from prony.engine.allowed_hosts import address_of, is_loopback
 from prony.errors import UsageError
 from prony.model import Address, AddressKind, Wire
 
