@@ -101,7 +101,7 @@ def test_what_the_kernel_wrote_about_a_killed_server_is_in_the_archive(prony: Pr
             "--warmup",
             "100ms",
         ),
-        *("--repeats", "1", "--memory", "64M", "--out", "hog.prony"),
+        *("--repeats", "1", "--memory", "64M", "--full", "--out", "hog.prony"),
         timeout_s=180,
     )
     assert "out of memory" in done.out, done.err

@@ -59,7 +59,7 @@ def refused(done, words):
 
 def test_a_full_disk_of_trial_folders_makes_trials_invalid_with_the_reason(unlucky, prony):
     script = f"mount -t tmpfs -o size=4k none {prony.cache}/run"
-    done = unlucky(script, *RUN, "a.prony", "--repeats", "1")
+    done = unlucky(script, *RUN, "a.prony", "--repeats", "1", "--full")
     assert done.status == 3
     assert "invalid: cannot write `" in done.err
     assert "serve.py`: No space left on device" in done.out

@@ -48,7 +48,7 @@ def measure(prony, folder, trials):
         (folder / "looked_at.py").write_text(script)
         out = folder / "out.prony"
         app = ("run", "--app", "looked_at:app", "--dir", folder, "--repeats", "1", "--out", out)
-        done = prony(*app, "--no-calibration", *arguments, timeout_s=240)
+        done = prony(*app, "--no-calibration", "--full", *arguments, timeout_s=240)
         assert out.exists(), done.err
         return trials(out), " ".join(done.out.split())
 
@@ -202,7 +202,7 @@ def test_of_workers_that_share_an_address_the_one_whose_queue_is_full_is_told(pr
         *("run", "--command", f"sharing={python} sharing.py {{host}} {{port}}", "--net", net),
         *("--dir", folder, "--path", "/load", "--rate", "200", "--timeout", "500ms", "--no-calibration"),
         *("--duration", "4s", "--warmup", "0s", "--repeats", "1", "--out", folder / "out.prony"),
-        *("--json", folder / "out.json"),
+        *("--full", "--json", folder / "out.json"),
         timeout_s=240,
     )
     (trial,) = trials(folder / "out.prony")

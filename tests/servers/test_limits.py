@@ -105,6 +105,7 @@ def run(prony, folder, kind, script, *more, **options):
             "1",
             "--out",
             out,
+            "--full",
             "--sandbox",
             kind,
             *more,

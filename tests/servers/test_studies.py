@@ -43,7 +43,7 @@ def test_a_study_measures_every_subject_and_says_which_to_start(prony, folder, s
     command = group["answer"]["command_line"]
     last = done.out.rstrip().splitlines()[-6:]
     assert any(command.splitlines()[0][:40] in line for line in last)
-    assert done.out.rstrip().endswith("(prony report out.prony)")
+    assert last[-1].endswith("prony report out.prony --full")
 
 
 def test_subjects_run_in_the_seeded_order_of_their_block(prony, folder, short, trials):
@@ -144,7 +144,7 @@ def impossible(folder):
         '[[workloads]]\nloop = "closed"\nconnections = 2\n'
         '[profiles.quick]\nblocks = 1\nduration = "500ms"\n'
     )
-    return ("run", "pair.toml", "--catalog", "impossible.toml", "--out", "out.prony")
+    return ("run", "pair.toml", "--catalog", "impossible.toml", "--full", "--out", "out.prony")
 
 
 @pytest.mark.parametrize(("options", "status"), [((), 0), (("--strict",), 3)])
@@ -168,7 +168,7 @@ def test_a_study_without_a_single_subject_is_no_measurement(prony, folder, impos
 def test_a_trial_that_failed_is_kept_with_its_reason(prony, folder, trials):
     (folder / "broken.py").write_text("print('about to fail')\nraise RuntimeError('no database')\n")
     # With an expectation there is no probe before the first trial, which would stop here.
-    options = ("--expect-status", "200", "--repeats", "1", "--out", "out.prony")
+    options = ("--expect-status", "200", "--repeats", "1", "--full", "--out", "out.prony")
     done = prony("run", "--app", "broken:app", "--servers", "wsgiref", *options)
     assert done.status == 3, done.err
     (trial,) = trials(folder / "out.prony")
