@@ -233,7 +233,7 @@ def test_the_report_says_first_that_a_study_was_forced_and_why(tmp_path):
 
 
 def test_a_study_that_was_not_forced_is_not_marked(tmp_path):
-    assert "--force" not in marked(tmp_path, [])
+    assert "because of --force" not in marked(tmp_path, [])
 
 
 @pytest.mark.parametrize("forced", [None, 7, "text"])

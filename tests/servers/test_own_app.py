@@ -124,7 +124,7 @@ def test_replies_that_differ_between_servers_are_told_before_the_load(prony, fol
 
 def test_an_app_that_answers_500_is_measured_but_never_wins(prony, folder, trials):
     write(folder, status="500 Internal Server Error")
-    done = prony(*run("--json", "out.json"))
+    done = prony(*run("--full", "--json", "out.json"))
     assert done.status == 3, done.err
     assert "every subject gives this reply to the probe: status 500" in done.err
     (trial,) = trials(folder / "out.prony")

@@ -4,6 +4,7 @@ A generator that is the limit delays or withholds requests. Throughput is then a
 a response time, which counts from when the request was due, at most. So what such a server is shown to be
 better than stands, and what it seems to be worse than does not. Must not know cells or reports.
 
+>>> from prony.analysis.compare import compare
 >>> found = heeded(compare([-0.10, -0.11, -0.09, -0.10, -0.12]), "ok_per_s", Bounded(second=True))
 >>> found.verdict
 <Verdict.LIMITED: 'not shown: the generator was the limit'>

@@ -3,7 +3,7 @@
 import pytest
 
 from browser import Page, needs_chromium
-from page import studies
+from pages import studies
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from page import studies
+from pages import studies
 from prony.escapes import plain
 from prony.page.charts import chapters
 from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET
