@@ -4,7 +4,14 @@
 0.0212
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 __all__ = ["pair_level"]
 
@@ -40,6 +47,14 @@ def pair_level(level: float, subjects: int, freedom: float) -> float:
     return float(2 * stdtr(freedom, -high))
 
 
+@cache
+def _quadrature() -> "tuple[Floats, Floats]":
+    """Return nodes and weights on -1 to 1."""
+    from numpy.polynomial.legendre import leggauss
+
+    return leggauss(_NODES)
+
+
 def _beyond(statistic: float, subjects: int, freedom: float) -> float:
     """Return the chance that some pair's t exceeds ``statistic``.
 
@@ -49,7 +64,7 @@ def _beyond(statistic: float, subjects: int, freedom: float) -> float:
     import numpy as np
     from scipy.special import chdtri, gammaln, ndtr
 
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = _quadrature()
     z = _FARTHEST * nodes
     density = _FARTHEST * weights * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
     low, high = (float(np.sqrt(chdtri(freedom, share) / freedom)) for share in (1 - _TAIL, _TAIL))
