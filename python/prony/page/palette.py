@@ -7,8 +7,9 @@ Glyph(colour='#0072b2', shape='circle')
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
-__all__ = ["COLOURS", "GRID", "INK", "PAPER", "QUIET", "SHAPES", "Glyph", "palette"]
+__all__ = ["COLOURS", "GRID", "INK", "PAPER", "QUIET", "SHAPES", "VARIABLES", "Glyph", "palette"]
 
 COLOURS = ("#0072b2", "#d55e00", "#00896b", "#b35c96", "#b07a00", "#2b97d3", "#7a5a3a", "#6e7781")
 """Distinct for all common kinds of colour-blindness, and dark enough on white for lines.
@@ -23,6 +24,14 @@ SHAPES = (
 )
 INK, QUIET, GRID, PAPER = "#1f2328", "#57606a", "#e4e7eb", "#ffffff"
 """Text, lesser text, grid lines, and the ground: a page replaces these and ``COLOURS`` by its own."""
+
+VARIABLES: Mapping[str, str] = MappingProxyType(
+    {
+        **{colour: f"var(--c{k})" for k, colour in enumerate(COLOURS)},
+        **{INK: "var(--ink)", QUIET: "var(--quiet)", GRID: "var(--grid)", PAPER: "var(--paper)"},
+    }
+)
+"""The variable of a page's style that stands for each colour of a chart."""
 
 
 @dataclass(frozen=True, slots=True)

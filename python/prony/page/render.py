@@ -5,7 +5,7 @@ import re
 
 from prony.model import Json
 from prony.page.chart import legible
-from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET
+from prony.page.palette import PAPER, VARIABLES
 
 __all__ = ["VEGA_LITE", "in_page", "png", "svg"]
 
@@ -20,10 +20,6 @@ _EMPTY = re.compile(r'<path d="M0,0h0v0h0Z"/>|<path d=""/>')
 _IDENTIFIER = re.compile(r' id="(\w+)"')
 _REFERENCE = re.compile(r'( id="|url\(#)(\w+)')
 _LONG = re.compile(r"\d+\.\d{3,}")
-_VARIABLES = {
-    **{colour: f"var(--c{k})" for k, colour in enumerate(COLOURS)},
-    **{INK: "var(--ink)", QUIET: "var(--quiet)", GRID: "var(--grid)", PAPER: "var(--paper)"},
-}
 
 
 def svg(spec: Json) -> str:
@@ -49,7 +45,7 @@ def in_page(spec: Json, key: str) -> str:
     drawn = _EMPTY.sub("", _CLASSES.sub("", _ROLES.sub("", svg(spec))))
     drawn = _renamed(drawn, key)
     drawn = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg aria-hidden="true" \1>', drawn, count=1)
-    return re.sub(r"#[0-9a-fA-F]{6}\b", lambda found: _VARIABLES.get(found[0].lower(), found[0]), drawn)
+    return re.sub(r"#[0-9a-fA-F]{6}\b", lambda found: VARIABLES.get(found[0].lower(), found[0]), drawn)
 
 
 def _renamed(drawn: str, key: str) -> str:

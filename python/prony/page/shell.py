@@ -17,7 +17,7 @@ from importlib.resources import files
 from prony.model import Json
 from prony.page.chart import Chart, legible
 from prony.page.markup import safe
-from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET
+from prony.page.palette import VARIABLES
 
 __all__ = ["page"]
 
@@ -44,9 +44,7 @@ def _packed(data: Json) -> str:
 
 
 def _data(charts: Sequence[Chart]) -> str:
-    hexes = {colour: f"var(--c{k})" for k, colour in enumerate(COLOURS)}
-    theme = {**hexes, INK: "var(--ink)", QUIET: "var(--quiet)", GRID: "var(--grid)", PAPER: "var(--paper)"}
-    return _packed({"theme": theme, "charts": {chart.key: legible(chart.spec) for chart in charts}})
+    return _packed({"theme": dict(VARIABLES), "charts": {chart.key: legible(chart.spec) for chart in charts}})
 
 
 def page(title: str, content: str, charts: Sequence[Chart]) -> str:
