@@ -86,6 +86,7 @@ def test_one_stalled_second_of_one_trial_is_no_change():
     [
         ([], "no trial counts"),
         ([Missing("no seconds")] * 5, "no seconds"),
+        ([{"rate": [1.0, 1.0]}], "1 trial with figures of single seconds; expected 3"),
         ([{"rate": [1.0, 1.0]}] * 2, "2 trials with figures of single seconds; expected 3"),
     ],
 )

@@ -107,7 +107,8 @@ def steadiness(trials: Sequence[Paces | Missing], margin: float) -> Steadiness |
         reasons = Counter(one.reason for one in trials if isinstance(one, Missing))
         return Missing(reasons.most_common(1)[0][0] if reasons else "no trial counts")
     if len(known) < _LEAST_TRIALS:
-        return Missing(f"{len(known)} trials with figures of single seconds; expected {_LEAST_TRIALS}")
+        trials_known = "1 trial" if len(known) == 1 else f"{len(known)} trials"
+        return Missing(f"{trials_known} with figures of single seconds; expected {_LEAST_TRIALS}")
     profiles = {name: _relative([one[name] for one in known]) for name in _measures(known)}
     return _judged(profiles, margin, len(next(iter(known[0].values()))))
 
