@@ -21,6 +21,10 @@ app = ["falcon-hello", "flask-hello"]
 loop = "open"
 rate = 550
 
+[calibration]
+duration = "300ms"
+warmup = "100ms"
+
 [profiles.quick]
 blocks = 2
 warmup = "500ms"
