@@ -30,6 +30,12 @@ blocks = 2
 warmup = "500ms"
 duration = "2s"
 timeout = "2s"
+
+[profiles.brief]
+blocks = 2
+warmup = "100ms"
+duration = "300ms"
+timeout = "2s"
 """
 
 

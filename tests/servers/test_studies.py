@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("nothing_left")
 
 FLASK = 4
 # For tests of what is run in which order, whatever it measures.
-BRIEFLY = ("--duration", "300ms", "--warmup", "100ms")
+BRIEFLY = ("--profile", "brief")
 
 
 def study(*more):
