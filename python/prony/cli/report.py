@@ -10,6 +10,7 @@ import typer
 
 from prony.cli.floors import floors_of
 from prony.cli.pages import place_beside, write_figures, write_page
+from prony.cli.report_sessions import SessionsOutput, report_sessions
 from prony.cli.talk import show
 from prony.errors import UsageError
 from prony.model import Json
@@ -40,12 +41,17 @@ Examples:
 
   prony report embedded-servers.prony --figures pictures    every chart as SVG and PNG
 
+  prony report monday.prony tuesday.prony wednesday.prony    sessions of one plan: what differs between them
+
   prony report embedded-servers.prony --csv figures    each table as a file (docs/reference/report-csv.md)
 """
 
 
 def report(
-    file: Annotated[Path, typer.Argument(help="An archive, *.prony.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="An archive, *.prony; several of one plan are its sessions.", metavar="FILE..."),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     markdown_to: Annotated[
         str | None,
@@ -75,7 +81,14 @@ def report(
         bool, typer.Option("--force", help="Let subjects whose pace was not steady enter verdicts.")
     ] = False,
 ) -> None:
-    """Report the figures, the verdicts and the answer of an archive, without executing anything from it."""
+    """Report the figures, the verdicts and the answer of an archive, or of several sessions of one plan,
+    without executing anything from them.
+    """
+    if len(files) > 1:
+        _refuse_for_sessions({"--html": html_to, "--figures": figures_to, "--redact": redact})
+        report_sessions(files, SessionsOutput(as_json, markdown_to, csv_to, force))
+        return
+    (file,) = files
     if csv_to is not None:
         _write_csv(file, csv_to, force=force)
     if markdown_to is not None:
@@ -92,6 +105,13 @@ def report(
         show(json.dumps(report_data(file, force=force), indent=2))
     else:
         (show_full_report if full else show_report)(file, force=force)
+
+
+def _refuse_for_sessions(options: dict[str, object]) -> None:
+    """*Errors*: UsageError for an option that shows one archive."""
+    for name, value in options.items():
+        if value:
+            raise UsageError(f"`{name}` shows one archive", hint="leave it out, or name one file")
 
 
 def _page_of(full: bool) -> "Callable[[Reading], Document]":

@@ -18,6 +18,7 @@ from prony.report.sections.originals import originals
 from prony.report.sections.processes import processes
 from prony.report.sections.rates import rates
 from prony.report.sections.saturation import saturations
+from prony.report.sections.sessions import session_sections
 from prony.report.sections.uncounted import unavailable, uncounted
 from prony.report.sections.winners import winners
 from prony.report.text import Quote, text
@@ -32,6 +33,8 @@ def _sections(reading: Reading) -> Iterator[Section | None]:
     else:
         yield from _figures(reading)
     yield differences(reading)
+    if reading.across is not None:
+        yield from session_sections(reading.across, "/across")
     yield notes(reading)
     yield answer_section(reading)
 
