@@ -40,6 +40,14 @@
     tip.style.top = `${event.clientY + 14 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 14}px`;
   };
   addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+  for (const term of all("a.term")) {
+    const explain = () => {
+      const { left, bottom } = term.getBoundingClientRect();
+      hover(null, { clientX: left - 12, clientY: bottom - 10 }, null, { [term.textContent]: document.querySelector(term.hash)?.nextElementSibling?.textContent ?? "" });
+    };
+    for (const kind of ["pointerenter", "focus"]) term.addEventListener(kind, explain);
+    for (const kind of ["pointerleave", "blur"]) term.addEventListener(kind, () => { tip.hidden = true; });
+  }
 
   const rowsOf = async (figure) => (await read()).charts[figure.id].data.values;
   const walk = async (figure, event) => {
