@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.floors import floors_of
-from prony.cli.pages import place_beside, write_figures, write_page
+from prony.cli.pages import place_beside, trend_of_files, write_figures, write_page, write_site, write_trend
 from prony.cli.talk import show
 from prony.errors import UsageError
 from prony.model import Json
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prony.reading.study import Reading
+    from prony.reading.trend import Trend
     from prony.report.brief import Places
     from prony.report.document import Document
 
@@ -40,12 +41,21 @@ Examples:
 
   prony report embedded-servers.prony --figures pictures    every chart as SVG and PNG
 
+  prony report monday.prony tuesday.prony --html trend.html    the same cells over versions or days
+
+  prony report archives --site public    the pages of all archives of a folder, with an index
+
   prony report embedded-servers.prony --csv figures    each table as a file (docs/reference/report-csv.md)
 """
 
 
 def report(
-    file: Annotated[Path, typer.Argument(help="An archive, *.prony.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="An archive, *.prony; several: the same cells over versions or days.", metavar="FILE..."
+        ),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     markdown_to: Annotated[
         str | None,
@@ -58,11 +68,20 @@ def report(
         typer.Option("--html", help="Write a page with charts to a file, or to -.", metavar="OUT"),
     ] = None,
     redact: Annotated[
-        bool, typer.Option("--redact", help="Of --html: without paths, host, environment and logs.")
+        bool,
+        typer.Option("--redact", help="Of --html and --site: without paths, host, environment and logs."),
     ] = False,
     figures_to: Annotated[
         Path | None,
         typer.Option("--figures", help="Write every chart as SVG and PNG into a new folder.", metavar="DIR"),
+    ] = None,
+    site_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--site",
+            help="Write the pages of all archives, or of folders of them, with an index into a new folder.",
+            metavar="DIR",
+        ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Print all tables, claims and notes, not the answer alone.")
@@ -76,12 +95,23 @@ def report(
     ] = False,
 ) -> None:
     """Report the figures, the verdicts and the answer of an archive, without executing anything from it."""
+    if redact and html_to is None and site_to is None:
+        raise UsageError(
+            "`--redact` only works with `--html` or `--site`", hint="add --html OUT, or leave it out"
+        )
+    if site_to is not None:
+        write_site(files, site_to, redact=redact, force=force)
+        return
+    if len(files) > 1:
+        asked = {"--csv": csv_to, "--figures": figures_to, "--full": full or None, "--redact": redact or None}
+        _refuse_of_one([option for option, value in asked.items() if value is not None])
+        _show_trend(trend_of_files(files, force=force), html_to, markdown_to, as_json=as_json)
+        return
+    (file,) = files
     if csv_to is not None:
         _write_csv(file, csv_to, force=force)
     if markdown_to is not None:
         _write_markdown(file, markdown_to, _page_of(full), force=force)
-    if redact and html_to is None:
-        raise UsageError("`--redact` only works with `--html`", hint="add --html OUT, or leave it out")
     if html_to is not None:
         write_page(file, html_to, redact=redact, force=force)
     if figures_to is not None:
@@ -92,6 +122,36 @@ def report(
         show(json.dumps(report_data(file, force=force), indent=2))
     else:
         (show_full_report if full else show_report)(file, force=force)
+
+
+def _refuse_of_one(options: list[str]) -> None:
+    if options:
+        raise UsageError(
+            f"`{options[0]}` takes one archive; with several, figures are those of the same cells",
+            hint="report each archive alone for it",
+        )
+
+
+def _show_trend(trend: "Trend", html_to: str | None, markdown_to: str | None, *, as_json: bool) -> None:
+    """Show the same cells of several archives, or write them where that is asked for."""
+    from prony.cli.options import write_output
+    from prony.faces.json_trend import trend_json
+    from prony.faces.markdown import markdown
+    from prony.faces.terminal import TerminalReporter
+    from prony.report.redaction import redacted
+    from prony.report.trend import trend_document
+
+    if html_to is not None:
+        write_trend(trend, html_to)
+    if markdown_to is not None:
+        page = redacted(trend_document(trend), socket.gethostname())
+        write_output(markdown(page).rstrip("\n"), markdown_to)
+    if html_to is not None or markdown_to is not None:
+        return
+    if as_json:
+        show(json.dumps(trend_json(trend), indent=2))
+    else:
+        TerminalReporter().write(trend_document(trend))
 
 
 def _page_of(full: bool) -> "Callable[[Reading], Document]":

@@ -206,4 +206,22 @@
     tools.append(button("Copy command", (event) => copy(code.textContent, event.target)));
     code.after(tools);
   }
+
+  // --- the index of a site --------------------------------------------------------------------------------
+
+  const filters = document.getElementById("filters");
+  if (filters) {
+    const [search, server, found] = ["search", "server", "found"].map((id) => document.getElementById(id));
+    const items = all("#studies > li");
+    const filter = () => {
+      const words = search.value.toLowerCase().split(/\s+/);
+      for (const item of items) {
+        const text = item.textContent.toLowerCase();
+        item.hidden = !words.every((word) => text.includes(word)) || (server.value && !item.dataset.servers.split("\n").includes(server.value));
+      }
+      found.textContent = `${items.filter((item) => !item.hidden).length} of ${items.length}`;
+    };
+    filters.hidden = false;
+    for (const field of [search, server]) field.addEventListener("input", filter);
+  }
 })();
