@@ -33,6 +33,8 @@ Examples:
 
   prony report embedded-servers.prony --json    the same as data (docs/reference/report-json.md)
 
+  prony report --schema > report.schema.json    the JSON Schema of it
+
   prony report embedded-servers.prony --markdown report.md    the same as a page or for an issue
 
   prony report embedded-servers.prony --html report.html    with charts, for a browser: one file, no network
@@ -49,6 +51,14 @@ Examples:
 """
 
 
+def _print_schema(asked: bool) -> None:
+    if asked:
+        from prony.faces.report_schema import report_schema
+
+        show(json.dumps(report_schema(), indent=2))
+        raise typer.Exit
+
+
 def report(
     files: Annotated[
         list[Path],
@@ -57,6 +67,15 @@ def report(
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    schema: Annotated[
+        bool,
+        typer.Option(
+            "--schema",
+            help="Print the JSON Schema of --json, and nothing else.",
+            is_eager=True,
+            callback=_print_schema,
+        ),
+    ] = False,
     markdown_to: Annotated[
         str | None,
         typer.Option(
