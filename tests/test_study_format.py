@@ -33,7 +33,7 @@ DOCUMENTS = (
     *(WorkloadChange, ProfileDocument, ClaimDocument, NeedsDocument),
 )
 # Tables, which the example writes with brackets.
-TABLES = {"sandbox", "design", "calibration", "subjects", "workloads", "profiles", "claims"}
+TABLES = {"sandbox", "design", "calibration", "subjects", "workloads", "profiles", "claims", "sources"}
 
 
 def example():
