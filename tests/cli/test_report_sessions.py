@@ -1,4 +1,4 @@
-"""`prony report` of several archives: the sessions of one plan, or the same cells of each and what differs."""
+"""`prony report` of several archives: sessions of one plan, or the same cells of each and what differs."""
 
 import csv
 import json
@@ -113,7 +113,9 @@ def test_sessions_as_markdown_and_as_tables(said, three, tmp_path):
         ),
     ],
 )
-def test_of_archives_whose_plans_differ_the_same_cells_are_shown_and_what_differs_is_said(said, tmp_path, change, said_to_differ):
+def test_of_archives_whose_plans_differ_the_same_cells_are_shown_and_what_differs_is_said(
+    said, tmp_path, change, said_to_differ
+):
     files = [session(tmp_path / "a.prony", 0), session(tmp_path / "b.prony", 1, change=change)]
     done = said("report", *files)
     assert done.status == 0
