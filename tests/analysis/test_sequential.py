@@ -1,7 +1,7 @@
 """A study that looks several times stops by the rule that it names, and its verdicts keep their promise."""
 
 import random
-from math import ceil, log1p
+from math import ceil, expm1, log1p
 
 import pytest
 from scipy import stats
@@ -33,6 +33,14 @@ def test_a_difference_near_the_margin_ends_it_when_it_is_known_precisely():
     family = {"b": ratios(0.02, 0.006, 20)}
     assert compare_at(family, 20, TWO_PERCENT)["b"].verdict is Verdict.TRIVIAL
     assert decision(family, 20) is Decision.PRECISE
+
+
+def test_precise_enough_is_an_interval_of_which_half_is_within_the_target():
+    family = {"b": ratios(0.02, 0.006, 20)}
+    found = compare_at(family, 20, TWO_PERCENT)["b"]
+    half = expm1((log1p(found.high) - log1p(found.low)) / 2)
+    assert decision(family, 20, Precision(target=1.1 * half)) is Decision.PRECISE
+    assert decision(family, 20, Precision(target=0.9 * half)) is Decision.AT_MAXIMUM
 
 
 def test_one_open_comparison_keeps_it_going():

@@ -135,7 +135,7 @@ def floors_as_before(prony):
 
 @pytest.mark.servers
 def test_the_reference_server_runs_against_itself(prony, floors_as_before):
-    options = ("--names", "3", "--repeats", "5", "--duration", "1s", "--out", "aa.prony", "--json")
+    options = ("--names", "3", "--repeats", "5", "--duration", "300ms", "--out", "aa.prony", "--json")
     done = prony("selftest", "aa", *options, timeout_s=300)
     assert done.status == 0, done.err
     assert {one["studies"] for one in json.loads(done.out)["tests"]} == {1}

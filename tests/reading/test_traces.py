@@ -51,3 +51,13 @@ def test_the_classes_of_each_second_hold_all_its_valid_replies(tmp_path):
     assert [sum(one.replies for one in second.bins) for second in trace.seconds] == [
         second.ok for second in trace.seconds
     ]
+
+
+def test_a_class_lies_about_its_replies_and_is_as_wide_as_all_others_by_ratio(tmp_path):
+    _, found = study(tmp_path / "a.prony", (300,))
+    (trace,) = found.trials.values()
+    classes = [one for second in trace.seconds for one in second.bins]
+    assert all(one.low_ns <= 1_000_000 < one.high_ns for one in classes)
+    assert {round(one.high_ns / one.low_ns, 6) for one in classes} == {
+        round(classes[0].high_ns / classes[0].low_ns, 6)
+    }
