@@ -10,7 +10,8 @@ import typer
 
 from prony.cli.floors import floors_of
 from prony.cli.pages import place_beside, trend_of_files, write_figures, write_page, write_site, write_trend
-from prony.cli.talk import show
+from prony.cli.report_sessions import SessionsOutput, differences_of, report_sessions
+from prony.cli.talk import say, show
 from prony.errors import UsageError
 from prony.model import Json
 
@@ -43,6 +44,8 @@ Examples:
 
   prony report embedded-servers.prony --figures pictures    every chart as SVG and PNG
 
+  prony report monday.prony tuesday.prony wednesday.prony    sessions of one plan: what differs between them
+
   prony report monday.prony tuesday.prony --html trend.html    the same cells over versions or days
 
   prony report archives --site public    the pages of all archives of a folder, with an index
@@ -63,7 +66,8 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="An archive, *.prony; several: the same cells over versions or days.", metavar="FILE..."
+            help="An archive, *.prony; several: the sessions of one plan, or the same cells over versions or days.",
+            metavar="FILE...",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -113,7 +117,9 @@ def report(
         bool, typer.Option("--force", help="Let subjects whose pace was not steady enter verdicts.")
     ] = False,
 ) -> None:
-    """Report the figures, the verdicts and the answer of an archive, without executing anything from it."""
+    """Report the figures, the verdicts and the answer of an archive, or of several, without executing anything
+    from them.
+    """
     if redact and html_to is None and site_to is None:
         raise UsageError(
             "`--redact` only works with `--html` or `--site`", hint="add --html OUT, or leave it out"
@@ -122,9 +128,9 @@ def report(
         write_site(files, site_to, redact=redact, force=force)
         return
     if len(files) > 1:
-        asked = {"--csv": csv_to, "--figures": figures_to, "--full": full or None, "--redact": redact or None}
+        asked = {"--figures": figures_to, "--full": full or None, "--redact": redact or None}
         _refuse_of_one([option for option, value in asked.items() if value is not None])
-        _show_trend(trend_of_files(files, force=force), html_to, markdown_to, as_json=as_json)
+        _report_several(files, SessionsOutput(as_json, markdown_to, csv_to, force), html_to)
         return
     (file,) = files
     if csv_to is not None:
@@ -141,6 +147,18 @@ def report(
         show(json.dumps(report_data(file, force=force), indent=2))
     else:
         (show_full_report if full else show_report)(file, force=force)
+
+
+def _report_several(files: list[Path], output: SessionsOutput, html_to: str | None) -> None:
+    """Report the sessions of one plan; where plans differ, or for a page, the same cells of each archive."""
+    differ = differences_of(files)
+    if not differ and html_to is None:
+        report_sessions(files, output)
+        return
+    if differ:
+        say("\n  ".join(differ))
+    _refuse_of_one(["--csv"] if output.csv_to is not None else [])
+    _show_trend(trend_of_files(files, force=output.force), html_to, output.markdown_to, as_json=output.as_json)
 
 
 def _refuse_of_one(options: list[str]) -> None:

@@ -18,6 +18,7 @@ from prony.report.sections.originals import originals
 from prony.report.sections.processes import processes
 from prony.report.sections.rates import rates
 from prony.report.sections.saturation import saturations
+from prony.report.sections.sessions import session_sections
 from prony.report.sections.uncounted import unavailable, uncounted
 from prony.report.sections.winners import winners
 from prony.report.text import Quote, text
@@ -51,9 +52,13 @@ def study_parts(reading: Reading) -> Parts:
         claims=None if searches else claims(reading),
         figures=_given([rates(reading)] if searches else _figures(reading)),
         uncounted=() if searches else _given([uncounted(reading), unavailable(reading)]),
-        remarks=_given([differences(reading), notes(reading)]),
+        remarks=_given([differences(reading), *_sessions(reading), notes(reading)]),
         answer=answer_section(reading),
     )
+
+
+def _sessions(reading: Reading) -> Iterable[Section | None]:
+    return () if reading.across is None else session_sections(reading.across, "/across")
 
 
 def _given(found: Iterable[Section | None]) -> tuple[Section, ...]:
