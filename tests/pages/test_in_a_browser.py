@@ -10,7 +10,7 @@ from browser import Page, needs_chromium
 from pages import studies
 from pages.test_load_page import reading_of
 from prony.page.load import page_of_load
-from prony.page.site import index_page, listed
+from prony.page.site import index_entry, index_page
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ def files(tmp_path_factory):
         path.write_text(studies.page_of(name), encoding="utf-8")
     more = {
         "load": page_of_load(reading_of("failing")),
-        "index": index_page(listed(f"{name}.html", studies.read(name)[0]) for name in SHOWN),
+        "index": index_page(index_entry(f"{name}.html", studies.read(name)[0]) for name in SHOWN),
     }
     for name, page in more.items():
         found[name] = folder / f"{name}.html"
