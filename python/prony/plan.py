@@ -11,6 +11,7 @@ from typing import Protocol
 
 from prony.errors import UsageError
 from prony.model import (
+    TOLERANT,
     App,
     Cell,
     Claim,
@@ -32,8 +33,11 @@ from prony.model import (
 from prony.study_document import (
     CalibrationDocument,
     ClaimDocument,
+    DesignDocument,
+    NeedsDocument,
     ProfileDocument,
     SandboxDocument,
+    SourceDocument,
     StudyDocument,
     SubjectDocument,
 )
@@ -110,10 +114,10 @@ def make_plan(
         blocks=options.blocks or profile.blocks,
         seed=options.seed,
         question=document.question,
-        source=document.source,
-        notes=document.notes,
+        source=_source(document),
+        notes=(*document.notes, *_as_published(profile, options.blocks or profile.blocks)),
         design=_design(document),
-        claims=tuple(_claim(claim) for claim in document.claims),
+        claims=tuple(_claim(claim, document) for claim in document.claims),
         originals=originals,
     )
     plan = calibrated(plan, catalog, _wanted(document, options))
@@ -173,12 +177,52 @@ def _design(document: StudyDocument) -> Design:
     return Design(margin=design.margin, primary=primary, trimmed_mean=design.trimmed_mean)
 
 
-def _claim(document: ClaimDocument) -> Claim:
-    told = {name: getattr(document, name) for name in type(document).model_fields}
+def _source(document: StudyDocument) -> str:
+    """Return where the experiment was published, and what it did, as one sentence."""
+    known = [_publication(one) for one in document.sources]
+    return ": ".join(part for part in ("; ".join(known), document.source) if part)
+
+
+def _publication(one: SourceDocument) -> str:
+    stated = ", ".join(part for part in (one.title, one.author, one.date, one.address) if part)
+    return f"{stated} ({one.about})" if one.about else stated
+
+
+def _as_published(profile: ProfileDocument, blocks: int) -> Iterator[str]:
+    """Yield that the original measured another number of times: fewer than five allow no verdict."""
+    if profile.as_published:
+        yield f"Everything is measured {blocks} times; as published: {profile.as_published}."
+
+
+def _claim(claim: ClaimDocument, document: StudyDocument) -> Claim:
+    stated = {name: getattr(claim, name) for name in type(claim).model_fields}
     loads = {
-        name: {str(key): value for key, value in told[name].items()} for name in ("load", "against_load")
+        name: {str(key): value for key, value in stated[name].items()} for name in ("load", "against_load")
     }
-    return Claim(**{**told, **loads, "needs": Needs(**document.needs.model_dump())})
+    agreed = {
+        "needs": _needs(claim.needs),
+        "among": claim.among or document.of_original,
+        "tolerance": _tolerance(claim, document.design),
+    }
+    return Claim(**{**stated, **loads, **agreed})
+
+
+def _needs(document: NeedsDocument) -> Needs:
+    return Needs(
+        server_cpus=document.server_cpus,
+        generator_cpus=document.generator_cpus,
+        connections=document.connections,
+        blocks=document.blocks,
+        duration_ns=document.duration,
+        timeout_ns=document.timeout,
+    )
+
+
+def _tolerance(claim: ClaimDocument, design: DesignDocument) -> float:
+    """Return the claim's own tolerance, else the margin where its kind has a use for one."""
+    if claim.tolerance is not None:
+        return claim.tolerance
+    return design.margin if claim.kind in TOLERANT else 0.0
 
 
 def _wanted(document: StudyDocument, options: PlanOptions) -> CalibrationDocument | None:

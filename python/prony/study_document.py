@@ -9,7 +9,7 @@ catalogue, or how a document is used.
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
 
@@ -18,14 +18,15 @@ from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Arrivals, ClaimKind, In
 from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
-    "GENERATORS",
     "CalibrationDocument",
     "ClaimDocument",
     "DesignDocument",
+    "Generator",
     "Load",
     "NeedsDocument",
     "ProfileDocument",
     "SandboxDocument",
+    "SourceDocument",
     "StudyDocument",
     "SubjectDocument",
     "WorkloadChange",
@@ -48,7 +49,6 @@ Generator = Literal[
     "python-asyncio",
     "python-asyncio-processes",
 ]
-GENERATORS: tuple[str, ...] = get_args(Generator)
 """The generators that a study may name; one that is not on this machine makes its cells unavailable."""
 
 MAX_THREADS = 1024
@@ -95,13 +95,15 @@ class _Document(BaseModel):
 class SubjectDocument(_Document):
     """``[[subjects]]``: every server in the list with every app in the list.
 
-    A server's name may end in a frontend: ``starman@nginx``.
+    A server's name may end in a frontend: ``starman@nginx``. ``added``: the experiment that is repeated did
+    not have them, so no claim compares with them unless it names them.
     """
 
     server: Names
     app: Names
     interface: Interface | None = None
     settings: Mapping[str, int | str] = Field(default_factory=dict)
+    added: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -170,9 +172,13 @@ class WorkloadChange(_Lengths):
 
 
 class ProfileDocument(_Lengths):
-    """``[profiles.NAME]``: how long and how often; ``workloads`` changes single loads by name."""
+    """``[profiles.NAME]``: how long and how often; ``workloads`` changes single loads by name.
+
+    ``as_published``: how often the original measured, in words, where that differs from ``blocks``.
+    """
 
     blocks: PositiveInt
+    as_published: str = ""
     duration: Duration
     warmup: Wait = 0
     timeout: Duration = 10 * SECOND_NS
@@ -213,10 +219,15 @@ class NeedsDocument(_Document):
     generator_cpus: PositiveInt = 1
     connections: Annotated[int, Field(ge=0)] = 0
     blocks: PositiveInt = 5
+    duration: Wait = 0
+    timeout: Wait = 0
 
 
 class ClaimDocument(_Document):
-    """``[[claims]]``: a statement of the experiment that is repeated, as `prony.model.Claim`."""
+    """``[[claims]]``: a statement of the experiment that is repeated, as `prony.model.Claim`.
+
+    Without ``among`` it is about all subjects that are not `added`.
+    """
 
     name: Name
     text: Annotated[str, Field(min_length=1)]
@@ -233,13 +244,26 @@ class ClaimDocument(_Document):
     high: Bound | None = None
     failure: str | None = None
     needs: NeedsDocument = NeedsDocument()
+    tolerance: Annotated[float, Field(ge=0, lt=1)] | None = None
+    among: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
+    place: str = ""
+
+
+class SourceDocument(_Document):
+    """``[[sources]]``: where the experiment was published; what is not known stays empty."""
+
+    title: Annotated[str, Field(min_length=1)]
+    author: str = ""
+    date: str = ""
+    address: str = ""
+    about: str = ""
 
 
 class StudyDocument(_Document):
     """What a study's file says.
 
-    ``originals``: the file beside it with the published figures. ``notes``: how it differs from the
-    experiment that it repeats.
+    ``source``: the experiment in a sentence; ``sources``: its publications. ``originals``: the file beside it
+    with the published figures. ``notes``: how it differs from the experiment that it repeats.
     """
 
     format: Literal[1] = 1
@@ -247,6 +271,7 @@ class StudyDocument(_Document):
     title: str
     question: str = ""
     source: str = ""
+    sources: tuple[SourceDocument, ...] = ()
     notes: tuple[str, ...] = ()
     originals: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\.csv$")] | None = None
     sandbox: SandboxDocument = SandboxDocument()
@@ -256,6 +281,13 @@ class StudyDocument(_Document):
     workloads: tuple[WorkloadDocument, ...] = Field(min_length=1)
     claims: tuple[ClaimDocument, ...] = ()
     profiles: Mapping[str, ProfileDocument] = Field(min_length=1)
+
+    @property
+    def of_original(self) -> tuple[str, ...]:
+        """The names of the subjects that the original had; empty where all are."""
+        if not any(part.added for part in self.subjects):
+            return ()
+        return tuple(name for part in self.subjects if not part.added for name in part.names)
 
     def profile(self, name: str | None) -> tuple[str, ProfileDocument]:
         """Return the profile of this name; without a name ``quick``, else the first."""

@@ -1,4 +1,4 @@
-"""`prony report` of several archives: the sessions of one plan, or a refusal that says what differs."""
+"""`prony report` of several archives: the sessions of one plan, or the same cells of each and what differs."""
 
 import csv
 import json
@@ -113,11 +113,12 @@ def test_sessions_as_markdown_and_as_tables(said, three, tmp_path):
         ),
     ],
 )
-def test_archives_whose_plans_differ_are_refused_with_what_differs(said, tmp_path, change, said_to_differ):
+def test_of_archives_whose_plans_differ_the_same_cells_are_shown_and_what_differs_is_said(said, tmp_path, change, said_to_differ):
     files = [session(tmp_path / "a.prony", 0), session(tmp_path / "b.prony", 1, change=change)]
     done = said("report", *files)
-    assert done.status == 2
+    assert done.status == 0
     assert "are no sessions of one plan; they differ in" in done.err
+    assert "session" not in done.out
     assert said_to_differ in done.err
 
 
@@ -134,9 +135,14 @@ def test_an_archive_that_is_named_twice_is_refused(said, three):
     assert (done.status, "hold the same session" in done.err) == (2, True)
 
 
-def test_a_page_shows_one_archive(said, three, tmp_path):
-    done = said("report", *three, "--html", tmp_path / "a.html")
-    assert (done.status, "`--html` shows one archive" in done.err) == (2, True)
+def test_figures_are_those_of_one_archive(said, three, tmp_path):
+    done = said("report", *three, "--figures", tmp_path / "figures")
+    assert (done.status, "`--figures` takes one archive" in done.err) == (2, True)
+
+
+def test_the_page_of_several_shows_the_same_cells_of_each(said, three, tmp_path):
+    assert said("report", *three, "--html", tmp_path / "a.html").status == 0
+    assert "0.prony" in (tmp_path / "a.html").read_text()
 
 
 def test_an_archive_that_was_measured_in_sessions_shows_them(said, tmp_path):

@@ -15,7 +15,7 @@ def test_all_studies_are_listed_with_what_they_repeat_and_how_long_they_take(sai
     for name in NAMES:
         assert name in done.out
     assert "trials, about" in done.out
-    assert "Qiita, 2018" in done.out
+    assert "an article on Qiita" in " ".join(done.out.split())
 
 
 def test_what_is_missing_here_is_named_with_the_reason(said):
@@ -44,7 +44,17 @@ def test_one_is_shown_with_its_notes_loads_claims_and_figures(said, name):
         assert f"{claim['name']}: {claim['text']}" in words
     for profile in ("quick", "full", "original"):
         assert f"Profile {profile}: {data['profiles'][profile]['blocks']} block" in words
+    for profile in data["profiles"].values():
+        for claim, needs in profile["unmet"].items():
+            assert f"not {claim}: needs {needs}" in words
     assert "Published: " in words
+
+
+def test_before_a_run_one_is_shown_what_each_profile_cannot_test_on_this_machine(said):
+    words = " ".join(said("studies", "embedded-servers").out.split())
+    assert "It can test 5 of 9 claims here. not wsgiref-loses: needs a window of 60 s; it has 6 s" in words
+    assert "Profile original: 5 blocks (as published: 1 run)" in words
+    assert "kotauchisunsun, 2018-11-11, qiita.com/kotauchisunsun/items/562da22e9dad8c5865a5" in words
 
 
 def test_the_same_as_data_holds_subjects_profiles_claims_and_figures(said):
@@ -53,7 +63,9 @@ def test_the_same_as_data_holds_subjects_profiles_claims_and_figures(said):
     (wsgi,) = (study for study in found if study["name"] == "wsgi-servers")
     assert len(wsgi["subjects"]) == 9
     assert len(wsgi["originals"]) == 5 * 6 * 19
-    assert wsgi["profiles"]["original"]["blocks"] == 4
+    original = wsgi["profiles"]["original"]
+    assert (original["blocks"], original["as_published"]) == (5, "4 rounds")
+    assert original["testable"] + len(original["unmet"]) == len(wsgi["claims"])
     assert wsgi["claims"][0]["kind"] == "highest"
 
 

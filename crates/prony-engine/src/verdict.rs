@@ -78,6 +78,13 @@ const KEPT_WAITING: Bounds = Bounds {
     suspect: 0.05,
     yes: 0.20,
 };
+// Replies that come while a worker waits are taken late. A share of one hundredth is in the p99 already, and of a closed loop no send lag
+// shows it; but a wait is a turn of another task, some 4 ms (kernel documentation, scheduler/sched-eevdf.rst), and small beside a long p99.
+const KEPT_FROM_TAIL: Bounds = Bounds {
+    suspect: 0.01,
+    yes: KEPT_WAITING.yes,
+};
+const TURN_OF_ANOTHER_NS: u64 = 4_000_000;
 // A quota stops a worker for whole periods, so that even a small share is in the tail.
 const THROTTLED: Bounds = Bounds {
     suspect: 0.005,
@@ -135,7 +142,7 @@ pub fn evidence(run: &Recording) -> Vec<Evidence> {
         let threads = &run.generator.threads;
         found.extend(throttled(threads, window_ns));
         found.extend(busy(threads, window_ns));
-        found.extend(kept_waiting(threads, window_ns));
+        found.extend(kept_waiting(run, window_ns));
         found.extend(near_ceiling(run, window_ns));
     }
     found.extend(late(run));
@@ -190,11 +197,33 @@ fn busy(threads: &[Thread], window_ns: u64) -> Option<Evidence> {
     BUSY.evidence(share, Cause::Busy { share })
 }
 
-fn kept_waiting(threads: &[Thread], window_ns: u64) -> Option<Evidence> {
-    let worst = threads.iter().max_by_key(|thread| thread.kept_waiting_ns())?;
+fn kept_waiting(run: &Recording, window_ns: u64) -> Option<Evidence> {
+    let worst = run
+        .generator
+        .threads
+        .iter()
+        .max_by_key(|thread| thread.kept_waiting_ns())?;
     let share = worst.kept_waiting_ns() as f64 / window_ns as f64;
     let wait_ns = worst.queued_ns() / worst.turns.max(1);
-    KEPT_WAITING.evidence(share, Cause::KeptWaiting { share, wait_ns })
+    let bounds = if waits_reach_the_tail(run, worst.kept_waiting_ns()) {
+        KEPT_FROM_TAIL
+    } else {
+        KEPT_WAITING
+    };
+    bounds.evidence(share, Cause::KeptWaiting { share, wait_ns })
+}
+
+/// Whether waits, in all so long, may have moved the p99 of a closed loop: more than two of them, and not small beside it.
+fn waits_reach_the_tail(run: &Recording, waited_ns: u64) -> bool {
+    let latencies = &run.distributions;
+    if latencies.send_lag.is_some() || waited_ns < 2 * TURN_OF_ANOTHER_NS {
+        return false;
+    }
+    let service = &latencies.ok_service;
+    let p99_ns = service
+        .quantile_ns(0.99)
+        .filter(|_| service.count() as f64 * 0.01 >= LEAST_ABOVE);
+    p99_ns.is_some_and(|p99_ns| TURN_OF_ANOTHER_NS as f64 >= LATE.suspect * p99_ns as f64)
 }
 
 fn near_ceiling(run: &Recording, window_ns: u64) -> Option<Evidence> {

@@ -9,39 +9,46 @@ from fnmatch import fnmatchcase
 from prony.analysis.missing import Missing
 from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
 from prony.analysis.summary import CellSummary
-from prony.model import Claim
+from prony.model import Cell, Claim
 
-__all__ = ["by_block", "claimed", "rivals", "unsampled", "where"]
-
-
-def claimed(claim: Claim, cells: Sequence[CellSummary]) -> list[CellSummary]:
-    """Return the claim's own cells."""
-    return [
-        cell
-        for cell in cells
-        if fnmatchcase(cell.cell.subject.name, claim.subject)
-        and fnmatchcase(cell.cell.engine.name, claim.engine)
-        and cell.cell.is_under(claim.load)
-    ]
+__all__ = ["by_block", "claimed", "is_claimed", "is_rival", "rivals", "unsampled", "where"]
 
 
-def rivals(claim: Claim, cell: CellSummary, cells: Sequence[CellSummary]) -> list[CellSummary]:
-    """Return the cells that ``cell``, one of the claim's own, is compared with.
+def is_claimed(claim: Claim, cell: Cell) -> bool:
+    """Return whether a cell is one of the claim's own."""
+    return (
+        claim.is_about(cell.subject.name)
+        and fnmatchcase(cell.subject.name, claim.subject)
+        and fnmatchcase(cell.engine.name, claim.engine)
+        and cell.is_under(claim.load)
+    )
+
+
+def is_rival(claim: Claim, cell: Cell, other: Cell) -> bool:
+    """Return whether ``cell``, one of the claim's own, is compared with the cell ``other``.
 
     *Definition*: those of other cells that fit ``against``, with the same generator (else
     ``against_engine``) and the same load (else ``against_load``). Where ``subject`` and ``against`` each
     begin with their only ``*``, as in `*+falcon` against `*+flask`, it stands for the same text in both.
     """
-    own = claimed(claim, cells)
-    return [
-        other
-        for other in cells
-        if other not in own
-        and fnmatchcase(other.cell.subject.name, claim.against)
-        and _alike(claim, cell.cell.subject.name, other.cell.subject.name)
+    return (
+        not is_claimed(claim, other)
+        and claim.is_about(other.subject.name)
+        and fnmatchcase(other.subject.name, claim.against)
+        and _alike(claim, cell.subject.name, other.subject.name)
         and _same_engine(claim, cell, other)
         and _same_load(claim, cell, other)
-    ]
+    )
+
+
+def claimed(claim: Claim, cells: Sequence[CellSummary]) -> list[CellSummary]:
+    """Return the claim's own cells."""
+    return [cell for cell in cells if is_claimed(claim, cell.cell)]
+
+
+def rivals(claim: Claim, cell: CellSummary, cells: Sequence[CellSummary]) -> list[CellSummary]:
+    """Return the cells that ``cell``, one of the claim's own, is compared with."""
+    return [other for other in cells if is_rival(claim, cell.cell, other.cell)]
 
 
 def _star(glob: str, name: str) -> str | None:
@@ -57,18 +64,17 @@ def _alike(claim: Claim, name: str, other: str) -> bool:
     return mine is None or theirs is None or mine == theirs
 
 
-def _same_engine(claim: Claim, cell: CellSummary, other: CellSummary) -> bool:
+def _same_engine(claim: Claim, cell: Cell, other: Cell) -> bool:
     wanted = claim.against_engine
-    name = other.cell.engine.name
-    return fnmatchcase(name, wanted) if wanted else name == cell.cell.engine.name
+    return fnmatchcase(other.engine.name, wanted) if wanted else other.engine.name == cell.engine.name
 
 
-def _same_load(claim: Claim, cell: CellSummary, other: CellSummary) -> bool:
+def _same_load(claim: Claim, cell: Cell, other: Cell) -> bool:
     if claim.against_load:
-        return other.cell.is_under(claim.against_load)
+        return other.is_under(claim.against_load)
     # The number of threads belongs to the generator: another generator has another number.
-    load = {name: size for name, size in cell.cell.load.items() if name != "threads"}
-    return other.cell.is_under(load if claim.against_engine else cell.cell.load)
+    load = {name: size for name, size in cell.load.items() if name != "threads"}
+    return other.is_under(load if claim.against_engine else cell.load)
 
 
 def by_block(cell: CellSummary, claim: Claim) -> dict[int, float]:

@@ -1,35 +1,147 @@
-"""The needs of a claim, compared with what a study had. Must not know verdicts.
+"""The needs of a claim, compared with the cells of a plan or of a run. Must not know verdicts.
 
->>> unmet(Claim("c", "sentence", ClaimKind.VALUE, "ok_per_s", "a+*"), [])
+>>> unmet(Claim("c", "sentence", ClaimKind.VALUE, "ok_per_s", "a+*"), Tested((), 5, lambda cell: None)).words
 'a+* measured'
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
+from prony.analysis.claim_cells import is_claimed, is_rival
+from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.summary import CellSummary
-from prony.model import Claim, ClaimKind, Placement
+from prony.model import Cell, Claim, ClaimKind, CountStop, Plan, SandboxChoice
+from prony.units import seconds
 
-__all__ = ["unmet"]
+__all__ = ["Cpus", "Lack", "Tested", "UnmetNeed", "blocks_needed", "planned", "tested", "unmet"]
 
 _OF_GENERATORS = "generator_"
+_COMPARING = (ClaimKind.HIGHEST, ClaimKind.LOWEST, ClaimKind.RATIO, ClaimKind.STEADIER)
+_OF_BLOCKS = (*_COMPARING, ClaimKind.GROWS)
 
 
-def unmet(claim: Claim, own: Sequence[CellSummary]) -> str | None:
-    """Return what the claim needs and its cells ``own`` lack, in words; null: it can be tested.
+class Lack(StrEnum):
+    """What would have to be another one for a claim to be testable."""
 
-    *Definition*: CPUs are those of the server, and for ``needs.generator_cpus`` those of the generator, the
-    fewest over the cells' trials. A single core needs two of whichever its metric is about.
+    PROFILE = "profile"
+    MACHINE = "machine"
+
+
+@dataclass(frozen=True, slots=True)
+class UnmetNeed:
+    """A need that is not met, in words, and what lacks it."""
+
+    words: str
+    of: Lack = Lack.PROFILE
+
+
+@dataclass(frozen=True, slots=True)
+class Cpus:
+    """How many CPUs server and generator have: the fewest of all trials."""
+
+    server: float
+    generator: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """Cells, their blocks, and the CPUs of each; null: not known."""
+
+    cells: Sequence[Cell]
+    blocks: int
+    cpus: Callable[[Cell], Cpus | None]
+
+
+def planned(plan: Plan, cpus: Cpus) -> Tested:
+    """Return what a plan will test on a machine that gives server and generator so many CPUs."""
+    return Tested(plan.cells, plan.blocks, lambda cell: _limited(cpus, cell.sandbox))
+
+
+def tested(claim: Claim, cells: Sequence[CellSummary]) -> Tested:
+    """Return what a run has tested: of its blocks, the most of any of the claim's own cells."""
+    known = {cell.cell.id: cell for cell in cells}
+    blocks = max((cell.total for cell in cells if is_claimed(claim, cell.cell)), default=0)
+    return Tested([cell.cell for cell in cells], blocks, lambda cell: _of_trials(known[cell.id]))
+
+
+def blocks_needed(claim: Claim) -> int:
+    """Return the fewest blocks of which the claim can be tested."""
+    return max(LEAST_BLOCKS, claim.needs.blocks) if claim.kind in _OF_BLOCKS else claim.needs.blocks
+
+
+def unmet(claim: Claim, what: Tested) -> UnmetNeed | None:
+    """Return what the claim needs and ``what`` lacks; null: it can be tested.
+
+    *Definition*: CPUs are those of the server, and for ``needs.generator_cpus`` those of the generator. A
+    single core needs two of whichever its metric is about. Window and time-out must suffice in the claim's
+    own cells and in those that they are compared with.
     """
+    own = [cell for cell in what.cells if is_claimed(claim, cell)]
     if not own:
         load = ", ".join(f"{size:g} {name}" for name, size in claim.load.items())
-        return f"{claim.subject} measured" + (f" at {load}" if load else "")
-    if not any(cell.total for cell in own):
-        return f"{own[0].cell.subject.name}, which has no trial"
-    most = max((cell.cell.load.get("connections", 0.0) for cell in own), default=0.0)
-    if most < claim.needs.connections:
-        return f"{claim.needs.connections:,} connections; the most here are {most:,.0f}"
+        return UnmetNeed(f"{claim.subject} measured" + (f" at {load}" if load else ""))
+    compares = claim.kind in _COMPARING or (claim.kind is ClaimKind.FAILS and claim.against != "*")
+    every = what.cells if compares else ()
+    rivals = [other for other in every if any(is_rival(claim, cell, other) for cell in own)]
+    return (
+        _alone(claim, rivals)
+        or _too_few_connections(claim, own)
+        or _too_short(claim, [*own, *rivals])
+        or _too_few_blocks(claim, what.blocks)
+        or _too_few_cpus(claim, own, what)
+    )
+
+
+def _alone(claim: Claim, rivals: Sequence[Cell]) -> UnmetNeed | None:
+    if rivals or claim.kind not in _COMPARING:
+        return None
+    load = ", ".join(f"{size:g} {name}" for name, size in claim.against_load.items())
+    return UnmetNeed(f"{_other(claim)} to compare with" + (f" at {load}" if load else ""))
+
+
+def _other(claim: Claim) -> str:
+    glob = claim.against_engine or claim.against
+    return "another one" if glob == "*" else glob
+
+
+def _too_few_connections(claim: Claim, own: Sequence[Cell]) -> UnmetNeed | None:
+    most = max(cell.load.get("connections", 0.0) for cell in own)
+    if most >= claim.needs.connections:
+        return None
+    return UnmetNeed(f"{claim.needs.connections:,} connections; the most here are {most:,.0f}")
+
+
+def _too_short(claim: Claim, cells: Sequence[Cell]) -> UnmetNeed | None:
+    loads = [cell.workload for cell in cells]
+    windows = [load.stop.duration_ns for load in loads if not isinstance(load.stop, CountStop)]
+    for what, wanted, found in (
+        ("window", claim.needs.duration_ns, windows),
+        ("time-out", claim.needs.timeout_ns, [load.timeout_ns for load in loads]),
+    ):
+        if found and min(found) < wanted:
+            return UnmetNeed(f"a {what} of {seconds(wanted):g} s; it has {seconds(min(found)):g} s")
+    return None
+
+
+def _too_few_blocks(claim: Claim, blocks: int) -> UnmetNeed | None:
+    least = blocks_needed(claim)
+    return UnmetNeed(f"{least} blocks; it has {blocks}") if blocks < least else None
+
+
+def _too_few_cpus(claim: Claim, own: Sequence[Cell], what: Tested) -> UnmetNeed | None:
     server, generator = _cpus_wanted(claim)
-    return _fewer("server", server, own, _server_cpus) or _fewer("generator", generator, own, _generator_cpus)
+    known = [cpus for cell in own if (cpus := what.cpus(cell)) is not None]
+    fewest = (
+        ("server", server, [cpus.server for cpus in known]),
+        ("generator", generator, [cpus.generator for cpus in known]),
+    )
+    for side, wanted, found in fewest:
+        # What is not known is at least one.
+        if wanted > min(found, default=1):
+            has = f"it has {min(found):g}" if found else "the number here is unknown"
+            return UnmetNeed(f"{wanted} CPUs for the {side}; {has}", Lack.MACHINE)
+    return None
 
 
 def _cpus_wanted(claim: Claim) -> tuple[int, int]:
@@ -42,29 +154,17 @@ def _cpus_wanted(claim: Claim) -> tuple[int, int]:
     return max(2, server), generator
 
 
-_Cpus = Callable[[Placement, CellSummary], float]
-
-
-def _fewer(what: str, wanted: int, own: Sequence[CellSummary], cpus: _Cpus) -> str | None:
-    """Return that some trial had fewer CPUs than needed; a trial of unknown CPUs had at least one."""
-    known = [
-        cpus(trial.placement, cell)
-        for cell in own
-        for trial in (*cell.counted, *cell.others)
-        if trial.placement is not None
-    ]
-    if wanted <= min(known, default=1):
+def _of_trials(cell: CellSummary) -> Cpus | None:
+    """Return the fewest CPUs of the cell's trials; null where no trial knows its own."""
+    found = [one.placement for one in (*cell.counted, *cell.others) if one.placement is not None]
+    if not found:
         return None
-    has = f"it had {min(known):g}" if known else "the number here is unknown"
-    return f"{wanted} CPUs for the {what}; {has}"
+    server = min(len(one.server_cpus) for one in found)
+    generator = min(len(one.generator_cpus) for one in found)
+    return _limited(Cpus(server, generator), cell.cell.sandbox)
 
 
-def _server_cpus(placement: Placement, cell: CellSummary) -> float:
-    """Return the server's CPUs, at most its quota."""
-    quota = cell.cell.sandbox.cpu_quota
-    many = float(len(placement.server_cpus))
-    return many if quota is None else min(many, quota)
-
-
-def _generator_cpus(placement: Placement, _: CellSummary) -> float:
-    return float(len(placement.generator_cpus))
+def _limited(cpus: Cpus, sandbox: SandboxChoice) -> Cpus:
+    """Return the CPUs with those of the server at most its quota."""
+    quota = sandbox.cpu_quota
+    return cpus if quota is None else Cpus(min(cpus.server, quota), cpus.generator)

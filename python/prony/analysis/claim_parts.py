@@ -8,14 +8,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import log, sqrt
+from statistics import variance
 
 from prony.analysis.at_least import Open
+from prony.analysis.claim_needs import Lack
 from prony.analysis.compare import Terms
 from prony.analysis.effects import paired, student_t
 from prony.analysis.logs import ratio_of
 from prony.analysis.summary import estimate_mean
 
-__all__ = ["Bounds", "ClaimResult", "ClaimVerdict", "Part", "judged", "of_effect", "of_values"]
+__all__ = ["Bounds", "ClaimResult", "ClaimVerdict", "Part", "judged", "of_effect", "of_spreads", "of_values"]
 
 _CLOSED = Open()
 _LIMITED = "the generator was the limit, so the figure is a bound"
@@ -35,8 +38,10 @@ class ClaimResult:
     """The verdict, from ``n`` blocks; ``figure`` and ``interval`` of the part that decides.
 
     ``figure`` is a ratio for an order, a ratio and growth (the heaviest load to the lightest), a value in the
-    metric's unit for a value and a single core, and a share of trials for failures. ``reason``: the part that
-    decides, what is missing, or what it needs.
+    metric's unit for a value and a single core, and a share of trials for failures and for shares of failed
+    requests. ``level``: the interval covers the truth with a chance of 1 - level; the verdict follows from
+    it. ``reason``: the part that decides, what is missing, or what it needs; ``lack``: of a claim that is not
+    testable, whether the profile lacks that, or the machine.
     """
 
     verdict: ClaimVerdict
@@ -44,6 +49,8 @@ class ClaimResult:
     figure: float | None = None
     interval: tuple[float, float] | None = None
     reason: str = ""
+    level: float | None = None
+    lack: Lack | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +99,18 @@ class Part:
     open: Open = _CLOSED
 
 
-def judged(parts: Sequence[Part], bounds: Bounds, terms: Terms, least: int) -> list[ClaimResult]:
-    """Return the verdict on each part, the weakest first; fewer than ``least`` blocks cannot tell."""
-    found = [_verdict(part, bounds, terms, least, len(parts)) for part in parts]
+def judged(
+    parts: Sequence[Part], bounds: Bounds, terms: Terms, least: int, tests: int | None = None
+) -> list[ClaimResult]:
+    """Return the verdict on each part, the weakest first; fewer than ``least`` blocks cannot tell.
+    ``tests``: how many could refute the claim; null: as many as there are parts.
+    """
+    found = [_verdict(part, bounds, terms, least, tests or len(parts)) for part in parts]
     return sorted(found, key=lambda result: bounds.slack(result.interval))
 
 
-def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, parts: int) -> ClaimResult:
-    """Return the verdict on one of several parts.
+def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, tests: int) -> ClaimResult:
+    """Return the verdict on one of several parts, with the interval that it follows from.
 
     All parts must hold, so each is tested at the full level. One part that does not hold is enough, so
     that verdict uses each part's share of the level.
@@ -113,17 +124,15 @@ def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, parts: int) -
             part.figure,
             part.interval(terms.nominal(terms.level)) if part.interval else None,
             f"{part.name}: {part.n} of the {least} blocks needed",
+            terms.level,
         )
-    interval = part.interval(terms.nominal(terms.level))
-    verdict = bounds.verdict(interval)
-    if verdict is ClaimVerdict.DOES_NOT_HOLD:
-        interval_of_share = part.interval(terms.nominal(terms.level / parts))
-        verdict = bounds.verdict(interval_of_share)
-        heeded = bounds.verdict(part.open.widened(interval_of_share))
-    else:
-        heeded = bounds.verdict(part.open.widened(interval))
+    level, interval = terms.level, part.interval(terms.nominal(terms.level))
+    if bounds.verdict(interval) is ClaimVerdict.DOES_NOT_HOLD:
+        level = terms.level / tests
+        interval = part.interval(terms.nominal(level))
+    verdict, heeded = bounds.verdict(interval), bounds.verdict(part.open.widened(interval))
     reason = part.name if heeded is verdict else f"{part.name}: {_LIMITED}"
-    return ClaimResult(heeded, part.n, part.figure, interval, reason)
+    return ClaimResult(heeded, part.n, part.figure, interval, reason, level)
 
 
 def of_effect(
@@ -160,3 +169,29 @@ def of_values(values: Sequence[float], name: str, widening: float = 1.0) -> Part
         return found.mean - half, found.mean + half
 
     return Part(name, len(values), found.mean, interval)
+
+
+def of_spreads(values: Sequence[float], others: Sequence[float], name: str) -> Part:
+    """Return a part whose figure is the ratio of the standard deviations of two series' logarithms.
+
+    *Definition*: s1 / s2; its interval is that of the F distribution for s1^2 / s2^2.
+    *Assumptions*: logarithms are normal; values above 0. Fewer than two values, or values that are all equal,
+    have no ratio.
+    *Source*: G. W. Snedecor, "Calculation and Interpretation of Analysis of Variance and Covariance" (1934).
+    """
+    from scipy.special import fdtri
+
+    n = min(len(values), len(others))
+    if n < 2 or not (own := _variance(values)) or not (other := _variance(others)):
+        return Part(name, n)
+    ratio, freedom = own / other, (len(values) - 1, len(others) - 1)
+
+    def interval(level: float) -> tuple[float, float]:
+        low, high = (float(fdtri(*freedom, chance)) for chance in (1 - level / 2, level / 2))
+        return sqrt(ratio / low), sqrt(ratio / high)
+
+    return Part(name, n, sqrt(ratio), interval)
+
+
+def _variance(values: Sequence[float]) -> float:
+    return variance(log(value) for value in values)

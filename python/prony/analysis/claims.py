@@ -15,7 +15,7 @@ from types import MappingProxyType
 from prony.analysis.account import ending_named
 from prony.analysis.at_least import Bounded, Open, ends_of, open_end
 from prony.analysis.claim_cells import by_block, claimed, rivals, unsampled, where
-from prony.analysis.claim_needs import unmet
+from prony.analysis.claim_needs import UnmetNeed, blocks_needed, tested, unmet
 from prony.analysis.claim_parts import (
     Bounds,
     ClaimResult,
@@ -23,32 +23,35 @@ from prony.analysis.claim_parts import (
     Part,
     judged,
     of_effect,
+    of_spreads,
     of_values,
 )
-from prony.analysis.compare import LEAST_BLOCKS, Terms
+from prony.analysis.compare import Terms
 from prony.analysis.failure_rates import Failures, clopper_pearson, compare_failures
 from prony.analysis.missing import Missing
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.summary import CellSummary, TrialFigures
 from prony.model import Claim, ClaimKind, Failed
+from prony.units import format_percent
 
 __all__ = ["ClaimResult", "ClaimVerdict", "evaluate"]
 
-# A process on one core shows a little more than 100 %: samples of CPU and time are not taken at one moment.
-_ONE_CORE_PERCENT = 102.0
+_ONE_CORE_PERCENT = 100.0
 _MOST = 0.5
 
 
 def evaluate(claim: Claim, cells: Sequence[CellSummary], terms: Terms | None = None) -> ClaimResult:
     """Return the verdict of a study's cells, of all loads, on ``claim``.
 
-    *Definition*: not testable where a need of the claim is not met; cannot tell below the blocks that it
-    needs (at least 5 for an order, a ratio and growth). ``terms``: margin and noise floor, as for the metric.
+    *Definition*: not testable where a need of the claim is not met, blocks included (at least 5 for an order,
+    a ratio and growth). ``terms``: margin and noise floor, as for the metric.
     """
     own = claimed(claim, cells)
-    lacking = unmet(claim, own)
+    lacking = unmet(claim, tested(claim, cells))
+    if own and not any(cell.total for cell in own):
+        lacking = UnmetNeed(f"{own[0].cell.subject.name}, which has no trial")
     if lacking is not None:
-        return ClaimResult(ClaimVerdict.NOT_TESTABLE, reason=f"needs {lacking}")
+        return ClaimResult(ClaimVerdict.NOT_TESTABLE, reason=f"needs {lacking.words}", lack=lacking.of)
     return _combined(_KINDS[claim.kind](claim, own, cells, (terms or Terms()).of(claim.metric)))
 
 
@@ -88,10 +91,12 @@ def _order(
     claim: Claim, own: Sequence[CellSummary], cells: Sequence[CellSummary], terms: Terms
 ) -> list[ClaimResult]:
     """Estimand: the ratio to each rival under the same load. It holds where every interval lies on the
-    claimed side of 1, by more than the noise floor, and does not where one lies on the other side by as much:
-    in between the machine cannot say. Rivals whose speed does not qualify are no rivals.
+    claimed side of 1, by more than the noise floor and the claim's tolerance, and does not where one lies on
+    the other side by as much: in between the difference is of no interest, or the machine cannot say. Rivals
+    whose speed does not qualify are no rivals.
     """
-    bar, doubt = 1 + terms.noise_floor, (1 + terms.noise_floor) ** 2
+    least = max(terms.noise_floor, claim.tolerance)
+    bar, doubt = 1 + least, (1 + least) ** 2
     highest = claim.kind is ClaimKind.HIGHEST
     bounds = Bounds(bar, None, doubt) if highest else Bounds(None, 1 / bar, doubt)
     fit = [(cell, other) for cell, other in _pairs(claim, own, cells) if _unqualified(claim, other) is None]
@@ -114,7 +119,7 @@ def _compared(
         lost = _unqualified(claim, cell) or _unqualified(claim, other)
         ends = ends_of(claim.metric, Bounded(cell.at_least, other.at_least))
         parts.append(of_effect(ratios, name, lost, ends, terms.widening))
-    return judged(parts, bounds, terms, max(LEAST_BLOCKS, claim.needs.blocks))
+    return judged(parts, bounds, terms, blocks_needed(claim))
 
 
 # --- values -----------------------------------------------------------------------------------------------
@@ -123,7 +128,11 @@ def _compared(
 def _value(
     claim: Claim, own: Sequence[CellSummary], _: Sequence[CellSummary], terms: Terms
 ) -> list[ClaimResult]:
-    """Estimand: the mean over blocks; it holds where the whole interval lies within the bounds."""
+    """Estimand: the mean over blocks; it holds where the whole interval lies within the bounds. Of the share
+    of failed requests: the share of trials in which it lies within the bounds; it holds where most do.
+    """
+    if claim.counts_trials:
+        return _counted(claim, own, terms)
     return judged(_means(claim, own, terms), Bounds(claim.low, claim.high), terms, claim.needs.blocks)
 
 
@@ -131,9 +140,10 @@ def _single_core(
     claim: Claim, own: Sequence[CellSummary], _: Sequence[CellSummary], terms: Terms
 ) -> list[ClaimResult]:
     """Estimand: the mean CPU of a server that has more than one core; it holds where the whole interval lies
-    at or below one core.
+    at or below one core and the claim's tolerance: samples of CPU and time are not taken at one moment.
     """
-    return judged(_means(claim, own, terms), Bounds(None, _ONE_CORE_PERCENT), terms, claim.needs.blocks)
+    most = _ONE_CORE_PERCENT * (1 + claim.tolerance)
+    return judged(_means(claim, own, terms), Bounds(None, most), terms, claim.needs.blocks)
 
 
 def _means(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[Part]:
@@ -151,6 +161,29 @@ def _lost(claim: Claim, cell: CellSummary) -> str | None:
     return _unqualified(claim, cell) or missing
 
 
+# --- spread -----------------------------------------------------------------------------------------------
+
+
+def _steadier(
+    claim: Claim, own: Sequence[CellSummary], cells: Sequence[CellSummary], terms: Terms
+) -> list[ClaimResult]:
+    """Estimand: the ratio of the standard deviations over blocks, of logarithms, to each rival's; it holds
+    where the whole interval lies below 1.
+    """
+    parts = [
+        replace(
+            of_spreads(
+                list(by_block(cell, claim).values()),
+                list(by_block(other, claim).values()),
+                f"{where(cell)}, to {other.name}",
+            ),
+            lost=_unqualified(claim, cell) or _unqualified(claim, other),
+        )
+        for cell, other in _pairs(claim, own, cells)
+    ]
+    return judged(parts, Bounds(None, 1.0), terms, blocks_needed(claim))
+
+
 # --- growth -----------------------------------------------------------------------------------------------
 
 
@@ -158,7 +191,8 @@ def _grows(
     claim: Claim, own: Sequence[CellSummary], _: Sequence[CellSummary], terms: Terms
 ) -> list[ClaimResult]:
     """Estimand: exp(s ln(heaviest / lightest load)), s the slope of ln(metric) on ln(load), fitted in each
-    block. It holds where the interval lies above 1 by more than the margin, and does not where it lies below.
+    block. It holds where the interval lies within the claim's bounds; without any, above 1 by more than the
+    margin. It does not hold where it lies outside of them.
     """
     name = _varied(own)
     if name is None:
@@ -168,7 +202,8 @@ def _grows(
         alike.setdefault((cell.cell.subject.name, cell.cell.engine.name), []).append(cell)
     curves = [found for found in alike.values() if len({cell.cell.load[name] for cell in found}) > 1]
     parts = [_growth(claim, found, name, terms) for found in curves]
-    return judged(parts, Bounds(1 + terms.margin, None), terms, max(LEAST_BLOCKS, claim.needs.blocks))
+    low = 1 + terms.margin if claim.low is None and claim.high is None else claim.low
+    return judged(parts, Bounds(low, claim.high), terms, blocks_needed(claim))
 
 
 def _varied(own: Sequence[CellSummary]) -> str | None:
@@ -211,46 +246,91 @@ def _slope(curve: Sequence[tuple[float, float]]) -> float:
 def _fails(
     claim: Claim, own: Sequence[CellSummary], cells: Sequence[CellSummary], terms: Terms
 ) -> list[ClaimResult]:
-    """Estimand: the share of trials in which more than 0.1 % of the requests end so, or, without a kind, the
-    server fails. It holds where most do (one-sided, exact), and, against others, more of them than of those
-    (Fisher's exact test on trials).
+    """Estimand: the share of trials in which more than ``low`` (0.1 %) of the requests end so, or, without a
+    kind, the server fails. It holds where most do (one-sided, exact), and, against others, more of them than
+    of those (Fisher's exact test on trials).
     """
-    least = claim.needs.blocks
-    parts = [_share(claim, cell) for cell in own]
-    found = judged(parts, Bounds(_MOST, None), terms, least)
+    found = _counted(claim, own, terms)
     if claim.against == "*":
         return found
     return found + [_more(claim, cell, other, terms) for cell, other in _pairs(claim, own, cells)]
 
 
-def _failures(claim: Claim, cell: CellSummary) -> Failures:
-    trials = (*cell.counted, *(trial for trial in cell.others if isinstance(trial.outcome, Failed)))
-    return Failures(sum(_failed_so(claim.failure, trial) for trial in trials), len(trials))
+def _counted(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[ClaimResult]:
+    """Return the verdict on each cell's share of trials, and of all cells together where that refutes it: if
+    each cell has at least half, all have.
+    """
+    bounds, least, tests = Bounds(_MOST, None), claim.needs.blocks, len(own) + (len(own) > 1)
+    found = judged([_share(claim, [cell]) for cell in own], bounds, terms, least, tests)
+    if len(own) > 1:
+        pooled = judged([_share(claim, own)], bounds, terms, least, tests)
+        found += [one for one in pooled if one.verdict is ClaimVerdict.DOES_NOT_HOLD]
+    return found
 
 
-def _failed_so(kind: str | None, trial: TrialFigures) -> bool:
+def _trials(cell: CellSummary) -> list[TrialFigures]:
+    """Return the trials that say something about the server."""
+    return [*cell.counted, *(trial for trial in cell.others if isinstance(trial.outcome, Failed))]
+
+
+def _seen(claim: Claim, cells: Sequence[CellSummary]) -> Failures:
+    """Return in how many trials it was as claimed."""
+    found = [trial for cell in cells for trial in _trials(cell)]
+    return Failures(sum(_as_claimed(claim, trial) for trial in found), len(found))
+
+
+def _as_claimed(claim: Claim, trial: TrialFigures) -> bool:
     if isinstance(trial.outcome, Failed):
-        return kind is None or kind == trial.outcome.stage
-    asked = ending_named(kind) if kind else None
+        fails = claim.kind is ClaimKind.FAILS and claim.failure in (None, trial.outcome.stage)
+        return fails or (claim.kind is ClaimKind.VALUE and claim.high is None)
+    share = _lost_share(claim, trial)
+    if claim.kind is ClaimKind.FAILS:
+        return share > (QUALIFIED_ERROR_RATIO if claim.low is None else claim.low)
+    return (claim.low or 0.0) <= share <= (1.0 if claim.high is None else claim.high)
+
+
+def _lost_share(claim: Claim, trial: TrialFigures) -> float:
+    """Return the share of a trial's requests that ended as the claim names it; 0 where none is known."""
+    asked = ending_named(claim.failure) if claim.failure else None
     found = trial.account.failed.items()
     lost = sum(count for ending, count in found if asked is None or asked.includes(ending))
-    return lost > QUALIFIED_ERROR_RATIO * trial.account.requests
+    return lost / trial.account.requests if trial.account.requests else 0.0
 
 
-def _share(claim: Claim, cell: CellSummary) -> Part:
-    found = _failures(claim, cell)
+def _share(claim: Claim, cells: Sequence[CellSummary]) -> Part:
+    """Return the share of the cells' trials that are as claimed, with its exact interval."""
+    found, name = _seen(claim, cells), _range(claim, cells)
     if not found.total:
-        return Part(where(cell), 0)
+        return Part(where(cells[0]), 0)
 
     def interval(level: float) -> tuple[float, float]:
         # One-sided at the level: 5 of 5 trials show that most fail.
         return clopper_pearson(found.failed, found.total, min(1.0, 2 * level))
 
-    return Part(where(cell), found.total, found.failed / found.total, interval)
+    return Part(name, found.total, found.failed / found.total, interval, open=_ends_of_share(claim, cells))
+
+
+def _range(claim: Claim, cells: Sequence[CellSummary]) -> str:
+    """Return the cells, and how many of a trial's requests failed."""
+    ran = [trial for cell in cells for trial in cell.counted]
+    lost = [_lost_share(claim, trial) for trial in ran]
+    name = where(cells[0]) if len(cells) == 1 else f"all {len(cells)} together"
+    if not lost:
+        return name
+    low, high = format_percent(min(lost)), format_percent(max(lost))
+    return f"{name}: {low if low == high else f'{low} to {high}'} of a trial's requests fail"
+
+
+def _ends_of_share(claim: Claim, cells: Sequence[CellSummary]) -> Open:
+    """Return where the true share of trials may lie: more requests would fail if the generator could more."""
+    more = open_end(claim.metric, at_least=any(cell.at_least for cell in cells))
+    if claim.kind is ClaimKind.FAILS or claim.high is None:
+        return more
+    return more.turned if claim.low is None else more | more.turned
 
 
 def _more(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms) -> ClaimResult:
-    mine, theirs = _failures(claim, cell), _failures(claim, other)
+    mine, theirs = _seen(claim, [cell]), _seen(claim, [other])
     name = f"{where(cell)}, against {other.name}"
     if not mine.total or not theirs.total:
         return ClaimResult(ClaimVerdict.CANNOT_TELL, 0, reason=f"{name}: no trial counts")
@@ -275,5 +355,6 @@ _KINDS: Mapping[ClaimKind, Evaluation] = MappingProxyType(
         ClaimKind.GROWS: _grows,
         ClaimKind.FAILS: _fails,
         ClaimKind.SINGLE_CORE: _single_core,
+        ClaimKind.STEADIER: _steadier,
     }
 )

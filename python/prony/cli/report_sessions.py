@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prony.model import Plan
     from prony.reading.across import SessionPart, Sessions
 
-__all__ = ["SessionsOutput", "report_sessions"]
+__all__ = ["SessionsOutput", "differences_of", "report_sessions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class SessionsOutput:
 
 
 def report_sessions(files: Sequence[Path], output: SessionsOutput) -> None:
-    """Report several archives as sessions of one plan.
+    """Report several archives as sessions of the one plan that they have.
 
-    *Errors*: UsageError when a file is named twice, or their plans do not agree.
+    *Errors*: UsageError when a file is named twice.
     """
     from prony.faces.csv_files import write_sheets
     from prony.faces.json_sessions import sessions_json
@@ -68,8 +68,6 @@ def _sessions(files: Sequence[Path], *, force: bool) -> "tuple[str, Sessions]":
 
     read = [_read(file, force=force) for file in files]
     first, _ = read[0]
-    for file, (plan, _) in zip(files[1:], read[1:], strict=True):
-        _check_plan(files[0], first, file, plan)
     parts = [part for _, found in read for part in found]
     if len({part.started_unix_ns for part in parts}) < len(parts):
         raise UsageError("two of the archives hold the same session", hint="name each archive once")
@@ -87,14 +85,18 @@ def _read(file: Path, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":
         return archive.plan(), read_sessions(archive, file.name, floors, takes_unsteady=force)
 
 
-def _check_plan(first: Path, plan: "Plan", other: Path, its: "Plan") -> None:
-    """*Errors*: UsageError that says in what the plans differ."""
+def differences_of(files: Sequence[Path]) -> list[str]:
+    """Return in words what keeps archives from being sessions of one plan; empty when nothing does."""
+    from prony.archive import open_archive
     from prony.reading.across import differences_of_plans
 
-    found = differences_of_plans(plan, its)
-    if found:
-        lines = [f"`{first}` and `{other}` are no sessions of one plan; they differ in", *found]
-        raise UsageError(
-            "\n  ".join(escaped(one) for one in lines),
-            hint="to compare subjects of two archives: prony compare A.prony B.prony",
-        )
+    plans = []
+    for file in files:
+        with open_archive(file) as archive:
+            plans.append(archive.plan())
+    for file, plan in zip(files[1:], plans[1:], strict=True):
+        found = differences_of_plans(plans[0], plan)
+        if found:
+            head = f"`{files[0]}` and `{file}` are no sessions of one plan; they differ in"
+            return [escaped(one) for one in (head, *found)]
+    return []

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,7 @@ from prony.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from prony.analysis.claim_needs import UnmetNeed
     from prony.catalog.schema.loader import Catalog
     from prony.model import Availability, Plan
     from prony.report.studies import StudyView
@@ -69,7 +71,31 @@ def _view(name: str, known: "Catalog") -> "StudyView":
         profile: plan_of_study(name, known, PlanOptions(profile=profile)) for profile in document.profiles
     }
     lengths = {profile: str(extent_of(plan)) for profile, plan in plans.items()}
-    return StudyView(document.name, plans, lengths, _here(tuple(plans.values()), known))
+    return StudyView(
+        name=document.name,
+        plans=plans,
+        lengths=lengths,
+        here=_here(tuple(plans.values()), known),
+        unmet={profile: _unmet(plan) for profile, plan in plans.items()},
+        as_published={
+            name: profile.as_published for name, profile in document.profiles.items() if profile.as_published
+        },
+    )
+
+
+def _unmet(plan: "Plan") -> "dict[str, UnmetNeed]":
+    """Return the claims that the plan cannot test on the CPUs of this machine, with what they need."""
+    from prony.analysis.claim_needs import Cpus, planned, unmet
+    from prony.host.cpus import available_cpus
+    from prony.sandbox.placement import place_in
+
+    # With one CPU a study runs only if it may share it.
+    sandbox, available = plan.cells[0].sandbox, available_cpus()
+    chosen = replace(sandbox, share_cpus=sandbox.share_cpus or len(available) < 2)
+    placed = place_in(chosen, available, plan.engine_threads)
+    what = planned(plan, Cpus(len(placed.server_cpus), len(placed.generator_cpus)))
+    needs = {claim.name: unmet(claim, what) for claim in plan.claims}
+    return {name: need for name, need in needs.items() if need is not None}
 
 
 def _here(plans: "Sequence[Plan]", known: "Catalog") -> "Mapping[str, Availability]":

@@ -13,6 +13,7 @@ from prony.analysis.compare import Comparison
 from prony.analysis.dependence import CONSIDERABLE, Dependence
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.drift import CALIBRATED
+from prony.analysis.estimands import estimand
 from prony.analysis.missing import Missing, Value
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures
@@ -200,10 +201,13 @@ def _claim(claim: Claim, result: ClaimResult) -> Json:
     return {
         **asdict(claim),
         "kind": claim.kind.value,
+        "estimand": estimand(claim),
         "verdict": result.verdict.value,
+        "lack": None if result.lack is None else result.lack.value,
         "n": result.n,
         "figure": result.figure,
         "interval": None if result.interval is None else list(result.interval),
+        "level": result.level,
         "reason": result.reason or None,
     }
 

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from prony.analysis.estimands import estimand
 from prony.model import Json
 from prony.report.studies import StudyView
 from prony.report.words import availability_words
@@ -26,6 +27,9 @@ def study_json(view: StudyView) -> Json:
         "profiles": {
             name: {
                 "blocks": one.blocks,
+                "as_published": view.as_published.get(name),
+                "testable": len(one.claims) - len(view.unmet.get(name, {})),
+                "unmet": {claim: need.words for claim, need in view.unmet.get(name, {}).items()},
                 "cells": len(one.cells),
                 "length": view.lengths[name],
                 "runs": [asdict(load) for load in view.loads(name)],
@@ -33,6 +37,6 @@ def study_json(view: StudyView) -> Json:
             }
             for name, one in view.plans.items()
         },
-        "claims": [asdict(claim) for claim in plan.claims],
+        "claims": [{**asdict(claim), "estimand": estimand(claim)} for claim in plan.claims],
         "originals": [asdict(one) for one in plan.originals],
     }

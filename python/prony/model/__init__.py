@@ -10,7 +10,7 @@ archive or engine.
 
 from prony.model.address import Address, AddressKind, Wire
 from prony.model.availability import INSTALLABLE, READY, Availability, AvailabilityKind
-from prony.model.claims import Claim, ClaimKind, Needs, Original
+from prony.model.claims import ERROR_RATIO, TOLERANT, Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
 from prony.model.facts import (
     Fingerprint,
@@ -57,10 +57,12 @@ from prony.model.workload import (
 )
 
 __all__ = [
+    "ERROR_RATIO",
     "INSTALLABLE",
     "MAX_CONNECTIONS",
     "MAX_RATE_PER_S",
     "READY",
+    "TOLERANT",
     "Account",
     "Address",
     "AddressKind",

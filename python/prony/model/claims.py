@@ -9,8 +9,13 @@ Must not know how a claim is tested (analysis.claims).
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
-__all__ = ["Claim", "ClaimKind", "Needs", "Original"]
+__all__ = ["ERROR_RATIO", "TOLERANT", "Claim", "ClaimKind", "Needs", "Original"]
+
+
+ERROR_RATIO = "error_ratio"
+"""The metric that has one value for each trial, and is tested by counting trials."""
 
 
 class ClaimKind(StrEnum):
@@ -23,16 +28,25 @@ class ClaimKind(StrEnum):
     GROWS = "grows"
     FAILS = "fails"
     SINGLE_CORE = "single-core"
+    STEADIER = "steadier"
+
+
+TOLERANT = (ClaimKind.HIGHEST, ClaimKind.LOWEST, ClaimKind.SINGLE_CORE)
+"""The kinds that have a tolerance; the tolerance of the others is in their bounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a test of the claim needs: CPUs of the server and of the generator, a load, repeats."""
+    """What a test of the claim needs: CPUs of the server and of the generator, a load, repeats, and a least
+    window and time-out. A window that ends after a number of requests needs no ``duration_ns``.
+    """
 
     server_cpus: int = 1
     generator_cpus: int = 1
     connections: int = 0
     blocks: int = 5
+    duration_ns: int = 0
+    timeout_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +57,11 @@ class Claim:
     ``against_engine`` of generators' names; ``metric`` is one of METRICS, limited to the processes of
     ``role`` if that is set. ``load`` (as `Cell.load`) selects the cells; empty: every load. They are compared
     with cells of the same generator and the same load, unless ``against_engine`` or ``against_load`` is set.
-    ``low`` and ``high`` bound a ratio or a value; null: no bound. ``failure``: the class of requests that
-    fail.
+    ``low`` and ``high`` bound a ratio, a value or growth; null: no bound. Of ``fails``, ``low`` is the share
+    of a trial's requests beyond which it fails. ``tolerance``: the least relative difference that an order
+    must exceed, or by how much a single core may be exceeded. ``failure``: the class of requests that fail.
+    ``among``: globs of the subjects that it is about, on both sides; empty: all of the study. ``place``:
+    where it stands in its source.
     """
 
     name: str
@@ -62,6 +79,21 @@ class Claim:
     high: float | None = None
     failure: str | None = None
     needs: Needs = Needs()
+    tolerance: float = 0.0
+    among: tuple[str, ...] = ()
+    place: str = ""
+
+    @property
+    def counts_trials(self) -> bool:
+        """Whether the figure is a share of trials: of failures, and of shares of failed requests.
+
+        Requests of one trial fail together, so that only trials are independent.
+        """
+        return self.kind is ClaimKind.FAILS or (self.kind is ClaimKind.VALUE and self.metric == ERROR_RATIO)
+
+    def is_about(self, subject: str) -> bool:
+        """Return whether the claim is about the subject of this name, on either side."""
+        return not self.among or any(fnmatchcase(subject, glob) for glob in self.among)
 
 
 @dataclass(frozen=True, slots=True)

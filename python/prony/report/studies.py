@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from prony.analysis.claim_needs import UnmetNeed
+from prony.analysis.estimands import estimand
 from prony.metrics import METRICS
-from prony.model import Availability, Claim, Original, Plan
+from prony.model import Availability, Claim, ClaimKind, Needs, Original, Plan
 from prony.report.document import (
     Block,
     Column,
@@ -20,9 +22,10 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.forms import as_typed, count, in_metric, load_number
+from prony.report.forms import as_typed, count, in_metric, load_number, percent
 from prony.report.text import Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.report.words import availability_words
+from prony.units import seconds
 
 __all__ = ["ProfileLoad", "StudyView", "studies_document", "study_page"]
 
@@ -30,6 +33,7 @@ __all__ = ["ProfileLoad", "StudyView", "studies_document", "study_page"]
 _MOST_COLUMNS = 4
 # Beyond so many figures their notes are left to the data.
 _MOST_NOTES = 60
+_RATIOS = (ClaimKind.RATIO, ClaimKind.GROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +50,17 @@ class ProfileLoad:
 class StudyView:
     """A study on this machine: its plan in each profile, and how long each takes, in words.
 
-    ``here``: of each subject and each generator whether it can be measured.
+    ``here``: of each subject and each generator whether it can be measured. ``unmet``: for each profile the
+    claims that it cannot test on this machine, with what they need. ``as_published``: for each profile how
+    often the original measured, where that differs.
     """
 
     name: str
     plans: Mapping[str, Plan]
     lengths: Mapping[str, str]
     here: Mapping[str, Availability] = field(default_factory=dict)
+    unmet: Mapping[str, Mapping[str, UnmetNeed]] = field(default_factory=dict)
+    as_published: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def plan(self) -> Plan:
@@ -160,7 +168,7 @@ def study_page(view: StudyView, at: str) -> Document:
         Section("", tuple(Paragraph(text("{}", words), tone) for words, tone in head if words.words)),
         *((Section("Otherwise than there", (_lines(notes),)),) if plan.notes else ()),
         Section("Subjects", (_here(view),)),
-        *(_profile(view, name, at + pointer("profiles", name)) for name in view.plans),
+        *(_profile(view, name, at) for name in view.plans),
     ]
     if plan.claims:
         claims = [_claim(claim, at + pointer("claims", k)) for k, claim in enumerate(plan.claims)]
@@ -185,12 +193,42 @@ def _here_row(name: str, here: Availability | None) -> tuple[Entry, ...]:
     return title, Entry(text("{}", _here_words(here)), Tone.PLAIN if here.is_here else Tone.WARNING)
 
 
-def _profile(view: StudyView, name: str, at: str) -> Section:
+def _profile(view: StudyView, name: str, study: str) -> Section:
+    at = study + pointer("profiles", name)
     columns = (Column("load", text=True), Column("generator", text=True), Column("subjects"))
     rows = tuple(_load_row(one, at + pointer("runs", k)) for k, one in enumerate(view.loads(name)))
     blocks = counted(Figure(view.plans[name].blocks, count, at + pointer("blocks")), "block")
     length = Quote(view.lengths[name], at + pointer("length"))
-    return Section(text("Profile {}: {}, {}", Name(name), blocks, length), (Table(columns, rows),))
+    if published := view.as_published.get(name):
+        blocks = text("{} (as published: {})", blocks, Quote(published, at + pointer("as_published")))
+    table: Block = Table(columns, rows)
+    return Section(
+        text("Profile {}: {}, {}", Name(name), blocks, length), (table, *_testable(view, name, study))
+    )
+
+
+def _testable(view: StudyView, name: str, study: str) -> Iterator[Block]:
+    """Yield how many claims the profile can test on this machine, and what the others need."""
+    at = study + pointer("profiles", name)
+    claims = view.plan.claims
+    if not claims:
+        return
+    unmet = view.unmet.get(name, {})
+    can = Figure(len(claims) - len(unmet), count, at + pointer("testable"))
+    yield Paragraph(
+        text(
+            "It can test {} of {} here.",
+            can,
+            counted(Figure(len(claims), count, study + pointer("claims")), "claim"),
+        )
+    )
+    if unmet:
+        yield _lines(
+            [
+                text("not {}: needs {}", Name(claim), Quote(need.words, at + pointer("unmet", claim)))
+                for claim, need in unmet.items()
+            ]
+        )
 
 
 def _load_row(one: ProfileLoad, at: str) -> tuple[Entry, ...]:
@@ -207,24 +245,48 @@ def _load_row(one: ProfileLoad, at: str) -> tuple[Entry, ...]:
 
 def _claim(claim: Claim, at: str) -> Text:
     name, words = Quote(claim.name, at + pointer("name")), Quote(claim.text, at + pointer("text"))
-    return text("{}: {} ({})", name, words, joined(_terms(claim, at)))
+    return text("{}: {} ({})", name, words, joined(_terms(claim, at), by="; "))
 
 
 def _terms(claim: Claim, at: str) -> Iterator[Part]:
-    """Yield what a claim is held against: its kind, metric, bounds and needs."""
-    of = text(" of the role {}", Name(claim.role)) if claim.role else ""
-    yield text("{} {}{}", claim.kind.value, Name(claim.metric), of)
-    form: Callable[[float], str] = _times if claim.kind == "ratio" else in_metric(claim.metric)
+    """Yield what a claim is held against: its kind, estimand, bounds, subjects and needs, and its place."""
+    yield text("{} {}", claim.kind.value, Name(claim.metric))
+    yield Quote(estimand(claim), at + pointer("estimand"))
+    yield from _bounds(claim, at)
+    if claim.load:
+        yield text("at {}", _load(claim.load, at))
+    if needs := joined(_needs(claim.needs, at + pointer("needs"))):
+        yield text("needs {}", needs)
+    if claim.place:
+        yield text("source: {}", Quote(claim.place, at + pointer("place")))
+
+
+def _bounds(claim: Claim, at: str) -> Iterator[Part]:
+    form: Callable[[float], str] = _times if claim.kind in _RATIOS else in_metric(claim.metric)
     for word, name, value in (("at least", "low", claim.low), ("at most", "high", claim.high)):
         if value is not None:
             yield text(f"{word} {{}}", Figure(value, form, at + pointer(name)))
-    if claim.load:
-        yield text("at {}", _load(claim.load, at))
-    needs = (("server", claim.needs.server_cpus), ("generator", claim.needs.generator_cpus))
-    for what, cpus in needs:
+    if claim.tolerance:
+        yield text("tolerance {}", Figure(claim.tolerance, percent, at + pointer("tolerance")))
+
+
+def _needs(needs: Needs, at: str) -> Iterator[Part]:
+    for side, cpus in (("server", needs.server_cpus), ("generator", needs.generator_cpus)):
         if cpus > 1:
-            need = Figure(cpus, as_typed, at + pointer("needs", f"{what}_cpus"))
-            yield text(f"needs {{}} CPUs for the {what}", need)
+            yield text(f"{{}} CPUs for the {side}", Figure(cpus, as_typed, at + pointer(f"{side}_cpus")))
+    if needs.connections:
+        yield text("{} connections", Figure(needs.connections, count, at + pointer("connections")))
+    for what, name, value in (
+        ("window", "duration_ns", needs.duration_ns),
+        ("time-out", "timeout_ns", needs.timeout_ns),
+    ):
+        if value:
+            yield text(f"a {what} of {{}} s", Figure(value, _whole_seconds, at + pointer(name)))
+    yield counted(Figure(needs.blocks, count, at + pointer("blocks")), "block")
+
+
+def _whole_seconds(value_ns: float) -> str:
+    return f"{seconds(value_ns):g}"
 
 
 def _times(value: float) -> str:

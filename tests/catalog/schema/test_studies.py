@@ -2,20 +2,21 @@
 
 from collections import Counter
 from fnmatch import fnmatchcase
-from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 
-from prony.analysis.claim_cells import claimed, rivals
+from prony.analysis.claim_cells import is_claimed
+from prony.analysis.claim_needs import Cpus, planned, unmet
 from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.studies import built_in_studies, read_study
 from prony.engine import ENGINES
 from prony.metrics import METRICS
-from prony.model import ClaimKind, CountStop, DurationStop, SandboxChoice
+from prony.model import CountStop, DurationStop, SandboxChoice
 from prony.plan import PlanOptions, make_plan
 from prony.study.extent import extent_of
-from prony.study_document import GENERATORS
+from prony.study_document import Generator
 
 SECOND = 1_000_000_000
 STUDIES = ("django-fastcgi", "embedded-servers", "load-scripts", "psgi-servers", "wsgi-servers")
@@ -71,26 +72,41 @@ class TestEachStudy:
     def test_the_full_one_has_ten_blocks(self, name, plan_of):
         assert plan_of(name, "full").blocks == 10
 
-    @pytest.mark.parametrize("profile", PROFILES)
-    def test_every_claim_has_cells_to_be_tested_on(self, name, profile, plan_of):
-        plan = plan_of(name, profile)
+    def test_the_original_runs_enough_blocks_for_verdicts_and_says_how_many_there_were(self, name, plan_of):
+        plan, document = plan_of(name, "original"), read_study(name).document
+        assert plan.blocks >= 5
+        published = document.profiles["original"].as_published
+        assert published
+        assert any(published in note for note in plan.notes)
+
+    def test_it_names_its_sources(self, name):
+        for source in read_study(name).document.sources:
+            assert source.title
+            assert source.date or source.about
+
+    def test_every_claim_says_where_it_stands(self, name):
+        assert all(claim.place for claim in read_study(name).document.claims)
+
+    def test_every_claim_is_testable_in_the_original_on_a_large_machine(self, name, plan_of):
+        plan = plan_of(name, "original")
         for claim in plan.claims:
             assert claim.metric in METRICS
-            assert any(
-                fnmatchcase(cell.subject.name, claim.subject)
-                and fnmatchcase(cell.engine.name, claim.engine)
-                and cell.is_under(claim.load)
-                for cell in plan.cells
-            ), claim.name
+            assert unmet(claim, planned(plan, Cpus(8, 8))) is None, claim.name
 
     @pytest.mark.parametrize("profile", PROFILES)
-    def test_every_claim_that_compares_has_something_to_be_held_against(self, name, profile, plan_of):
-        plan = plan_of(name, profile)
-        cells = [SimpleNamespace(cell=cell) for cell in plan.cells]
+    def test_no_claim_on_failures_is_decided_by_a_short_window_or_time_out(self, name, profile, plan_of):
+        plan, original = plan_of(name, profile), plan_of(name, "original")
         for claim in plan.claims:
-            if claim.kind in (ClaimKind.HIGHEST, ClaimKind.LOWEST, ClaimKind.RATIO):
-                own = claimed(claim, cells)
-                assert any(rivals(claim, cell, cells) for cell in own), claim.name
+            if claim.counts_trials and unmet(claim, planned(plan, Cpus(8, 8))) is None:
+                least = min(timeouts(original, claim))
+                assert min(timeouts(plan, claim)) >= min(least, 10 * SECOND), claim.name
+
+    def test_claims_compare_the_subjects_of_the_original_alone(self, name, plan_of):
+        plan, document = plan_of(name, "original"), read_study(name).document
+        added = {subject for part in document.subjects if part.added for subject in part.names}
+        named = {claim.name for claim in document.claims if claim.among}
+        for claim in plan.claims:
+            assert claim.name in named or not any(claim.is_about(subject) for subject in added), claim.name
 
     def test_some_published_figure_stands_beside_every_profile(self, name, plan_of):
         for profile in PROFILES:
@@ -112,8 +128,29 @@ class TestEachStudy:
             assert not claim.role or all(claim.role in {role.role for role in one.roles} for one in entries)
 
 
+def timeouts(plan, claim):
+    return [cell.workload.timeout_ns for cell in plan.cells if is_claimed(claim, cell)]
+
+
+def test_quick_leaves_what_its_time_out_would_decide_to_longer_profiles(plan_of):
+    quick = planned(plan_of("wsgi-servers"), Cpus(2, 2))
+    claims = {claim.name: claim for claim in plan_of("wsgi-servers").claims}
+    assert unmet(claims["mod-wsgi-errors"], quick).words == "mod-wsgi* measured at 10000 connections"
+    quick = planned(plan_of("embedded-servers"), Cpus(2, 2))
+    claims = {claim.name: claim for claim in plan_of("embedded-servers").claims}
+    assert unmet(claims["wsgiref-loses"], quick).words == "a window of 60 s; it has 6 s"
+    assert unmet(claims["twisted-flask-collapses"], quick).words == "a window of 180 s; it has 6 s"
+
+
+def test_the_time_out_of_django_is_longer_than_its_clients_have_to_wait(plan_of):
+    # 500 clients at 20 replies a second wait for 25 s.
+    for profile in PROFILES:
+        many = [cell for cell in plan_of("django-fastcgi", profile).cells if cell.load["connections"] == 500]
+        assert {cell.workload.timeout_ns for cell in many} == {60 * SECOND}
+
+
 def test_every_generator_that_there_is_may_be_named():
-    assert set(ENGINES) <= set(GENERATORS)
+    assert set(ENGINES) <= set(get_args(Generator))
 
 
 # --- the configurations that were published ---------------------------------------------------------------
@@ -129,7 +166,7 @@ def test_wsgi_servers_are_measured_as_published(plan_of):
     assert loads(plan, "bjoern-as-found+hello") == published
     assert {cell.workload.stop for cell in plan.cells} == {DurationStop(30 * SECOND)}
     assert {cell.workload.timeout_ns for cell in plan.cells} == {2 * SECOND}
-    assert (plan.blocks, plan.design.trimmed_mean) == (4, True)
+    assert (plan.blocks, plan.design.trimmed_mean) == (5, True)
     assert {(cell.sandbox.cpu_quota, cell.sandbox.memory_bytes) for cell in plan.cells} == {(2.0, 512 << 20)}
     assert plan.calibration.sandbox.memory_bytes is None
 
@@ -142,7 +179,6 @@ def test_a_limit_of_the_command_line_wins_over_the_studys(plan_of):
 
 def test_embedded_servers_are_measured_as_published(plan_of):
     plan = plan_of("embedded-servers", "original")
-    assert plan.blocks == 1
     assert {(cell.load["rate"], cell.workload.stop) for cell in plan.cells} == {
         (550.0, DurationStop(180 * SECOND))
     }
@@ -171,7 +207,7 @@ def test_load_scripts_are_measured_as_published(plan_of):
     assert found["python-threads"] == [(1, 20), (1, 80), (1, 200)]
     assert found["python-asyncio"] == [(1, 20), (1, 80), (1, 150)]
     assert sorted(found["python-asyncio-processes"]) == [(4, 80), (4, 100), (4, 120), (6, 80), (8, 80)]
-    assert set(found) == set(GENERATORS)
+    assert set(found) == set(get_args(Generator))
 
 
 def test_django_is_measured_as_published(plan_of):

@@ -154,6 +154,29 @@ fn t43_waiting_for_the_cpu_counts_beyond_what_each_turn_takes() {
 }
 
 #[test]
+fn t43_a_hundredth_of_waits_is_suspect_of_a_closed_loop_whose_p99_it_can_move() {
+    let closed = |waited_ns, service_ns, requests| {
+        let mut run = with_thread(Thread {
+            run_queue_ns: waited_ns,
+            ..Thread::default()
+        });
+        run.distributions.send_lag = None;
+        let mut service = Distribution::default();
+        (0..requests).for_each(|_| service.record(service_ns));
+        run.distributions.ok_service = service;
+        run
+    };
+    assert_eq!(verdict(&closed(20 * MS, MS, 1_000)), Limited::Suspect);
+    assert_eq!(verdict(&closed(7 * MS, MS, 1_000)), Limited::No);
+    assert_eq!(verdict(&closed(20 * MS, 100 * MS, 1_000)), Limited::No);
+    assert_eq!(verdict(&closed(20 * MS, MS, 900)), Limited::No);
+    // Of an open loop the send lag shows it.
+    let mut open_loop = closed(20 * MS, MS, 1_000);
+    open_loop.distributions.send_lag = open(0, MS).distributions.send_lag;
+    assert_eq!(verdict(&open_loop), Limited::No);
+}
+
+#[test]
 fn t43_a_quota_that_stopped_a_thread_is_named_with_its_share() {
     let found = evidence(&with_thread(Thread {
         throttled_ns: Some(400 * MS),

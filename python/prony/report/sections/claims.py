@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from prony.analysis.claim_needs import Lack
 from prony.analysis.claims import ClaimResult, ClaimVerdict
 from prony.model import Claim, ClaimKind
 from prony.reading.study import Reading
 from prony.report.document import Block, Judgement, Judgements, Paragraph, Section, Tone
-from prony.report.forms import Form, count, digits, in_metric, percent
+from prony.report.forms import Form, confidence, count, digits, in_metric, percent
 from prony.report.text import EMPTY, Figure, Quote, Text, counted, joined, pointer, text
 
 __all__ = ["claim_counts", "claims", "failed_claims"]
@@ -34,7 +35,7 @@ def claims(reading: Reading) -> Section | None:
         Paragraph(text("{}.", claim_counts(reading))),
         Judgements(
             tuple(
-                _judgement(claim, result, pointer("claims", k))
+                _judgement(claim, result, pointer("claims", k), reading.plan.profile)
                 for k, (claim, result) in enumerate(reading.claims)
             )
         ),
@@ -73,12 +74,19 @@ def claim_counts(reading: Reading) -> Text:
     return text("{}: {}", every, joined(parts))
 
 
-def _judgement(claim: Claim, result: ClaimResult, at: str) -> Judgement:
+def _judgement(claim: Claim, result: ClaimResult, at: str, profile: str) -> Judgement:
     reason = Quote(result.reason, at + pointer("reason")) if result.reason else EMPTY
     found = (reason, figure_words(claim, result, at), _claimed(claim, at))
     detail = joined((part for part in found if part), by="; ")
     sentence = text("{}", Quote(claim.text, at + pointer("text")))
-    return Judgement(result.verdict.value, _TONES[result.verdict], sentence, detail)
+    return Judgement(_verdict(result, profile), _TONES[result.verdict], sentence, detail)
+
+
+def _verdict(result: ClaimResult, profile: str) -> str:
+    """Return the verdict; a claim that another profile could test is not testable in this one."""
+    if result.lack is Lack.PROFILE and profile:
+        return f"not testable in {profile}"
+    return result.verdict.value
 
 
 def figure_words(claim: Claim, result: ClaimResult, at: str) -> Text:
@@ -91,17 +99,22 @@ def figure_words(claim: Claim, result: ClaimResult, at: str) -> Text:
     if result.interval is not None:
         ends = enumerate(result.interval)
         low, high = (_figure(claim, bound, at + pointer("interval", k)) for k, bound in ends)
-        words = text("{} (interval {} to {})", words, low, high)
+        words = text("{} ({} interval {} to {})", words, _confidence(result, at), low, high)
     if result.n is None:
         return words
     return text("{}, n = {}", words, Figure(result.n, count, at + pointer("n")))
 
 
+def _confidence(result: ClaimResult, at: str) -> Figure:
+    """Return how often such an interval covers the truth: several parts share the level."""
+    return Figure(result.level or 0.0, confidence, at + pointer("level"))
+
+
 def _claimed(claim: Claim, at: str) -> Text:
     """Return the figures that the claim states; empty where it states an order."""
-    low = None if claim.low is None else _figure(claim, claim.low, at + pointer("low"))
-    high = None if claim.high is None else _figure(claim, claim.high, at + pointer("high"))
-    unit = _unit(claim)
+    low = None if claim.low is None else Figure(claim.low, _bound_form(claim), at + pointer("low"))
+    high = None if claim.high is None else Figure(claim.high, _bound_form(claim), at + pointer("high"))
+    unit = " of the requests" if claim.counts_trials else _unit(claim)
     match low, high:
         case None, None:
             return EMPTY
@@ -116,19 +129,27 @@ def _claimed(claim: Claim, at: str) -> Text:
     return EMPTY
 
 
+def _bound_form(claim: Claim) -> Form:
+    if claim.counts_trials:
+        return percent
+    return in_metric(claim.metric) if claim.kind in _VALUES else _times
+
+
 def _unit(claim: Claim) -> str:
-    if claim.kind is ClaimKind.FAILS:
-        return " of the trials"
+    if claim.counts_trials:
+        return " of the trials" if claim.kind is ClaimKind.FAILS else " of the trials within"
     return "" if claim.kind in _VALUES else " times"
 
 
 def _figure(claim: Claim, value: float, at: str) -> Figure:
-    return Figure(value, _form(claim, value), at)
+    return Figure(value, _form(claim), at)
 
 
-def _form(claim: Claim, value: float) -> Form:
-    if claim.kind in _VALUES:
-        return in_metric(claim.metric)
-    if claim.kind is ClaimKind.FAILS:
+def _form(claim: Claim) -> Form:
+    if claim.counts_trials:
         return percent
-    return digits(3 if value < 0.1 else 2 if value < 10 else 1)
+    return in_metric(claim.metric) if claim.kind in _VALUES else _times
+
+
+def _times(value: float) -> str:
+    return digits(3 if value < 0.1 else 2 if value < 10 else 1)(value)

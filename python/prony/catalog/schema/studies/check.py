@@ -11,13 +11,15 @@ from prony.catalog.schema.studies.grid import Grid
 from prony.catalog.schema.toml_source import Place, Problem
 from prony.errors import FailureStage
 from prony.metrics import METRICS
-from prony.model import ClaimKind
+from prony.model import TOLERANT, ClaimKind
 from prony.study_document import ClaimDocument, StudyDocument
 
 __all__ = ["check_study"]
 
 _CPU = ("cpu_percent", "generator_cpu_percent")
 _BOUNDED = (ClaimKind.RATIO, ClaimKind.VALUE)
+_MAY_BE_BOUNDED = (*_BOUNDED, ClaimKind.GROWS, ClaimKind.FAILS)
+_AGAINST_ITSELF = (ClaimKind.RATIO, ClaimKind.STEADIER)
 
 
 def check_study(document: StudyDocument, grid: Grid) -> list[Problem]:
@@ -88,6 +90,7 @@ def _claim(place: Place, claim: ClaimDocument, grid: Grid) -> Iterator[Problem]:
     elif claim.role and not has_roles(claim.metric):
         yield Problem((*place, "role"), claim.role, f"no role: `{claim.metric}` is not measured by role")
     yield from _cells(place, claim, grid)
+    yield from _among(place, claim, grid)
     yield from _bounds(place, claim)
     yield from _failure(place, claim)
     if claim.kind is ClaimKind.SINGLE_CORE and claim.metric not in _CPU:
@@ -117,6 +120,12 @@ def _cells(place: Place, claim: ClaimDocument, grid: Grid) -> Iterator[Problem]:
             yield Problem((*place, fields[2]), _load_words(load), "a load that some profile has for them")
 
 
+def _among(place: Place, claim: ClaimDocument, grid: Grid) -> Iterator[Problem]:
+    for index, glob in enumerate(claim.among):
+        if not grid.has(glob, "*", {}):
+            yield Problem((*place, "among", index), glob, _pattern("subjects", grid.subjects))
+
+
 def _pattern(what: str, names: Iterable[str]) -> str:
     return f"a pattern that matches one of the {what}: {', '.join(names)}"
 
@@ -129,13 +138,19 @@ def _bounds(place: Place, claim: ClaimDocument) -> Iterator[Problem]:
     bounds = {name: value for name in ("low", "high") if (value := getattr(claim, name)) is not None}
     if claim.kind in _BOUNDED and not bounds:
         yield Problem((*place, "low"), None, "")
-    if claim.kind not in _BOUNDED:
+    if claim.kind not in _MAY_BE_BOUNDED:
         for name, value in bounds.items():
             yield Problem((*place, name), value, f"no such field: a claim `{claim.kind}` has no bounds")
+    if claim.kind is ClaimKind.FAILS and "high" in bounds:
+        expected = "no such field: a claim `fails` has a least share of the requests, `low`"
+        yield Problem((*place, "high"), bounds["high"], expected)
+    if claim.tolerance is not None and claim.kind not in TOLERANT:
+        expected = f"no such field: the tolerance of a claim `{claim.kind}` is in its bounds"
+        yield Problem((*place, "tolerance"), claim.tolerance, expected)
     if len(bounds) == 2 and bounds["low"] > bounds["high"]:
         yield Problem((*place, "high"), bounds["high"], f"at least `low`, {bounds['low']:g}")
     with_itself = claim.against == "*" and not claim.against_engine and not claim.against_load
-    if claim.kind is ClaimKind.RATIO and with_itself:
+    if claim.kind in _AGAINST_ITSELF and with_itself:
         yield Problem((*place, "against"), None, "")
 
 

@@ -1,0 +1,43 @@
+"""`scripts/claims`: verdicts of archives become rows, and claims that have changed since do not."""
+
+from dataclasses import replace
+
+import pytest
+
+from golden import build
+from prony.archive import create
+from prony.catalog.schema.loader import load_catalog
+from prony.plan import PlanOptions
+from prony.study.named import plan_of_study
+from scripts.loading import load
+
+claims = load("claims")
+
+
+def archive(folder, change=lambda plan: plan):
+    plan = plan_of_study("embedded-servers", load_catalog(), PlanOptions(profile="quick"))
+    file = folder / "a.prony"
+    with create(file, change(plan), build.FINGERPRINT):
+        pass
+    return file
+
+
+def test_each_claim_becomes_a_row_with_the_archives_digest(tmp_path):
+    rows = list(claims.rows(archive(tmp_path)))
+    assert len(rows) == 9
+    assert {row["verdict"] for row in rows} == {"not testable here"}
+    assert {len(row["archive_sha256"]) for row in rows} == {64}
+    assert all(set(row) == set(claims.COLUMNS) for row in rows)
+
+
+def test_a_claim_that_has_other_bounds_now_is_left_out(tmp_path, capsys):
+    def older(plan):
+        return replace(plan, claims=tuple(replace(claim, low=0.5) for claim in plan.claims[:1]))
+
+    assert list(claims.rows(archive(tmp_path, older))) == []
+    assert "`wsgiref-loses` is another claim now" in capsys.readouterr().err
+
+
+def test_a_study_of_ones_own_has_no_row(tmp_path):
+    with pytest.raises(SystemExit, match="`mine` is no built-in study"):
+        list(claims.rows(archive(tmp_path, lambda plan: replace(plan, name="mine"))))
