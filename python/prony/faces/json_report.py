@@ -297,7 +297,7 @@ def _drift(found: Calibrations) -> Json:
 
 
 def _dependence(found: Dependence) -> Json:
-    return {**asdict(found), "shown": found.shown, "power_at": CONSIDERABLE}
+    return {**asdict(found), "shown": found.shown, "power_at": CONSIDERABLE, "cost": found.cost}
 
 
 def _repeated(found: Repeated) -> Json:
