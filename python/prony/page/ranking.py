@@ -26,6 +26,7 @@ _SHORT = {
     "cpu_ns_per_request": "CPU per request",
     "pss_end": "memory (PSS)",
     "generator_cpu_ns_per_request": "generator's CPU per request",
+    "generator_ok_per_cpu_s": "replies per CPU-second",
     "generator_rss_mean": "generator's memory",
 }
 

@@ -81,6 +81,21 @@ def test_a_field_that_is_no_count_is_refused(name):
         parse("prony " + json.dumps(spoilt))
 
 
+def test_what_a_script_prints_of_itself_is_shown():
+    own = "workers: 2, 3 to 4 requests each\nqps: 7.0\n"
+    measured = parse(2 * own + "prony " + json.dumps(COUNTED) + "\n")
+    words = "2, 3 to 4 requests each"
+    assert measured.caveats == (f"its own output: qps 14.0, failures included; workers: {words}; {words}",)
+    assert parse("prony " + json.dumps(COUNTED) + "\n").caveats == ()
+
+
+def test_only_the_printed_ones_are_asked_for_their_own_outputs():
+    asked = {name: tool.order(job()).files["order.json"] for name, tool in SCRIPTS.items()}
+    printed = {name for name, order in asked.items() if json.loads(order)["as_printed"]}
+    assert printed == {name for name in SCRIPTS if name.startswith("printed-")}
+    assert len(printed) == 4
+
+
 def test_every_script_is_an_engine_and_none_has_an_open_loop_or_a_count():
     address = Address("127.0.0.1", 1)
     assert set(SCRIPTS) <= set(ENGINES)
