@@ -1,7 +1,10 @@
-"""What all tests share: the option that rewrites golden files, and a study made of paper."""
+"""What all tests share: the option that rewrites golden files, which tests may run beside others, and a study
+made of paper.
+"""
 
 import os
 import secrets
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -16,6 +19,34 @@ for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "TTY_COMPATI
 # Other work on the machine must not fail a test.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+# What may run beside others, for it computes, or starts what nobody times or counts. All else runs alone.
+TESTS = Path(__file__).parent
+BESIDE = (
+    *("analysis", "archive", "catalog", "check", "diagnosis", "faces", "listing", "pages", "reading"),
+    *("report", "scripts", "sandbox/test_*_guest.py"),
+    *("cli/test_compare.py", "cli/test_crafted_archives.py", "cli/test_hostile_*.py"),
+    *("cli/test_odd_files.py", "cli/test_other_commands.py", "cli/test_run_refusals.py"),
+    *("cli/test_selftest_planted.py", "cli/test_studies.py"),
+    *("test_conversions.py", "test_data.py", "test_docs.py", "test_failing_system.py", "test_layers.py"),
+    *("test_names.py", "test_public.py", "test_recording.py", "test_study*.py", "test_units.py"),
+    "test_words.py",
+)
+
+
+TOGETHER = {path for pattern in BESIDE for path in TESTS.glob(pattern)}
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what may run beside others: `scripts/test` runs these in as many processes as there are CPUs."""
+    for item in items:
+        if not item.path.is_relative_to(TESTS) or not TOGETHER.isdisjoint((item.path, *item.path.parents)):
+            item.add_marker(pytest.mark.beside)
+
+
+def pytest_ignore_collect(collection_path):
+    """Leave out what the marker would leave out: to import it takes a while."""
+    return (collection_path in TOGETHER and os.environ.get("PRONY_TEST_PART") == "alone") or None
 
 
 def pytest_addoption(parser):

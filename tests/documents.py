@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from analysis import test_load_pairs
-from cli import test_compare, test_selftest, test_selftest_planted
+from cli import test_compare, test_report_sessions, test_selftest, test_selftest_planted
 from golden import build
 from histograms import distribution
 from listing import test_calibration_report
@@ -233,6 +233,15 @@ def checked(_path, checks=CHECKED):
     return checks_document(checks), [check_json(one) for one in checks]
 
 
+def over_sessions(path, count=3):
+    files = [
+        test_report_sessions.session(path.with_suffix(f".{k}"), k, (1, 1 + k / 5, 1)) for k in range(count)
+    ]
+    return command("report", *files)
+
+
+SESSIONS = {"sessions": over_sessions, "sessions, enough": partial(over_sessions, count=5)}
+
 CATALOGUE = {
     "servers": lambda _path: command("servers"),
     "servers by name": lambda _path: command("servers", *SHOWN),
@@ -246,6 +255,7 @@ REPORTS = {
     **MACHINE,
     **{f"load: {name}": lambda _path, made=made: made() for name, made in LOADS.items()},
     **{f"compare: {name}": made for name, made in COMPARED.items()},
+    **SESSIONS,
     **{f"selftest: {name}": made for name, made in SELF_TESTS.items()},
     **{
         f"studies: {name}": lambda _path, names=names: command("studies", *names)

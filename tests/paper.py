@@ -138,6 +138,9 @@ class Listener:
     def planned(self, trials):
         self.told.append(("planned", trials))
 
+    def paused(self, until_unix_ns, words):
+        self.told.append(("paused", words))
+
     def trial_started(self, cell, block, blocks):
         self.told.append(("started", (block, cell.id)))
 

@@ -219,14 +219,6 @@ def test_every_row_of_the_tables_of_metrics_is_listed_once():
     assert sorted(row.name for row in rows) == sorted(METRICS)
 
 
-def test_every_monitor_is_listed():
-    from prony.monitor import MONITORS
-
-    parts = {"base", "machine", "native", "parts", "sock_diag", "threads"}
-    assert set(MONITORS) == files_of("monitor") - parts
-    assert {kind.__module__.rpartition(".")[2] for kind in MONITORS.values()} == set(MONITORS)
-
-
 def test_every_kind_of_sandbox_that_a_plan_may_name_is_listed():
     from prony.model import SandboxKind
     from prony.sandbox import SANDBOXES
@@ -241,14 +233,6 @@ def test_the_engine_that_is_taken_by_default_is_listed():
     from prony.model import EngineChoice
 
     assert EngineChoice().name in ENGINES
-
-
-def test_every_format_of_the_report_is_there():
-    from prony.faces import FORMATS
-
-    for target in FORMATS.values():
-        module, _, attribute = target.partition(":")
-        assert hasattr(importlib.import_module(module), attribute)
 
 
 def test_every_command_is_listed():

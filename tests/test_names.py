@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cache
 
 from modules import modules, tree
@@ -14,6 +14,12 @@ SHARED = {
     "parse": "each external tool's output, as `Tool` wants it",
     "compare": "two cells; the command is called as what it does",
     "load": "the command, and the same for programs",
+}
+# What nothing here calls, but a library does.
+CALLED_BY_LIBRARIES = {
+    "cli.help.PanelCommand.format_options",
+    "sandbox.exchange._Source.makefile",
+    "study_document.WorkloadDocument._loop_has_its_fields",
 }
 
 
@@ -63,6 +69,59 @@ def spoken(module):
                 yield from re.findall(r"\w+", text)
 
 
-def test_nothing_is_there_for_tests_alone():
-    used = {name for module in modules() for name in spoken(module)}
-    assert {name: where for name, where in definitions().items() if name not in used} == {}
+@cache
+def used():
+    return Counter(name for module in modules() for name in spoken(module))
+
+
+def test_no_function_or_class_is_there_for_tests_alone():
+    assert {name: where for name, where in definitions().items() if not used()[name]} == {}
+
+
+def members():
+    """Yield module, class and name of each method, property and field."""
+    for module in modules():
+        for one in (node for node in tree(module).body if isinstance(node, ast.ClassDef)):
+            for node in one.body:
+                match node:
+                    case ast.FunctionDef(name=name) | ast.AnnAssign(target=ast.Name(name)):
+                        yield module, one.name, name
+
+
+def test_no_member_of_a_class_is_there_for_tests_alone():
+    found = {
+        f"{module}.{owner}.{name}"
+        for module, owner, name in members()
+        # A field's own line is no use of it.
+        if not used()[name] and not name.startswith("__")
+    }
+    assert found == CALLED_BY_LIBRARIES
+
+
+def globals_of(module):
+    """Yield each name that a module gives a value, and each private function and class."""
+    for node in tree(module).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(name)]) | ast.AnnAssign(target=ast.Name(name)):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) if name.startswith("_"):
+                yield name
+
+
+def read_in(module):
+    return {
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
+    }
+
+
+def test_no_value_is_there_for_tests_alone():
+    read = {name for module in modules() for name in read_in(module)}
+    found = {
+        f"{module}.{name}"
+        for module in modules()
+        for name in globals_of(module)
+        if name not in (read_in(module) if name.startswith("_") else read) and name != "__all__"
+    }
+    assert found == set()

@@ -352,3 +352,41 @@ def test_what_was_spoilt_before_the_interruption_is_repeated_after_it(world):
     again = [trial for trial in own if (trial.block, trial.cell_id) == (0, first)]
     assert [(trial.attempt, trial.outcome) for trial in again] == [(0, Invalid("other load")), (1, Ok())]
     assert {trial.role for trial in own} == {TrialRole.SUBJECT}
+
+
+# --- sessions ---------------------------------------------------------------------------------------------
+
+
+def in_sessions(world, pause_ns):
+    study = world.study()
+    design = replace(study.plan.design, sessions=2, pause_ns=pause_ns)
+    return replace(study, plan=replace(study.plan, blocks=4, design=design))
+
+
+def test_a_study_pauses_before_each_further_session_and_says_for_what(world):
+    run_study(in_sessions(world, 300 * MS), world.listener)
+    trials = trials_of(world)
+    assert {trial.block for trial in trials} == {0, 1, 2, 3}
+    ended = max(trial.ended_unix_ns for trial in trials if trial.block < 2)
+    began = min(trial.started_unix_ns for trial in trials if trial.block == 2)
+    assert began - ended >= 300 * MS
+    assert set(world.listener.of("paused")) == {"session 2 of 2"}
+    assert any("before session 2 of 2, until" in notice for notice in world.listener.notices)
+
+
+def test_a_study_that_is_interrupted_in_a_pause_keeps_its_first_session_and_goes_on_with_the_second(world):
+    study = in_sessions(world, 3_600_000 * MS)
+
+    def interrupt(until_unix_ns, words):
+        raise KeyboardInterrupt
+
+    world.listener.paused = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        run_study(study, world.listener)
+    assert {trial.block for trial in trials_of(world)} == {0, 1}
+    assert runs_of(world)[-1].status is RunStatus.INTERRUPTED
+    # An hour later nothing is left of the pause: it counts from the last trial.
+    shorter = replace(study.plan, design=replace(study.plan.design, pause_ns=1))
+    run_study(replace(study, plan=shorter, resumes=True), world.listener)
+    assert {trial.block for trial in trials_of(world)} == {0, 1, 2, 3}
+    assert runs_of(world)[-1].status is RunStatus.FINISHED

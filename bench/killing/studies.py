@@ -26,6 +26,10 @@ app = ["hello"]
 loop = "open"
 rate = 100
 
+[calibration]
+duration = "300ms"
+warmup = "100ms"
+
 [profiles.quick]
 blocks = BLOCKS
 warmup = "100ms"

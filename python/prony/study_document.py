@@ -9,7 +9,7 @@ catalogue, or how a document is used.
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
 
@@ -18,10 +18,10 @@ from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Arrivals, ClaimKind, In
 from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
-    "GENERATORS",
     "CalibrationDocument",
     "ClaimDocument",
     "DesignDocument",
+    "Generator",
     "Load",
     "NeedsDocument",
     "ProfileDocument",
@@ -53,7 +53,6 @@ Generator = Literal[
     "printed-asyncio",
     "printed-asyncio-processes",
 ]
-GENERATORS: tuple[str, ...] = get_args(Generator)
 """The generators that a study may name; one that is not on this machine makes its cells unavailable."""
 
 MAX_THREADS = 1024

@@ -1,14 +1,13 @@
-"""Pairs of an archive: one subject under two names, or two subjects without their effect."""
+"""Names of an archive: one subject under several names, or several subjects without their effects."""
 
 from dataclasses import replace
 
 import pytest
 
 from cells import cell_of, measured
-from prony.analysis.answer import log_ratios
+from prony.analysis.compare import Terms
 from prony.analysis.noise_floor import self_test
-from prony.analysis.self_tests import is_real, pairs, self_tests
-from prony.analysis.versus import Match
+from prony.analysis.self_tests import Namesakes, namesakes, procedures, self_tests
 from prony.model import ClosedLoop, OpenLoop
 
 TEN = [1000.0 + step for step in (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)]
@@ -28,36 +27,31 @@ def twins(loop=None, **kwargs):
     ]
 
 
-def test_two_are_one_subject_that_differ_in_nothing_but_the_name():
+def test_cells_are_one_subject_that_differ_in_nothing_but_the_name():
     one, other = twins()
-    assert is_real(Match(one, other))
-    assert not is_real(Match(one, measured(cell_of("b+hello"))))
-    assert not is_real(Match(one, measured(named(cell_of("a+hello", path="/else"), "a+hello (B)"))))
+    elsewhere = measured(named(cell_of("a+hello", path="/else"), "a+hello (C)"))
+    assert namesakes([[one, measured(cell_of("b+hello")), other, elsewhere]]) == (
+        Namesakes((one, other), True),
+    )
 
 
-def test_where_a_subject_runs_under_two_names_only_these_pairs_are_read():
-    one, other = twins()
-    third = measured(cell_of("b+hello"), ok_per_s=TEN)
-    assert pairs([[one, third, other]]) == (Match(one, other),)
-
-
-def test_without_such_a_pair_all_pairs_of_a_load_are_read():
+def test_without_namesakes_all_subjects_of_a_load_are_read():
     a, b, c = (measured(cell_of(name), ok_per_s=TEN) for name in ("a+hello", "b+hello", "c+hello"))
-    assert pairs([[a, b], [c]]) == (Match(a, b),)
-    assert pairs([[a, b, c]]) == (Match(a, b), Match(a, c), Match(b, c))
+    assert namesakes([[a, b], [c]]) == (Namesakes((a, b), False),)
+    assert namesakes([[a, b, c]]) == (Namesakes((a, b, c), False),)
 
 
-def test_what_pairs_show_is_told_for_each_number_of_blocks_that_they_are_enough_for():
-    match = Match(*twins())
-    found = self_tests([match])
-    ratios = log_ratios(match.first, match.second, "ok_per_s")
-    assert found == tuple(self_test("ok_per_s", "closed", [ratios], blocks) for blocks in (5, 10))
+def test_names_are_tested_with_each_number_of_blocks_that_there_are_enough_of():
+    sakes = Namesakes(tuple(twins()), True)
+    found = self_tests([sakes])
+    logs = sakes.logs("ok_per_s")
+    assert found == tuple(self_test("ok_per_s", "closed", [logs], blocks) for blocks in (5, 10))
     assert [one.studies for one in found] == [2, 1]
 
 
 def test_each_class_of_load_has_its_own():
-    closed = [Match(*twins(ClosedLoop(n))) for n in (10, 100)]
-    opened = Match(*twins(OpenLoop(100)))
+    closed = [Namesakes(tuple(twins(ClosedLoop(n))), True) for n in (10, 100)]
+    opened = Namesakes(tuple(twins(OpenLoop(100))), True)
     found = self_tests([closed[0], opened, closed[1]])
     studies = {(one.load, one.blocks): one.studies for one in found}
     assert studies == {("closed", 5): 4, ("closed", 10): 2, ("open", 5): 2, ("open", 10): 1}
@@ -66,15 +60,25 @@ def test_each_class_of_load_has_its_own():
 def test_two_subjects_lose_their_effect_and_have_no_real_study():
     first = measured(cell_of("a+hello"), ok_per_s=TEN)
     second = measured(cell_of("b+hello"), ok_per_s=[3 * value for value in LESS])
-    found = self_tests([Match(first, second)])
+    found = self_tests([Namesakes((first, second), False)])
     assert [(one.studies, one.blocks) for one in found] == [(0, 5), (0, 10)]
     assert max(one.floor for one in found) < 0.003
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_of_pairs_whose_requests_fail_speed_is_not_read_and_memory_is(which):
+def test_of_names_whose_requests_fail_speed_is_not_read_and_memory_is(which):
     both = [
         measured(one.cell, lost=200 if k == which else 0, ok_per_s=TEN, pss_end=TEN)
         for k, one in enumerate(twins())
     ]
-    assert {one.metric for one in self_tests([Match(*both)])} == {"pss_end"}
+    assert {one.metric for one in self_tests([Namesakes(tuple(both), True)])} == {"pss_end"}
+
+
+def test_the_procedure_is_tested_in_the_metric_that_decides():
+    (found,) = procedures([Namesakes(tuple(twins(pss_end=(TEN, LESS))), True)], Terms())
+    assert (found.metric, found.found.names, found.found.blocks) == ("ok_per_s", 2, 10)
+
+
+def test_names_without_figures_that_qualify_test_no_procedure():
+    spoilt = [measured(one.cell, lost=200, ok_per_s=TEN) for one in twins()]
+    assert procedures([Namesakes(tuple(spoilt), True)], Terms()) == ()

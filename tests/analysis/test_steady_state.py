@@ -26,12 +26,12 @@ def noisy(*levels, spread=0.005, seed=1):
 
 def test_a_flat_series_is_flat():
     found = classify(noisy((30, 1000)))
-    assert (found.kind, found.steady_from) == (Kind.FLAT, 0)
+    assert (found.kind, found.segments[-1].start) == (Kind.FLAT, 0)
 
 
 def test_a_slow_start_is_a_warm_up_that_spills_over():
     found = classify(noisy((5, 700), (25, 1000)))
-    assert (found.kind, found.steady_from) == (Kind.WARM_UP, 5)
+    assert (found.kind, found.segments[-1].start) == (Kind.WARM_UP, 5)
 
 
 def test_a_dip_that_is_made_good_is_a_warm_up():
@@ -40,7 +40,7 @@ def test_a_dip_that_is_made_good_is_a_warm_up():
 
 def test_a_last_level_below_an_earlier_one_is_a_slowdown():
     found = classify(noisy((10, 1000), (20, 800)))
-    assert (found.kind, found.steady_from) == (Kind.SLOWDOWN, 10)
+    assert (found.kind, found.segments[-1].start) == (Kind.SLOWDOWN, 10)
 
 
 def test_a_change_in_the_second_half_leaves_no_steady_state():
@@ -159,7 +159,7 @@ def test_a_closed_loop_is_read_by_its_throughput():
 def test_an_open_loop_is_read_by_its_latency():
     workload = seconds(12, OpenLoop(100))
     found = steady_state(recorded(workload, [100] * 12, [5.0] * 4 + [1.0] * 8))
-    assert (found.kind, found.steady_from) == (Kind.WARM_UP, 4)
+    assert (found.kind, found.segments[-1].start) == (Kind.WARM_UP, 4)
     assert steady_state(recorded(workload, [100] * 12, [1.0] * 6 + [5.0] * 6)).kind is Kind.SLOWDOWN
 
 

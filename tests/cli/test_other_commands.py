@@ -280,3 +280,9 @@ def test_what_a_template_cannot_take_is_refused(said, arguments, words):
     done = said("servers", *arguments, "--file", "nginx.conf")
     assert (done.status, done.out) == (2, "")
     assert words in done.err
+
+
+def test_the_schema_of_reports_is_printed_without_an_archive(said):
+    done = said("report", "--schema")
+    assert done.status == 0
+    assert json.loads(done.out)["$schema"].startswith("https://json-schema.org/")

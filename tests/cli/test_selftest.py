@@ -49,7 +49,20 @@ def test_the_same_subject_under_two_names_measures_the_floor(said, tmp_path, own
     assert {one["blocks"] for one in found["tests"]} == {5, 10, 15, 20}
     assert found["kept"].startswith(str(own_cache / "noise-floors"))
     page = Path(__file__).parents[2] / "docs" / "reference" / "compare-json.md"
-    assert {*found, *test} <= set(re.findall(r"`(\w+)`", page.read_text()))
+    (procedure,) = found["procedure"]
+    assert {*found, *test, *procedure} <= set(re.findall(r"`(\w+)`", page.read_text()))
+
+
+def test_the_procedure_on_these_data_is_reported_apart_from_real_studies(said, tmp_path):
+    subject = build.subject("a+hello")
+    names = [replace(subject, name=f"a+hello ({label})") for label in "ABC"]
+    file = archive(tmp_path / "aa.prony", names, 10)
+    done = said("selftest", "aa", file)
+    assert done.status == 0
+    assert "Equals are called different in 0 % of studies: at most 6.46 %." in done.out
+    (found,) = json.loads(said("selftest", "aa", file, "--json").out)["procedure"]
+    assert (found["names"], found["blocks"], found["studies"], found["holds"]) == (3, 10, 2000, True)
+    assert found["coverage"] >= 0.935
 
 
 def test_a_few_studies_do_not_show_it(said, tmp_path):
@@ -122,10 +135,10 @@ def floors_as_before(prony):
 
 @pytest.mark.servers
 def test_the_reference_server_runs_against_itself(prony, floors_as_before):
-    options = ("--repeats", "5", "--duration", "1s", "--out", "aa.prony", "--json")
+    options = ("--names", "3", "--repeats", "5", "--duration", "1s", "--out", "aa.prony", "--json")
     done = prony("selftest", "aa", *options, timeout_s=300)
     assert done.status == 0, done.err
     assert {one["studies"] for one in json.loads(done.out)["tests"]} == {1}
     with open_archive(prony.folder / "aa.prony") as opened:
         names = [subject.name for subject in opened.plan().subjects()]
-    assert names == ["reference+hello (A)", "reference+hello (B)"]
+    assert names == [f"reference+hello ({label})" for label in "ABC"]

@@ -25,7 +25,8 @@ from prony.model import (
     SandboxChoice,
     Workload,
 )
-from prony.monitor import KernelCounters, ProcessMonitor
+from prony.monitor.kernel import KernelCounters
+from prony.monitor.processes import ProcessMonitor
 from prony.runas import RunAs, resolve_user
 from prony.sandbox import open_sandbox
 from prony.sandbox.journal import open_run

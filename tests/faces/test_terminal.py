@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from prony.escapes import plain
-from prony.faces import FORMATS
 from prony.faces.terminal import TerminalReporter
 from prony.report.document import (
     Bars,
@@ -141,14 +140,6 @@ def test_a_rare_class_has_a_bar_and_an_empty_one_has_none():
     assert many.count("█") == 40
     assert rare.endswith("▏")
     assert none.rstrip().endswith("0")
-
-
-@pytest.mark.parametrize("target", FORMATS.values())
-def test_every_registered_format_is_there(target):
-    from importlib import import_module
-
-    module, name = target.split(":")
-    assert callable(getattr(import_module(module), name))
 
 
 def test_a_continued_table_repeats_all_words_that_name_its_rows():

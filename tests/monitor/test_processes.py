@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from prony.model import Phase, Placement, RoleRule
-from prony.monitor import ProcessMonitor
-from prony.monitor.processes import role_of
+from prony.monitor.processes import ProcessMonitor, role_of
 
 CPUS = tuple(os.sched_getaffinity(0))
 PLACEMENT = Placement(CPUS, CPUS[-1:], shared=True)

@@ -40,7 +40,7 @@ def test_a_page_whose_drawing_dies_costs_nothing_but_a_line(archive, capsys, mon
 
 def test_redact_without_a_page_is_refused(said, archive):
     done = said("report", archive, "--redact")
-    assert (done.status, "`--redact` only works with `--html`" in done.err) == (2, True)
+    assert (done.status, "`--redact` only works with `--html` or `--site`" in done.err) == (2, True)
 
 
 def test_figures_go_into_a_new_folder_or_nowhere(said, archive, folder):

@@ -96,14 +96,14 @@ def test_a_pointer_over_a_mark_shows_its_figures(files):
 
 def test_a_table_sorts_by_the_values_of_a_column(files):
     column = (
-        "[...document.querySelectorAll('#ranking tbody tr')]"
+        "[...document.querySelectorAll('#answer tbody tr')]"
         ".map((row) => row.cells[1].querySelector('data')?.value)"
     )
     with Page(files["grid_study"]) as page:
-        page.value("document.querySelectorAll('#ranking thead th')[1].click()")
+        page.value("document.querySelectorAll('#answer thead th')[1].click()")
         found = [float(one) for one in page.value(column) if one]
         assert found == sorted(found)
-        page.value("document.querySelectorAll('#ranking thead th')[1].click()")
+        page.value("document.querySelectorAll('#answer thead th')[1].click()")
         assert [float(one) for one in page.value(column) if one] == sorted(found, reverse=True)
 
 

@@ -82,7 +82,7 @@ def rows(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_has_the_answer_before_its_charts_and_its_figures(name):
     page = studies.page_of(name)
-    places = [page.index(f'id="{part}"') for part in ("answer", "ranking", "figures", "setups", "machine")]
+    places = [page.index(f'id="{part}"') for part in ("answer", "course", "remarks", "figures", "machine")]
     assert places == sorted(places)
     assert "NaN" not in page.partition('<script type="text/plain"')[0]
     assert "undefined" not in page.partition('<script type="text/plain"')[0]
@@ -118,6 +118,44 @@ def test_charts_against_the_load_show_every_load_and_what_was_published():
     found = specs("grid_study")["ok-per-s-against-connections-0"]["data"]["values"]
     assert {row["load"] for row in found if "value" in row} == {100, 1000, 10_000}
     assert any("published" in row for row in found)
+
+
+def test_charts_against_the_load_show_every_trial_that_counts():
+    found = specs("grid_study")["ok-per-s-against-connections-0"]["data"]["values"]
+    reading, _ = studies.read("grid_study")
+    assert sum("trial" in row for row in found) == sum(cell.ok for cell in reading.cells)
+
+
+def test_every_published_figure_stands_in_a_chart():
+    for name in ("grid_study", "study_two"):
+        shown = {row["at"] for row in rows(name) if "published" in row}
+        reading, _ = studies.read(name)
+        assert shown == {f"/originals/{k}/published" for k in range(len(reading.originals))}
+
+
+def test_failed_requests_have_a_chart_by_kind_and_no_failure_has_none():
+    (key,) = [key for key in specs("grid_study") if key.startswith("failures")]
+    found = specs("grid_study")[key]["data"]["values"]
+    assert {row["kind"] for row in found} == {
+        "connection reset by the server",
+        "no connection before the time-out",
+    }
+    assert [key for key in specs("generators_study") if key.startswith("failures")] == []
+
+
+def test_the_answer_of_a_page_is_that_of_a_terminal():
+    page = studies.page_of("grid_study")
+    card = Parsed(page[page.index('id="answer"') : page.index("<nav")])
+    said = " ".join("".join(card.texts).split())
+    assert "meinheld+hello leads, not separated from 1 other" in said
+    assert "uwsgi+hello is not ranked: its requests fail (connection reset by the server)" in said
+
+
+def test_what_does_not_count_and_what_was_found_stand_open():
+    page = studies.page_of("grid_study")
+    open_part = page[: page.index('id="figures"')]
+    assert "Trials that do not count" in open_part
+    assert "the kernel killed" in open_part.partition('id="remarks"')[2]
 
 
 def test_a_curve_of_latencies_has_the_figures_of_the_tables():

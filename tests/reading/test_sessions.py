@@ -55,5 +55,5 @@ def test_a_report_of_several_does_not(reading):
     both = (reading.runs[0], replace(reading.runs[0], fingerprint=OTHER))
     several = replace(reading, runs=both)
     assert "within one session" not in page(several)
-    assert "The trials are of 2 sessions (another day or machine)" in page(several)
+    assert "The trials are of 2 sessions (a pause, another day or machine)" in page(several)
     assert reading_json(several)["extent"]["sessions"] == 2

@@ -18,14 +18,17 @@ from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.errors import FailureStage
 from prony.faces.json_report import reading_json
+from prony.faces.json_trend import trend_json
 from prony.model import Failed, Fault, FaultKind, Invalid, Limit, LimitKind, RunFacts
 from prony.model.facts import FoundRate, RateStep, Unmet
 from prony.reading.study import read_archive
+from prony.reading.trend import trend_of
 from prony.report.brief import brief_report
 from prony.report.document import Bars, Command, Judgements, Notes, Paragraph, Table
 from prony.report.redaction import redacted
 from prony.report.study import full_page, study_report
 from prony.report.text import Figure, Name, Quote, Text, text
+from prony.report.trend import trend_document
 
 STUDIES = {
     "study_two": build.study_two,
@@ -126,10 +129,18 @@ def as_a_page(made, path):
     return full_page(reading), reading_json(reading)
 
 
+def of_two(path):
+    with open_archive(build.study_two(path)) as archive:
+        reading = read_archive(archive, FLOORS)
+    trend = trend_of((("first", reading), ("second", reading)))
+    return trend_document(trend), trend_json(trend)
+
+
 REPORTS = {
     **{name: partial(reported, made) for name, made in EVERY_STUDY.items()},
     **{f"{name}, in short": partial(in_short, made) for name, made in EVERY_STUDY.items()},
     "study_two, as a page": partial(as_a_page, build.study_two),
+    "study_two, twice": of_two,
     **documents.REPORTS,
 }
 
@@ -297,11 +308,13 @@ MAKERS = {
     "study_report": "study_two",
     "brief_report": "study_two, in short",
     "full_page": "study_two, as a page",
+    "trend_document": "study_two, twice",
     "load_document": "load: a closed loop",
     "load_pairs_document": "load: two in pairs",
     "compare_document": "compare: two subjects",
     "selftest_document": "selftest: two labels",
     "planted_document": "selftest: planted",
+    "sessions_report": "sessions",
     "studies_document": "studies: all",
     "study_page": "studies: those with figures",
     "calibration_document": "calibrate",

@@ -1,13 +1,10 @@
-import contextlib
 import os
 import secrets
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.sandbox.guest import Guest
 
 from prony.model import Placement, SandboxChoice, SandboxKind
 from prony.runas import RunAs, resolve_user
@@ -16,47 +13,6 @@ from prony.sandbox.choice import Absent
 from prony.sandbox.containers.engine import ContainerEngine
 from prony.sandbox.containers.found import find_engine
 from prony.sandbox.journal import RunFolder, open_run
-
-TESTS = Path(__file__).parents[1]
-# They start nothing and measure nothing, and leave one of two CPUs free.
-THAT_ONLY_COMPUTE = tuple(TESTS / name for name in ("analysis", "archive", "diagnosis", "report"))
-
-
-def guest_of(item: pytest.Item) -> Guest | None:
-    """Return the guest that a test asks, if it asks one."""
-    own = vars(item.module).values() if isinstance(item, pytest.Function) else ()
-    return next((value for value in own if isinstance(value, Guest)), None)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put tests that only compute first, and those that ask guests next: guests boot beside the former."""
-
-    def rank(item: pytest.Item) -> int:
-        if any(item.path.is_relative_to(folder) for folder in THAT_ONLY_COMPUTE):
-            return 0
-        return 1 if guest_of(item) else 2
-
-    items.sort(key=rank)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
-    """Start the guests that will be asked before the first test, and end them after the last."""
-    guests = {guest: None for item in session.items if (guest := guest_of(item))}
-    with TemporaryDirectory(prefix="prony-guests-") as folder:
-        try:
-            if not session.config.option.collectonly:
-                for number, guest in enumerate(guests):
-                    place = Path(folder, str(number))
-                    place.mkdir()
-                    # The test that asks it tries again, and shows the reason.
-                    with contextlib.suppress(OSError, subprocess.SubprocessError):
-                        guest.begin(place)
-            return (yield)
-        finally:
-            for guest in guests:
-                guest.end()
 
 
 @pytest.fixture

@@ -136,7 +136,7 @@ def _needed_files(guest: Path) -> Iterator[Path]:
 
 
 class Guest:
-    """A guest that boots while other tests run: ``begin`` starts it, ``found`` waits for what it says.
+    """A guest that boots when a test first asks it, says what it finds, and ends.
 
     ``build`` makes its archive in a folder; ``missing`` says why it cannot be started here, or null.
     """
@@ -154,51 +154,38 @@ class Guest:
         self._build, self._missing = build, missing
         self._memory_mb, self._timeout_s, self._expected = memory_mb, timeout_s, expected
         self._options = options
-        self._process: subprocess.Popen[str] | None = None
         self._results: dict[str, dict[str, Any]] | None = None
 
-    def begin(self, folder: Path) -> None:
-        """Start it, where that can be done; ``folder``: for its archive and what it says."""
-        if self._process is not None or self._missing() is not None:
-            return
-        image = self._build(folder)
-        with (folder / "said").open("w") as said:
-            self._process = subprocess.Popen(
-                [
-                    *("nice", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-smp", "2"),
-                    *("-m", str(self._memory_mb)),
-                    *("-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot", "-nic", "none"),
-                    *("-kernel", str(kernel()), "-initrd", str(image)),
-                    *("-append", f"console=ttyS0 quiet panic=-1 psi=1 {self._options}"),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-        self._said = folder / "said"
-
     def found(self, folder: Path) -> dict[str, dict[str, Any]]:
-        """Return what it found, by name; it is started if it was not."""
+        """Return what it found, by name; ``folder``: for its archive."""
         reason = self._missing()
         if reason is not None:
             pytest.skip(reason)
         if self._results is None:
-            self.begin(folder)
-            assert self._process is not None
-            self._process.wait(self._timeout_s)
-            self._results = self._read()
+            self._results = self._read(self._said(self._build(folder)))
         return self._results
 
-    def _read(self) -> dict[str, dict[str, Any]]:
-        said = self._said.read_text(errors="replace")
+    def _said(self, image: Path) -> str:
+        """Return what it says from its start to its end."""
+        command = [
+            *("nice", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-smp", "2"),
+            *("-m", str(self._memory_mb)),
+            *("-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot", "-nic", "none"),
+            *("-kernel", str(kernel()), "-initrd", str(image)),
+            *("-append", f"console=ttyS0 quiet panic=-1 psi=1 {self._options}"),
+        ]
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=self._timeout_s,
+            check=False,
+        )
+        return done.stdout.decode(errors="replace")
+
+    def _read(self, said: str) -> dict[str, dict[str, Any]]:
         lines = [line.partition("RESULT ")[2] for line in said.splitlines() if "RESULT " in line]
         found = dict(json.loads(line) for line in lines)
         assert len(found) == self._expected, said[-5000:]
         return found
-
-    def end(self) -> None:
-        """End it if it still runs."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()

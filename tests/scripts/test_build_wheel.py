@@ -192,9 +192,11 @@ def test_the_wheel_alone_lists_the_servers(installed):
 @pytest.mark.slow
 def test_the_wheel_alone_runs_the_first_study(installed, folder):  # noqa: F811
     # What the machine spoilt is no fault of the wheel: then no trial counts, which is a status of its own.
-    told = installed("run", "embedded-servers", "--repeats", "1", statuses=(0, ExitCode.COULD_NOT_MEASURE))
-    assert "\nAnswer\n" in told
+    study = ("run", "embedded-servers", "--repeats", "1", "--full")
+    assert "\nAnswer\n" in installed(*study, statuses=(0, ExitCode.COULD_NOT_MEASURE))
     (file,) = folder.glob("*.prony")
+    # The page beside it was drawn, by the library and with the files that the wheel brings.
+    assert "<svg" in file.with_suffix(".html").read_text()
     with open_archive(file) as archive:
         wanted = {cell.id for cell in archive.plan().cells}
         trials = [one.trial for one in archive.trials() if one.trial.role is TrialRole.SUBJECT]

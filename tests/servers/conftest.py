@@ -21,10 +21,20 @@ app = ["falcon-hello", "flask-hello"]
 loop = "open"
 rate = 550
 
+[calibration]
+duration = "300ms"
+warmup = "100ms"
+
 [profiles.quick]
 blocks = 2
 warmup = "500ms"
 duration = "2s"
+timeout = "2s"
+
+[profiles.brief]
+blocks = 2
+warmup = "100ms"
+duration = "300ms"
 timeout = "2s"
 """
 

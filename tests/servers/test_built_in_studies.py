@@ -16,6 +16,7 @@ blocks = 1
 duration = "500ms"
 timeout = "2s"
 """
+BRIEF_CALIBRATION = 'duration = "300ms"\nwarmup = "100ms"\n'
 LOADS = {
     "wsgi-servers": "connections = 100\n",
     "embedded-servers": "",
@@ -45,7 +46,9 @@ def tiny(folder):
     def copy(name):
         file = STUDIES[name]
         shutil.copy(file.with_suffix(".csv"), folder)
-        (folder / "tiny.toml").write_text(file.read_text() + TINY + LOADS[name])
+        text = file.read_text().replace("[calibration]\n", f"[calibration]\n{BRIEF_CALIBRATION}")
+        assert BRIEF_CALIBRATION in text
+        (folder / "tiny.toml").write_text(text + TINY + LOADS[name])
         return "tiny.toml"
 
     return copy

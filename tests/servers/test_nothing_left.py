@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import ended, eventually
+from prony.catalog.schema.loader import BUILT_IN_SERVERS
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.mark import parse_mark
 from prony.sandbox.cgroup.tree import open_cgroups
@@ -73,22 +74,23 @@ def test_nothing_is_left_after_success(prony, kind):
 
 
 def test_nothing_is_left_after_a_server_that_does_not_start(prony, folder, kind):
-    (folder / "broken.py").write_text("raise SystemExit('planted')\n")
-    done = prony(
-        *(
-            "run",
-            "--no-calibration",
-            "--app",
-            "broken:app",
-            "--sandbox",
-            kind,
-            *SERVER,
-            "--duration",
-            "500ms",
-        ),
-        timeout_s=180,
-    )
+    (folder / "broken.py").write_text("raise RuntimeError('planted')\n")
+    options = ("--no-calibration", "--app", "broken:app", "--sandbox", kind, *SERVER)
+    done = prony("run", *options, "--duration", "500ms", timeout_s=180)
     assert done.status != 0
+    assert "Worker failed to boot" in done.err + done.out
+
+
+def test_nothing_is_left_after_a_server_that_is_never_ready(prony, folder, kind):
+    text = (BUILT_IN_SERVERS / "wsgiref.toml").read_text().replace('name = "wsgiref"', 'name = "sleeper"')
+    head, _, _ = text.partition("[files]")
+    script = "import os, time\nos.fork()\ntime.sleep(600)\n"
+    ready = '[readiness]\ntimeout = "1s"\n'
+    (folder / "sleeper.toml").write_text(f"{head}{ready}[files]\n\"serve.py\" = '''{script}'''\n")
+    options = ("--no-calibration", "--catalog", "sleeper.toml", "--servers", "sleeper", "--app", "hello")
+    done = prony("run", *options, "--sandbox", kind, "-c", "2", "--repeats", "1", timeout_s=180)
+    assert done.status == 3
+    assert "was not ready within 1.00 s" in " ".join((done.err + done.out).split())
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

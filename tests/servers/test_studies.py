@@ -13,6 +13,8 @@ from servers.world import processes_of
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
 FLASK = 4
+# For tests of what is run in which order, whatever it measures.
+BRIEFLY = ("--profile", "brief")
 
 
 def study(*more):
@@ -61,6 +63,7 @@ def test_subjects_run_in_the_seeded_order_of_their_block(prony, folder, short, t
         "--repeats",
         "3",
         "--no-calibration",
+        *BRIEFLY,
     )
     assert prony(*command, timeout_s=240).status == 0
     with open_archive(folder / "out.prony") as archive:
@@ -144,7 +147,8 @@ def impossible(folder):
         '[[workloads]]\nloop = "closed"\nconnections = 2\n'
         '[profiles.quick]\nblocks = 1\nduration = "500ms"\n'
     )
-    return ("run", "pair.toml", "--catalog", "impossible.toml", "--full", "--out", "out.prony")
+    options = ("--no-calibration", "--full", "--out", "out.prony")
+    return ("run", "pair.toml", "--catalog", "impossible.toml", *options)
 
 
 @pytest.mark.parametrize(("options", "status"), [((), 0), (("--strict",), 3)])
@@ -168,7 +172,7 @@ def test_a_study_without_a_single_subject_is_no_measurement(prony, folder, impos
 def test_a_trial_that_failed_is_kept_with_its_reason(prony, folder, trials):
     (folder / "broken.py").write_text("print('about to fail')\nraise RuntimeError('no database')\n")
     # With an expectation there is no probe before the first trial, which would stop here.
-    options = ("--expect-status", "200", "--repeats", "1", "--full", "--out", "out.prony")
+    options = ("--expect-status", "200", "--repeats", "1", "--no-calibration", "--full", "--out", "out.prony")
     done = prony("run", "--app", "broken:app", "--servers", "wsgiref", *options)
     assert done.status == 3, done.err
     (trial,) = trials(folder / "out.prony")
@@ -187,7 +191,8 @@ def test_a_server_of_ones_own_runs_built_in_apps_with_what_they_need(prony, fold
         'format = 1\nname = "own"\ntitle = "Own"\n[[subjects]]\nserver = "mine"\napp = "flask-hello"\n'
         '[[workloads]]\nloop = "closed"\nconnections = 2\n[profiles.quick]\nblocks = 1\nduration = "500ms"\n'
     )
-    done = prony("run", "study.toml", "--catalog", "mine.toml", "--out", "out.prony", timeout_s=120)
+    options = ("--catalog", "mine.toml", "--no-calibration", "--out", "out.prony")
+    done = prony("run", "study.toml", *options, timeout_s=120)
     assert done.status == 0, done.err
     assert [trial.outcome for trial in trials(folder / "out.prony")] == [Ok()]
 
@@ -206,7 +211,7 @@ def planned_trials(path):
 
 
 def test_a_study_that_was_killed_goes_on_as_if_nothing_had_happened(prony, folder, short):
-    study = ("run", "short.toml", "--only", "wsgiref*", "--seed", "5", "--repeats", "2")
+    study = ("run", "short.toml", "--only", "wsgiref*", "--seed", "5", "--repeats", "2", *BRIEFLY)
     whole = prony(*study, "--out", "whole.prony", timeout_s=240)
     assert whole.status == 0, whole.err
     with ended(prony.start(*study, "--out", "out.prony")) as process:

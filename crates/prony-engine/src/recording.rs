@@ -98,6 +98,9 @@ pub struct Connections {
     /// Connections that brought bytes which no request had asked for.
     #[serde(default)]
     pub surplus: u64,
+    /// Requests from the first connection to the last, with those of the warm-up, and again those that were sent again.
+    #[serde(default)]
+    pub requests_sent: Option<u64>,
     pub answered: Answered,
 }
 
@@ -301,6 +304,10 @@ impl Connections {
         self.connect_failures += other.connect_failures;
         self.retried += other.retried;
         self.surplus += other.surplus;
+        self.requests_sent = match (self.requests_sent, other.requests_sent) {
+            (Some(own), Some(more)) => Some(own + more),
+            (own, more) => own.or(more),
+        };
         let (own, more) = (&mut self.answered, &other.answered);
         own.min = if own.connections == 0 {
             more.min

@@ -384,6 +384,7 @@ fn report<P: Protocol, D: Driver>(
             connect_failures: worker.counts.failures,
             retried: worker.counts.retried,
             surplus: worker.counts.surplus,
+            requests_sent: Some(worker.counts.requests_sent),
             answered,
         },
         bytes: recorder.bytes.clone(),

@@ -56,6 +56,8 @@ pub(crate) struct Counts {
     pub failures: u64,
     pub retried: u64,
     pub surplus: u64,
+    /// From the first connection on, and each time that a request is sent.
+    pub requests_sent: u64,
 }
 
 /// What a worker passes once in a run.

@@ -33,6 +33,21 @@ fn t33_exactly_n_requests_are_made() {
 }
 
 #[test]
+fn all_that_was_sent_with_the_warm_up_is_what_the_server_counts() {
+    let server = start("{}");
+    let port = server.port();
+    for load in [Load::closed(port, 20), Load::open(port, 2000.0, 50)] {
+        for load in [load.clone(), load.threads(2)] {
+            let before = server.counts();
+            let recording = load.warmup_ms(100).duration_ms(200).run();
+            let sent = recording.connections.requests_sent.unwrap();
+            assert!(sent > recording.account.scheduled + recording.account.carried_in.requests);
+            assert_eq!(sent, since(&server.counts(), &before).requests);
+        }
+    }
+}
+
+#[test]
 fn t33_fewer_requests_than_connections_or_threads_are_made_as_well() {
     let server = start("{}");
     for count in [1, 2, 3] {

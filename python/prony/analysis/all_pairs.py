@@ -128,10 +128,12 @@ def _drawn_in(table: "Floats") -> _Drawn:
     import numpy as np
 
     counts, subjects = (~np.isnan(table)).sum(axis=0), table.shape[1]
-    across = np.nanmedian(table, axis=1, keepdims=True)
-    typical = across + np.nanmedian(table - across, axis=0)
+    # The one for NaN takes three times as long.
+    median = np.median if int(counts.min()) == len(table) else np.nanmedian
+    across = median(table, axis=1, keepdims=True)
+    typical = across + median(table - across, axis=0)
     away = np.abs(table - typical)
-    scale = np.maximum(np.nanmedian(away, axis=0), np.nanmedian(away)) / _MEDIAN_DEVIATION
+    scale = np.maximum(median(away, axis=0), median(away)) / _MEDIAN_DEVIATION
     # Residuals about medians are smaller than the deviations themselves.
     smaller = np.sqrt((1 - 1 / subjects) * (1 - 1 / np.maximum(counts, 2)))
     limit = _FARTHEST * np.where(scale > 0, scale, np.nanmean(away) / _MEAN_DEVIATION) / smaller

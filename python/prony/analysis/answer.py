@@ -158,11 +158,6 @@ def geometric_mean(cell: CellSummary, metric: str) -> float | None:
     return ratio_of(fsum(map(log, values)) / len(values))
 
 
-def _place(cell: CellSummary, metric: str) -> float:
-    mean = geometric_mean(cell, metric) or 0.0
-    return -mean if METRICS[metric].better is Better.HIGHER else mean
-
-
 def ranking(
     logs: Mapping[str, Mapping[int, float]],
     places: Mapping[str, float],

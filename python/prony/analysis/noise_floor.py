@@ -10,11 +10,13 @@ difference by chance may be). Must not know where floors are kept.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, fsum, sqrt
+from itertools import combinations
+from math import ceil
 from random import Random
 
-from prony.analysis.compare import LEAST_BLOCKS, Verdict, compare
+from prony.analysis.compare import LEAST_BLOCKS, Terms, Verdict, compare
 from prony.analysis.failure_rates import clopper_pearson
+from prony.analysis.rerandomised import Logs, common_blocks, is_false
 from prony.model import Cell, OpenLoop
 
 __all__ = [
@@ -22,7 +24,6 @@ __all__ = [
     "LEAST_STUDIES",
     "Floor",
     "SelfTest",
-    "centred",
     "floor_of",
     "floors_by_metric",
     "load_class",
@@ -56,9 +57,9 @@ class Floor:
 class SelfTest:
     """What A/A differences of one metric show, read in studies of ``blocks`` blocks.
 
-    ``false`` of ``studies`` real ones said faster or slower; ``bound`` is the most that their share may be
-    (one-sided 95 %, exact), null without a study. ``permuted_false`` of ``permuted`` studies made by swapping
-    the two labels within blocks said so.
+    ``false`` of ``studies`` real ones called some name higher or lower; ``bound`` is the most that their
+    share may be (one-sided 95 %, exact), null without a study. ``permuted_false`` of ``permuted`` studies of
+    two names, made by swapping the labels within blocks, said so.
     """
 
     metric: str
@@ -106,53 +107,54 @@ def floors_by_metric(floors: Iterable[Floor], cell: Cell, blocks: int) -> dict[s
     return {one.metric: floor_of(known, one.metric, load, blocks) for one in known if one.load == load}
 
 
-def centred(log_ratios: Sequence[float]) -> list[float]:
-    """Return the differences of two subjects without their effect, as if both were one.
-
-    *Definition*: the deviations from the mean, times sqrt(n / (n - 1)) so that they vary as before.
-    """
-    count = len(log_ratios)
-    mean = fsum(log_ratios) / count
-    return [(value - mean) * sqrt(count / max(1, count - 1)) for value in log_ratios]
-
-
 def self_test(
-    metric: str, load: str, pairs: Sequence[Sequence[float]], blocks: int, *, is_real: bool = True
+    metric: str, load: str, tables: Sequence[Logs], blocks: int, *, is_real: bool = True
 ) -> SelfTest | None:
-    """Return what the A/A log ratios of one pair or several show in studies of ``blocks`` blocks; null when
-    none has so many.
+    """Return what studies of ``blocks`` blocks show of one subject under several names, or of several such
+    subjects, from logarithms by name and block; null when none has so many.
 
-    ``is_real``: each pair is one subject under two names, and consecutive blocks make studies. Otherwise only
-    permutations are read.
+    ``is_real``: consecutive blocks make studies of all names. Otherwise only permutations are read.
 
-    *Definition*: the floor is the 95th percentile of the absolute effect over studies of ``blocks`` blocks
-    drawn without replacement, the labels swapped within each at random.
+    *Definition*: a real study is false when the whole procedure calls any of its names higher or lower. The
+    floor is the 95th percentile of the absolute effect of two names over studies of ``blocks`` blocks drawn
+    without replacement, the labels swapped within each at random.
     *Assumptions*: blocks differ only by chance; permutations of few blocks say little about rare effects.
     *Source*: E. J. G. Pitman, "Significance tests which may be applied to samples from any populations", J.
     R. Statist. Soc. Suppl. 4 (1937), for permutations.
     """
-    long = [one for one in pairs if len(one) >= blocks >= LEAST_BLOCKS]
-    if not long:
+    whole = [common_blocks(one) for one in tables]
+    real = [is_false(one, Terms()) for table in whole for one in _studies(table, blocks)] if is_real else []
+    pairs = [two for table in whole for two in _differences(table) if len(two) >= blocks >= LEAST_BLOCKS]
+    if not pairs:
         return None
-    studies = [compare(one) for pair in long for one in _studies(pair, blocks)] if is_real else []
-    permuted = [compare(one) for pair in long for one in _permuted(pair, blocks, len(long))]
+    permuted = [compare(one) for pair in pairs for one in _permuted(pair, blocks, len(pairs))]
     effects = sorted(abs(one.effect or 0.0) for one in permuted)
-    false = sum(one.verdict in _FALSE for one in studies)
     return SelfTest(
         metric=metric,
         load=load,
         blocks=blocks,
-        false=false,
-        studies=len(studies),
-        bound=clopper_pearson(false, len(studies), 2 * _LEVEL)[1] if studies else None,
+        false=sum(real),
+        studies=len(real),
+        bound=clopper_pearson(sum(real), len(real), 2 * _LEVEL)[1] if real else None,
         permuted_false=sum(one.verdict in _FALSE for one in permuted),
         permuted=len(permuted),
         floor=effects[ceil((1 - _LEVEL) * len(effects)) - 1],
     )
 
 
-def _studies(log_ratios: Sequence[float], blocks: int) -> Iterable[Sequence[float]]:
-    return (log_ratios[k : k + blocks] for k in range(0, len(log_ratios) - blocks + 1, blocks))
+def _differences(table: Logs) -> Iterable[list[float]]:
+    """Return the log ratios of each two names."""
+    for first, second in combinations(table.values(), 2):
+        yield [second[block] - value for block, value in first.items()]
+
+
+def _studies(table: Logs, blocks: int) -> Iterable[Logs]:
+    """Return the studies of so many consecutive blocks."""
+    every = sorted(next(iter(table.values()), {}))
+    for k in range(0, len(every) - blocks + 1 if len(table) >= 2 else 0, blocks):
+        yield {
+            name: {block: values[block] for block in every[k : k + blocks]} for name, values in table.items()
+        }
 
 
 def _permuted(log_ratios: Sequence[float], blocks: int, pairs: int) -> Iterable[list[float]]:

@@ -1,44 +1,81 @@
-"""An archive as a test of the procedure itself: its A/A pairs, or pairs of subjects made equal.
+"""An archive as a test of the procedure itself: one subject under several names, or subjects made equal.
 
 Must not know archives or how they are measured.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from prony.analysis.answer import log_ratios
-from prony.analysis.noise_floor import BLOCKS, SelfTest, centred, load_class, self_test
+from prony.analysis.answer import criterion, log_values
+from prony.analysis.compare import Terms
+from prony.analysis.noise_floor import BLOCKS, SelfTest, load_class, self_test
 from prony.analysis.rates import is_speed
+from prony.analysis.rerandomised import Rerandomised, as_equals, rerandomised
 from prony.analysis.summary import CellSummary
-from prony.analysis.versus import METRICS_COMPARED, Match
+from prony.analysis.versus import METRICS_COMPARED
 
-__all__ = ["is_real", "pairs", "self_tests"]
-
-
-def pairs(groups: Iterable[Sequence[CellSummary]]) -> tuple[Match, ...]:
-    """Return the pairs of cells under one load: those of one subject under two names, if there are any."""
-    found = [Match(*two) for cells in groups for two in combinations(cells, 2)]
-    return tuple([one for one in found if is_real(one)] or found)
+__all__ = ["Namesakes", "Procedure", "namesakes", "procedures", "self_tests"]
 
 
-def is_real(match: Match) -> bool:
-    """Return whether both are the same subject except for its name, under the same requests."""
-    first, second = match.first.cell, match.second.cell
-    alike = replace(first.subject, name="") == replace(second.subject, name="")
-    return alike and first.workload == second.workload
+@dataclass(frozen=True, slots=True)
+class Namesakes:
+    """Cells under one load that are one subject under several names (``is_real``), or are made so."""
+
+    cells: tuple[CellSummary, ...]
+    is_real: bool
+
+    def logs(self, metric: str) -> Mapping[str, Mapping[int, float]]:
+        """Return the logarithms of a metric by name and block; of speed, without what does not qualify.
+
+        *Definition*: of subjects that differ, the effects are taken out.
+        """
+        fit = [one for one in self.cells if one.unqualified is None or not is_speed(metric)]
+        known = {cell.name: log_values(cell, metric) for cell in fit}
+        found = {name: values for name, values in known.items() if values}
+        return found if self.is_real else as_equals(found)
 
 
-def self_tests(found: Sequence[Match]) -> tuple[SelfTest, ...]:
-    """Return the self-test of the pairs, for each metric, class of load and number of blocks that they
-    suffice for.
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """What the whole procedure makes of ``subject`` under a class of ``load``, in the metric that decides."""
 
-    *Definition*: of two subjects that differ, the effect is taken out of the log ratios first, and only
-    permutations of the labels are read.
+    subject: str
+    load: str
+    metric: str
+    found: Rerandomised
+
+
+def namesakes(groups: Iterable[Sequence[CellSummary]]) -> tuple[Namesakes, ...]:
+    """Return the cells of each load that are one subject but for its name, if there are any; else all cells
+    of each load.
     """
-    loads = dict.fromkeys(load_class(one.first.cell) for one in found)
+    every = [list(cells) for cells in groups]
+    real = [Namesakes(alike, True) for cells in every for alike in _alike(cells)]
+    return tuple(real or [Namesakes(tuple(cells), False) for cells in every if len(cells) >= 2])
+
+
+def _alike(cells: Iterable[CellSummary]) -> list[tuple[CellSummary, ...]]:
+    """Return the cells that differ in nothing but their subject's name."""
+    found: list[list[CellSummary]] = []
+    for cell in cells:
+        same = next((one for one in found if _unnamed(one[0]) == _unnamed(cell)), None)
+        if same is None:
+            found.append([cell])
+        else:
+            same.append(cell)
+    return [tuple(one) for one in found if len(one) >= 2]
+
+
+def _unnamed(cell: CellSummary) -> object:
+    return replace(cell.cell.subject, name=""), cell.cell.workload
+
+
+def self_tests(found: Sequence[Namesakes]) -> tuple[SelfTest, ...]:
+    """Return the self-test for each metric, class of load and number of blocks that there are enough of."""
+    loads = dict.fromkeys(load_class(one.cells[0].cell) for one in found)
+    is_real = all(one.is_real for one in found)
     tests = (
-        self_test(metric, load, _ratios(found, metric, load), blocks, is_real=all(map(is_real, found)))
+        self_test(metric, load, _tables(found, metric, load), blocks, is_real=is_real)
         for load in loads
         for metric in METRICS_COMPARED
         for blocks in BLOCKS
@@ -46,11 +83,20 @@ def self_tests(found: Sequence[Match]) -> tuple[SelfTest, ...]:
     return tuple(one for one in tests if one is not None)
 
 
-def _ratios(found: Sequence[Match], metric: str, load: str) -> list[list[float]]:
-    samples = []
-    for match in found:
-        fit = match.first.unqualified is None and match.second.unqualified is None
-        ratios = log_ratios(match.first, match.second, metric)
-        if load_class(match.first.cell) == load and ratios and (fit or not is_speed(metric)):
-            samples.append(list(ratios) if is_real(match) else centred(ratios))
-    return samples
+def _tables(found: Iterable[Namesakes], metric: str, load: str) -> list[Mapping[str, Mapping[int, float]]]:
+    return [one.logs(metric) for one in found if load_class(one.cells[0].cell) == load]
+
+
+def procedures(found: Iterable[Namesakes], terms: Terms) -> tuple[Procedure, ...]:
+    """Return what the whole procedure makes of names that are drawn again within blocks, for each load."""
+    return tuple(one for sakes in found if (one := _procedure(sakes, terms)) is not None)
+
+
+def _procedure(sakes: Namesakes, terms: Terms) -> Procedure | None:
+    metric = criterion([cell for cell in sakes.cells if cell.unqualified is None])
+    drawn = rerandomised(sakes.logs(metric), terms) if metric else None
+    if metric is None or drawn is None:
+        return None
+    first, *others = (cell.name for cell in sakes.cells)
+    subject = first if sakes.is_real else f"{first} and {len(others)} more"
+    return Procedure(subject, load_class(sakes.cells[0].cell), metric, drawn)

@@ -4,7 +4,7 @@ over its trials (`steadiness`).
 Must not know why a server changes its pace.
 
 >>> found = classify([50.0] * 4 + [100.0, 101.0, 99.0, 100.0, 100.5, 99.5, 100.0, 101.0])
->>> found.kind, found.steady_from
+>>> found.kind, found.segments[-1].start
 (<Kind.WARM_UP: 'warm-up'>, 4)
 """
 
@@ -70,15 +70,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class SteadyState:
-    """The kind, its segments, and the second from which the last one lasts."""
+    """The kind, and its segments."""
 
     kind: Kind
     segments: tuple[Segment, ...]
-
-    @property
-    def steady_from(self) -> int:
-        """The second in which the last segment begins."""
-        return self.segments[-1].start
 
 
 def steady_state(recording: Recording | None) -> SteadyState | Missing:

@@ -64,7 +64,7 @@ MAX_STAGES = 100
 _PAIR_WINDOW = "2s"
 _PAIR_WARMUP = "500ms"
 # What describes one load only, and options that change nothing without a second one.
-_OF_ONE_LOAD = ("fail_if", "strict", "latencies", "hdr_log", "stages")
+_OF_ONE_LOAD = ("fail_if", "strict", "html_to", "latencies", "hdr_log", "stages")
 
 EPILOG = """\
 Examples:
@@ -90,6 +90,8 @@ Examples:
   prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
 
   prony load http://127.0.0.1:8000/ --rate 1k --latencies all.csv --hdr-log load.hlog    raw latencies
+
+  prony load http://127.0.0.1:8000/ -c 20 --html load.html    with charts, for a browser: one file, no network
 
   prony load http://127.0.0.1:8000/ -c 20 --compare http://127.0.0.1:8001/    two servers, in turns
 
@@ -168,7 +170,8 @@ def _engine(pace: PaceOptions) -> EngineChoice:
 
 
 def _check_outputs(output: ResultOptions) -> None:
-    check_output(output.json_to)
+    for one in (output.json_to, output.html_to):
+        check_output(one)
     files = [file for file in (output.latencies, output.hdr_log) if file is not None]
     for file in files:
         check_output(str(file))
@@ -265,6 +268,10 @@ def _shown(recording: Recording, conditions: "Sequence[LoadCondition]", output: 
     # Last: the figures are on the screen even if the file cannot be written.
     if output.hdr_log is not None:
         write_output(interval_log(recording), str(output.hdr_log))
+    if output.html_to is not None:
+        from prony.page.load import page_of_load
+
+        write_output(page_of_load(reading).rstrip("\n"), output.html_to)
     if output.json_to is not None:
         write_output(json.dumps(load_result(reading), indent=2), output.json_to)
     return _status(reading)

@@ -176,6 +176,10 @@ class ResultOptions:
         str | None,
         typer.Option("--json", help="Write the result as JSON to this file; - is standard output."),
     ] = None
+    html_to: Annotated[
+        str | None,
+        typer.Option("--html", help="Write a page with charts to this file.", metavar="OUT"),
+    ] = None
     latencies: Annotated[
         Path | None,
         typer.Option(help="Write each request to this CSV file while the load runs: times, end, bytes."),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from prony.cli.consent import typed_again
 from prony.cli.talk import say, show
 from prony.errors import ArchiveError, ExitCode, HostError, SubjectError
-from prony.units import seconds
+from prony.units import format_duration, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -264,6 +264,10 @@ def _protocol(task: "Study") -> "Iterator[str]":
     if plan.design.find_rate:
         yield f"for each subject a search for the highest rate at which {plan.design.find_rate}"
         yield f"and {number_of(plan.blocks, 'fresh trial')} at the rate that it finds"
+    if plan.design.sessions > 1:
+        pause = format_duration(plan.design.pause_ns)
+        blocks = number_of(plan.session_blocks, "block")
+        yield f"{plan.design.sessions} sessions of {blocks}, {pause} apart"
     if precision is not None:
         looks = ", ".join(map(str, precision.looks))
         budget = f", or {rough_length(seconds(precision.budget_ns))} are over" if precision.budget_ns else ""

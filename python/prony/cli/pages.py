@@ -3,18 +3,29 @@
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.floors import floors_of
 from prony.cli.options import write_output
 from prony.cli.talk import say
+from prony.errors import UsageError
 
 if TYPE_CHECKING:
     from prony.reading.study import Reading
     from prony.reading.traces import Traces
+    from prony.reading.trend import Trend
 
-__all__ = ["page_beside", "place_beside", "write_figures", "write_page"]
+__all__ = [
+    "page_beside",
+    "place_beside",
+    "trend_of_files",
+    "write_figures",
+    "write_page",
+    "write_site",
+    "write_trend",
+]
 
 # A page of 60 cells takes a tenth of it.
 _LONGEST_S = 120
@@ -73,6 +84,76 @@ def write_figures(file: Path, folder: Path, *, force: bool = False) -> None:
     with new_folder(folder) as unfinished:
         for name, content in picture_files(reading, found):
             (unfinished / name).write_bytes(content)
+
+
+def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, force: bool = False) -> None:
+    """Write the pages of archives, and of all archives in folders, with an index into a new folder.
+
+    *Errors*: ArchiveError, UsageError for a folder without archives, or a target that exists.
+    """
+    from prony.faces.folders import new_folder
+    from prony.page.site import index_page, listed
+    from prony.page.study import page_of_study
+
+    host = socket.gethostname() if redact else None
+    archives = [file for place in places for file in _archives(place)]
+    with new_folder(folder) as unfinished:
+        entries = []
+        for file, name in zip(archives, _names(archives), strict=True):
+            reading, found = _read(file, force)
+            entries.append(listed(f"{name}.html", reading))
+            (unfinished / f"{name}.html").write_text(
+                page_of_study(reading, found, host=host), encoding="utf-8"
+            )
+        (unfinished / "index.html").write_text(index_page(entries), encoding="utf-8")
+
+
+def _archives(place: Path) -> list[Path]:
+    if not place.is_dir():
+        return [place]
+    found = sorted(place.rglob("*.prony"))
+    if not found:
+        raise UsageError(f"`{place}` has no archives; expected files named *.prony")
+    return found
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """Return a name for each archive: its own, with a number where several have it.
+
+    >>> _names([Path("a/x.prony"), Path("b/x.prony"), Path("index.prony")])
+    ['x', 'x-2', 'index-2']
+    """
+    taken = {"index"}
+    names = []
+    for file in files:
+        name, number = file.stem, 1
+        while name in taken:
+            number += 1
+            name = f"{file.stem}-{number}"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def trend_of_files(files: Sequence[Path], *, force: bool = False) -> "Trend":
+    """Return what several archives have in common, the oldest first."""
+    from prony.archive import open_archive
+    from prony.reading.study import read_archive
+    from prony.reading.trend import trend_of
+
+    readings = []
+    for file, name in zip(files, _names(files), strict=True):
+        with open_archive(file) as archive:
+            reading = read_archive(archive, floors_of(archive.fingerprint()), takes_unsteady=force)
+        readings.append((name, reading))
+    return trend_of(readings)
+
+
+def write_trend(trend: "Trend", out: str) -> None:
+    """Write the page of several archives."""
+    from prony.page.trend import page_of_trend
+
+    write_output(page_of_trend(trend).rstrip("\n"), out)
 
 
 def _read(file: Path, force: bool) -> "tuple[Reading, Traces]":

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["cross_checks_of", "with_protocol"]
 
+# A machine's neighbours and its temperature are others after an hour.
+_PAUSE = "1h"
+
 LOOKS = (10, 15, 20)
 """Numbers of blocks after which a study looks at its figures: planned, because each look costs confidence."""
 
@@ -22,6 +25,12 @@ def with_protocol(plan: "Plan", sure: SureOptions, find_rate: str | None) -> "Pl
     *Errors*: UsageError for invalid values, or options that contradict each other.
     """
     _refuse_without_precision(sure)
+    if sure.pause is not None and sure.sessions is None:
+        raise UsageError(
+            f"`--pause {sure.pause}`: `--pause` only works with `--sessions`", hint="--sessions 3"
+        )
+    if sure.sessions is not None:
+        return _in_sessions(plan, sure.sessions, sure, find_rate)
     if sure.precision is not None and sure.repeats is not None:
         raise UsageError(
             f"`--repeats {sure.repeats}`: with `--precision` the figures decide how many blocks there are",
@@ -44,6 +53,19 @@ def _refuse_without_precision(sure: SureOptions) -> None:
             raise UsageError(
                 f"`{option} {value}`: `{option}` only works with `--precision`", hint="add --precision 2%"
             )
+
+
+def _in_sessions(plan: "Plan", sessions: int, sure: SureOptions, find_rate: str | None) -> "Plan":
+    """Return the plan with its blocks measured again in each of several sessions."""
+    for option, value in (("--precision", sure.precision), ("--find-rate", find_rate)):
+        if value is not None:
+            raise UsageError(
+                f"`--sessions {sessions}` and `{option}` exclude each other: a session has fixed blocks",
+                hint="set the blocks of a session with --repeats",
+            )
+    pause_ns = duration_of("--pause", sure.pause or _PAUSE)
+    design = replace(plan.design, sessions=sessions, pause_ns=pause_ns)
+    return replace(plan, blocks=plan.blocks * sessions, design=design)
 
 
 def _looking(plan: "Plan", text: str, sure: SureOptions) -> "Plan":

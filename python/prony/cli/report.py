@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.floors import floors_of
-from prony.cli.pages import place_beside, write_figures, write_page
-from prony.cli.talk import show
+from prony.cli.pages import place_beside, trend_of_files, write_figures, write_page, write_site, write_trend
+from prony.cli.report_sessions import SessionsOutput, differences_of, report_sessions
+from prony.cli.talk import say, show
 from prony.errors import UsageError
 from prony.model import Json
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prony.reading.study import Reading
+    from prony.reading.trend import Trend
     from prony.report.brief import Places
     from prony.report.document import Document
 
@@ -32,6 +34,8 @@ Examples:
 
   prony report embedded-servers.prony --json    the same as data (docs/reference/report-json.md)
 
+  prony report --schema > report.schema.json    the JSON Schema of it
+
   prony report embedded-servers.prony --markdown report.md    the same as a page or for an issue
 
   prony report embedded-servers.prony --html report.html    with charts, for a browser: one file, no network
@@ -40,13 +44,42 @@ Examples:
 
   prony report embedded-servers.prony --figures pictures    every chart as SVG and PNG
 
+  prony report monday.prony tuesday.prony wednesday.prony    sessions of one plan: what differs between them
+
+  prony report monday.prony tuesday.prony --html trend.html    the same cells over versions or days
+
+  prony report archives --site public    the pages of all archives of a folder, with an index
+
   prony report embedded-servers.prony --csv figures    each table as a file (docs/reference/report-csv.md)
 """
 
 
+def _print_schema(asked: bool) -> None:
+    if asked:
+        from prony.faces.report_schema import report_schema
+
+        show(json.dumps(report_schema(), indent=2))
+        raise typer.Exit
+
+
 def report(
-    file: Annotated[Path, typer.Argument(help="An archive, *.prony.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="An archive, *.prony; several: the sessions of one plan, or the same cells over versions or days.",
+            metavar="FILE...",
+        ),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    schema: Annotated[
+        bool,
+        typer.Option(
+            "--schema",
+            help="Print the JSON Schema of --json, and nothing else.",
+            is_eager=True,
+            callback=_print_schema,
+        ),
+    ] = False,
     markdown_to: Annotated[
         str | None,
         typer.Option(
@@ -58,11 +91,20 @@ def report(
         typer.Option("--html", help="Write a page with charts to a file, or to -.", metavar="OUT"),
     ] = None,
     redact: Annotated[
-        bool, typer.Option("--redact", help="Of --html: without paths, host, environment and logs.")
+        bool,
+        typer.Option("--redact", help="Of --html and --site: without paths, host, environment and logs."),
     ] = False,
     figures_to: Annotated[
         Path | None,
         typer.Option("--figures", help="Write every chart as SVG and PNG into a new folder.", metavar="DIR"),
+    ] = None,
+    site_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--site",
+            help="Write the pages of all archives, or of folders of them, with an index into a new folder.",
+            metavar="DIR",
+        ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Print all tables, claims and notes, not the answer alone.")
@@ -75,13 +117,26 @@ def report(
         bool, typer.Option("--force", help="Let subjects whose pace was not steady enter verdicts.")
     ] = False,
 ) -> None:
-    """Report the figures, the verdicts and the answer of an archive, without executing anything from it."""
+    """Report the figures, the verdicts and the answer of an archive, or of several, without executing anything
+    from them.
+    """
+    if redact and html_to is None and site_to is None:
+        raise UsageError(
+            "`--redact` only works with `--html` or `--site`", hint="add --html OUT, or leave it out"
+        )
+    if site_to is not None:
+        write_site(files, site_to, redact=redact, force=force)
+        return
+    if len(files) > 1:
+        asked = {"--figures": figures_to, "--full": full or None, "--redact": redact or None}
+        _refuse_of_one([option for option, value in asked.items() if value is not None])
+        _report_several(files, SessionsOutput(as_json, markdown_to, csv_to, force), html_to)
+        return
+    (file,) = files
     if csv_to is not None:
         _write_csv(file, csv_to, force=force)
     if markdown_to is not None:
         _write_markdown(file, markdown_to, _page_of(full), force=force)
-    if redact and html_to is None:
-        raise UsageError("`--redact` only works with `--html`", hint="add --html OUT, or leave it out")
     if html_to is not None:
         write_page(file, html_to, redact=redact, force=force)
     if figures_to is not None:
@@ -92,6 +147,48 @@ def report(
         show(json.dumps(report_data(file, force=force), indent=2))
     else:
         (show_full_report if full else show_report)(file, force=force)
+
+
+def _report_several(files: list[Path], output: SessionsOutput, html_to: str | None) -> None:
+    """Report the sessions of one plan; where plans differ, or for a page, the same cells of each archive."""
+    differ = differences_of(files)
+    if not differ and html_to is None:
+        report_sessions(files, output)
+        return
+    if differ:
+        say("\n  ".join(differ))
+    _refuse_of_one(["--csv"] if output.csv_to is not None else [])
+    _show_trend(trend_of_files(files, force=output.force), html_to, output.markdown_to, as_json=output.as_json)
+
+
+def _refuse_of_one(options: list[str]) -> None:
+    if options:
+        raise UsageError(
+            f"`{options[0]}` takes one archive; with several, figures are those of the same cells",
+            hint="report each archive alone for it",
+        )
+
+
+def _show_trend(trend: "Trend", html_to: str | None, markdown_to: str | None, *, as_json: bool) -> None:
+    """Show the same cells of several archives, or write them where that is asked for."""
+    from prony.cli.options import write_output
+    from prony.faces.json_trend import trend_json
+    from prony.faces.markdown import markdown
+    from prony.faces.terminal import TerminalReporter
+    from prony.report.redaction import redacted
+    from prony.report.trend import trend_document
+
+    if html_to is not None:
+        write_trend(trend, html_to)
+    if markdown_to is not None:
+        page = redacted(trend_document(trend), socket.gethostname())
+        write_output(markdown(page).rstrip("\n"), markdown_to)
+    if html_to is not None or markdown_to is not None:
+        return
+    if as_json:
+        show(json.dumps(trend_json(trend), indent=2))
+    else:
+        TerminalReporter().write(trend_document(trend))
 
 
 def _page_of(full: bool) -> "Callable[[Reading], Document]":

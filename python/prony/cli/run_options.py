@@ -27,6 +27,7 @@ __all__ = [
 
 # Even with the shortest trials this takes years.
 MAX_BLOCKS = 100_000
+MAX_SESSIONS = 1000
 DEFAULT_SERVERS = "gunicorn,waitress,uwsgi"
 
 
@@ -159,6 +160,13 @@ class SureOptions:
     ] = None
     budget: Annotated[
         str | None, typer.Option(help="With --precision: stop before this much time has passed, e.g. 30m.")
+    ] = None
+    sessions: Annotated[
+        int | None,
+        typer.Option(min=2, max=MAX_SESSIONS, help="Measure all repeats so many times, with pauses between."),
+    ] = None
+    pause: Annotated[
+        str | None, typer.Option(help="With --sessions: how long to pause before each further one (1h).")
     ] = None
     cross_check: Annotated[
         str | None, typer.Option(help="Measure each cell with these generators too, e.g. wrk,ab.")

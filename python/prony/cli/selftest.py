@@ -27,7 +27,9 @@ __all__ = ["EPILOG", "SelfTestKind", "selftest"]
 EPILOG = """\
 Examples:
 
-  prony selftest aa                                   the reference server against itself: about 2 min
+  prony selftest aa                                   the reference server under four names: about 4 min
+
+  prony selftest aa --names 8 --repeats 20            the leader of eight equals, and how often one is named
 
   prony selftest aa --server gunicorn --repeats 20    your own server, and floors for up to 20 blocks
 
@@ -41,6 +43,7 @@ Examples:
 """
 
 _CONNECTIONS = 10
+_NAMES = 4
 _PLANTS = "2%,5%,10%"
 
 
@@ -53,7 +56,8 @@ class SelfTestKind(StrEnum):
 
 def selftest(
     kind: Annotated[
-        SelfTestKind, typer.Argument(help="aa: the same subject under two names; planted: with work added.")
+        SelfTestKind,
+        typer.Argument(help="aa: the same subject under several names; planted: with work added."),
     ],
     file: Annotated[
         Path | None, typer.Argument(help="An archive to read; without one, Prony runs trials.")
@@ -63,6 +67,10 @@ def selftest(
         typer.Option(help="The server to compare with itself (aa: reference; planted: gunicorn)."),
     ] = None,
     app: Annotated[str | None, typer.Option(help="The built-in app of that server (aa: hello).")] = None,
+    names: Annotated[
+        int | None,
+        typer.Option(min=2, max=26, help="Names of that subject, compared as if they differed (aa: 4)."),
+    ] = None,
     plants: Annotated[
         str | None, typer.Option(help="Added work, in shares of the base's work (planted: 2%,5%,10%).")
     ] = None,
@@ -85,12 +93,17 @@ def selftest(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Test verdicts on known cases: aa counts false verdicts where there is no difference, and stores this
-    machine's noise floor for reports; planted counts how many effects of a known size are found.
+    """Test verdicts on known cases: aa counts false verdicts where there is no difference, also when names
+    are drawn again 2,000 times, and stores this machine's noise floor for reports; planted counts how many
+    effects of a known size are found.
     """
-    asked = _Asked(kind, server, app, plants)
+    asked = _Asked(kind, server, app, names, plants)
     _check(
-        {SelfTestKind.AA: {"--app": app}, SelfTestKind.PLANTED: {"--plants": plants, "--force": force}}, kind
+        {
+            SelfTestKind.AA: {"--app": app, "--names": names},
+            SelfTestKind.PLANTED: {"--plants": plants, "--force": force},
+        },
+        kind,
     )
     if file is not None:
         return _printed(kind, file, run_as, as_json=as_json)
@@ -131,6 +144,7 @@ class _Asked:
     kind: SelfTestKind
     server: str | None
     app: str | None
+    names: int | None
     plants: str | None
 
     def plan(self, same: "Conditions") -> "Plan":
@@ -138,10 +152,10 @@ class _Asked:
 
         *Errors*: UsageError for unknown names, or plants that are no shares.
         """
-        from prony.cli.selftest_plans import planted_plan, planted_shares, twice
+        from prony.cli.selftest_plans import planted_plan, planted_shares, several
 
         if self.kind is SelfTestKind.AA:
-            return twice(self.server or "reference", self.app or "hello", same)
+            return several(self.server or "reference", self.app or "hello", self.names or _NAMES, same)
         return planted_plan(self.server or "gunicorn", planted_shares(self.plants or _PLANTS), same)
 
 
@@ -176,27 +190,31 @@ def _printed(kind: SelfTestKind, file: Path, run_as: str | None, *, as_json: boo
 
 
 def _aa_status(file: Path, reading: "Reading", run_as: str | None, *, as_json: bool) -> int:
-    from prony.analysis.self_tests import is_real, pairs, self_tests
+    from prony.analysis.compare import Terms
+    from prony.analysis.self_tests import namesakes, procedures, self_tests
     from prony.faces.json_selftest import selftest_json
     from prony.faces.terminal import TerminalReporter
     from prony.host.noise_floors import keep_floors
-    from prony.report.selftest import selftest_document
+    from prony.report.selftest import SelfTests, selftest_document
     from prony.runas import resolve_user
 
-    found = pairs([group.cells for group in reading.groups])
+    found = namesakes([group.cells for group in reading.groups])
     if not found:
         raise UsageError(f"`{file}` has no two subjects under one load", hint="prony selftest aa")
     tests = self_tests(found)
+    drawn = procedures(found, Terms(margin=reading.plan.design.margin))
     kept = None
-    if tests and all(map(is_real, found)):
+    if tests and all(one.is_real for one in found):
         kept = str(keep_floors(resolve_user(run_as), reading.fingerprint, [one.as_floor for one in tests]))
+    shown = SelfTests(str(file), tests, drawn, kept)
     if as_json:
-        show(json.dumps(selftest_json(str(file), tests, kept), indent=2))
+        show(json.dumps(selftest_json(shown), indent=2))
     else:
-        TerminalReporter().write_report(selftest_document(str(file), tests, kept))
+        TerminalReporter().write_report(selftest_document(shown))
     if not tests:
         return ExitCode.COULD_NOT_MEASURE
-    return ExitCode.VERDICT_NEGATIVE if any(one.shown is False for one in tests) else ExitCode.DONE
+    is_wrong = any(one.shown is False for one in tests) or not all(one.found.holds for one in drawn)
+    return ExitCode.VERDICT_NEGATIVE if is_wrong else ExitCode.DONE
 
 
 def _planted_status(file: Path, reading: "Reading", *, as_json: bool) -> int:

@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 from prony.errors import UsageError
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from prony.model import Cell, Plan, Subject
     from prony.plan import PlanOptions
 
-__all__ = ["Conditions", "planted_plan", "planted_shares", "twice"]
+__all__ = ["Conditions", "planted_plan", "planted_shares", "several"]
 
 _WORK_US = 1000
 """The work of each request of the base: most of a small server's time for a request, so that the plant is
@@ -33,11 +34,12 @@ class Conditions:
     options: "PlanOptions"
 
 
-def twice(server: str, app: str, same: Conditions) -> "Plan":
-    """Return the plan of one subject under two names: all else is equal, and drawn again for each."""
+def several(server: str, app: str, names: int, same: Conditions) -> "Plan":
+    """Return the plan of one subject under several names: all else is equal, and drawn again for each."""
     plan = _alone("aa", f"{server} against itself", (server, app), same)
     (cell,) = plan.cells
-    return replace(plan, cells=tuple(_named(cell, k, label) for k, label in enumerate("AB")))
+    labels = ascii_uppercase[:names]
+    return replace(plan, cells=tuple(_named(cell, k, label) for k, label in enumerate(labels)))
 
 
 def planted_plan(server: str, plants: Sequence[float], same: Conditions) -> "Plan":

@@ -19,6 +19,7 @@ from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.archive.codec import encode_engine, encode_sandbox, encode_workload
 from prony.faces.json_answer import answer_json
+from prony.faces.json_sessions import across_json
 from prony.metrics import METRICS
 from prony.model import Claim, Failed, Invalid, Json, Outcome, Plan, SubjectRecord, TrialRole
 from prony.model.shapes import encode
@@ -347,6 +348,7 @@ def reading_json(reading: Reading) -> Json:
         "calibration": [_calibration(trial) for trial in of_calibration],
         "drift": None if calibrations is None else _drift(calibrations),
         "dependence": None if reading.dependence is None else _dependence(reading.dependence),
+        "across": None if reading.across is None else across_json(reading.across),
         "cross_checks": [_check(check) for check in reading.cross_checks],
         "found_rates": encode(reading.found_rates),
         "repeated": None if repeated is None else _repeated(repeated),

@@ -3,21 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from prony.analysis.noise_floor import SelfTest
 from prony.analysis.planted import Planted, verdicts_of, wrong_by_blocks
+from prony.analysis.self_tests import Procedure
 from prony.model import Json
+from prony.report.selftest import SelfTests
 
 __all__ = ["VERSION", "planted_json", "selftest_json"]
 
 VERSION = 1
 
 
-def selftest_json(archive: str, tests: Sequence[SelfTest], kept: str | None) -> Json:
+def selftest_json(shown: SelfTests) -> Json:
     """Return the same as JSON."""
     return {
         "version": VERSION,
-        "archive": archive,
-        "kept": kept,
+        "archive": shown.archive,
+        "kept": shown.kept,
+        "procedure": [_procedure(one) for one in shown.drawn],
         "tests": [
             {
                 "metric": one.metric,
@@ -31,8 +33,28 @@ def selftest_json(archive: str, tests: Sequence[SelfTest], kept: str | None) -> 
                 "permuted": one.permuted,
                 "noise_floor": one.floor,
             }
-            for one in tests
+            for one in shown.tests
         ],
+    }
+
+
+def _procedure(one: Procedure) -> Json:
+    found = one.found
+    return {
+        "subject": one.subject,
+        "loop": one.load,
+        "metric": one.metric,
+        "names": found.names,
+        "blocks": found.blocks,
+        "false": found.false,
+        "studies": found.studies,
+        "rate": found.rate,
+        "most": found.most,
+        "bound": found.bound,
+        "holds": found.holds,
+        "coverage": found.coverage,
+        "too_small": found.too_small,
+        "chance": found.chance,
     }
 
 

@@ -18,11 +18,12 @@ from prony.analysis.summary import CellSummary, Estimate, figures
 from prony.metrics import METRICS, Unit
 from prony.model import Cell, Failed, Invalid, Outcome, Trial, TrialRecord
 from prony.model.recording import Second
+from prony.reading.across import Sessions
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.words import group_words
 
-__all__ = ["UNITS", "Row", "Sheet", "header", "sheets"]
+__all__ = ["UNITS", "Row", "Sheet", "header", "session_sheets", "sheets"]
 
 Row = tuple[str | int | float | None, ...]
 
@@ -65,6 +66,7 @@ def sheets(reading: Reading, trials: Callable[[], Iterable[TrialRecord]]) -> tup
         Sheet("standings", _STANDING_COLUMNS, _standing_rows(reading)),
         Sheet("claims", _CLAIM_COLUMNS, _claim_rows(reading)),
         Sheet("originals", (*_CELL, *_ORIGINAL_COLUMNS), _original_rows(reading)),
+        *(session_sheets(reading.across) if reading.across else ()),
     )
 
 
@@ -269,3 +271,46 @@ def _original_rows(reading: Reading) -> Iterator[Row]:
             *(original.metric, UNITS[METRICS[original.metric].unit], original.value),
             *(*_estimate(value)[:4], _reason(value), original.note or None),
         )
+
+
+_SESSION_COLUMNS = (
+    *("load", "metric", "unit", "subject", "session", "archive", "value", "first", "effect", "verdict"),
+)
+_ACROSS_COLUMNS = (
+    *("load", "metric", "unit", "subject", "mean", "within", "between", "first", "effect", "low", "high"),
+    *("least", "most", "effect_within", "effect_between", "verdict"),
+)
+
+
+def session_sheets(found: Sessions) -> tuple[Sheet, ...]:
+    """Return the tables of sessions: each subject in each session, and over all of them."""
+    return (
+        Sheet("sessions", _SESSION_COLUMNS, _session_rows(found)),
+        Sheet("across", _ACROSS_COLUMNS, _across_rows(found)),
+    )
+
+
+def _session_rows(found: Sessions) -> Iterator[Row]:
+    for one in found.loads:
+        words, unit = _words(found.parts[0].groups[one.place]), UNITS[METRICS[one.metric].unit]
+        first = one.found.rows[0].name
+        for row in one.found.rows:
+            for k, (part, value) in enumerate(zip(found.parts, row.values, strict=True)):
+                effect = None if row.ratio is None else row.ratio.effects[k]
+                verdict = None if row.ratio is None else row.ratio.verdicts[k]
+                own = (words, one.metric, unit, row.name, k + 1, part.archive or None, value)
+                yield *own, first, effect, None if verdict is None else verdict.value
+
+
+def _across_rows(found: Sessions) -> Iterator[Row]:
+    for one in found.loads:
+        words, unit = _words(found.parts[0].groups[one.place]), UNITS[METRICS[one.metric].unit]
+        first = one.found.rows[0].name
+        for row in one.found.rows:
+            own = (words, one.metric, unit, row.name, row.mean, row.within, row.between)
+            ratio = row.ratio
+            if ratio is None:
+                yield *own, *(None,) * 9
+                continue
+            ends = (ratio.effect, ratio.low, ratio.high, ratio.least, ratio.most, ratio.within, ratio.between)
+            yield *own, first, *ends, None if ratio.verdict is None else ratio.verdict.value

@@ -77,6 +77,7 @@ class Design:
     for a verdict (``connections``, ``rate``, ``requests``; empty: every load); other loads are a screening.
     ``trimmed_mean``: show, beside the mean, the mean without the highest and the lowest trial. ``find_rate``:
     instead of measuring cells, search for each subject's highest rate that meets this objective.
+    ``sessions``: in how many parts of equally many blocks the study is measured, at least ``pause_ns`` apart.
     """
 
     margin: float = 0.02
@@ -84,6 +85,8 @@ class Design:
     trimmed_mean: bool = False
     precision: Precision | None = None
     find_rate: str = ""
+    sessions: int = 1
+    pause_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,11 @@ class Plan:
     def subjects(self) -> tuple[Subject, ...]:
         """Return the plan's subjects, each once, in the order in which they first appear."""
         return tuple({cell.subject.name: cell.subject for cell in self.cells}.values())
+
+    @property
+    def session_blocks(self) -> int:
+        """How many blocks one session has."""
+        return max(1, self.blocks // max(1, self.design.sessions))
 
     @property
     def engine_threads(self) -> int:

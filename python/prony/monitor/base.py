@@ -1,30 +1,14 @@
-"""The roles of monitors: watch during a load, count between two moments, read the values of one moment.
+"""The roles of monitors: count between two moments, read the values of one moment.
 
 Must not know what is watched.
 
->>> Monitor.__name__
-'Monitor'
+>>> [one.__name__ for one in (WindowCounters, Gauges)]
+['WindowCounters', 'Gauges']
 """
 
 from typing import Protocol
 
-__all__ = ["Gauges", "Monitor", "WindowCounters"]
-
-
-class Monitor(Protocol):
-    """Watches one source from ``start`` to ``stop``, and also whenever the caller asks."""
-
-    def start(self) -> None:
-        """Start watching."""
-        ...
-
-    def sample(self) -> None:
-        """Take a sample now."""
-        ...
-
-    def stop(self) -> None:
-        """Stop watching; a second call does nothing."""
-        ...
+__all__ = ["Gauges", "WindowCounters"]
 
 
 class WindowCounters(Protocol):

@@ -130,6 +130,7 @@ _CONFIG: Json = {
         "domainColor": GRID,
         "tickColor": GRID,
         "labelOverlap": True,
+        "titlePadding": 7,
     },
     "text": {"color": INK, "fontSize": 11},
     "header": {"labelColor": INK, "labelFontSize": 11},

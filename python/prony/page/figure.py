@@ -1,11 +1,12 @@
 """A chart in a page, and the key to the subjects' colours and shapes, as HTML."""
 
 from prony.page.chart import Chart, Style
-from prony.page.markup import prose, safe
+from prony.page.charts import Chapter
+from prony.page.markup import prose, safe, words_html
 from prony.page.palette import COLOURS, Glyph
 from prony.page.render import in_page
 
-__all__ = ["figure_html", "key_html", "swatch"]
+__all__ = ["chapter_html", "figure_html", "key_html", "swatch"]
 
 _PATHS = {
     "circle": '<circle cx="6" cy="6" r="4.5"/>',
@@ -48,4 +49,13 @@ def figure_html(chart: Chart) -> str:
         f'<figcaption><h3 id="{chart.key}-title">{safe(chart.title)}</h3>'
         f'<p id="{chart.key}-about">{prose(chart.about)}</p></figcaption>\n'
         f'<div class="plot">{drawn}</div>\n</figure>'
+    )
+
+
+def chapter_html(chapter: Chapter) -> str:
+    """Return charts under their heading."""
+    figures = "\n".join(map(figure_html, chapter.charts))
+    heading = f"<h2>{words_html(chapter.heading)}</h2>"
+    return (
+        f'<section id="{chapter.key}" class="charts">{heading}\n<div class="grid">{figures}</div></section>'
     )

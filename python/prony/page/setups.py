@@ -1,5 +1,6 @@
 """How each subject was set up, the machine, and the terms: what a reader needs to repeat a study, as HTML."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from prony.glossary import TERMS, anchor
@@ -8,6 +9,8 @@ from prony.page.markup import safe
 from prony.report.redaction import without_paths
 
 __all__ = ["machine_html", "setups_html", "terms_html"]
+
+_CODE = re.compile("`([^`]*)`")
 
 
 def setups_html(records: Iterable[SubjectRecord], *, redact: bool) -> str:
@@ -70,5 +73,11 @@ def _flat(facts: Mapping[str, object], above: str = "") -> Iterator[tuple[str, s
 def terms_html(page: str) -> str:
     """Return the definitions of the terms to which ``page`` links."""
     used = [term for term in TERMS if f'href="#term-{anchor(term)}"' in page]
-    rows = (f'<dt id="term-{anchor(term)}">{safe(term)}</dt><dd>{safe(TERMS[term])}</dd>' for term in used)
+    rows = (
+        f'<div><dt id="term-{anchor(term)}">{safe(term)}</dt><dd>{_defined(term)}</dd></div>' for term in used
+    )
     return f'<dl class="terms">{"".join(rows)}</dl>'
+
+
+def _defined(term: str) -> str:
+    return _CODE.sub(r"<code>\1</code>", safe(TERMS[term]))

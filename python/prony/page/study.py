@@ -1,23 +1,22 @@
 """The page of a study: the answer first, then the charts, then all figures and how they were come by."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from prony.page.charts import Chapter, chapters
-from prony.page.figure import figure_html, key_html, swatch
-from prony.page.markup import safe, section_html, words_html
-from prony.page.ranking import ranking_section
+from prony.page.figure import chapter_html, key_html, swatch
+from prony.page.markup import safe, section_html
 from prony.page.scene import Scene, scene_of
 from prony.page.setups import machine_html, setups_html, terms_html
 from prony.page.shell import page
+from prony.reading.brief import brief_of
 from prony.reading.study import Reading
 from prony.reading.traces import Traces
+from prony.report.brief import brief_sections
 from prony.report.document import Block, Notes, Section
 from prony.report.redaction import redacted_section
-from prony.report.sections.answer import answer_section
-from prony.report.sections.claims import claims
-from prony.report.sections.head import head
-from prony.report.study import study_report
+from prony.report.sections.brief_table import shared_app
+from prony.report.study import study_parts
 
 __all__ = ["page_of_study"]
 
@@ -27,45 +26,38 @@ def page_of_study(reading: Reading, traces: Traces, *, host: str | None = None) 
     logs and the machine's facts are left out.
     """
     scene = scene_of(reading, traces)
-    parts = tuple(chapter for chapter in chapters(scene) if chapter.charts)
-    charts = [chart for chapter in parts for chart in chapter.charts]
+    found = tuple(chapter for chapter in chapters(scene) if chapter.charts)
+    charts = [chart for chapter in found for chart in chapter.charts]
     title = reading.plan.title or reading.plan.name
-    body = "\n".join(_parts(scene, parts, title, host))
-    content = body.replace("<!--terms-->", terms_html(body))
-    return page(title, content, charts)
+    body = "\n".join(_body(scene, found, title, host))
+    return page(title, body.replace("<!--terms-->", terms_html(body)), charts)
 
 
-def _parts(scene: Scene, parts: tuple[Chapter, ...], title: str, host: str | None) -> Iterator[str]:
-    reading = scene.reading
+def _body(scene: Scene, found: tuple[Chapter, ...], title: str, host: str | None) -> Iterator[str]:
+    reading, marks = scene.reading, _marks(scene)
+    parts = study_parts(reading)
 
-    def shown(section: Section | None) -> str:
-        if section is None:
-            return ""
-        return section_html(_without(section, host))
+    def shown(sections: tuple[Section, ...], level: int = 2) -> str:
+        html = (section_html(_without(section, host), level) for section in sections)
+        return _marked("\n".join(html), marks)
 
-    first, last, claimed = head(reading), answer_section(reading), claims(reading)
+    question = f'<p class="lead">{safe(reading.plan.question)}</p>' if reading.plan.question else ""
     yield '<a class="skip" href="#answer">To the answer</a>'
-    yield f"<header><h1>{safe(title)}</h1>{shown(first)}</header>"
+    yield f"<header><h1>{safe(title)}</h1>{question}</header>\n<main>"
+    yield f'<section id="answer" class="answer"><h2>Answer</h2>{shown(brief_sections(reading), 3)}</section>'
     yield key_html(scene.look)
-    yield f'<main>\n<section id="answer" class="answer">{shown(last)}</section>'
-    yield '<section id="ranking"><h2>Ranked</h2>'
-    for group in reading.measured:
-        if group.primary:
-            yield _marked(section_html(ranking_section(scene, group), 3), scene)
-    yield "</section>"
-    for chapter in parts:
-        yield _chapter(chapter)
-    if claimed is not None:
-        yield f'<section id="claims">{shown(claimed)}</section>'
-    others = [one for one in study_report(reading).sections if one not in (first, last, claimed)]
-    yield '<section id="figures"><details><summary>All figures, findings and notes</summary>'
-    yield from (
-        _marked(shown(one).replace("<h2>", "<h3>").replace("</h2>", "</h3>"), scene) for one in others
-    )
-    yield "</details></section>"
+    yield from map(chapter_html, found)
+    if parts.claims is not None:
+        yield f'<section id="claims">{shown((parts.claims,))}</section>'
+    if parts.uncounted:
+        yield f'<section id="uncounted">{shown(parts.uncounted)}</section>'
+    yield f'<section id="remarks">{shown(parts.remarks)}</section>'
+    yield f'<section id="measured">{shown((replace(parts.head, heading="What was measured"),))}</section>'
+    figures = shown((parts.answer, *parts.figures), 3)
+    yield f'<section id="figures"><details><summary>All figures</summary>{figures}</details></section>'
     redact = host is not None
-    yield '<section id="setups"><h2>How each was set up</h2>'
-    yield f"{setups_html(reading.subjects.values(), redact=redact)}</section>"
+    setups = setups_html(reading.subjects.values(), redact=redact)
+    yield f'<section id="setups"><h2>How each was set up</h2>{setups}</section>'
     yield '<section id="machine"><details><summary>The machine and the runs</summary>'
     yield f"{machine_html(reading.fingerprint, reading.runs, redact=redact)}</details></section>"
     yield '<section id="terms"><h2>Terms</h2><!--terms--></section>\n</main>'
@@ -90,21 +82,21 @@ def _is_log(block: Notes) -> bool:
     return all(mark.strip().startswith("|") for mark, _ in block.items)
 
 
-def _chapter(chapter: Chapter) -> str:
-    figures = "\n".join(map(figure_html, chapter.charts))
-    heading = f"<h2>{words_html(chapter.heading)}</h2>"
-    return (
-        f'<section id="{chapter.key}" class="charts">{heading}\n<div class="grid">{figures}</div></section>'
-    )
+# --- the marks of subjects --------------------------------------------------------------------------------
 
 
-def _marked(html: str, scene: Scene) -> str:
+def _marks(scene: Scene) -> Mapping[str, str]:
+    """Return the mark of each subject, also by the name that the short table gives it."""
+    brief = brief_of(scene.reading)
+    app = shared_app(brief) if brief else ""
+    full = {name: swatch(mark) for name, mark in scene.look.marks.items()}
+    return {name.removesuffix(app): mark for name, mark in full.items()} | full
+
+
+def _marked(html: str, marks: Mapping[str, str]) -> str:
     """Return tables whose rows begin with the mark of their subject."""
-    for name, mark in scene.look.marks.items():
-        for before in (
-            '<th scope="row">',
-            '<th scope="row" class="words">',
-            '<th scope="row" class="words strong">',
-        ):
-            html = html.replace(f"{before}{safe(name)}<", f"{before}{swatch(mark)}{safe(name)}<")
+    for name, mark in marks.items():
+        for kind in ("", ' class="words"', ' class="words strong"'):
+            before = f'<th scope="row"{kind}>'
+            html = html.replace(f"{before}{safe(name)}<", f"{before}{mark}{safe(name)}<")
     return html

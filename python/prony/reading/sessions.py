@@ -4,14 +4,14 @@ What differs between sessions (the weather of a machine, its neighbours, its upd
 within one. Must not know words.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from prony.analysis.fingerprints import comparable
-from prony.model import Run
+from prony.model import Plan, Run, TrialRecord
 from prony.units import DAY_NS
 
-__all__ = ["first_runs"]
+__all__ = ["first_runs", "session_of", "stretches"]
 
 
 def first_runs(runs: Sequence[Run]) -> tuple[int, ...]:
@@ -28,3 +28,18 @@ def _is_other(before: Run, run: Run) -> bool:
 
 def _day(run: Run) -> int:
     return run.started_unix_ns // DAY_NS
+
+
+def stretches(runs: Sequence[Run]) -> Mapping[int, int]:
+    """Return the stretch that each run belongs to, by the run's id."""
+    first = set(first_runs(runs))
+    found, stretch = {}, -1
+    for k, run in enumerate(runs):
+        stretch += k in first
+        found[run.id] = stretch
+    return found
+
+
+def session_of(record: TrialRecord, plan: Plan, stretch: Mapping[int, int]) -> tuple[int, int]:
+    """Return the session of a trial: the stretch of runs on one machine and day, and the planned session."""
+    return stretch.get(record.run_id, 0), record.trial.block // plan.session_blocks

@@ -25,6 +25,7 @@ from prony.model import (
     TrialRecord,
     TrialRole,
 )
+from prony.reading.across import SessionPart, Sessions, over_sessions
 from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
 from prony.reading.dependence import dependence_of
 from prony.reading.failures import Repeated, repeated
@@ -33,9 +34,9 @@ from prony.reading.found_rates import Confirmed, confirmed_rates
 from prony.reading.groups import Group, groups_of, terms
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
-from prony.reading.sessions import first_runs
+from prony.reading.sessions import first_runs, session_of, stretches
 
-__all__ = ["Reading", "read", "read_archive"]
+__all__ = ["Reading", "read", "read_archive", "read_sessions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Reading:
     """All content of a study's reports, as values. ``trials``: all of them, in the order in which they ran,
     also those of the calibration, of cross-checks and of searches, whose cells are ``added`` to the plan's
     own. ``claims``: each claim of the plan with its result. ``dependence``: of blocks on the one before; null
-    where it is not testable.
+    where it is not testable. ``across``: its sessions beside each other, null where it has one.
     """
 
     plan: Plan
@@ -57,6 +58,7 @@ class Reading:
     claims: tuple[tuple[Claim, ClaimResult], ...]
     added: Mapping[TrialRole, tuple[CellSummary, ...]]
     dependence: Dependence | None = None
+    across: Sessions | None = None
 
     @property
     def cells(self) -> tuple[CellSummary, ...]:
@@ -78,7 +80,7 @@ class Reading:
     @property
     def sessions(self) -> int:
         """How many sessions the trials are of."""
-        return max(1, len(first_runs(self.runs)))
+        return len(self.across.parts) if self.across else max(1, len(first_runs(self.runs)))
 
     @property
     def verdicts(self) -> Mapping[ClaimVerdict, int]:
@@ -242,4 +244,29 @@ def read_archive(archive: Archive, floors: Sequence[Floor] = (), *, takes_unstea
     reasons = (role for role in TrialRole if role is not TrialRole.SUBJECT)
     added: dict[TrialRole, Sequence[Cell]] = {role: archive.cells(role) for role in reasons}
     known = (plan, archive.runs(), archive.subjects(), archive.trials(), added, floors)
-    return read(*known, takes_unsteady=takes_unsteady)
+    reading = read(*known, takes_unsteady=takes_unsteady)
+    if plan.design.sessions == 1 and len(first_runs(reading.runs)) <= 1:
+        return reading
+    parts = read_sessions(archive, "", floors, takes_unsteady=takes_unsteady)
+    return replace(reading, across=over_sessions(parts, plan.design.margin)) if len(parts) > 1 else reading
+
+
+def read_sessions(
+    archive: Archive, name: str, floors: Sequence[Floor] = (), *, takes_unsteady: bool = False
+) -> tuple[SessionPart, ...]:
+    """Return each session of ``archive`` that has trials of subjects, read by itself. ``name``: of the
+    archive; the rest as ``read_archive``.
+    """
+    plan, runs, subjects = archive.plan(), archive.runs(), archive.subjects()
+    stretch = stretches(runs)
+    own = (one for one in archive.trials() if one.trial.role is TrialRole.SUBJECT)
+    found = sorted({session_of(one, plan, stretch) for one in own})
+    versions = {name: record.server_version for name, record in subjects.items() if record.server_version}
+
+    def part(session: tuple[int, int]) -> SessionPart:
+        trials = (one for one in archive.trials() if session_of(one, plan, stretch) == session)
+        reading = read(plan, runs, subjects, trials, None, floors, takes_unsteady=takes_unsteady)
+        began = min(one.started_unix_ns for one in reading.trials)
+        return SessionPart(name, began, reading.blocks, reading.groups, reading.claims, versions)
+
+    return tuple(map(part, found))

@@ -15,7 +15,7 @@ from prony.analysis.resources import cpu_share, roles
 from prony.analysis.summary import CellSummary
 from prony.metrics import METRICS, Better
 from prony.model import Phase, Sample, Trial, TrialRecord, TrialRole
-from prony.model.recording import Second
+from prony.model.recording import Recording, Second
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.units import SECOND_NS, seconds
@@ -30,8 +30,10 @@ __all__ = [
     "Traces",
     "TrialTrace",
     "Usage",
+    "curves_of",
     "picked_trials",
     "primary_cells",
+    "seconds_of",
     "traces",
 ]
 
@@ -168,6 +170,11 @@ def _picked(cell: CellSummary, metric: str) -> Picked | None:
 # --- distributions ----------------------------------------------------------------------------------------
 
 
+def curves_of(recording: Recording) -> tuple[PercentileCurve, ...]:
+    """Return the curves of one load."""
+    return tuple(_curves([latency_summaries(recording, CURVE)]))
+
+
 def _curves(
     summaries: Sequence[Mapping[tuple[str, str], LatencySummary | None]],
 ) -> Iterator[PercentileCurve]:
@@ -190,12 +197,16 @@ def _points(summaries: Sequence[LatencySummary]) -> Iterator[tuple[str, float]]:
 
 def _trace(trial: Trial, with_bins: bool) -> TrialTrace:
     recording = trial.recording
-    series = recording.series if recording else ()
     opened = recording.window.open_ns if recording else None
     return TrialTrace(
-        tuple(_second(one, with_bins) for one in series),
+        seconds_of(recording, with_bins=with_bins) if recording else (),
         tuple(_usage(trial.samples, opened)) if opened is not None else (),
     )
+
+
+def seconds_of(recording: Recording, *, with_bins: bool) -> tuple[SecondFigures, ...]:
+    """Return a load second by second. ``with_bins``: with the latencies of each second by class."""
+    return tuple(_second(one, with_bins) for one in recording.series)
 
 
 def _second(one: Second, with_bins: bool) -> SecondFigures:

@@ -468,6 +468,9 @@ def _connection_words(found: Connections) -> Iterator[Text]:
         words = text(
             "{}, {} requests sent again", words, Figure(found.retried, count, "/connections/retried")
         )
+    if found.requests_sent is not None:
+        sent = Figure(found.requests_sent, count, "/connections/requests_sent")
+        words = text("{}; {} requests sent in all, as the server should have counted", words, sent)
     yield words
     if found.surplus:
         surplus = Figure(found.surplus, count, "/connections/surplus")

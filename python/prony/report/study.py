@@ -1,11 +1,11 @@
 """A study's report: the tables, the problems with their causes, and the answer as the last lines."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from prony.reading.study import Reading
 from prony.report.brief import brief_sections
-from prony.report.document import Document, Section
+from prony.report.document import Command, Document, Section
 from prony.report.sections.answer import answer_section
 from prony.report.sections.checks import cross_check
 from prony.report.sections.claims import claims
@@ -18,26 +18,54 @@ from prony.report.sections.originals import originals
 from prony.report.sections.processes import processes
 from prony.report.sections.rates import rates
 from prony.report.sections.saturation import saturations
+from prony.report.sections.sessions import session_sections
 from prony.report.sections.uncounted import unavailable, uncounted
 from prony.report.sections.winners import winners
 from prony.report.text import Quote, text
 
-__all__ = ["full_page", "study_report"]
+__all__ = ["Parts", "full_page", "study_parts", "study_report"]
 
 
-def _sections(reading: Reading) -> Iterator[Section | None]:
-    yield head(reading)
-    if reading.is_search:
-        yield rates(reading)
-    else:
-        yield from _figures(reading)
-    yield differences(reading)
-    yield notes(reading)
-    yield answer_section(reading)
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a study's report says, by what it is for. ``remarks``: what happened besides, and why."""
+
+    head: Section
+    claims: Section | None
+    figures: tuple[Section, ...]
+    uncounted: tuple[Section, ...]
+    remarks: tuple[Section, ...]
+    answer: Section
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """All of them, the answer last, where a terminal's reader is."""
+        claimed = () if self.claims is None else (self.claims,)
+        return (self.head, *claimed, *self.figures, *self.uncounted, *self.remarks, self.answer)
+
+
+def study_parts(reading: Reading) -> Parts:
+    """Return the parts of a study's report. A search has rates, and nothing else to show."""
+    searches = reading.is_search
+    return Parts(
+        head=head(reading),
+        claims=None if searches else claims(reading),
+        figures=_given([rates(reading)] if searches else _figures(reading)),
+        uncounted=() if searches else _given([uncounted(reading), unavailable(reading)]),
+        remarks=_given([differences(reading), *_sessions(reading), notes(reading)]),
+        answer=answer_section(reading),
+    )
+
+
+def _sessions(reading: Reading) -> Iterable[Section | None]:
+    return () if reading.across is None else session_sections(reading.across, "/across")
+
+
+def _given(found: Iterable[Section | None]) -> tuple[Section, ...]:
+    return tuple(section for section in found if section is not None)
 
 
 def _figures(reading: Reading) -> Iterator[Section | None]:
-    yield claims(reading)
     yield from grid(reading)
     yield from saturations(reading)
     for group in detailed(reading):
@@ -50,23 +78,28 @@ def _figures(reading: Reading) -> Iterator[Section | None]:
     yield from originals(reading)
     yield rates(reading)
     yield cross_check(reading)
-    yield uncounted(reading)
-    yield unavailable(reading)
 
 
 def full_page(reading: Reading) -> Document:
     """Return the report of a study as a page: it is read from its top, a terminal from its end, so the short
-    answer and the long one come first.
+    answer and the long one come first. Commands stand in the long one alone.
     """
-    report = study_report(reading)
-    head, *others, answer = report.sections
-    measured = replace(head, heading="What was measured")
-    return replace(report, sections=(*brief_sections(reading), answer, measured, *others))
+    parts = study_parts(reading)
+    others = replace(parts, head=replace(parts.head, heading="What was measured")).sections[:-1]
+    short = (section for section in brief_sections(reading) if not _is_command(section))
+    return _document(reading, (*short, parts.answer, *others))
+
+
+def _is_command(section: Section) -> bool:
+    return any(isinstance(block, Command) for block in section.blocks)
 
 
 def study_report(reading: Reading) -> Document:
     """Return the report of a study."""
-    sections = tuple(section for section in _sections(reading) if section is not None)
+    return _document(reading, study_parts(reading).sections)
+
+
+def _document(reading: Reading, sections: tuple[Section, ...]) -> Document:
     plan = reading.plan
     title = Quote(plan.title, "/plan/title") if plan.title else Quote(plan.name, "/plan/name")
     return Document(text("{}", title), sections)

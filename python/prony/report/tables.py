@@ -24,6 +24,7 @@ __all__ = [
     "dash",
     "failures_table",
     "figure_entry",
+    "kind_words",
     "populations_table",
     "ranked",
     "subjects_table",
@@ -233,10 +234,11 @@ def _kinds(label: Text, one: Place) -> Iterable[tuple[Entry, ...]]:
         first = (Entry(text("{}", Name(one.cell.name))), Entry(label)) if not k else (Entry(""), Entry(""))
         requests = text("{}", Figure(found.requests, count, at + pointer("requests")))
         share = text("{}", Figure(found.share, percent, at + pointer("share")))
-        yield *first, Entry(requests), Entry(share), Entry(_kind_words(found, at))
+        yield *first, Entry(requests), Entry(share), Entry(kind_words(found, at))
 
 
-def _kind_words(found: FailedRequests, at: str) -> Text:
+def kind_words(found: FailedRequests, at: str) -> Text:
+    """Return how requests failed: by which kind, or by how many. ``at``: where the report's JSON has it."""
     if len(found.endings) == 1:
         return text("{}", Name(ending_words(found.endings[0])))
     return text("{} other kinds", Figure(len(found.endings), count, at + pointer("classes")))

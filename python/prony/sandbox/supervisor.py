@@ -8,9 +8,6 @@ subject and exits. With ``--probe`` it only reports which namespaces are availab
 Every descendant of the subject stays below the supervisor: in a PID namespace, which the kernel ends as a
 whole, or (without privileges) because the supervisor is their subreaper. Must not know plans or trials, only
 the order. Standard library only.
-
->>> sorted(EVENTS)
-['ended', 'exited', 'failed', 'log', 'started']
 """
 
 import contextlib
@@ -33,9 +30,7 @@ from prony.sandbox.spawn import SpawnOrder
 from prony.sandbox.start import Started, start
 from prony.units import MIB
 
-__all__ = ["EVENTS", "main"]
-
-EVENTS = ("started", "exited", "failed", "log", "ended")
+__all__ = ["main"]
 
 # The log is read at intervals, not line by line: a server that logs every request would otherwise wake the
 # generator's CPU thousands of times a second. The pipe must hold what is written in an interval, or the

@@ -24,16 +24,19 @@ COUNTED_PER_S = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Trials and seconds, at least and at most. ``bound_s``: a budget of time, null without."""
+    """Trials and seconds, at least and at most, with ``pauses_s`` between sessions. ``bound_s``: a budget of
+    time, null without.
+    """
 
     trials: tuple[int, int]
     seconds: tuple[float, float]
     bound_s: float | None = None
+    pauses_s: float = 0.0
 
     @property
     def each_s(self) -> float:
         """The mean length of a trial."""
-        return self.seconds[1] / max(1, self.trials[1])
+        return (self.seconds[1] - self.pauses_s) / max(1, self.trials[1])
 
     def __str__(self) -> str:
         """Return it in words, such as ``24 trials, about 3 min``."""
@@ -60,10 +63,12 @@ def extent_of(plan: "Plan", cross_checks: "Sequence[Cell]" = ()) -> Extent:
     precision = plan.design.precision
     least = precision.looks[0] if precision else plan.blocks
     length_s = sum(map(_length_s, block))
+    pauses_s = (plan.design.sessions - 1) * seconds(plan.design.pause_ns)
     return Extent(
         (least * len(block), plan.blocks * len(block)),
-        (least * length_s, plan.blocks * length_s),
+        (least * length_s + pauses_s, plan.blocks * length_s + pauses_s),
         seconds(precision.budget_ns) if precision and precision.budget_ns is not None else None,
+        pauses_s,
     )
 
 

@@ -15,12 +15,13 @@ __all__ = ["ArchivedTrial", "Ledger", "entry_of", "length_of"]
 
 @dataclass(frozen=True, slots=True)
 class ArchivedTrial:
-    """What is remembered of an archived trial; ``length_ns``: how long it took."""
+    """What is remembered of an archived trial; ``length_ns``: how long it took until ``ended_unix_ns``."""
 
     outcome: Outcome
     fault: Fault | None
     facts: TrialFacts
     length_ns: int
+    ended_unix_ns: int
 
     @property
     def is_disturbed(self) -> bool:
@@ -31,7 +32,7 @@ class ArchivedTrial:
 def entry_of(trial: Trial) -> tuple[Key, ArchivedTrial]:
     """Return a trial's key, and what is remembered of it."""
     key = trial.cell_id, trial.block, trial.position, trial.attempt, trial.role
-    return key, ArchivedTrial(trial.outcome, trial.fault, trial.facts, length_of(trial))
+    return key, ArchivedTrial(trial.outcome, trial.fault, trial.facts, length_of(trial), trial.ended_unix_ns)
 
 
 def length_of(trial: Trial) -> int:
@@ -73,6 +74,15 @@ class Ledger:
     def has_after(self, block: int) -> bool:
         """Return whether the archive holds a trial of a later block: then this one was not the last."""
         return any(key[1] > block for key in self.entries)
+
+    def has_any(self, block: int) -> bool:
+        """Return whether the archive holds a trial of this block."""
+        return any(key[1] == block for key in self.entries)
+
+    @property
+    def last_ended_ns(self) -> int:
+        """When the last trial ended, of this run or an earlier one (Unix time); 0 before the first."""
+        return max((entry.ended_unix_ns for entry in self.entries.values()), default=0)
 
     @property
     def measured_ns(self) -> int:

@@ -25,6 +25,7 @@ from prony.study.blocks import run_block
 from prony.study.generators import left_out, left_out_words
 from prony.study.ledger import Ledger
 from prony.study.looks import run_until_known
+from prony.study.pauses import with_pauses
 from prony.study.preparing import Prepared, Ready, prepare_subjects, refuse_without_subjects
 from prony.study.rates import find_rates
 from prony.study.replies import compare_replies
@@ -141,7 +142,7 @@ def _measured(bench: Bench, ledger: Ledger, earlier: Earlier | None, listener: S
         found = find_rates(bench, ledger, earlier.rate_cells if earlier else (), listener)
         return RunFacts(found_rates=found)
     listener.planned(_left(bench, ledger))
-    each = partial(run_block, bench, ledger=ledger, listener=listener)
+    each = with_pauses(plan, ledger, listener, partial(run_block, bench, ledger=ledger, listener=listener))
     stopped = run_until_known(bench.study, ledger, each)
     if stopped is None:
         return RunFacts()

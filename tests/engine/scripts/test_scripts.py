@@ -150,7 +150,17 @@ def test_its_latencies_are_a_distribution_above_the_servers_delay(name):
 
 
 @pytest.mark.servers
-@pytest.mark.parametrize("name", sorted(SCRIPTS))
+@pytest.mark.parametrize("name", ["printed-processes", "printed-threads"])
+def test_as_printed_a_request_that_is_not_answered_is_sent_again_and_counts_once(name):
+    load = Workload(LOAD.loop, LOAD.stop, timeout_ns=SECOND // 4)
+    recording, server, _ = run(name, load, silent_every=50)
+    assert server["requests"] > server["responses_complete"]
+    assert recording.account.count("timed_out") == 0
+    assert "its own output: qps" in " ".join(recording.engine.caveats)
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("name", sorted(set(SCRIPTS) - {"printed-processes", "printed-threads"}))
 def test_a_request_that_is_never_answered_times_out(name):
     load = Workload(LOAD.loop, LOAD.stop, timeout_ns=SECOND // 4)
     recording, server, _ = run(name, load, silent_every=50)

@@ -145,6 +145,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// Sends a request on a connection that has been free since `free_since_ns`.
     pub(super) fn send(&mut self, slot: usize, mut flight: Flight<P::Request>, free_since_ns: u64) {
         let now_ns = self.clock.now();
+        self.counts.requests_sent += 1;
         if flight.sent_ns.is_none() {
             flight.sent_ns = Some(now_ns);
             self.recorder.sent(&flight, now_ns, free_since_ns);

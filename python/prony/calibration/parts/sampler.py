@@ -16,7 +16,7 @@ from prony.calibration.bench import CalibrationBench
 from prony.calibration.result import PartFigure, PartResult
 from prony.errors import HostError
 from prony.model import Placement, RoleRule
-from prony.monitor import ProcessMonitor
+from prony.monitor.processes import ProcessMonitor
 from prony.study import StudyListener
 from prony.units import seconds
 

@@ -123,7 +123,7 @@ def _script(name: str, title: str, file: str, packages: str, *caveats: str) -> T
 
 
 _GIL = "the threads share one interpreter: only one of them runs at a time"
-_RETRIES = "a connection that fails is tried three times more, and counts as one request"
+_RETRIES = "a request that fails or times out is sent up to three times more, and counts as one"
 _UNREAD = "each coroutine has a session of its own, and no body is read: a wrong one counts as valid"
 SCRIPTS: Mapping[str, Tool] = {
     tool.name: tool

@@ -40,6 +40,14 @@
     tip.style.top = `${event.clientY + 14 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 14}px`;
   };
   addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+  for (const term of all("a.term")) {
+    const explain = () => {
+      const { left, bottom } = term.getBoundingClientRect();
+      hover(null, { clientX: left - 12, clientY: bottom - 10 }, null, { [term.textContent]: document.querySelector(term.hash)?.nextElementSibling?.textContent ?? "" });
+    };
+    for (const kind of ["pointerenter", "focus"]) term.addEventListener(kind, explain);
+    for (const kind of ["pointerleave", "blur"]) term.addEventListener(kind, () => { tip.hidden = true; });
+  }
 
   const rowsOf = async (figure) => (await read()).charts[figure.id].data.values;
   const walk = async (figure, event) => {
@@ -197,5 +205,23 @@
     const tools = make("div", "", { className: "tools" });
     tools.append(button("Copy command", (event) => copy(code.textContent, event.target)));
     code.after(tools);
+  }
+
+  // --- the index of a site --------------------------------------------------------------------------------
+
+  const filters = document.getElementById("filters");
+  if (filters) {
+    const [search, server, found] = ["search", "server", "found"].map((id) => document.getElementById(id));
+    const items = all("#studies > li");
+    const filter = () => {
+      const words = search.value.toLowerCase().split(/\s+/);
+      for (const item of items) {
+        const text = item.textContent.toLowerCase();
+        item.hidden = !words.every((word) => text.includes(word)) || (server.value && !item.dataset.servers.split("\n").includes(server.value));
+      }
+      found.textContent = `${items.filter((item) => !item.hidden).length} of ${items.length}`;
+    };
+    filters.hidden = false;
+    for (const field of [search, server]) field.addEventListener("input", filter);
   }
 })();

@@ -9,11 +9,12 @@ from prony.page.chart import Chart
 from prony.page.charts.beside import published
 from prony.page.charts.curves import load_curve
 from prony.page.charts.dots import dots
+from prony.page.charts.failures import failures
 from prony.page.charts.order import order
 from prony.page.charts.percentiles import percentiles
 from prony.page.charts.ratios import ratios
 from prony.page.charts.resources import by_role, usage
-from prony.page.charts.seconds import heat_map, replies, slowest
+from prony.page.charts.seconds import course_of, heat_map, replies, slowest
 from prony.page.charts.tradeoff import tradeoff
 from prony.page.scene import Scene
 from prony.reading.groups import Group, families
@@ -24,8 +25,8 @@ from prony.report.words import workload_words
 
 __all__ = ["Chapter", "chapters"]
 
-_CLOSED = ("ok_per_s", "service_ok_mean", "service_ok_p50", "service_ok_p99")
-_OPEN = ("response_ok_mean", "response_ok_p50", "response_ok_p99", "ok_per_s")
+_CLOSED = ("ok_per_s", "service_ok_mean", "service_ok_p50", "service_ok_p90", "service_ok_p99")
+_OPEN = ("response_ok_mean", "response_ok_p50", "response_ok_p90", "response_ok_p99", "ok_per_s")
 _COST = ("error_ratio", "cpu_percent", "cpu_ns_per_request", "pss_end", "rss_peak")
 _GENERATORS = ("ok_per_s", "generator_cpu_ns_per_request", "generator_rss_mean", "error_ratio")
 
@@ -43,9 +44,9 @@ def chapters(scene: Scene) -> Iterator[Chapter]:
     """Yield the charts of a study: against the load, of each load that is shown singly, of the whole."""
     reading = scene.reading
     gridded = [family for family in families(reading.measured) if len(family) > 1]
-    for family in gridded:
-        found = (load_curve(scene, family, metric) for metric in _metrics(family[0]))
-        yield _chapter("against-the-load", "Against the load", found)
+    curved: set[tuple[str, int]] = set()
+    for k, family in enumerate(gridded):
+        yield _chapter(f"against-the-load-{k}", "Against the load", _curves(scene, family, curved))
     in_grid = [group for family in gridded for group in family]
     singly = [group for family in gridded for group in _chosen(family)]
     for group in reading.measured:
@@ -53,9 +54,23 @@ def chapters(scene: Scene) -> Iterator[Chapter]:
             key, words = _titled(scene, group)
             yield _chapter(key, words, _singly(scene, group, group in in_grid))
             yield _chapter(f"{key}-seconds", text("{}: second by second", words), _over_time(scene, group))
-    if not gridded:
-        yield _chapter("published", "Beside what was published", published(scene))
+    yield _chapter("published", "Beside what was published", published(scene, curved))
     yield _chapter("course", "The course of the study", (order(scene),))
+
+
+def _curves(scene: Scene, family: Sequence[Group], curved: set[tuple[str, int]]) -> Iterator[Chart | None]:
+    """Yield the charts of a family; to ``curved`` go the metrics that they show, with the cells."""
+    cells = [cell.cell.id for group in family for cell in group.cells]
+    published = {
+        one.original.metric: None
+        for one in scene.reading.originals
+        if one.cell.cell.id in cells and not one.original.role
+    }
+    for metric in dict.fromkeys((*_metrics(family[0]), *published)):
+        found = load_curve(scene, family, metric)
+        curved |= {(metric, cell) for cell in cells} if found else set()
+        yield found
+    yield failures(scene, family)
 
 
 def _chosen(family: Sequence[Group]) -> Sequence[Group]:
@@ -91,13 +106,15 @@ def _singly(scene: Scene, group: Group, gridded: bool) -> Iterator[Chart | None]
     yield percentiles(scene, group)
     if not gridded:
         yield from (dots(scene, group, metric) for metric in _metrics(group))
+        yield failures(scene, (group,))
     yield from (by_role(scene, group, metric) for metric in ("cpu_percent", "pss_end"))
 
 
 def _over_time(scene: Scene, group: Group) -> Iterator[Chart | None]:
-    yield replies(scene, group)
-    yield slowest(scene, group)
-    yield heat_map(scene, group)
+    course = course_of(scene, group)
+    yield replies(course)
+    yield slowest(course)
+    yield heat_map(course)
     yield from (usage(scene, group, metric) for metric in ("cpu_percent", "rss_peak"))
 
 

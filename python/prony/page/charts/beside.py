@@ -1,6 +1,6 @@
 """Published figures beside those measured here."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from prony.analysis.summary import Estimate
 from prony.metrics import METRICS
@@ -18,33 +18,42 @@ __all__ = ["published"]
 _ROW = 42
 
 
-def published(scene: Scene) -> Iterator[Chart]:
-    """Yield for each metric its published figures beside the new ones, where a study has one load."""
-    found = list(enumerate(scene.reading.originals))
-    for metric in dict.fromkeys(one.original.metric for _, one in found):
-        own = [(k, one) for k, one in found if one.original.metric == metric and not one.original.role]
+def published(scene: Scene, curved: Collection[tuple[str, int]]) -> Iterator[Chart]:
+    """Yield for each metric, of each role, its published figures beside the new ones; not those that a curve
+    shows (``curved``: metric and cell).
+    """
+    found = [
+        (k, one)
+        for k, one in enumerate(scene.reading.originals)
+        if one.original.role or (one.original.metric, one.cell.cell.id) not in curved
+    ]
+    for metric, role in dict.fromkeys((one.original.metric, one.original.role) for _, one in found):
+        own = [(k, one) for k, one in found if (one.original.metric, one.original.role) == (metric, role)]
         values = [one.measured.mean for _, one in own if isinstance(one.measured, Estimate)]
-        scale = metric_scale(metric, [*values, *(one.original.value for _, one in own)])
-        rows = [_row(k, one, scale) for k, one in own]
-        cells = {one.cell.cell.id for _, one in own}
-        if rows and values and len(cells) == len({row["name"] for row in rows}):
-            yield Chart(
-                slug("published", metric),
-                titled(metric),
-                f"Hollow: {METRICS[metric].title} as published; filled: measured here. "
-                "Another machine, another year: the order is comparable, the values are not.",
-                spec(rows, _layers(scene, rows, scale.unit), height={"step": _ROW}),
-            )
+        if values:
+            scale = metric_scale(metric, [*values, *(one.original.value for _, one in own)])
+            yield _chart(scene, metric, role, [_row(scene, k, one, scale) for k, one in own], scale)
 
 
-def _row(k: int, one: Beside, scale: Scale) -> Json:
+def _chart(scene: Scene, metric: str, role: str, rows: list[Json], scale: Scale) -> Chart:
+    of = f" of each {role}" if role else ""
+    return Chart(
+        slug("published", metric, role),
+        f"{titled(metric)}{of}",
+        f"Hollow: {METRICS[metric].title}{of} as published; filled: measured here. "
+        "Another machine, another year: the order is comparable, the values are not.",
+        spec(rows, _layers(scene, rows, scale.unit), height={"step": _ROW}),
+    )
+
+
+def _row(scene: Scene, k: int, one: Beside, scale: Scale) -> Json:
     at = pointer("originals", k)
+    load = next(scene.load(group) for group in scene.reading.groups if one.cell in group.cells)
+    label = ", ".join(part for part in (one.cell.name, load) if part)
     row: Json = {
-        **{"name": one.cell.name, "published": one.original.value / scale.size, "scale": scale.size},
-        **{
-            "said_published": in_metric(one.original.metric)(one.original.value),
-            "at": at + pointer("published"),
-        },
+        **{"name": one.cell.name, "label": label, "published": one.original.value / scale.size},
+        **{"scale": scale.size, "said_published": in_metric(one.original.metric)(one.original.value)},
+        "at": at + pointer("published"),
     }
     if isinstance(one.measured, Estimate):
         said = in_metric(one.original.metric)(one.measured.mean)
@@ -53,8 +62,8 @@ def _row(k: int, one: Beside, scale: Scale) -> Json:
 
 
 def _layers(scene: Scene, rows: list[Json], unit: str) -> list[Json]:
-    look, names = scene.look, [row["name"] for row in rows]
-    lower = {"field": "name", "type": "nominal", "sort": names, "axis": None, "bandPosition": 0.62}
+    look, names = scene.look, list(dict.fromkeys(row["label"] for row in rows))
+    lower = {"field": "label", "type": "nominal", "sort": names, "axis": None, "bandPosition": 0.62}
     upper = {**lower, "bandPosition": 0.2}
     values = [row[name] for row in rows for name in ("published", "measured") if name in row]
     wide = min(values) > 0 and max(values) > 20 * min(values)
@@ -71,7 +80,7 @@ def _layers(scene: Scene, rows: list[Json], unit: str) -> list[Json]:
     return [
         {
             "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": 215},
-            "encoding": {"x": {"value": 0}, "y": upper, "text": {"field": "name"}},
+            "encoding": {"x": {"value": 0}, "y": upper, "text": {"field": "label"}},
         },
         {
             "mark": {"type": "text", "align": "right", "baseline": "middle", "limit": 130},

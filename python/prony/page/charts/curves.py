@@ -26,10 +26,11 @@ def load_curve(scene: Scene, family: Sequence[Group], metric: str) -> Chart | No
     scale = scene.scale(metric, cells)
     rows = [row for group in family for row in _rows(scene, group, metric, scale)]
     originals = list(_published(scene, family, metric, scale))
+    trials = [row for group in family for row in _trials(scene, group, metric, scale)]
     if len({row["load"] for row in rows}) < 2 or len({row["value"] for row in rows}) < 2:
         return None
     over = over_words(family[0])
-    about = f"Against {over}: the mean of each subject with its 95 % interval."
+    about = f"Against {over}: the mean of each subject with its 95 % interval; small dots are single trials."
     if originals:
         about += " Dashed and hollow: what was published."
     return Chart(
@@ -37,8 +38,8 @@ def load_curve(scene: Scene, family: Sequence[Group], metric: str) -> Chart | No
         titled(metric),
         about,
         spec(
-            [*rows, *originals],
-            _layers(scene, over, _across(rows, over), _up([*rows, *originals], scale.unit)),
+            [*rows, *originals, *trials],
+            _layers(scene, over, _across(rows, over), _up([*rows, *originals, *trials], scale.unit)),
         ),
     )
 
@@ -47,6 +48,12 @@ def _rows(scene: Scene, group: Group, metric: str, scale: Scale) -> Iterator[Jso
     for cell in group.cells:
         row = scene.row(cell, metric, scale)
         if row is not None:
+            yield {**row, "load": load_size(group)}
+
+
+def _trials(scene: Scene, group: Group, metric: str, scale: Scale) -> Iterator[Json]:
+    for cell in group.cells:
+        for row in scene.trial_rows(cell, metric, scale):
             yield {**row, "load": load_size(group)}
 
 
@@ -78,7 +85,7 @@ def _across(rows: Sequence[Json], over: str) -> Json:
 
 def _up(rows: Sequence[Json], unit: str) -> Json:
     """Return the axis of the metric, without its field: by ratio where its values span decades."""
-    values = [row[name] for row in rows for name in ("value", "low", "published") if name in row]
+    values = [row[name] for row in rows for name in ("value", "low", "published", "trial") if name in row]
     if min(values) > 0 and max(values) >= _DECADES * min(values):
         ticks = by_ratio(min(values), max(values))
         return quantity("", unit or None, axis=ticks) | {
@@ -101,6 +108,14 @@ def _layers(scene: Scene, over: str, x: Json, up: Json) -> list[Json]:
             "transform": [{"filter": "isValid(datum.low)"}],
             "mark": {"type": "area", "opacity": 0.16, "clip": True},
             "encoding": {"x": x, "y": y("low"), "y2": {"field": "high"}, "color": quiet},
+        },
+        {
+            "transform": [{"filter": "isValid(datum.trial)"}],
+            "mark": {"type": "circle", "size": 12, "opacity": 0.5},
+            "encoding": {
+                **{"x": x, "y": y("trial"), "color": quiet},
+                "tooltip": tooltip(name="subject", load=over, said="trial", block="block"),
+            },
         },
         {
             **published,

@@ -8,7 +8,7 @@ from prony.page.chart import WIDTH, Chart, axis, coloured, quantity, shaped, slu
 from prony.page.scene import Scene, titled
 from prony.reading.groups import Group
 
-__all__ = ["dots", "ordered"]
+__all__ = ["dots", "is_flat", "ordered"]
 
 _ROW = 42
 # An axis that shows less than this would make much of nothing.
@@ -29,7 +29,7 @@ def dots(scene: Scene, group: Group, metric: str) -> Chart | None:
     scale = scene.scale(metric, cells)
     means = [row for cell in cells if (row := scene.row(cell, metric, scale)) is not None]
     trials = [row for cell in cells for row in scene.trial_rows(cell, metric, scale)]
-    if len(means) < 2 or _is_flat([row["trial"] for row in trials]):
+    if len(means) < 2 or is_flat([row["trial"] for row in trials]):
         return None
     load = scene.load(group)
     return Chart(
@@ -44,7 +44,7 @@ def dots(scene: Scene, group: Group, metric: str) -> Chart | None:
     )
 
 
-def _is_flat(values: Sequence[float]) -> bool:
+def is_flat(values: Sequence[float]) -> bool:
     """Return whether all are about the same, as the replies a second at a fixed rate."""
     return not values or max(values) - min(values) <= _FLAT * abs(max(values))
 

@@ -3,16 +3,17 @@
 *Source*: G. Tene, HdrHistogram, "plotFiles.html": requests / (requests that took longer), by ratio.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from prony.model import Json
-from prony.page.chart import Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.chart import Chart, Style, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group
+from prony.reading.traces import PercentileCurve
 from prony.report.scales import metric_scale
 from prony.units import Scale
 
-__all__ = ["percentiles"]
+__all__ = ["percentile_chart", "percentiles"]
 
 # One in so many takes longer; each has a label.
 _TICKS = (1, 2, 10, 100, 1000, 10_000, 100_000)
@@ -20,45 +21,48 @@ _LABELS = "{'1':'p0','2':'p50','10':'p90','100':'p99','1000':'p99.9','10000':'p9
 
 
 def percentiles(scene: Scene, group: Group) -> Chart | None:
-    """Return the percentiles of a group's latencies: response times, of a closed loop service times."""
-    kind = "response" if any(_kinds(scene, group, "response")) else "service"
-    values = [value for _, _, points in _kinds(scene, group, kind) for _, value in points]
-    if not values:
+    """Return the percentiles of a group's latencies, as `percentile_chart` does."""
+    curves = [
+        (cell.name, curve) for cell in group.cells for curve in scene.traces.curves.get(cell.cell.id, ())
+    ]
+    return percentile_chart(scene.look, curves, scene.load(group), "the mean over the trials")
+
+
+def percentile_chart(
+    look: Style, curves: Sequence[tuple[str, PercentileCurve]], load: str, over: str
+) -> Chart | None:
+    """Return latencies by percentile, each curve with its subject: response times, of a closed loop service
+    times. ``over``: of what the values are. Null without curves.
+    """
+    kind = "response" if any(one.kind == "response" for _, one in curves) else "service"
+    own = [(name, one) for name, one in curves if one.kind == kind]
+    if not own:
         return None
-    scale = metric_scale("response_ok_p50", values)
-    rows = list(_rows(scene, group, kind, scale))
+    scale = metric_scale("response_ok_p50", [value for _, one in own for _, value in one.points])
+    rows = list(_rows(own, scale))
     about = (
         f"{kind.capitalize()} time of valid replies (solid) and of all requests (dashed, where it differs), "
-        "the mean over the trials. A line ends where fewer than ten requests took longer, or where "
-        "requests failed."
+        f"{over}. A line ends where fewer than ten requests took longer, or where requests failed."
     )
-    load = scene.load(group)
     return Chart(
         slug("percentiles", load or "all"),
         "Latency by percentile",
         about,
-        spec(rows, _layers(scene, rows, scale)),
+        spec(rows, _layers(look, rows, scale)),
     )
 
 
-def _kinds(scene: Scene, group: Group, kind: str) -> Iterator[tuple[str, str, tuple[tuple[str, float], ...]]]:
-    for cell in group.cells:
-        for curve in scene.traces.curves.get(cell.cell.id, ()):
-            if curve.kind == kind:
-                yield cell.name, curve.population, curve.points
-
-
-def _rows(scene: Scene, group: Group, kind: str, scale: Scale) -> Iterator[Json]:
-    valid = {name: points for name, population, points in _kinds(scene, group, kind) if population == "ok"}
-    for name, population, points in _kinds(scene, group, kind):
-        if population == "all" and points == valid.get(name):
+def _rows(curves: Sequence[tuple[str, PercentileCurve]], scale: Scale) -> Iterator[Json]:
+    valid = {name: one.points for name, one in curves if one.population == "ok"}
+    for name, one in curves:
+        if one.population == "all" and one.points == valid.get(name):
             continue
-        for percentile, value in points:
+        for percentile, value in one.points:
             scaled = value / scale.size
             yield {
                 "name": name,
-                "of": population,
-                "line": f"{name} {population}",
+                "of": one.population,
+                "line": f"{name} {one.population}",
                 "one_in": 100 / (100 - float(percentile)),
                 "value": scaled,
                 "percentile": f"p{percentile}",
@@ -71,8 +75,7 @@ def _ends(rows: list[Json]) -> tuple[float, float]:
     return min(values), max(values)
 
 
-def _layers(scene: Scene, rows: list[Json], scale: Scale) -> list[Json]:
-    look = scene.look
+def _layers(look: Style, rows: list[Json], scale: Scale) -> list[Json]:
     ticks = axis(values=list(_TICKS), labelExpr=f"({_LABELS})[datum.value]", grid=False)
     x = quantity("one_in", None, axis=ticks) | {"scale": {"type": "log", "nice": False, "padding": 6}}
     y = quantity("value", scale.unit, axis=by_ratio(*_ends(rows))) | {

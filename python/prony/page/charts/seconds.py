@@ -1,55 +1,81 @@
 """A trial second by second: the one in the middle of its cell, and the worst. A single stall is seen."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from prony.model import Json
-from prony.page.chart import Chart, axis, coloured, quantity, rows_of, slug, tooltip
+from prony.model import DurationStop, Json, Workload
+from prony.page.chart import Chart, Style, axis, coloured, quantity, rows_of, slug, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.reading.traces import Choice, SecondFigures
 from prony.report.scales import metric_scale
-from prony.units import MILLISECOND_NS, Scale
+from prony.units import MILLISECOND_NS, Scale, seconds
 
-__all__ = ["heat_map", "replies", "slowest"]
+__all__ = ["Course", "course_of", "heat_map", "replies", "slowest", "window_end_s"]
 
 _HEIGHT = 64
 # From few to many replies. Colours between colours are calculated: none of these is a page's variable.
 _SHADES = ("#c9dff0", "#3d8fc7", "#0a3d66")
 
 
-def replies(scene: Scene, group: Group) -> Chart | None:
-    """Return the valid replies of each second, for each subject; null without series."""
-    rows = [row for row in _rows(scene, group, Scale(1, "/s")) if "ok" in row]
-    if not rows:
-        return None
-    load = scene.load(group)
-    return Chart(
-        slug("seconds", load or "all"),
-        "Every second: valid replies",
-        "Of each subject the trial in the middle (solid) and the worst (dashed), by the metric that "
-        "decides. Crosses: seconds in which requests failed.",
-        _facets(scene, group, rows, "ok", "/s"),
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Trials second by second: each with its subject and which one it is. ``which`` says that in words,
+    ``load`` under what. ``end_s``: when the window ended, null where that is not known.
+    """
+
+    look: Style
+    trials: tuple[tuple[str, str, tuple[SecondFigures, ...]], ...]
+    which: str
+    load: str
+    end_s: float | None
+
+
+def course_of(scene: Scene, group: Group) -> Course:
+    """Return the trials of a group that are shown over time."""
+    which = (
+        "Of each subject the trial in the middle (solid) and the worst (dashed), by the metric that decides"
+    )
+    return Course(
+        scene.look, tuple(_traces(scene, group)), which, scene.load(group), window_end_s(group.workload)
     )
 
 
-def slowest(scene: Scene, group: Group) -> Chart | None:
+def window_end_s(workload: Workload) -> float | None:
+    """Return how long the window of a load is; null where that is not fixed."""
+    return seconds(workload.stop.duration_ns) if isinstance(workload.stop, DurationStop) else None
+
+
+def replies(course: Course) -> Chart | None:
+    """Return the valid replies of each second, for each subject; null without series."""
+    rows = [row for row in _rows(course, Scale(1, "/s")) if "ok" in row]
+    if not rows:
+        return None
+    return Chart(
+        slug("seconds", course.load or "all"),
+        "Every second: valid replies",
+        f"{course.which}. Crosses: seconds in which requests failed; grey: after the window.",
+        _facets(course, rows, "ok", "/s"),
+    )
+
+
+def slowest(course: Course) -> Chart | None:
     """Return the longest latency of each second, for each subject; null without series."""
-    found = [one for _, _, trace in _traces(scene, group) for one in trace if one.max_ns]
+    found = [one for _, _, trace in course.trials for one in trace if one.max_ns]
     if not found:
         return None
     scale = metric_scale("response_ok_p50", [float(one.max_ns or 0) for one in found])
-    rows = [row for row in _rows(scene, group, scale) if "slowest" in row]
-    load = scene.load(group)
+    rows = [row for row in _rows(course, scale) if "slowest" in row]
     return Chart(
-        slug("slowest", load or "all"),
+        slug("slowest", course.load or "all"),
         "Every second: the slowest reply",
-        "The longest latency of a valid reply in each second, on a scale by ratio; the same trials.",
-        _facets(scene, group, rows, "slowest", scale.unit),
+        f"The longest latency of a valid reply in each second, on a scale by ratio. {course.which}.",
+        _facets(course, rows, "slowest", scale.unit),
     )
 
 
 def _traces(scene: Scene, group: Group) -> Iterator[tuple[str, str, tuple[SecondFigures, ...]]]:
-    """Yield each subject with which trial it is, and its seconds."""
+    """Yield each subject with which trial it is, and its seconds; the worst one last."""
     for cell in group.cells:
         found = scene.traces.picked.get(cell.cell.id)
         if found is None:
@@ -62,8 +88,8 @@ def _traces(scene: Scene, group: Group) -> Iterator[tuple[str, str, tuple[Second
                 yield cell.name, which, trace.seconds
 
 
-def _rows(scene: Scene, group: Group, scale: Scale) -> Iterator[Json]:
-    for name, which, trace in _traces(scene, group):
+def _rows(course: Course, scale: Scale) -> Iterator[Json]:
+    for name, which, trace in course.trials:
         for one in trace:
             row: Json = {"name": name, "trial": which, "second": one.second, "ok": one.ok}
             if one.max_ns:
@@ -71,11 +97,29 @@ def _rows(scene: Scene, group: Group, scale: Scale) -> Iterator[Json]:
             yield row | ({"failed": one.failed} if one.failed else {})
 
 
-def _facets(scene: Scene, group: Group, rows: list[Json], name: str, unit: str) -> Json:
-    """Return small charts of all subjects, one below the other, on common axes."""
-    look = scene.look
+def _names(course: Course, rows: list[Json]) -> list[str]:
     present = {row["name"] for row in rows}
-    names = [cell.name for cell in group.cells if cell.name in present]
+    return [name for name in dict.fromkeys(name for name, _, _ in course.trials) if name in present]
+
+
+def _drain(course: Course, rows: list[Json]) -> list[Json]:
+    """Return the layer that shades the drain: replies of requests that the window had begun."""
+    end, last = course.end_s, max(row["second"] for row in rows)
+    if end is None or last < end:
+        return []
+    scale = {"scale": {"nice": False}}
+    return [
+        {
+            "data": {"values": [{"from": end - 0.5, "to": last}]},
+            "mark": {"type": "rect", "color": "#57606a", "opacity": 0.1},
+            "encoding": {"x": quantity("from", None) | scale, "x2": {"field": "to"}},
+        }
+    ]
+
+
+def _facets(course: Course, rows: list[Json], name: str, unit: str) -> Json:
+    """Return small charts of all subjects, one below the other, on common axes."""
+    look = course.look
     zero = name == "ok"
     scale: Json = {"zero": True, "nice": True} if zero else {"type": "log", "nice": True}
     x = quantity("second", "seconds of the window", axis=axis(grid=False, format="d")) | {
@@ -84,10 +128,11 @@ def _facets(scene: Scene, group: Group, rows: list[Json], name: str, unit: str) 
     y = quantity(name, unit, axis={"tickCount": 2, "format": "~s" if zero else "~r"}) | {"scale": scale}
     dash = {
         **{"field": "trial", "type": "nominal", "legend": None},
-        "scale": {"domain": ["middle", "worst"], "range": [[1, 0], [3, 2]]},
+        "scale": {"domain": list(dict.fromkeys(row["trial"] for row in rows)), "range": [[1, 0], [3, 2]]},
     }
     quiet = coloured(look) | {"legend": None}
     layers: list[Json] = [
+        *_drain(course, rows),
         {
             "mark": {"type": "line", "strokeWidth": 1.4},
             "encoding": {"x": x, "y": y, "color": quiet, "strokeDash": dash},
@@ -108,12 +153,14 @@ def _facets(scene: Scene, group: Group, rows: list[Json], name: str, unit: str) 
                 "encoding": {"x": x, "y": y, "color": quiet},
             }
         )
-    return rows_of(rows, names, layers, _HEIGHT)
+    return rows_of(rows, _names(course, rows), layers, _HEIGHT)
 
 
-def heat_map(scene: Scene, group: Group) -> Chart | None:
-    """Return latency over time as a heat map of each subject's worst trial; null without histograms."""
-    rows = list(_bins(scene, group))
+def heat_map(course: Course) -> Chart | None:
+    """Return latency over time as a heat map, of a subject's trials that of the last one, which is the worst;
+    null without histograms.
+    """
+    rows = list(_bins(course))
     if not rows:
         return None
     names = list(dict.fromkeys(row["name"] for row in rows))
@@ -134,28 +181,23 @@ def heat_map(scene: Scene, group: Group) -> Chart | None:
             ),
         },
     }
-    load = scene.load(group)
     return Chart(
-        slug("heat", load or "all"),
+        slug("heat", course.load or "all"),
         "Every second: all latencies",
-        "How many valid replies took how long, second by second, in each subject's worst trial.",
+        "How many valid replies took how long, second by second; of several trials in the worst.",
         rows_of(rows, names, [layer], _HEIGHT),
         lazy=True,
     )
 
 
-def _bins(scene: Scene, group: Group) -> Iterator[Json]:
+def _bins(course: Course) -> Iterator[Json]:
     scale = Scale(MILLISECOND_NS, "ms")
-    for cell in group.cells:
-        found = scene.traces.picked.get(cell.cell.id)
-        trace = scene.traces.trials.get(found.worst) if found else None
-        for one in trace.seconds if trace else ():
+    worst = {name: trace for name, _, trace in course.trials}
+    for name, trace in worst.items():
+        for one in trace:
             for part in one.bins:
+                low, high = (round(edge / scale.size, 4) for edge in (part.low_ns, part.high_ns))
                 yield {
-                    **{"name": cell.name, "second": one.second, "next": one.second + 1},
-                    **{
-                        "low": round(part.low_ns / scale.size, 4),
-                        "high": round(part.high_ns / scale.size, 4),
-                    },
-                    "replies": part.replies,
+                    **{"name": name, "second": one.second, "next": one.second + 1},
+                    **{"low": low, "high": high, "replies": part.replies},
                 }

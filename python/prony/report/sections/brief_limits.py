@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
+from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.reading.brief import Brief, Ranked
-from prony.reading.failures import failed_alike
+from prony.reading.failures import failed_alike, failed_by_class
 from prony.reading.findings import Shared
 from prony.reading.study import Reading
 from prony.report.causes import outcome_words
 from prony.report.document import Judgement, Tone
 from prony.report.findings import finding_words, shared_words
 from prony.report.forms import count
+from prony.report.tables import kind_words
 from prony.report.text import Figure, Name, Part, Quote, Text, counted, joined, listed, pointer, text
 
 __all__ = ["limit_lines"]
@@ -44,9 +46,20 @@ def _faults(brief: Brief) -> Iterator[_Line]:
         failed = _failed(row, at)
         if why is not None:
             reason = Quote(why, at + pointer("unqualified_reason"))
-            yield Tone.WARNING, joined((text("{} is not ranked: {}", name, reason), *failed), by="; ")
+            said = text("{} is not ranked: {}{}", name, reason, _most_frequent(row, at))
+            yield Tone.WARNING, joined((said, *failed), by="; ")
         elif failed:
             yield Tone.WARNING, text("{}: {}", name, *failed)
+
+
+def _most_frequent(row: Ranked, at: str) -> Text:
+    """Return how most of a subject's failed requests ended; empty where so few failed that it does not
+    matter.
+    """
+    ratio = row.cell.error_ratio
+    if ratio is None or ratio <= QUALIFIED_ERROR_RATIO:
+        return Text()
+    return text(" ({})", kind_words(failed_by_class(row.cell)[0], at + pointer("failed_requests", 0)))
 
 
 def _failed(row: Ranked, at: str) -> tuple[Text, ...]:

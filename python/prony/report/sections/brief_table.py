@@ -13,7 +13,7 @@ from prony.report.text import EMPTY, Figure, Name, Text, joined, pointer, text
 from prony.report.words import bound_sign
 from prony.units import Scale
 
-__all__ = ["brief_table"]
+__all__ = ["brief_table", "shared_app"]
 
 _MOST_ROWS = 12
 _TITLES = {
@@ -34,7 +34,7 @@ def brief_table(brief: Brief) -> Iterator[Block]:
     if not any(row.cell.ok for row in brief.rows):
         yield Paragraph("No trial counts.", Tone.BAD)
         return
-    makers, app = list(_columns(brief, rows)), _shared_app(brief)
+    makers, app = list(_columns(brief, rows)), shared_app(brief)
     table = Table(
         (Column(_whose(brief), text=True), *(column for column, _ in makers)),
         tuple((_name(row, app), *(make(row, _at(k)) for _, make in makers)) for k, row in enumerate(rows)),
@@ -102,7 +102,7 @@ def _alone(value: Estimate, scale: Scale, at: str) -> Text:
     return text("{}", Figure(value.mean, in_scale(scale), at + pointer("mean")))
 
 
-def _shared_app(brief: Brief) -> str:
+def shared_app(brief: Brief) -> str:
     """Return the end that the names of all subjects have, the app that they run; empty without one."""
     apps = {row.cell.name.rpartition("+")[2] if "+" in row.cell.name else "" for row in brief.rows}
     return "" if len(apps) > 1 or brief.group.of_generators else f"+{apps.pop()}"
@@ -160,7 +160,7 @@ def _span(brief: Brief, row: Ranked, at: str) -> Span | None:
 def _legend(brief: Brief) -> Text:
     """Return what the columns are, without what every reader knows."""
     measures = brief.measures
-    app = _shared_app(brief)
+    app = shared_app(brief)
     parts = [text("all: {}", Name(app))] if len(app) > 1 else []
     if any(row.ratio for row in brief.rows):
         parts.append(text("to the best: with its {} interval", Name("95 %")))

@@ -135,8 +135,8 @@ def _session_notes(reading: Reading) -> Iterator[Text]:
         )
         return
     yield text(
-        "The trials are of {} sessions (another day or machine): intervals take what differs between "
-        "sessions for chance between blocks.",
+        "The trials are of {} sessions (a pause, another day or machine): intervals take what differs "
+        "between sessions for chance between blocks.",
         Figure(reading.sessions, count, "/extent/sessions"),
     )
 

@@ -1,6 +1,6 @@
 """One worker that uses requests: one session, one request after the other.
 
-As printed: a connection that fails is tried three times more.
+As printed: a request that fails or times out is sent up to three times more.
 """
 
 import time

@@ -1,0 +1,58 @@
+"""Sessions as JSON with stable keys (`prony report A.prony B.prony --json`)."""
+
+from dataclasses import asdict
+
+from prony.archive.codec import encode_workload
+from prony.model import Json
+from prony.reading.across import LoadOver, SessionPart, Sessions
+
+__all__ = ["VERSION", "across_json", "sessions_json"]
+
+VERSION = 1
+
+
+def sessions_json(title: str, found: Sessions) -> Json:
+    """Return the report of several archives as JSON."""
+    return {"version": VERSION, "title": title, **across_json(found)}
+
+
+def across_json(found: Sessions) -> Json:
+    """Return sessions beside each other as JSON."""
+    return {
+        "sessions": [_part(k, one) for k, one in enumerate(found.parts)],
+        "loads": [_load(found, one) for one in found.loads],
+        "claims": [
+            {
+                "name": one.claim.name,
+                "text": one.claim.text,
+                "verdicts": [verdict.value for verdict in one.verdicts],
+                "changes": one.changes,
+            }
+            for one in found.claims
+        ],
+        "versions": {name: list(versions) for name, versions in found.versions.items()},
+    }
+
+
+def _part(place: int, one: SessionPart) -> Json:
+    return {
+        "number": place + 1,
+        "archive": one.archive or None,
+        "started_unix_ns": one.started_unix_ns,
+        "blocks": one.blocks,
+    }
+
+
+def _load(found: Sessions, one: LoadOver) -> Json:
+    workload = encode_workload(found.parts[0].groups[one.place].workload)
+    rows = []
+    for row in one.found.rows:
+        ratio = row.ratio
+        own = None if ratio is None else {**asdict(ratio), "least": ratio.least, "most": ratio.most}
+        rows.append({**asdict(row), "ratio": own and {**own, "changes": bool(ratio and ratio.changes)}})
+    return {
+        "load": {key: value for key, value in workload.items() if key not in ("request", "expect")},
+        "metric": one.metric,
+        "leaders": list(one.found.leaders),
+        "rows": rows,
+    }

@@ -1,0 +1,56 @@
+"""The page of one load: its figures first, then the charts, then how far to trust it."""
+
+from collections.abc import Iterator
+
+from prony.model import Workload
+from prony.page.chart import Chart, Style
+from prony.page.charts import Chapter
+from prony.page.charts.percentiles import percentile_chart
+from prony.page.charts.seconds import Course, heat_map, replies, slowest, window_end_s
+from prony.page.figure import chapter_html, key_html
+from prony.page.markup import safe, section_html
+from prony.page.palette import palette
+from prony.page.setups import terms_html
+from prony.page.shell import page
+from prony.reading.load import LoadReading
+from prony.reading.traces import curves_of, seconds_of
+from prony.report.load import load_document
+
+__all__ = ["page_of_load"]
+
+_NAME = "this load"
+# Rates, the account and the latencies.
+_FIRST = 3
+
+
+def page_of_load(reading: LoadReading) -> str:
+    """Return the page of a load."""
+    look = Style(palette((_NAME,)))
+    charts = tuple(chart for chart in _charts(reading, look) if chart is not None)
+    document = load_document(reading)
+    shown, others = document.sections[:_FIRST], document.sections[_FIRST:]
+    title = str(document.title)
+    body = "\n".join(
+        (
+            '<a class="skip" href="#answer">To the figures</a>',
+            f"<header><h1>{safe(title)}</h1></header>\n<main>",
+            f'<section id="answer" class="answer">{"".join(map(section_html, shown))}</section>',
+            key_html(look),
+            chapter_html(Chapter("pictures", "Latencies and seconds", charts)) if charts else "",
+            *(f"<section>{section_html(section)}</section>" for section in others),
+            '<section id="terms"><h2>Terms</h2><!--terms--></section>\n</main>',
+            "<footer>Made by Prony. This file is whole: it asks nothing of any network.</footer>",
+        )
+    )
+    return page(title, body.replace("<!--terms-->", terms_html(body)), charts)
+
+
+def _charts(reading: LoadReading, look: Style) -> Iterator[Chart | None]:
+    recording = reading.recording
+    workload = recording.spec.workload if recording.spec else None
+    curves = [(_NAME, one) for one in curves_of(recording)]
+    yield percentile_chart(look, curves, "", "of this load")
+    end_s = window_end_s(workload) if isinstance(workload, Workload) else None
+    seconds = seconds_of(recording, with_bins=True)
+    course = Course(look, ((_NAME, "load", seconds),), "Each second by what ended in it", "", end_s)
+    yield from (draw(course) for draw in (replies, slowest, heat_map))

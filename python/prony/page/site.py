@@ -1,0 +1,79 @@
+"""The index of a site: every study's page in one list that a reader searches and filters by server."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from prony.page.markup import safe, words_html
+from prony.page.shell import page
+from prony.reading.brief import brief_of
+from prony.reading.study import Reading
+from prony.report.forms import day
+from prony.report.sections.answer import leader_words
+
+__all__ = ["Listed", "index_page", "listed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One study of a site: its page's ``file``, and what the index says of it."""
+
+    file: str
+    title: str
+    question: str
+    answer: str
+    servers: tuple[str, ...]
+    started_unix_ns: int
+    prony_version: str
+
+
+def listed(file: str, reading: Reading) -> Listed:
+    """Return the entry of a study whose page is ``file``."""
+    plan = reading.plan
+    brief = None if reading.is_search else brief_of(reading)
+    said = leader_words(brief.group, brief.place) if brief else None
+    return Listed(
+        file=file,
+        title=plan.title or plan.name,
+        question=plan.question,
+        # Its numbers stand in the page itself, with their places.
+        answer=str(said) if said is not None else "",
+        servers=tuple(sorted({subject.server for subject in plan.subjects()})),
+        started_unix_ns=min((run.started_unix_ns for run in reading.runs), default=0),
+        prony_version=reading.runs[0].prony_version if reading.runs else "unknown",
+    )
+
+
+def index_page(studies: Iterable[Listed]) -> str:
+    """Return the index, the newest study first."""
+    newest = sorted(studies, key=lambda one: (-one.started_unix_ns, one.file))
+    body = "\n".join(
+        (
+            '<a class="skip" href="#studies">To the studies</a>',
+            f"<header><h1>Studies</h1></header>\n<main>{_filters(newest)}",
+            f'<ul id="studies" class="studies">{"".join(map(_item, newest))}</ul></main>',
+            "<footer>Made by Prony. These files are whole: they ask nothing of any network.</footer>",
+        )
+    )
+    return page("Studies", body, ())
+
+
+def _filters(studies: Sequence[Listed]) -> str:
+    """Return the fields that a script shows and reads."""
+    servers = sorted({server for one in studies for server in one.servers})
+    options = "".join(f'<option value="{safe(one)}">{safe(one)}</option>' for one in servers)
+    return (
+        '<div id="filters" class="tools" hidden>'
+        '<label>Search <input type="search" id="search"></label> '
+        f'<label>Server <select id="server"><option value="">all</option>{options}</select></label> '
+        '<span id="found" role="status"></span></div>'
+    )
+
+
+def _item(one: Listed) -> str:
+    on = day(one.started_unix_ns) if one.started_unix_ns else ""
+    servers = safe("\n".join(one.servers))
+    return (
+        f'<li data-servers="{servers}"><h2><a href="{safe(one.file)}">{safe(one.title)}</a></h2>'
+        f"<p>{safe(one.question)}</p><p>{words_html(one.answer)}</p>"
+        f'<p class="quiet">{safe(", ".join(one.servers))}; {on}, Prony {safe(one.prony_version)}</p></li>'
+    )

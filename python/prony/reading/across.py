@@ -1,0 +1,143 @@
+"""Sessions of one plan beside each other, from one archive or from several.
+
+Must not know words, or how an archive is read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from prony.analysis.across_sessions import Across, SessionFigures, across
+from prony.analysis.all_pairs import Pair
+from prony.analysis.answer import log_values, ranked_cells
+from prony.analysis.at_least import Bounded, heeded
+from prony.analysis.claims import ClaimResult, ClaimVerdict
+from prony.analysis.compare import Comparison, Terms
+from prony.metrics import METRICS
+from prony.model import Cell, Claim, OpenLoop, Plan
+from prony.reading.groups import Group
+from prony.units import format_duration
+
+__all__ = ["ClaimOver", "LoadOver", "SessionPart", "Sessions", "differences_of_plans", "over_sessions"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPart:
+    """One session: the ``archive`` that holds it (a name), when it began, its blocks, its groups and claims,
+    judged within it alone. ``versions``: of the servers, by subject.
+    """
+
+    archive: str
+    started_unix_ns: int
+    blocks: int
+    groups: tuple[Group, ...]
+    claims: tuple[tuple[Claim, ClaimResult], ...]
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOver:
+    """Subjects under one load over the sessions, in ``metric``; ``place``: of the group in each session."""
+
+    place: int
+    metric: str
+    found: Across
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimOver:
+    """A claim with its verdict in each session."""
+
+    claim: Claim
+    verdicts: tuple[ClaimVerdict, ...]
+
+    @property
+    def changes(self) -> bool:
+        """Whether not all sessions say the same."""
+        return len(set(self.verdicts)) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """The sessions of one plan, in the order in which they began, and what they show together."""
+
+    parts: tuple[SessionPart, ...]
+    loads: tuple[LoadOver, ...]
+    claims: tuple[ClaimOver, ...]
+
+    @property
+    def versions(self) -> Mapping[str, tuple[str, ...]]:
+        """The versions of those servers that are not the same in all sessions, by subject."""
+        names = dict.fromkeys(name for part in self.parts for name in part.versions)
+        found = {name: tuple(part.versions.get(name, "unknown") for part in self.parts) for name in names}
+        return {name: versions for name, versions in found.items() if len(set(versions)) > 1}
+
+
+def differences_of_plans(first: Plan, other: Plan) -> tuple[str, ...]:
+    """Return in words what keeps two archives from being sessions of one plan; seeds and numbers of blocks
+    may differ.
+    """
+    found = []
+    if first.name != other.name:
+        found.append(f"the study: `{first.name}`, and `{other.name}`")
+    subjects = [{one.name for one in plan.subjects()} for plan in (first, other)]
+    for only, which in ((subjects[0] - subjects[1], "first"), (subjects[1] - subjects[0], "other")):
+        if only:
+            found.append(f"subjects of the {which} alone: {', '.join(sorted(only))}")
+    loads = [{_load(cell) for cell in plan.cells} for plan in (first, other)]
+    for only, which in ((loads[0] - loads[1], "first"), (loads[1] - loads[0], "other")):
+        if only:
+            found.append(f"loads of the {which} alone: {', '.join(sorted(only))}")
+    if not found and list(map(_unseeded, first.cells)) != list(map(_unseeded, other.cells)):
+        found.append("a subject, a load or a limit within cells of the same names")
+    if first.design.margin != other.design.margin:
+        found.append(f"the margin: {100 * first.design.margin:g} %, and {100 * other.design.margin:g} %")
+    return tuple(found)
+
+
+def _load(cell: Cell) -> str:
+    return f"{cell.describe_load()}, warm-up {format_duration(cell.workload.warmup_ns)}"
+
+
+def _unseeded(cell: Cell) -> Cell:
+    """Return a cell without what differs between two plans of another seed."""
+    loop = cell.workload.loop
+    same = replace(loop, seed=0) if isinstance(loop, OpenLoop) else loop
+    return replace(cell, id=0, workload=replace(cell.workload, loop=same))
+
+
+def over_sessions(parts: Sequence[SessionPart], margin: float) -> Sessions:
+    """Return the sessions beside each other; their groups are those of one plan, in the same order."""
+    ordered = tuple(sorted(parts, key=lambda one: one.started_unix_ns))
+    places = range(min(len(part.groups) for part in ordered))
+    loads = [_over(place, [part.groups[place] for part in ordered], margin) for place in places]
+    claims = zip(*(part.claims for part in ordered), strict=True)
+    return Sessions(
+        ordered,
+        tuple(one for one in loads if one is not None),
+        tuple(ClaimOver(found[0][0], tuple(result.verdict for _, result in found)) for found in claims),
+    )
+
+
+def _over(place: int, groups: Sequence[Group], margin: float) -> LoadOver | None:
+    metrics = [group.answer.metric for group in groups if group.answer.metric is not None]
+    if not metrics:
+        return None
+    metric = max(metrics, key=metrics.count)
+    terms = Terms(margin=margin, noise_floor=max(group.noise_floor for group in groups))
+    sessions = [_figures(group, metric, terms) for group in groups]
+    limited = {cell.name for group in groups for cell in group.cells if cell.at_least}
+
+    def heed(pair: Pair, compared: Comparison) -> Comparison:
+        return heeded(compared, metric, Bounded(*(name in limited for name in pair)))
+
+    leaders = [group.answer.leader for group in groups]
+    found = across(sessions, leaders, METRICS[metric].better, terms, heed)
+    return LoadOver(place, metric, found) if found.rows else None
+
+
+def _figures(group: Group, metric: str, terms: Terms) -> SessionFigures:
+    cells = [cell for cell in group.cells if cell.unqualified is None]
+    logs = {cell.name: log_values(cell, metric) for cell in cells}
+    known = [cell for cell in cells if logs[cell.name]]
+    pairs = ranked_cells(known, metric, terms).pairs if known else {}
+    return SessionFigures({cell.name: logs[cell.name] for cell in known}, pairs)

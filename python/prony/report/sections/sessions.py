@@ -1,0 +1,137 @@
+"""Sessions of one plan beside each other: what differs between them, and which verdicts change."""
+
+from collections.abc import Iterator
+
+from prony.analysis.across_sessions import LEAST_SESSIONS, AcrossRatio, AcrossRow
+from prony.analysis.compare import Verdict
+from prony.metrics import METRICS
+from prony.reading.across import LoadOver, SessionPart, Sessions
+from prony.report.document import Column, Entry, Notes, Paragraph, Section, Table, Tone
+from prony.report.forms import count, day, in_metric, percent, signed_percent
+from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, joined, pointer, text
+from prony.report.words import load_words
+
+__all__ = ["session_sections"]
+
+_FEW = "Fewer than {} sessions: their range, no interval, and no verdict over them."
+_ENOUGH = "Intervals are over sessions, each of which counts once; they hold for all pairs together ({})."
+_COLUMNS = ("subject", "mean", "least", "most", "within", "between", "to the first", "from", "to", "verdict")
+
+
+def session_sections(found: Sessions, at: str) -> Iterator[Section]:
+    """Yield the sections. ``at``: where the JSON has ``found``."""
+    yield Section("Sessions", (_list(found, at), Paragraph(_how(found), Tone.QUIET)))
+    for place, one in enumerate(found.loads):
+        yield _load(found, one, at + pointer("loads", place))
+    changes = tuple(("", words) for words in _changes(found, at))
+    same = text("Every verdict is the same in all sessions that have one.")
+    yield Section("Verdicts that change", (Notes(changes),) if changes else (Paragraph(same, Tone.GOOD),))
+
+
+def _how(found: Sessions) -> Text:
+    if len(found.parts) < LEAST_SESSIONS:
+        return text(_FEW, Name(str(LEAST_SESSIONS)))
+    return text(_ENOUGH, Name("95 %"))
+
+
+def _list(found: Sessions, at: str) -> Notes:
+    return Notes(tuple(("", _part(one, k, at + pointer("sessions", k))) for k, one in enumerate(found.parts)))
+
+
+def _part(one: SessionPart, place: int, at: str) -> Text:
+    began = Figure(one.started_unix_ns, day, at + pointer("started_unix_ns"))
+    number = Figure(place + 1, count, at + pointer("number"))
+    archive = text(", {}", Name(one.archive)) if one.archive else EMPTY
+    return text("session {}: {}, {} blocks{}", number, began, _count(one.blocks, at, "blocks"), archive)
+
+
+def _count(value: int, at: str, key: str) -> Figure:
+    return Figure(value, count, at + pointer(key))
+
+
+def _load(found: Sessions, one: LoadOver, at: str) -> Section:
+    group = found.parts[0].groups[one.place]
+    load = EMPTY if group.of_generators else load_words(group.workload, at + pointer("load"))
+    columns = tuple(Column(name, text=name in ("subject", "verdict")) for name in _COLUMNS)
+    rows = tuple(_row(row, one.metric, at + pointer("rows", k)) for k, row in enumerate(one.found.rows))
+    head = text("{}{}", METRICS[one.metric].title, text(", {}", load) if str(load) else EMPTY)
+    note = text(
+        "within: standard deviation of a trial in its session; between: of sessions, beyond what their "
+        "trials explain; least and most, from and to: of single sessions, or the interval where there is one."
+    )
+    return Section(head, (Table(columns, rows), Notes((("", note),))))
+
+
+def _row(row: AcrossRow, metric: str, at: str) -> tuple[Entry, ...]:
+    known = [value for value in row.values if value is not None]
+    form = in_metric(metric)
+    places = [row.values.index(value) for value in (min(known), max(known))]
+    mean = text("{}", Figure(row.mean, form, at + pointer("mean")))
+    ends = [text("{}", Figure(row.values[k] or 0.0, form, at + pointer("values", k))) for k in places]
+    spread = [_share(getattr(row, key), at + pointer(key)) for key in ("within", "between")]
+    words = (Name(row.name), mean, *ends, *spread, *_ratio(row.ratio, at + pointer("ratio")))
+    return tuple(Entry(text("{}", one)) for one in words)
+
+
+def _share(value: float | None, at: str) -> Part:
+    return "—" if value is None else Figure(value, percent, at)
+
+
+def _ratio(found: AcrossRatio | None, at: str) -> tuple[Part, ...]:
+    if found is None:
+        return ("—",) * 4
+    if found.low is None or found.high is None or found.verdict is None:
+        low, high = (found.least, "least"), (found.most, "most")
+        verdict: Part = "—"
+    else:
+        low, high = (found.low, "low"), (found.high, "high")
+        verdict = Quote(found.verdict.value, at + pointer("verdict"))
+    ends = (Figure(value, signed_percent, at + pointer(key)) for value, key in (low, high))
+    return (Figure(found.effect, signed_percent, at + pointer("effect")), *ends, verdict)
+
+
+# --- what changes -----------------------------------------------------------------------------------------
+
+
+def _changes(found: Sessions, at: str) -> Iterator[Text]:
+    for place, one in enumerate(found.loads):
+        own = at + pointer("loads", place)
+        if one.found.leader_changes:
+            leaders = [_named(name, own + pointer("leaders", k)) for k, name in enumerate(one.found.leaders)]
+            yield text(
+                "{}: the leader of the sessions in turn: {}",
+                METRICS[one.metric].title,
+                joined(leaders, " / "),
+            )
+        first = one.found.rows[0].name
+        for k, row in enumerate(one.found.rows):
+            if row.ratio is not None and row.ratio.changes:
+                where = own + pointer("rows", k, "ratio")
+                said = joined([_verdict(v, where, j) for j, v in enumerate(row.ratio.verdicts)], " / ")
+                over = _over(row.ratio, where)
+                yield text("{} against {}: in turn {}{}", Name(row.name), Name(first), said, over)
+    for k, claim in enumerate(found.claims):
+        if claim.changes:
+            where = at + pointer("claims", k)
+            said = joined(
+                [Quote(v.value, where + pointer("verdicts", j)) for j, v in enumerate(claim.verdicts)], " / "
+            )
+            yield text("claim: {}: in turn {}", Quote(claim.claim.text, where + pointer("text")), said)
+    for name, versions in found.versions.items():
+        where = at + pointer("versions", name)
+        said = joined([Quote(v, where + pointer(j)) for j, v in enumerate(versions)], " / ")
+        yield text("{}: its version differs between sessions: {}", Name(name), said)
+
+
+def _named(name: str | None, at: str) -> Part:
+    return "none" if name is None else Quote(name, at)
+
+
+def _verdict(found: Verdict | None, at: str, place: int) -> Part:
+    return "none" if found is None else Quote(found.value, at + pointer("verdicts", place))
+
+
+def _over(found: AcrossRatio, at: str) -> Part:
+    if found.verdict is None:
+        return EMPTY
+    return text("; over the sessions: {}", Quote(found.verdict.value, at + pointer("verdict")))

@@ -1,0 +1,85 @@
+"""The report of several archives: the same cells over versions or days, without a verdict."""
+
+from collections.abc import Iterator
+
+from prony.analysis.summary import CellSummary, Estimate
+from prony.metrics import METRICS
+from prony.reading.trend import SameLoad, Trend, change, known
+from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
+from prony.report.forms import count, day, estimate, signed_percent
+from prony.report.scales import metric_scale
+from prony.report.text import Figure, Name, Quote, Text, counted, pointer, text
+from prony.report.words import heading, machine_words, workload_words
+
+__all__ = ["NO_VERDICT", "trend_document"]
+
+NO_VERDICT = (
+    "No verdict: between two archives day, machine and versions may differ at once. To decide about one "
+    "change, measure both sides in one study, or use `prony compare`."
+)
+
+
+def trend_document(trend: Trend) -> Document:
+    """Return the report of several archives."""
+    archives = counted(Figure(len(trend.editions), count, "/editions"), "archive")
+    sections = [_editions(trend)]
+    sections += [_load(trend, place) for place in range(len(trend.loads))]
+    if versions := list(_versions(trend)):
+        sections.append(Section("Versions that changed", (Notes(tuple(versions)),)))
+    return Document(text("The same cells in {}, the oldest first", archives), tuple(sections))
+
+
+def _editions(trend: Trend) -> Section:
+    rows = tuple(
+        (
+            Entry(text("{}", Quote(one.name, pointer("editions", k, "name")))),
+            Entry(text("{}", Figure(one.started_unix_ns, day, pointer("editions", k, "started_unix_ns")))),
+            Entry(text("{}", Name(one.prony_version or "—"))),
+            Entry(text("{}", Name(str(machine_words(one.reading.fingerprint))))),
+        )
+        for k, one in enumerate(trend.editions)
+    )
+    columns = ("archive", "measured on", "Prony", "machine")
+    table = Table(tuple(Column(title, text=True) for title in columns), rows)
+    said = NO_VERDICT if trend.loads else "They have no subject under the same load in common."
+    return Section("", (table, Paragraph(said, Tone.QUIET if trend.loads else Tone.WARNING)))
+
+
+def _load(trend: Trend, place: int) -> Section:
+    one, at = trend.loads[place], pointer("loads", place)
+    scale = metric_scale(
+        one.metric, [value for row in one.cells.values() for value in known(row, one.metric)]
+    )
+    editions = (
+        Column(text("{}", Quote(edition.name, pointer("editions", k, "name"))))
+        for k, edition in enumerate(trend.editions)
+    )
+    columns = (Column("subject", text=True), *editions, Column("last to first"))
+
+    def shown(cell: CellSummary | None, where: str) -> Entry:
+        value = cell.metrics[one.metric] if cell else None
+        return Entry(estimate(value, scale, where)) if isinstance(value, Estimate) else Entry("—", Tone.QUIET)
+
+    rows = []
+    for name, row in one.cells.items():
+        of = at + pointer("subjects", name)
+        figures = (shown(cell, of + pointer("figures", k)) for k, cell in enumerate(row))
+        rows.append((Entry(text("{}", Name(name))), *figures, _change(one, name, of)))
+    unit = f", {scale.unit}" if scale.unit else ""
+    title = Paragraph(f"{heading(METRICS[one.metric].title)}{unit}")
+    blocks: tuple[Block, ...] = (title, Table(columns, tuple(rows)))
+    return Section(workload_words(one.workload, at + pointer("load")), blocks)
+
+
+def _change(one: SameLoad, name: str, at: str) -> Entry:
+    found = change(one.cells[name], one.metric)
+    if found is None:
+        return Entry("—", Tone.QUIET)
+    return Entry(text("{}", Figure(found, signed_percent, at + pointer("change"))))
+
+
+def _versions(trend: Trend) -> Iterator[tuple[str, Text]]:
+    for name in dict.fromkeys(name for one in trend.loads for name in one.cells):
+        versions = [edition.version(name) for edition in trend.editions]
+        if len({one for one in versions if one}) > 1:
+            yield "", text("{}: {}", Name(name), Name(", ".join(one or "—" for one in versions)))

@@ -1,0 +1,46 @@
+"""The pauses between the sessions of a study.
+
+A pause counts from the last trial, so that a study that was killed in one waits only for what is left of it.
+Must not know how a block is run.
+"""
+
+import time
+from collections.abc import Callable
+
+from prony.model import Plan
+from prony.study.base import StudyListener
+from prony.study.ledger import Ledger
+from prony.units import format_duration, seconds
+
+__all__ = ["with_pauses"]
+
+# How often the time that is left is shown.
+_STEP_S = 0.25
+
+
+def with_pauses(
+    plan: Plan, ledger: Ledger, listener: StudyListener, run_block: Callable[[int], None]
+) -> Callable[[int], None]:
+    """Return ``run_block`` with a pause before the first block of each session but the first."""
+
+    def run(block: int) -> None:
+        is_first = block % plan.session_blocks == 0
+        if block and is_first and plan.design.sessions > 1 and not ledger.has_any(block):
+            _pause(plan, block, ledger, listener)
+        run_block(block)
+
+    return run
+
+
+def _pause(plan: Plan, block: int, ledger: Ledger, listener: StudyListener) -> None:
+    words = f"session {block // plan.session_blocks + 1} of {plan.design.sessions}"
+    until = ledger.last_ended_ns + plan.design.pause_ns
+    left = until - time.time_ns()
+    if left > 0:
+        at = time.strftime("%H:%M:%S", time.localtime(seconds(until)))
+        listener.notice(
+            f"pause of {format_duration(left)} before {words}, until {at}; Ctrl-C keeps all results"
+        )
+    while time.time_ns() < until:
+        listener.paused(until, words)
+        time.sleep(_STEP_S)

@@ -1,0 +1,156 @@
+"""`prony report` of several archives: the sessions of one plan, or the same cells of each and what differs."""
+
+import csv
+import json
+import random
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from golden import build
+from prony.archive import create
+from prony.model import Cell, ClosedLoop, DurationStop, Plan, Workload
+
+DAY = 24 * 3600 * build.SECOND
+
+
+WORKLOAD = Workload(ClosedLoop(10), DurationStop(2 * build.SECOND))
+SPEEDS = {"bjoern+hello": 500, "meinheld+hello": 440, "gunicorn+hello": 250}
+
+
+def session(path, day, factors=(1.0, 1.0, 1.0), change=lambda plan: plan, blocks=5):
+    """An archive of one day, in which subjects are so many times as fast as usual, with noise of 1 %."""
+    cells = tuple(Cell(k, build.subject(name), WORKLOAD) for k, name in enumerate(SPEEDS))
+    plan = change(Plan("wsgi-servers", "WSGI servers", "", "full", cells, blocks, 5))
+    rng = random.Random(day)
+    with create(path, plan, build.FINGERPRINT) as writer:
+        for block in range(blocks):
+            for place, cell in enumerate(plan.cells):
+                usual = SPEEDS[cell.subject.name] * factors[place]
+                trial = build.trial(cell, block, place, [1_000_000] * int(usual * (1 + rng.gauss(0, 0.01))))
+                moved = {"started_unix_ns": trial.started_unix_ns + day * DAY + block * build.SECOND}
+                writer.append(replace(trial, **moved, ended_unix_ns=trial.ended_unix_ns + (day + 1) * DAY))
+        writer.finish()
+    return path
+
+
+@pytest.fixture
+def three(tmp_path):
+    factors = ((1, 1, 1), (1, 1, 1.2), (1, 1.3, 1))
+    return [session(tmp_path / f"{k}.prony", k, own) for k, own in enumerate(factors)]
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_several_archives_of_one_plan_are_its_sessions(said, three):
+    done = said("report", *three)
+    assert done.status == 0
+    assert "Fewer than 5 sessions: their range, no interval, and no verdict over them." in words(done.out)
+    assert re.search(r"session 3: .*2\.prony", done.out)
+
+
+def test_the_verdicts_that_change_are_named(said, three):
+    out = words(said("report", *three).out)
+    assert "the leader of the sessions in turn" in out
+    assert "meinheld+hello against bjoern+hello: in turn lower / lower / higher" in out
+
+
+def test_sessions_that_agree_are_said_to(said, tmp_path):
+    same = [session(tmp_path / f"{k}.prony", k) for k in range(2)]
+    done = said("report", *same)
+    assert "Every verdict is the same in all sessions that have one." in words(done.out)
+
+
+def test_five_sessions_have_intervals(said, tmp_path):
+    files = [session(tmp_path / f"{k}.prony", k, (1, 1, 1 + 0.01 * k)) for k in range(5)]
+    found = json.loads(said("report", *files, "--json").out)
+    assert len(found["sessions"]) == 5
+    slow = next(row for row in found["loads"][0]["rows"] if row["name"] == "gunicorn+hello")
+    assert slow["ratio"]["verdict"] == "lower"
+    assert slow["ratio"]["low"] < slow["ratio"]["effect"] < slow["ratio"]["high"]
+
+
+def test_the_json_has_only_keys_that_its_page_names(said, three):
+    found = json.loads(said("report", *three, "--json").out)
+    page = Path(__file__).parents[2] / "docs" / "reference" / "report-json.md"
+    named = set(re.findall(r"`(\w+)`", page.read_text()))
+    (load,) = found["loads"]
+    ratio = load["rows"][1]["ratio"]
+    assert {*found, *found["sessions"][0], *load, *load["rows"][1], *ratio} <= named
+
+
+def test_sessions_as_markdown_and_as_tables(said, three, tmp_path):
+    assert said("report", *three, "--markdown", tmp_path / "a.md", "--csv", tmp_path / "tables").status == 0
+    assert "Verdicts that change" in (tmp_path / "a.md").read_text()
+    with (tmp_path / "tables" / "sessions.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["session"] for row in rows} == {"1", "2", "3"}
+    assert (tmp_path / "tables" / "across.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said_to_differ"),
+    [
+        (lambda plan: replace(plan, name="other"), "the study: `wsgi-servers`, and `other`"),
+        (lambda plan: replace(plan, cells=plan.cells[:2]), "subjects of the first alone: gunicorn+hello"),
+        (
+            lambda plan: replace(plan, design=replace(plan.design, margin=0.05)),
+            "the margin: 2 %, and 5 %",
+        ),
+        (
+            lambda plan: replace(
+                plan,
+                cells=tuple(
+                    replace(cell, workload=replace(cell.workload, warmup_ns=9 * build.SECOND))
+                    for cell in plan.cells
+                ),
+            ),
+            "loads of the first alone",
+        ),
+    ],
+)
+def test_of_archives_whose_plans_differ_the_same_cells_are_shown_and_what_differs_is_said(said, tmp_path, change, said_to_differ):
+    files = [session(tmp_path / "a.prony", 0), session(tmp_path / "b.prony", 1, change=change)]
+    done = said("report", *files)
+    assert done.status == 0
+    assert "are no sessions of one plan; they differ in" in done.err
+    assert "session" not in done.out
+    assert said_to_differ in done.err
+
+
+def test_another_seed_is_the_same_plan(said, tmp_path):
+    files = [
+        session(tmp_path / "a.prony", 0),
+        session(tmp_path / "b.prony", 1, change=lambda plan: replace(plan, seed=99)),
+    ]
+    assert said("report", *files).status == 0
+
+
+def test_an_archive_that_is_named_twice_is_refused(said, three):
+    done = said("report", three[0], three[0])
+    assert (done.status, "hold the same session" in done.err) == (2, True)
+
+
+def test_figures_are_those_of_one_archive(said, three, tmp_path):
+    done = said("report", *three, "--figures", tmp_path / "figures")
+    assert (done.status, "`--figures` takes one archive" in done.err) == (2, True)
+
+
+def test_the_page_of_several_shows_the_same_cells_of_each(said, three, tmp_path):
+    assert said("report", *three, "--html", tmp_path / "a.html").status == 0
+    assert "0.prony" in (tmp_path / "a.html").read_text()
+
+
+def test_an_archive_that_was_measured_in_sessions_shows_them(said, tmp_path):
+    def planned(plan):
+        return replace(plan, design=replace(plan.design, sessions=2, pause_ns=build.SECOND))
+
+    file = session(tmp_path / "a.prony", 0, change=planned, blocks=6)
+    out = words(said("report", file, "--full").out)
+    assert "session 2:" in out and "3 blocks" in out
+    found = json.loads(said("report", file, "--json").out)
+    assert (found["extent"]["sessions"], len(found["across"]["sessions"])) == (2, 2)

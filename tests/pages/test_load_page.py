@@ -1,0 +1,60 @@
+"""The page of one load: whole, true to its JSON, and written where it is asked for."""
+
+import json
+from functools import cache
+
+import pytest
+
+from golden import build
+from pages.test_page import Parsed, at
+from prony.faces.json_load import load_result
+from prony.model.shapes import encode
+from prony.page.load import page_of_load
+from prony.reading.load import read_load
+from recordings import with_parts
+
+LOADS = {
+    "closed": (build.ClosedLoop(4), [1_000_000 + 7919 * k for k in range(2000)], {}),
+    "failing": (build.OpenLoop(100.0), [2_000_000 + 7919 * k for k in range(80)], {"reset": 20}),
+    "nothing": (build.ClosedLoop(1), [], {"connect_refused": 3}),
+}
+
+
+@cache
+def reading_of(name):
+    loop, values, errors = LOADS[name]
+    workload = build.Workload(loop, build.DurationStop(build.SECOND))
+    spec = {"target": {"host": "<b>x", "port": 8000}, "workload": encode(workload)}
+    return read_load(with_parts(build.recording(workload, values, errors), spec=spec))
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_every_number_of_a_loads_page_is_the_value_at_its_place_in_the_json(name):
+    data = json.loads(json.dumps(load_result(reading_of(name))))
+    numbers = Parsed(page_of_load(reading_of(name))).all("data")
+    assert len(numbers) > 5
+    wrong = [
+        (found["data-at"], found["value"])
+        for found, _ in numbers
+        if json.loads(found["value"]) != at(data, found["data-at"])
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_no_two_parts_of_a_loads_page_share_an_identifier(name):
+    found = [one["id"] for _, one in Parsed(page_of_load(reading_of(name))).tags if "id" in one]
+    assert sorted(found) == sorted(set(found))
+
+
+def test_a_load_with_replies_has_its_percentiles_and_seconds_as_charts():
+    page = page_of_load(reading_of("failing"))
+    assert {'id="percentiles-all"', 'id="seconds-all"'} <= {
+        part for part in page.split() if part[:3] == "id="
+    }
+
+
+def test_a_target_with_a_hostile_name_stays_text():
+    page = page_of_load(reading_of("failing"))
+    assert "<b>x" not in page
+    assert "&lt;b&gt;x" in page

@@ -1,0 +1,100 @@
+"""Several archives: the same cells over versions or days, and a site of their pages."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from golden import build
+from pages import studies
+from pages.test_page import Parsed, at
+from prony.archive import open_archive
+from prony.faces.json_trend import trend_json
+from prony.page.site import Listed, index_page
+from prony.page.trend import page_of_trend
+from prony.reading.study import read_archive
+from prony.reading.trend import trend_of
+
+
+def study_of(path, started, rate, names=("a+x", "b+x"), connections=20):
+    """Two subjects; the first answers ``rate`` requests in its window of three seconds."""
+    load = build.Workload(build.ClosedLoop(connections), build.DurationStop(3 * build.SECOND))
+    cells = tuple(build.Cell(k + 1, build.subject(name), load) for k, name in enumerate(names))
+    with build.create(path, build.Plan("s", "S", "", "quick", cells, 5, 1), build.FINGERPRINT) as writer:
+        for name in names:
+            writer.record_subject(build.SubjectRecord(name, server_version=f"{started}.0"))
+        for block in range(5):
+            for k, cell in enumerate(cells):
+                writer.append(build.trial(cell, block, k, [1_000_000 + 1000 * block] * (rate + 30 * k)))
+        writer.finish(build.RunStatus.FINISHED)
+    with open_archive(path) as archive:
+        reading = read_archive(archive)
+    (run,) = reading.runs
+    return replace(reading, runs=(replace(run, started_unix_ns=started * build.SECOND),))
+
+
+@pytest.fixture(scope="module")
+def trend(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trend")
+    later = study_of(folder / "later.prony", 2, 330)
+    earlier = study_of(folder / "earlier.prony", 1, 300, ("a+x", "c+x"))
+    return trend_of((("later", later), ("earlier", earlier)))
+
+
+def test_editions_stand_in_the_order_of_their_days(trend):
+    assert [one.name for one in trend.editions] == ["earlier", "later"]
+
+
+def test_only_subjects_that_two_archives_have_are_in_a_trend(trend):
+    (load,) = trend.loads
+    assert list(load.cells) == ["a+x"]
+    assert trend_json(trend)["loads"][0]["subjects"]["a+x"]["change"] == pytest.approx(0.1)
+
+
+def test_cells_under_different_loads_are_not_the_same(tmp_path):
+    one = study_of(tmp_path / "a.prony", 1, 300)
+    other = study_of(tmp_path / "b.prony", 2, 300, connections=21)
+    assert trend_of((("a", one), ("b", other))).loads == ()
+
+
+def test_the_page_of_a_trend_is_true_to_its_json(trend):
+    page, data = page_of_trend(trend), json.loads(json.dumps(trend_json(trend)))
+    numbers = Parsed(page).all("data")
+    wrong = [
+        found
+        for found, _ in numbers
+        for value in [at(data, found["data-at"])]
+        if json.loads(found["value"]) != (len(value) if isinstance(value, list) else value)
+    ]
+    assert len(numbers) > 3
+    assert wrong == []
+    assert "a+x: 1.0, 2.0" in page
+    assert 'id="ok-per-s-over-0"' in page
+
+
+def test_a_site_has_a_page_for_each_archive_and_an_index_that_links_them(said, folder):
+    (folder / "kept" / "inner").mkdir(parents=True)
+    for place in ("kept/a.prony", "kept/inner/a.prony"):
+        studies.one_subject(folder / place)
+    assert said("report", "kept", "--site", "public").status == 0
+    assert sorted(one.name for one in (folder / "public").iterdir()) == ["a-2.html", "a.html", "index.html"]
+    links = [found["href"] for found, _ in Parsed((folder / "public/index.html").read_text()).all("a")]
+    assert links[1:] == ["a-2.html", "a.html"]
+
+
+def test_a_folder_without_archives_is_refused_and_makes_no_site(said, folder):
+    (folder / "kept").mkdir()
+    done = said("report", "kept", "--site", "public")
+    assert (done.status, "`kept` has no archives" in done.err) == (2, True)
+    assert not (folder / "public").exists()
+
+
+def test_options_of_one_archive_are_refused_for_several(said, folder):
+    done = said("report", "a.prony", "b.prony", "--figures", "pictures")
+    assert (done.status, "`--figures` takes one archive" in done.err) == (2, True)
+
+
+def test_hostile_titles_and_servers_stay_text_in_an_index():
+    hostile = "</script><b onclick=x>\"'"
+    page = index_page([Listed("a.html", hostile, hostile, hostile, (hostile,), 0, hostile)])
+    assert {"b", "img"} & {tag for tag, _ in Parsed(page).tags} == set()
