@@ -294,6 +294,7 @@ class Group:
     noise_floor: float | None
     primary: bool
     of_generators: bool
+    most_per_s: float | None
     standings: Sequence[Standing]
     answer: Answer
     failures: Sequence[FailureTest]
@@ -335,6 +336,12 @@ class Claim:
     figure: float | None
     interval: Sequence[float | None] | None
     reason: str | None
+    tolerance: float
+    among: Sequence[str]
+    place: str
+    estimand: str
+    level: float | None
+    lack: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from prony.analysis.summary import Estimate
-from prony.model import ClosedLoop
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
@@ -33,7 +32,6 @@ _LEAD = (
     "first is who makes the most valid requests for its CPU (ok/CPU-s). CPU and memory are the generator's "
     "own; each generator measures service time in its own way."
 )
-_MS = 1000
 
 
 def generator_heading(group: Group, place: int) -> Text:
@@ -63,19 +61,14 @@ def generator_section(reading: Reading, group: Group) -> Section:
 
 def _most(reading: Reading, group: Group) -> Iterator[Block]:
     """Yield how many requests the connections could have made at most, if the server's delay is known."""
-    name = group.cells[0].cell.subject.name
-    record = reading.subjects.get(name)
-    delay_ms = record.settings.get("delay_ms") if record else None
-    if not isinstance(group.workload.loop, ClosedLoop) or not isinstance(delay_ms, int) or delay_ms <= 0:
+    most, at = reading.most_per_s(group), pointer("groups", reading.place(group))
+    if most is None:
         return
-    connections = group.workload.loop.connections
-    at = pointer("subjects", name, "settings", "delay_ms")
     words = text(
-        "The server waits {} ms before each reply, so {} connections make at most {} requests a second: a "
-        "throughput near that shows the server's delay, and not the generator.",
-        Figure(delay_ms, count, at),
-        Name(f"{connections:,}"),
-        Name(f"{connections * _MS / delay_ms:,.0f}"),
+        "The server waits before each reply, so {} make at most {} requests a second: a throughput near that "
+        "shows the server's delay, and not the generator.",
+        load_words(group.workload, at + pointer("load")),
+        Figure(most, count, at + pointer("most_per_s")),
     )
     yield Paragraph(words, Tone.QUIET)
 
