@@ -294,6 +294,7 @@ class GroupShape:
     noise_floor: float | None
     primary: bool
     of_generators: bool
+    most_per_s: float | None
     standings: Sequence[StandingShape]
     answer: AnswerShape
     failures: Sequence[FailureTestShape]
@@ -339,8 +340,13 @@ class ClaimShape:
     n: int | None
     figure: float | None
     interval: Sequence[float | None] | None
-    level: float | None
     reason: str | None
+    tolerance: float
+    among: Sequence[str]
+    place: str
+    estimand: str
+    level: float | None
+    lack: str | None
 
 
 @dataclass(frozen=True, slots=True)

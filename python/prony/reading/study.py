@@ -15,6 +15,7 @@ from prony.diagnosis import Evidence, Finding, diagnose
 from prony.model import (
     Cell,
     Claim,
+    ClosedLoop,
     Fingerprint,
     Limited,
     Ok,
@@ -36,6 +37,7 @@ from prony.reading.groups import Group, groups_of, terms
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
 from prony.reading.sessions import first_runs, session_of, stretches
+from prony.units import MILLISECOND_NS, seconds
 
 __all__ = ["Reading", "read", "read_archive", "read_sessions"]
 
@@ -136,6 +138,17 @@ class Reading:
             if not cell.total:
                 reasons.setdefault(cell.name, left_out.get(str(cell.cell.id), "no trial was run"))
         return reasons
+
+    def most_per_s(self, group: Group) -> float | None:
+        """Return how many requests a second the connections of a closed loop make at most on a server that
+        waits before each reply; null where it does not, or that is not known.
+        """
+        record = self.subjects.get(group.cells[0].cell.subject.name)
+        delay_ms = record.settings.get("delay_ms") if record else None
+        loop = group.workload.loop
+        if not isinstance(loop, ClosedLoop) or not isinstance(delay_ms, int) or delay_ms <= 0:
+            return None
+        return loop.connections / seconds(delay_ms * MILLISECOND_NS)
 
     def place(self, group: Group) -> int:
         """Return the place of a group in ``groups``.
