@@ -336,17 +336,12 @@ class ClaimShape:
     place: str
     estimand: str
     verdict: str
+    level: float | None
     lack: str | None
     n: int | None
     figure: float | None
     interval: Sequence[float | None] | None
     reason: str | None
-    tolerance: float
-    among: Sequence[str]
-    place: str
-    estimand: str
-    level: float | None
-    lack: str | None
 
 
 @dataclass(frozen=True, slots=True)
