@@ -22,7 +22,7 @@ BROKEN = {
 
 
 def answer(kind: str, number: int) -> tuple[str, bytes | None, bool]:
-    """Return how the account should name a request, its reply (none: never), and whether to close after it."""
+    """Return how the account should name a request, its reply (none: never), and whether to close then."""
     if kind == "closing":
         return "ok", WHOLE, number % 5 == 0
     if kind == "breaking":
@@ -37,10 +37,14 @@ async def serve(kind: str, reader: asyncio.StreamReader, writer: asyncio.StreamW
             head = await reader.readuntil(b"\r\n\r\n")
             if head.startswith(b"GET /counts"):
                 text = json.dumps(COUNTS).encode()
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(text) + text)
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(text) + text
+                )
                 break
             lines = head.lower().split(b"\r\n")
-            length = next((int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length:")), 0)
+            length = next(
+                (int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length:")), 0
+            )
             await reader.readexactly(length)
             COUNTS["requests"] += 1
             COUNTS["body_bytes"] += length

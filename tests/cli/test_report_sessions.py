@@ -1,4 +1,4 @@
-"""`prony report` of several archives: the sessions of one plan, or the same cells of each and what differs."""
+"""`prony report` of several archives: sessions of one plan, or the same cells of each and what differs."""
 
 import csv
 import json
@@ -113,7 +113,9 @@ def test_sessions_as_markdown_and_as_tables(said, three, tmp_path):
         ),
     ],
 )
-def test_of_archives_whose_plans_differ_the_same_cells_are_shown_and_what_differs_is_said(said, tmp_path, change, said_to_differ):
+def test_of_archives_whose_plans_differ_the_same_cells_are_shown_and_what_differs_is_said(
+    said, tmp_path, change, said_to_differ
+):
     files = [session(tmp_path / "a.prony", 0), session(tmp_path / "b.prony", 1, change=change)]
     done = said("report", *files)
     assert done.status == 0
@@ -142,7 +144,7 @@ def test_figures_are_those_of_one_archive(said, three, tmp_path):
 
 def test_the_page_of_several_shows_the_same_cells_of_each(said, three, tmp_path):
     assert said("report", *three, "--html", tmp_path / "a.html").status == 0
-    assert "0.prony" in (tmp_path / "a.html").read_text()
+    assert "gunicorn+hello" in (tmp_path / "a.html").read_text()
 
 
 def test_an_archive_that_was_measured_in_sessions_shows_them(said, tmp_path):
