@@ -144,7 +144,7 @@ def test_figures_are_those_of_one_archive(said, three, tmp_path):
 
 def test_the_page_of_several_shows_the_same_cells_of_each(said, three, tmp_path):
     assert said("report", *three, "--html", tmp_path / "a.html").status == 0
-    assert "0.prony" in (tmp_path / "a.html").read_text()
+    assert "gunicorn+hello" in (tmp_path / "a.html").read_text()
 
 
 def test_an_archive_that_was_measured_in_sessions_shows_them(said, tmp_path):

@@ -66,8 +66,7 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="An archive, *.prony; several: the sessions of one plan, "
-            "or the same cells over versions or days.",
+            help="An archive, *.prony; several: sessions of one plan, or the same cells over days.",
             metavar="FILE...",
         ),
     ],
@@ -118,9 +117,7 @@ def report(
         bool, typer.Option("--force", help="Let subjects whose pace was not steady enter verdicts.")
     ] = False,
 ) -> None:
-    """Report the figures, the verdicts and the answer of an archive, or of several, without executing
-    anything from them.
-    """
+    """Report the figures, the verdicts and the answer of an archive, or of several; execute nothing of it."""
     if redact and html_to is None and site_to is None:
         raise UsageError(
             "`--redact` only works with `--html` or `--site`", hint="add --html OUT, or leave it out"

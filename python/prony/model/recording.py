@@ -197,9 +197,8 @@ class Answered:
 @dataclass(frozen=True, slots=True)
 class Connections:
     """What happened to connections; ``retried``: requests that were sent again on a new one; ``surplus``:
-    connections that brought bytes which no request had asked for; ``requests_sent``: from the first to the
-    last, with those of the warm-up, and again those that were sent again: what the server's own log should
-    show.
+    connections that brought bytes which no request had asked for; ``requests_sent``: from the first
+    to the last, with those of the warm-up, and again those that were sent again: as in the server's own log.
     """
 
     opened: int | None
