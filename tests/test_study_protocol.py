@@ -13,6 +13,7 @@ from prony.analysis.noise_floor import Floor
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import EngineError, FailureStage, HostError
+from prony.faces.markdown import markdown
 from prony.host import fingerprint
 from prony.host.noise_floors import keep_floors, kept_floors
 from prony.model import (
@@ -31,6 +32,7 @@ from prony.model.facts import RateStep, SearchPart
 from prony.plan import calibrated
 from prony.reading.found_rates import confirmed_rates
 from prony.reading.study import read_archive
+from prony.report.study import study_report
 from prony.schedule import block_turns
 from prony.study.looks import shown_comparisons
 from prony.study.rates import searching
@@ -371,6 +373,38 @@ def test_a_search_begins_where_the_percentile_is_a_figure(world):
     first = world.archive()[0][0]
     # A window of one second: 10,000 requests have 10 above their p99.9.
     assert first.facts.find_rate.step.rate_per_s == pytest.approx(10_000)
+
+
+def test_below_that_windows_lengthen_until_the_percentile_is_a_figure(world):
+    world.replies = limits(wsgiref=70, waitress=1000)
+    search(world)
+    slow, _ = facts_of(world).found_rates
+    assert slow.rate_per_s <= 70 < slow.rate_per_s * 1.02
+    assert all(step.met is not None for step in slow.steps)
+    with open_archive(world.folder / "out.prony") as archive:
+        loads = {cell.workload for cell in archive.cells(TrialRole.FIND_RATE)}
+    for load in loads:
+        assert load.loop.rate_per_s * load.stop.duration_ns >= 1000 * 0.99 * 1e9
+
+
+def test_a_search_that_is_interrupted_reports_the_rates_that_it_tried(world):
+    world.replies = limits(wsgiref=3000, waitress=3000)
+    tried = iter(range(5))
+
+    def interrupt(launch, workload):
+        if next(tried, None) is None:
+            raise KeyboardInterrupt
+        return limits(wsgiref=3000, waitress=3000)(launch, workload)
+
+    world.replies = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        search(world)
+    with open_archive(world.folder / "out.prony") as archive:
+        reading = read_archive(archive)
+    (found,) = reading.found_rates
+    assert len(found.steps) == 5
+    assert found.rate_per_s == max(step.rate_per_s for step in found.steps if step.met)
+    assert "No trial was run" not in markdown(study_report(reading))
 
 
 def test_a_study_at_several_loads_searches_once_for_each_subject(world):

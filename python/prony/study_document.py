@@ -48,6 +48,10 @@ Generator = Literal[
     "python-threads",
     "python-asyncio",
     "python-asyncio-processes",
+    "printed-processes",
+    "printed-threads",
+    "printed-asyncio",
+    "printed-asyncio-processes",
 ]
 """The generators that a study may name; one that is not on this machine makes its cells unavailable."""
 

@@ -4,11 +4,11 @@ import pytest
 
 from cells import cell_of
 from golden import build
-from prony.analysis.found_rates import found_rate, judge_rate, least_rate
+from prony.analysis.found_rates import found_rate, judge_rate, least_rate, window_for
 from prony.analysis.objective import parse_objective
 from prony.errors import FailureStage
 from prony.model import Failed, Invalid, Limit, LimitKind, OpenLoop
-from prony.model.facts import FoundRate, RateStep, Unmet
+from prony.model.facts import FoundRate, RateStep
 
 CELL = cell_of("a+hello", OpenLoop(1000))
 MEASURED = build.trial(CELL, 0, 0, [1_000_000] * 2000)
@@ -32,9 +32,13 @@ def test_a_trial_that_does_not_says_which_condition_and_what_was_measured():
     assert found.unmet.value == pytest.approx(1e6, rel=0.001)
 
 
-def test_a_figure_that_is_missing_does_not_meet_it():
-    missing = Unmet("p99.99 < 2ms", "response_all_p9999", None, "fewer than 10 requests lie above it")
-    assert judged(MEASURED, "p99.99 < 2ms") == RateStep(1000.0, False, unmet=missing)
+def test_a_figure_that_is_missing_leaves_it_unknown():
+    assert judged(MEASURED, "p99.99 < 2ms") == RateStep(1000.0, None, "fewer than 10 requests lie above it")
+
+
+def test_a_condition_that_is_not_met_decides_whatever_is_missing_for_others():
+    found = judged(MEASURED, "p99.99 < 2ms, p99 < 0.5ms")
+    assert (found.met, found.unmet.condition) == (False, "p99 < 0.5ms")
 
 
 def test_a_subject_that_fails_does_not_meet_it():
@@ -65,6 +69,20 @@ def test_the_rate_is_the_highest_that_met_it_and_fresh_trials_are_counted():
 def test_where_no_rate_meets_it_there_is_none():
     steps = (RateStep(100.0, False), RateStep(50.0, None))
     assert found_rate("a", steps, ()) == FoundRate("a", None, 0, 0, steps)
+
+
+# --- how long a window is -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rate", "window_s"), [(1000.0, 10.0), (100.0, 10.0), (50.0, 22.0), (10.0, 110.0), (0.1, 300.0)]
+)
+def test_a_window_with_too_few_requests_for_the_percentile_is_longer(rate, window_s):
+    assert window_for(parse_objective("p99 < 1s"), rate, 10.0) == window_s
+
+
+def test_an_objective_without_percentiles_needs_no_longer_window():
+    assert window_for(parse_objective("errors < 1%"), 0.1, 10.0) == 10.0
 
 
 # --- where it begins --------------------------------------------------------------------------------------

@@ -32,6 +32,13 @@ def test_an_engine_that_counts_its_own_cpu_is_believed():
     assert trial_metrics(trial)["generator_rss_mean"] == Missing("not recorded by this generator")
 
 
+def test_replies_for_a_second_of_cpu_are_valid_ones():
+    assert metrics()["generator_ok_per_cpu_s"] == 1000
+    assert metrics(completed={"ok": 500, "failed": 500})["generator_ok_per_cpu_s"] == 500
+    trial = build.trial(CELL, 0, 0, [1_000_000] * 1000)
+    assert trial_metrics(trial)["generator_ok_per_cpu_s"] == 1e9 / 9000
+
+
 def test_latencies_that_a_tool_reports_are_service_times_of_valid_replies_when_all_were_valid():
     found = metrics()
     assert (found["service_ok_p50"], found["service_ok_mean"]) == (30_900_000, 31_000_000)

@@ -48,6 +48,38 @@ def test_ones_own_app_is_warmed_up_for_three_seconds_unless_the_user_says_otherw
 # --- protocol ---------------------------------------------------------------------------------------------
 
 
+def test_sessions_repeat_all_blocks_and_keep_their_pause(run):
+    assert run(*APP, "--repeats", "4", "--sessions", "3", "--pause", "10m", *OUT).status == 130
+    plan = run.task.plan
+    assert (plan.blocks, plan.session_blocks, plan.design.sessions) == (12, 4, 3)
+    assert plan.design.pause_ns == 600_000_000_000
+    run(*GO_ON)
+    assert run.task.plan.design == plan.design
+
+
+def test_a_dry_run_names_the_sessions_and_counts_their_pauses(run):
+    out = run(*APP, "--repeats", "4", "--sessions", "3", "--pause", "10m", "--dry-run").out
+    assert "3 sessions of 4 blocks, 600 s apart" in out
+    assert "about 2" in out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--pause", "1h"), "`--pause` only works with `--sessions`"),
+        (("--sessions", "3", "--precision", "2%"), "`--sessions 3` and `--precision` exclude each other"),
+        (
+            ("--sessions", "3", "--find-rate", "p99 < 50ms"),
+            "`--sessions 3` and `--find-rate` exclude each other",
+        ),
+    ],
+)
+def test_sessions_have_fixed_blocks(run, arguments, why):
+    done = run(*APP, *arguments, *OUT)
+    assert done.status == 2
+    assert why in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "looks", "budget_ns"),
     [

@@ -120,7 +120,7 @@ def generators_study(path, blocks=5):
         originals=originals,
     )
     with create(path, plan, build.FINGERPRINT) as writer:
-        writer.record_subject(record(subject.name))
+        writer.record_subject(replace(record(subject.name), settings={"delay_ms": 30}))
         for block in range(blocks):
             for position, cell in enumerate(cells):
                 if cell.engine.name == "hey" and block == 3:

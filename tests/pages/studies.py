@@ -56,14 +56,14 @@ STUDIES = {
 
 
 def sixty_cells(path):
-    """Six subjects under ten loads, eight blocks: 480 trials of 30 s."""
+    """Eight subjects under eight loads, eight blocks: 512 trials of 30 s."""
     loads = [
         build.Workload(build.ClosedLoop(10 * (k + 1)), build.DurationStop(30 * build.SECOND))
-        for k in range(10)
+        for k in range(8)
     ]
-    names = [f"server-{k}+hello" for k in range(6)]
+    names = [f"server-{k}+hello" for k in range(8)]
     cells = tuple(
-        build.Cell(6 * k + j + 1, build.subject(name), load)
+        build.Cell(8 * k + j + 1, build.subject(name), load)
         for k, load in enumerate(loads)
         for j, name in enumerate(names)
     )

@@ -1,9 +1,16 @@
 """Pages in a headless Chromium, without any network: as a reader uses them."""
 
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from browser import Page, needs_chromium
 from pages import studies
+from pages.test_load_page import reading_of
+from prony.page.load import page_of_load
+from prony.page.site import index_entry, index_page
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +25,51 @@ def files(tmp_path_factory):
     found = {name: folder / f"{name}.html" for name in SHOWN}
     for name, path in found.items():
         path.write_text(studies.page_of(name), encoding="utf-8")
+    more = {
+        "load": page_of_load(reading_of("failing")),
+        "index": index_page(index_entry(f"{name}.html", studies.read(name)[0]) for name in SHOWN),
+    }
+    for name, page in more.items():
+        found[name] = folder / f"{name}.html"
+        found[name].write_text(page, encoding="utf-8")
     return found
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory):
+    """The text of axe-core, from the registry of npm or its cache."""
+    if shutil.which("npm") is None:
+        pytest.skip("needs npm, for axe-core")
+    folder = tmp_path_factory.mktemp("axe")
+    command = ["npm", "install", "--no-audit", "--no-fund", "--prefer-offline", "axe-core@4"]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip("needs axe-core, and no registry answers")
+    if done.returncode:
+        pytest.skip("needs axe-core, and no registry has it")
+    return Path(folder, "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+
+
+LOOKS = {
+    "light": {},
+    "dark": {"dark": True},
+    "forced colours": {"colors": "active"},
+    "telephone": {"width": 360},
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_rule_of_axe_is_violated(files, axe, look):
+    for name in ("grid_study", "hostile", "load", "index"):
+        with Page(files[name], **LOOKS[look]) as page:
+            page.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+            page.value(f"{axe}; 0")
+            found = page.value(
+                "axe.run().then(({ violations }) =>"
+                " violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`))"
+            )
+            assert found == []
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -67,6 +118,71 @@ def test_the_key_hides_a_subject_everywhere_and_shows_it_again(files):
         assert page.value(f"{first}.ariaPressed") == "false"
         page.value(f"{first}.click()")
         page.until(f"{marks} === {before}")
+
+
+def test_shift_shows_a_subject_alone_and_again_all(files):
+    pressed = "[...document.querySelectorAll('nav.key li button')].map((one) => one.ariaPressed).join()"
+    click = (
+        "document.querySelectorAll('nav.key li button')[1]"
+        ".dispatchEvent(new MouseEvent('click', { shiftKey: true }))"
+    )
+    with Page(files["grid_study"]) as page:
+        page.value(click)
+        assert page.value(pressed) == "false,true,false,false,false"
+        page.value(click)
+        assert page.value(pressed) == "true,true,true,true,true"
+
+
+def test_a_wheel_with_shift_zooms_a_chart_and_without_scrolls_the_page(files):
+    figure = "document.querySelector('figure')"
+    labels = f"[...{figure}.querySelectorAll('.role-axis-label text')].map((one) => one.textContent).join()"
+    with Page(files["grid_study"]) as page:
+        page.value(
+            f"{figure}.scrollIntoView({{block: 'center'}}); {figure}.dispatchEvent(new Event('pointerenter'))"
+        )
+        page.until(f"{LIVE} >= 1")
+        before = page.value(labels)
+        x, y = page.value(
+            f"(() => {{ const box = {figure}.querySelector('svg.marks').getBoundingClientRect();"
+            " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+        )
+        page.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=0.5)
+        assert page.value(labels) == before
+        page.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-400, modifiers=8)
+        page.until(f"{labels} !== {before!r}")
+
+
+def test_a_term_explains_itself_where_it_stands(files):
+    with Page(files["grid_study"]) as page:
+        page.value("document.querySelector('a.term').focus()")
+        assert len(page.value("document.querySelector('.tip:not([hidden]) dd').textContent")) > 40
+
+
+def test_forced_colours_leave_every_chart_its_marks(files):
+    with Page(files["study_two"], colors="active") as page:
+        assert page.value("matchMedia('(forced-colors: active)').matches")
+        assert page.value(
+            "[...document.querySelectorAll('figure .plot > svg')]"
+            ".every((one) => one.querySelectorAll('path, rect, text').length > 5)"
+        )
+
+
+def test_an_index_finds_studies_by_words_and_by_server(files):
+    shown = "[...document.querySelectorAll('#studies > li')].filter((one) => !one.hidden).length"
+    with Page(files["index"]) as page:
+        assert page.value(shown) == len(SHOWN)
+        page.value(
+            "document.querySelector('#search').value = 'many break';"
+            " document.querySelector('#search').dispatchEvent(new Event('input'))"
+        )
+        assert page.value(shown) == 1
+        page.value(
+            "document.querySelector('#search').value = '';"
+            " document.querySelector('#server').value = 'tornado';"
+            " document.querySelector('#server').dispatchEvent(new Event('input'))"
+        )
+        assert page.value(shown) == 1
+        assert (page.requests, page.console) == ([], [])
 
 
 def test_a_chart_with_the_focus_reads_out_its_figures(files):

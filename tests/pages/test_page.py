@@ -269,6 +269,14 @@ def test_a_page_to_pass_on_has_no_paths_no_host_no_logs_and_no_facts_of_the_mach
     assert "AMD EPYC 7B13</td>" not in passed_on
 
 
+def test_a_still_picture_leaves_out_only_marks_that_nobody_sees():
+    from prony.page.render import still
+
+    spec = specs("study_two")["percentiles-all"]
+    marks, kept = ([one["mark"] for one in made["layer"]] for made in (spec, still(spec)))
+    assert [one for one in marks if one not in kept] == [{"type": "point", "opacity": 0, "size": 90}]
+
+
 # --- it is small --------------------------------------------------------------------------------------------
 
 
@@ -283,7 +291,7 @@ def test_the_own_script_is_small():
 
 
 @pytest.mark.slow
-def test_sixty_cells_of_eight_trials_make_a_page_of_three_megabytes(tmp_path):
+def test_sixty_four_cells_of_eight_trials_make_a_page_of_three_megabytes(tmp_path):
     path = studies.sixty_cells(tmp_path / "a.prony")
     assert len(studies.page_of_file(path).encode()) <= 3_000_000
 

@@ -17,14 +17,14 @@ BLOCKS = 12
 NAMES = ("a+x", "b+x", "c+x")
 
 
-def planted(path, rate):
+def planted(path, rate, blocks=BLOCKS):
     """Write a study of three subjects; `rate`: their rates, by block and subject."""
     load = build.Workload(build.ClosedLoop(4), build.DurationStop(build.SECOND))
     cells = tuple(build.Cell(k + 1, build.subject(name), load) for k, name in enumerate(NAMES))
     with build.create(
-        path, build.Plan("study", "", "", "quick", cells, BLOCKS, 1), build.FINGERPRINT
+        path, build.Plan("study", "", "", "quick", cells, blocks, 1), build.FINGERPRINT
     ) as writer:
-        for block in range(BLOCKS):
+        for block in range(blocks):
             for k, cell in enumerate(cells):
                 writer.append(build.trial(cell, block, k, [1_000_000] * rate(block, k)))
         writer.finish(build.RunStatus.FINISHED)
@@ -86,3 +86,12 @@ def test_few_blocks_say_nothing_of_it(tmp_path, blocks):
         reading = read_archive(archive)
     assert reading.dependence is None
     assert "resemble" not in said(reading)
+
+
+def test_few_blocks_say_what_a_dependence_that_they_cannot_show_would_cost(tmp_path):
+    few, many = (planted(tmp_path / f"{blocks}.prony", changing, blocks) for blocks in (5, 12))
+    cost = "equal subjects are separated in up to 30% of such studies"
+    assert cost in said(few)
+    assert reading_json(few)["dependence"]["cost"] == 0.3
+    assert cost not in said(many)
+    assert reading_json(many)["dependence"]["cost"] is None

@@ -2,8 +2,8 @@
 
 import pytest
 
-from prony.model import Fingerprint, Run, RunFacts, RunStatus
-from prony.model.facts import FoundRate, RateStep
+from prony.model import Fingerprint, Run, RunStatus
+from prony.model.facts import FoundRate, RateStep, RunFacts, SearchPart, TrialStep
 from prony.reading.found_rates import SearchEnd, confirmed_rates
 
 MET = RateStep(100.0, True)
@@ -34,3 +34,12 @@ def unmet(rate_per_s):
 )
 def test_what_ended_a_search_is_a_step_or_the_want_of_one(rate, steps, end, by):
     assert ended(rate, *steps) == (end, None if by is None else steps[by])
+
+
+def test_a_search_that_was_interrupted_keeps_its_steps():
+    steps = (MET, RateStep(200.0, False))
+    tried = [("a", TrialStep(SearchPart.SEARCH, step)) for step in steps]
+    (found,) = confirmed_rates([Run(1, "1", 0, None, RunStatus.INTERRUPTED, Fingerprint())], tried)
+    assert (found.subject, found.rate_per_s, found.end) == ("a", 100.0, SearchEnd.NEXT_UNMET)
+    assert found.steps == steps
+    assert (found.met, found.of) == (0, 0)

@@ -10,10 +10,11 @@ from prony.analysis.answer import answer
 from prony.analysis.compare import Terms
 from prony.analysis.noise_floor import Floor
 from prony.analysis.summary import figures
-from prony.model import ClosedLoop, Design, OpenLoop, Plan, Precision
+from prony.model import ClosedLoop, Design, EngineChoice, OpenLoop, Plan, Precision
 from prony.reading.groups import families, groups_of, load_size, terms
 
 TEN = [1000.0 + step for step in (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)]
+MEASURED = ("ok_per_s", "generator_ok_per_cpu_s")
 ONE = figures(build.trial(cell_of("any+hello"), 0, 0, [1_000_000] * 2000))
 
 
@@ -85,3 +86,23 @@ def test_a_trial_that_stalls_is_named_and_not_averaged_away():
     found = trials({1: TEN, 2: [600.0, *TEN[1:]]})
     (group,) = groups_of(plan_of(*pair()), found, ())
     assert {name: (one.trials, one.of) for name, one in group.stalls.items()} == {"b+hello": (1, 10)}
+
+
+def test_generators_are_compared_under_an_equal_load_by_what_they_do_for_their_cpu():
+    def made(number, name, connections):
+        cell = cell_of("reference+hello", ClosedLoop(connections), number=number)
+        return replace(cell, engine=EngineChoice(name))
+
+    loads = ((1, "wrk", 80), (2, "python-asyncio", 80), (3, "python-asyncio", 320))
+    cells = [made(*load) for load in loads]
+    # The one with more connections is the fastest, and the one with less CPU the best of its load.
+    rates = {1: (100, 50), 2: (200, 20), 3: (900, 30)}
+    found = [
+        replace(ONE, cell_id=number, block=block, metrics=UNKNOWN | dict(zip(MEASURED, values, strict=True)))
+        for number, values in rates.items()
+        for block in range(5)
+    ]
+    few, many = groups_of(plan_of(*cells, primary={"connections": 80}), found, ())
+    assert [cell.name for cell in few.cells] == ["wrk 1 × 80", "python-asyncio 1 × 80"]
+    assert (few.answer.metric, few.answer.leader) == ("generator_ok_per_cpu_s", "wrk 1 × 80")
+    assert (few.primary, many.primary) == (True, False)

@@ -154,7 +154,7 @@ def test_names_beyond_ascii_keep_their_columns(tmp_path):
 def test_the_short_report(name, tmp_path, update_golden):
     path = GOLDEN / f"{name}.brief.txt"
     text = "\n".join(shown(brief(ARCHIVES[name](tmp_path / "a.prony")))) + "\n"
-    text = re.sub(r"\d{4}-\d\d-\d\d\.$", "2026-11-22.", text, count=1, flags=re.MULTILINE)
+    text = re.sub(r"\b20\d\d-\d\d-\d\d\b", "DATE", text)
     if update_golden:
         path.write_text(text, "utf-8")
     assert text == path.read_text("utf-8")

@@ -14,6 +14,7 @@ from prony.metrics import METRICS, Better
 from prony.model import Cell, OpenLoop
 
 __all__ = [
+    "OF_GENERATORS",
     "Answer",
     "Ranking",
     "answer",
@@ -27,6 +28,11 @@ __all__ = [
 ]
 
 _EQUAL = "the first are exactly equal"
+OF_GENERATORS = ("generator_ok_per_cpu_s", "ok_per_s")
+"""What decides between generators: the work that they do for their CPU. Under an equal load their throughput
+shows the server's delay.
+"""
+
 _TAIL_FIRST = ("response_ok_p99", "response_ok_p95", "response_ok_p50")
 
 
@@ -121,17 +127,16 @@ def _has(cell: CellSummary, metric: str) -> bool:
     return isinstance(cell.metrics[metric], Estimate)
 
 
-def criterion(cells: Sequence[CellSummary]) -> str | None:
+def criterion(cells: Sequence[CellSummary], choices: Sequence[str] = ()) -> str | None:
     """Return the metric that decides: the tail in an open loop, throughput in a closed one.
 
     An open loop offers every server the same load, so only latency can differ; the first of p99, p95 and
-    p50 that all have. Null if there are no cells, or they have none of these in common.
+    p50 that all have, or of other ``choices``. Null if there are no cells, or they have none in common.
     """
     if not cells:
         return None
-    return next(
-        (name for name in deciding_metrics(cells[0].cell) if all(_has(cell, name) for cell in cells)), None
-    )
+    names = choices or deciding_metrics(cells[0].cell)
+    return next((name for name in names if all(_has(cell, name) for cell in cells)), None)
 
 
 def deciding_metrics(cell: Cell) -> tuple[str, ...]:
@@ -187,15 +192,16 @@ def _is_beaten(name: str, names: Sequence[str], pairs: Mapping[Pair, Comparison]
     return any(pairs[other, name].verdict is worse for other in names if other != name)
 
 
-def answer(cells: Sequence[CellSummary], terms: Terms | None = None) -> Answer:
-    """Return the best subject of cells that share one workload, in the metric that decides.
+def answer(cells: Sequence[CellSummary], terms: Terms | None = None, choices: Sequence[str] = ()) -> Answer:
+    """Return the best subject of cells that share one workload, in the metric that decides (``choices`` as
+    in `criterion`).
 
     *Definition*: as ``ranking``, among the qualified; those with too few blocks for a verdict are left out
     where others have enough. Where the first are exactly equal, nobody leads.
     """
     qualified = [cell for cell in cells if cell.unqualified is None]
     qualified = [cell for cell in qualified if len(cell.by_block) >= LEAST_BLOCKS] or qualified
-    metric = criterion(qualified)
+    metric = criterion(qualified, choices)
     if metric is None:
         return Answer(None, None, reason=_without_answer(cells, qualified))
     return _answered(metric, ranked_cells(qualified, metric, terms or Terms()))

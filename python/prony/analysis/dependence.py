@@ -27,6 +27,11 @@ __all__ = ["CONSIDERABLE", "Dependence", "dependence"]
 CONSIDERABLE = 0.5
 """The correlation that the test's power is given for."""
 
+# With fewer blocks the test shows a considerable correlation in less than two thirds of studies.
+_ENOUGH_BLOCKS = 10
+# The most of 2 to 16 equal subjects, in simulated studies of five blocks (`bench/verdicts dependence`).
+_COST_OF_FEW = 0.3
+
 _LEVEL = 0.05
 _PERMUTATIONS = 1999
 _SIMULATED = 1000
@@ -55,6 +60,13 @@ class Dependence:
     def shown(self) -> bool:
         """Whether a dependence is shown."""
         return self.p_value <= _LEVEL
+
+    @property
+    def cost(self) -> float | None:
+        """Up to what share of studies separates equal subjects where the correlation is 0.5, although this
+        test is heeded; null where there are blocks enough to show it.
+        """
+        return _COST_OF_FEW if self.blocks < _ENOUGH_BLOCKS else None
 
 
 def dependence(tables: Sequence[Mapping[str, Mapping[int, float]]]) -> Dependence | None:

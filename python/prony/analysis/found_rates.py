@@ -19,17 +19,21 @@ from prony.metrics import PERCENTILES
 from prony.model import Failed, Invalid, Ok, Trial
 from prony.model.facts import FoundRate, RateStep, Unmet
 
-__all__ = ["found_rate", "judge_rate", "least_rate"]
+__all__ = ["found_rate", "judge_rate", "least_rate", "window_for"]
 
 _FEWEST_ABOVE = 10
 """A percentile is a figure only when this many requests lie above it."""
+
+_SPARE = 1.1
+# A search that halves its rate ten times would wait for hours otherwise.
+_LONGEST_S = 300.0
 
 
 def judge_rate(trial: Trial, objective: Objective, rate_per_s: float) -> RateStep:
     """Return whether a trial at this rate met the objective.
 
-    A subject that fails does not meet it; a trial that is not valid leaves it unknown. A missing figure
-    (too few requests for a percentile) does not meet a condition.
+    A subject that fails does not meet it. A trial that is not valid leaves it unknown, and so does a missing
+    figure (too few requests for a percentile), unless another condition is not met.
     """
     limit = decode_verdict(trial.recording.generator).strongest if trial.recording else None
     match trial.outcome:
@@ -39,14 +43,17 @@ def judge_rate(trial: Trial, objective: Objective, rate_per_s: float) -> RateSte
             return RateStep(rate_per_s, None, reason=reason, limit=limit)
         case Ok():
             metrics = trial_metrics(trial)
-            if objective.met(metrics) is True:
+            met = objective.met(metrics)
+            if met is True:
                 return RateStep(rate_per_s, True, limit=limit)
+            if isinstance(met, Missing):
+                return RateStep(rate_per_s, None, reason=met.reason, limit=limit)
             return RateStep(rate_per_s, False, unmet=_first_unmet(objective, metrics), limit=limit)
 
 
 def _first_unmet(objective: Objective, metrics: Mapping[str, Value]) -> Unmet:
     """Return the first condition that is not met, with the measured value."""
-    unmet = next(one for one in objective.conditions if one.met(metrics) is not True)
+    unmet = next(one for one in objective.conditions if one.met(metrics) is False)
     name, value = _measured(unmet, metrics)
     if isinstance(value, Missing):
         return Unmet(unmet.text, name, None, value.reason)
@@ -63,6 +70,21 @@ def found_rate(subject: str, steps: Sequence[RateStep], fresh: Sequence[RateStep
     rate = max((step.rate_per_s for step in steps if step.met), default=None)
     met = sum(step.met is True for step in fresh)
     return FoundRate(subject, rate, met, len(fresh), tuple(steps))
+
+
+def window_for(objective: Objective, rate_per_s: float, usual_s: float) -> float:
+    """Return how long a window must be for the objective's percentiles to be figures at a rate, in seconds;
+    ``usual_s`` if that is enough.
+
+    *Definition*: as ``least_rate``, with a tenth more, because arrivals at random may be fewer; at most the
+    longest that a step may take (5 min), where the step stays unknown.
+    """
+    needed = least_rate(objective, 1.0) / rate_per_s
+    return (
+        usual_s
+        if needed <= usual_s
+        else min(max(usual_s, _LONGEST_S), float(ceil(round(needed * _SPARE, 6))))
+    )
 
 
 def least_rate(objective: Objective, window_s: float) -> float:

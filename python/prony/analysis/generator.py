@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from prony.analysis.missing import Missing, Value
 from prony.metrics import PERCENTILES
 from prony.model.recording import GeneratorName, GeneratorProcesses, Population, Recording
+from prony.units import SECOND_NS
 
 __all__ = ["generator_metrics", "missing_reason", "reported_service"]
 
@@ -24,9 +25,11 @@ def generator_metrics(recording: Recording) -> dict[str, Value]:
     """
     processes = recording.generator.processes or _UNKNOWN
     cpu = _cpu_percent(recording)
+    each = _per_request(recording, cpu)
     return {
         "generator_cpu_percent": cpu,
-        "generator_cpu_ns_per_request": _per_request(recording, cpu),
+        "generator_cpu_ns_per_request": each,
+        "generator_ok_per_cpu_s": _per_cpu_second(recording, each),
         "generator_rss_mean": _known(processes.rss_mean_bytes),
         "generator_memory_ratio": _known(processes.memory_ratio),
     }
@@ -54,6 +57,16 @@ def _per_request(recording: Recording, cpu: Value) -> Value:
     if isinstance(cpu, Missing):
         return cpu
     return cpu / 100 * length_ns / done if done and length_ns else Missing("no request was completed")
+
+
+def _per_cpu_second(recording: Recording, each_ns: Value) -> Value:
+    """Return valid replies for each second of CPU, from the CPU of one request."""
+    done = recording.completed
+    if isinstance(each_ns, Missing):
+        return each_ns
+    if not each_ns:
+        return Missing("it used no CPU that was seen")
+    return SECOND_NS / each_ns * done.ok / done.all if done.all else Missing("no request was completed")
 
 
 def missing_reason(engine: GeneratorName, part: str) -> Missing:

@@ -44,9 +44,9 @@ MEASURES = (
 
 
 GENERATOR_MEASURES = (
+    Measure("requests per CPU", ("generator_ok_per_cpu_s",)),
     Measure("throughput", ("ok_per_s",)),
     Measure("errors", _ERRORS),
-    Measure("CPU/request", ("generator_cpu_ns_per_request",)),
     Measure("memory", ("generator_rss_mean",)),
 )
 """For generators: the load that they make, and its cost."""

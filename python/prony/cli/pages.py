@@ -92,7 +92,7 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
     *Errors*: ArchiveError, UsageError for a folder without archives, or a target that exists.
     """
     from prony.faces.folders import new_folder
-    from prony.page.site import index_page, listed
+    from prony.page.site import index_entry, index_page
     from prony.page.study import page_of_study
 
     host = socket.gethostname() if redact else None
@@ -101,7 +101,7 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
         entries = []
         for file, name in zip(archives, _names(archives), strict=True):
             reading, found = _read(file, force)
-            entries.append(listed(f"{name}.html", reading))
+            entries.append(index_entry(f"{name}.html", reading))
             (unfinished / f"{name}.html").write_text(
                 page_of_study(reading, found, host=host), encoding="utf-8"
             )

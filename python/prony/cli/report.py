@@ -66,7 +66,8 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="An archive, *.prony; several: sessions of one plan, or the same cells over days.",
+            help="An archive, *.prony; several: the sessions of one plan, or the same cells over versions or "
+            "days.",
             metavar="FILE...",
         ),
     ],
@@ -117,7 +118,9 @@ def report(
         bool, typer.Option("--force", help="Let subjects whose pace was not steady enter verdicts.")
     ] = False,
 ) -> None:
-    """Report the figures, the verdicts and the answer of an archive, or of several; execute nothing of it."""
+    """Report the figures, the verdicts and the answer of an archive, or of several, without executing
+    anything from them.
+    """
     if redact and html_to is None and site_to is None:
         raise UsageError(
             "`--redact` only works with `--html` or `--site`", hint="add --html OUT, or leave it out"
@@ -156,9 +159,8 @@ def _report_several(files: list[Path], output: SessionsOutput, html_to: str | No
     if differ:
         say("\n  ".join(differ))
     _refuse_of_one(["--csv"] if output.csv_to is not None else [])
-    _show_trend(
-        trend_of_files(files, force=output.force), html_to, output.markdown_to, as_json=output.as_json
-    )
+    trend = trend_of_files(files, force=output.force)
+    _show_trend(trend, html_to, output.markdown_to, as_json=output.as_json)
 
 
 def _refuse_of_one(options: list[str]) -> None:

@@ -126,6 +126,6 @@ def _generator(name: str) -> "Availability":
     from prony.model import INSTALLABLE, READY, Availability
 
     # The scripts come with Prony, and get an environment of their own.
-    if name.startswith("python-"):
+    if name.startswith(("python-", "printed-")):
         return INSTALLABLE
     return READY if shutil.which(name) else Availability.lacking(name)

@@ -54,6 +54,10 @@ ENGINES: Mapping[str, Callable[[EngineChoice, float | None], Engine]] = {
     "python-threads": _script,
     "python-asyncio": _script,
     "python-asyncio-processes": _script,
+    "printed-processes": _script,
+    "printed-threads": _script,
+    "printed-asyncio": _script,
+    "printed-asyncio-processes": _script,
 }
 
 

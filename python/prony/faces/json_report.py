@@ -160,7 +160,7 @@ def _answer(found: Answer, subjects: Mapping[str, SubjectRecord]) -> Json:
     }
 
 
-def _group(group: Group, subjects: Mapping[str, SubjectRecord]) -> Json:
+def _group(group: Group, reading: Reading) -> Json:
     return {
         "load": {
             key: value
@@ -173,8 +173,9 @@ def _group(group: Group, subjects: Mapping[str, SubjectRecord]) -> Json:
         "noise_floor": group.noise_floor or None,
         "primary": group.primary,
         "of_generators": group.of_generators,
+        "most_per_s": reading.most_per_s(group),
         "standings": [{**asdict(one), "decided": one.decided} for one in group.standings],
-        "answer": _answer(group.answer, subjects),
+        "answer": _answer(group.answer, reading.subjects),
         "failures": [_failure_test(one) for one in group.failures],
         "stalls": {name: {**asdict(one), "trials": one.trials} for name, one in group.stalls.items()},
         "power": None if group.power is None else asdict(group.power),
@@ -297,7 +298,7 @@ def _drift(found: Calibrations) -> Json:
 
 
 def _dependence(found: Dependence) -> Json:
-    return {**asdict(found), "shown": found.shown, "power_at": CONSIDERABLE}
+    return {**asdict(found), "shown": found.shown, "power_at": CONSIDERABLE, "cost": found.cost}
 
 
 def _repeated(found: Repeated) -> Json:
@@ -340,7 +341,7 @@ def reading_json(reading: Reading) -> Json:
             },
         },
         "placements": [asdict(placement) for placement in reading.placements],
-        "groups": [_group(group, reading.subjects) for group in reading.groups],
+        "groups": [_group(group, reading) for group in reading.groups],
         "curves": [_curve(curve, reading) for curve in reading.curves],
         "claims": [_claim(claim, result) for claim, result in reading.claims],
         "verdicts": {verdict.value: count for verdict, count in reading.verdicts.items()},

@@ -18,21 +18,21 @@ from prony.model import Json
 from prony.model.claims import Needs
 from prony.reading.brief import Elsewhere, Measures, Ratio
 
-__all__ = ["Report", "report_schema", "report_type"]
+__all__ = ["ReportShape", "report_schema", "report_type"]
 
 Object = Mapping[str, JsonValue]
 """An object with a page of its own in docs/reference, or whose keys depend on what was measured."""
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingShape:
     """Why there is no value."""
 
     missing: str
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class EstimateShape:
     """A figure over the trials that count, in the unit of its metric."""
 
     count: int
@@ -46,7 +46,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerSubject:
+class AnswerSubjectShape:
     """A subject in the short answer."""
 
     name: str
@@ -57,16 +57,16 @@ class AnswerSubject:
     trials: int
     qualified: bool
     at_least: bool
-    primary: Estimate | Missing
+    primary: EstimateShape | MissingShape
     ratio: Ratio | None
-    latency: Estimate | Missing | None
+    latency: EstimateShape | MissingShape | None
     error_ratio: float | None
-    cpu: Estimate | Missing
-    memory: Estimate | Missing
+    cpu: EstimateShape | MissingShape
+    memory: EstimateShape | MissingShape
 
 
 @dataclass(frozen=True, slots=True)
-class ShortAnswer:
+class ShortAnswerShape:
     """The answer in short."""
 
     group: int
@@ -77,13 +77,13 @@ class ShortAnswer:
     blocks: int
     command_line: str | None
     metrics: Measures
-    subjects: Sequence[AnswerSubject]
+    subjects: Sequence[AnswerSubjectShape]
     elsewhere: Sequence[Elsewhere]
     limits: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlanShape:
     """What was asked."""
 
     name: str
@@ -99,7 +99,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunShape:
     """One run of the study."""
 
     id: int
@@ -112,7 +112,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class SubjectShape:
     """What a subject was."""
 
     server_version: str | None
@@ -127,7 +127,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class ExtentShape:
     """How much was measured."""
 
     blocks: int
@@ -137,7 +137,7 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class PlacementShape:
     """The CPUs that trials had."""
 
     server_cpus: Sequence[int]
@@ -146,7 +146,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedRequests:
+class FailedRequestsShape:
     """Requests that failed alike."""
 
     classes: Sequence[str]
@@ -155,7 +155,7 @@ class FailedRequests:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TrialShape:
     """A trial that does not count."""
 
     block: int
@@ -167,7 +167,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedAlike:
+class FailedAlikeShape:
     """Trials that do not count for the same reason."""
 
     blocks: Sequence[int]
@@ -181,7 +181,7 @@ class FailedAlike:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CellShape:
     """One subject under one load."""
 
     cell_id: int
@@ -199,21 +199,21 @@ class Cell:
     censored_from: float | None
     account: Mapping[str, int | None]
     carried_in: Object | None
-    failed_requests: Sequence[FailedRequests]
-    metrics: Mapping[str, Estimate | Missing]
-    roles: Mapping[str, Mapping[str, Estimate | Missing]]
+    failed_requests: Sequence[FailedRequestsShape]
+    metrics: Mapping[str, EstimateShape | MissingShape]
+    roles: Mapping[str, Mapping[str, EstimateShape | MissingShape]]
     by_block: Mapping[str, Mapping[str, float | None]]
     trimmed_mean: Mapping[str, float | None]
     pace: Mapping[str, Object]
     steadiness: Object
     listeners: Mapping[str, Sequence[Object]]
     shared_addresses: Sequence[Object]
-    uncounted: Sequence[Trial]
-    failed_alike: Sequence[FailedAlike]
+    uncounted: Sequence[TrialShape]
+    failed_alike: Sequence[FailedAlikeShape]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparisonShape:
     """A subject against another."""
 
     blocks: int
@@ -231,7 +231,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerShape:
     """The best of a group."""
 
     metric: str | None
@@ -241,11 +241,11 @@ class Answer:
     decided: bool
     reason: str | None
     command_line: str | None
-    comparisons: Mapping[str, Comparison]
+    comparisons: Mapping[str, ComparisonShape]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StandingShape:
     """The best in one measure."""
 
     measure: str
@@ -261,7 +261,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class FailureTest:
+class FailureTestShape:
     """Whether trials of one subject fail more often than another's."""
 
     name: str
@@ -274,7 +274,7 @@ class FailureTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Stall:
+class StallShape:
     """Trials that were far worse than the others."""
 
     blocks: Sequence[int]
@@ -284,35 +284,36 @@ class Stall:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupShape:
     """The cells that may be compared."""
 
     load: Object
     engine: Object
     sandbox: Object
-    cells: Sequence[Cell]
+    cells: Sequence[CellShape]
     noise_floor: float | None
     primary: bool
     of_generators: bool
-    standings: Sequence[Standing]
-    answer: Answer
-    failures: Sequence[FailureTest]
-    stalls: Mapping[str, Stall]
+    most_per_s: float | None
+    standings: Sequence[StandingShape]
+    answer: AnswerShape
+    failures: Sequence[FailureTestShape]
+    stalls: Mapping[str, StallShape]
     power: Sight | None
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class CurveShape:
     """Loads that differ in one thing only."""
 
     groups: Sequence[int]
     over: str
     latency: str
-    subjects: Mapping[str, Saturation | Missing]
+    subjects: Mapping[str, Saturation | MissingShape]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimShape:
     """What was claimed, and what the study says of it."""
 
     name: str
@@ -330,7 +331,13 @@ class Claim:
     high: float | None
     failure: str | None
     needs: Needs
+    tolerance: float
+    among: Sequence[str]
+    place: str
+    estimand: str
     verdict: str
+    level: float | None
+    lack: str | None
     n: int | None
     figure: float | None
     interval: Sequence[float | None] | None
@@ -338,7 +345,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
+class OriginalShape:
     """A published figure beside the one measured."""
 
     cell_id: int
@@ -346,12 +353,12 @@ class Original:
     metric: str
     role: str | None
     published: float
-    measured: Estimate | Missing
+    measured: EstimateShape | MissingShape
     note: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class PositionShape:
     """A trial, in the order in which they ran."""
 
     cell_id: int
@@ -366,7 +373,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class CalibrationShape:
     """A measurement of the calibration cell."""
 
     cell_id: int
@@ -382,7 +389,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
-class Drifts:
+class DriftsShape:
     """Whether the machine changed while the study ran."""
 
     trials: int
@@ -392,7 +399,7 @@ class Drifts:
 
 
 @dataclass(frozen=True, slots=True)
-class CrossCheck:
+class CrossCheckShape:
     """A cell under another generator."""
 
     cell_id: int
@@ -400,13 +407,13 @@ class CrossCheck:
     name: str
     generator: str
     metric: str
-    own: Estimate | Missing
-    other: Estimate | Missing
-    comparison: Comparison
+    own: EstimateShape | MissingShape
+    other: EstimateShape | MissingShape
+    comparison: ComparisonShape
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FindingShape:
     """What a rule found."""
 
     subject: str
@@ -422,7 +429,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedFinding:
+class SharedFindingShape:
     """A finding that is the same for several subjects."""
 
     subjects: Sequence[str]
@@ -432,37 +439,38 @@ class SharedFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportShape:
     """The report of a study, as `prony report FILE --json` prints it."""
 
     version: Literal[1]
-    answer: ShortAnswer | None
-    plan: Plan
-    runs: Sequence[Run]
+    answer: ShortAnswerShape | None
+    plan: PlanShape
+    runs: Sequence[RunShape]
     fingerprint: Object
-    subjects: Mapping[str, Subject]
-    extent: Extent
-    placements: Sequence[Placement]
-    groups: Sequence[Group]
-    curves: Sequence[Curve]
-    claims: Sequence[Claim]
+    subjects: Mapping[str, SubjectShape]
+    extent: ExtentShape
+    across: Object | None
+    placements: Sequence[PlacementShape]
+    groups: Sequence[GroupShape]
+    curves: Sequence[CurveShape]
+    claims: Sequence[ClaimShape]
     verdicts: Mapping[str, int]
-    originals: Sequence[Original]
-    calibration: Sequence[Calibration]
-    drift: Drifts | None
+    originals: Sequence[OriginalShape]
+    calibration: Sequence[CalibrationShape]
+    drift: DriftsShape | None
     dependence: Object | None
-    cross_checks: Sequence[CrossCheck]
+    cross_checks: Sequence[CrossCheckShape]
     found_rates: Sequence[Object]
     repeated: Object | None
     unmeasured: Mapping[str, str]
-    order: Sequence[Position]
-    findings: Sequence[Finding]
-    shared_findings: Sequence[SharedFinding]
+    order: Sequence[PositionShape]
+    findings: Sequence[FindingShape]
+    shared_findings: Sequence[SharedFindingShape]
 
 
-def report_type() -> TypeAdapter[Report]:
+def report_type() -> TypeAdapter[ReportShape]:
     """Return what reads the JSON of a report into these types; *Errors*: `pydantic.ValidationError`."""
-    return TypeAdapter(Report)
+    return TypeAdapter(ReportShape)
 
 
 def report_schema() -> Json:

@@ -51,6 +51,15 @@ GENERATOR = (
         GENERATOR_USAGE,
     ),
     Metric(
+        "generator_ok_per_cpu_s",
+        Unit.RATE,
+        Better.HIGHER,
+        "valid replies per CPU-second of the generator",
+        "valid replies in the window / the generator's CPU time in it, without spinning: what a generator "
+        "does for its CPU, however many connections it has",
+        GENERATOR_USAGE,
+    ),
+    Metric(
         "generator_rss_mean",
         Unit.BYTES,
         Better.LOWER,

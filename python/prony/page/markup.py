@@ -155,5 +155,7 @@ def _cells(row: Sequence[Entry], columns: Sequence[Column]) -> Iterator[str]:
             name for name in ("words" if column.text else "", entry.tone.value) if name not in ("", "plain")
         ]
         kind = f' class="{" ".join(kinds)}"' if kinds else ""
-        tag, scope = ("th", ' scope="row"') if k == 0 else ("td", "")
-        yield f"<{tag}{scope}{kind}>{words_html(entry.text)}</{tag}>"
+        words = words_html(entry.text)
+        # An empty name says "as above", and is no heading.
+        tag, scope = ("th", ' scope="row"') if k == 0 and words else ("td", "")
+        yield f"<{tag}{scope}{kind}>{words}</{tag}>"

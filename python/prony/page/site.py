@@ -10,7 +10,7 @@ from prony.reading.study import Reading
 from prony.report.forms import day
 from prony.report.sections.answer import leader_words
 
-__all__ = ["Listed", "index_page", "listed"]
+__all__ = ["Listed", "index_entry", "index_page"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Listed:
     prony_version: str
 
 
-def listed(file: str, reading: Reading) -> Listed:
+def index_entry(file: str, reading: Reading) -> Listed:
     """Return the entry of a study whose page is ``file``."""
     plan = reading.plan
     brief = None if reading.is_search else brief_of(reading)

@@ -7,7 +7,7 @@ Must not know words.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from prony.analysis.answer import Answer, deciding_metrics, geometric_mean
+from prony.analysis.answer import OF_GENERATORS, Answer, deciding_metrics, geometric_mean
 from prony.analysis.compare import Comparison
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
@@ -128,7 +128,8 @@ def _weight(group: Group) -> tuple[bool, int, float]:
 
 def _measures(group: Group) -> Measures:
     first = group.cells[0].cell
-    primary = group.answer.metric or deciding_metrics(first)[0]
+    choices = OF_GENERATORS if group.of_generators else deciding_metrics(first)
+    primary = group.answer.metric or choices[0]
     kind = "response" if isinstance(first.workload.loop, OpenLoop) else "service"
     latency = f"{kind}_ok_p99"
     own = group.of_generators

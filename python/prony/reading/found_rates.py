@@ -1,12 +1,13 @@
 """The highest rate of each subject that meets an objective, as the last search of a study found it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from prony.analysis.failure_rates import clopper_pearson
+from prony.analysis.found_rates import found_rate
 from prony.model import Run
-from prony.model.facts import FoundRate, RateStep
+from prony.model.facts import FoundRate, RateStep, SearchPart, TrialStep
 
 __all__ = ["Confirmed", "SearchEnd", "confirmed_rates"]
 
@@ -41,10 +42,25 @@ class Confirmed:
     steps: tuple[RateStep, ...]
 
 
-def confirmed_rates(runs: Sequence[Run]) -> tuple[Confirmed, ...]:
-    """Return what the last run that searched found, for each subject; empty without a search."""
+def confirmed_rates(
+    runs: Sequence[Run], tried: Sequence[tuple[str, TrialStep]] = ()
+) -> tuple[Confirmed, ...]:
+    """Return what the last run that searched found, for each subject; empty without a search.
+
+    ``tried``: the steps of trials with their subjects, in order; they are all that a search that was
+    interrupted has left.
+    """
     found = next((run.facts.found_rates for run in reversed(runs) if run.facts.found_rates), ())
-    return tuple(map(_confirmed, found))
+    return tuple(map(_confirmed, found or _unfinished(tried)))
+
+
+def _unfinished(tried: Sequence[tuple[str, TrialStep]]) -> Iterator[FoundRate]:
+    for name in dict.fromkeys(name for name, _ in tried):
+        own = {
+            part: [one.step for subject, one in tried if subject == name and one.part is part]
+            for part in SearchPart
+        }
+        yield found_rate(name, own[SearchPart.SEARCH], own[SearchPart.CONFIRMATION])
 
 
 def _confirmed(found: FoundRate) -> Confirmed:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from prony.analysis.answer import Answer, answer, log_values
+from prony.analysis.answer import OF_GENERATORS, Answer, answer, log_values
 from prony.analysis.compare import Terms
 from prony.analysis.noise_floor import Floor, floors_by_metric
 from prony.analysis.power import Sight, power_of
@@ -30,7 +30,8 @@ class Group:
     ``workload`` is that of the first: requests and expectations belong to the apps, and may differ between
     cells. ``standings``: the best in each measure. ``primary``: the load that verdicts were planned for;
     others are a screening. ``noise_floor``: the machine's in the answer's metric, 0 where it is not known.
-    ``of_generators``: one server under several generators, which are compared, each under its own load.
+    ``of_generators``: one server under several generators, which are compared under the same load, whatever
+    their threads.
     ``failures``: whether a subject's trials fail more often than those of the one that fails least.
     ``power``: what difference in the answer's metric these blocks could find; null without a verdict.
     ``stalls``: the subjects of which single trials were far worse in that metric than the others.
@@ -65,7 +66,7 @@ def groups_of(
     alike: dict[object, list[CellSummary]] = {}
     for cell in plan.cells:
         load = _load(cell.workload)
-        kind: object = (type(load.loop), load.stop) if compares_generators else (load, cell.engine)
+        kind: object = (load.loop, load.stop) if compares_generators else (load, cell.engine)
         name = generator_name(cell) if compares_generators else None
         found = summarise_cell(cell, trials, name)
         found = found if takes_unsteady else without_unsteady(found)
@@ -101,10 +102,10 @@ def _group(
 ) -> Group:
     first = cells[0].cell
     of_generators = _compares_generators(plan)
-    primary = of_generators or first.is_under(plan.design.primary)
+    primary = first.is_under(plan.design.primary)
     by_metric = floors_by_metric(floors, first, blocks)
     agreed = replace(of_study, screens=not primary, floors=by_metric)
-    found = answer(cells, agreed)
+    found = answer(cells, agreed, OF_GENERATORS if of_generators else ())
     return Group(
         workload=first.workload,
         engine=first.engine,

@@ -15,6 +15,7 @@ from prony.diagnosis import Evidence, Finding, diagnose
 from prony.model import (
     Cell,
     Claim,
+    ClosedLoop,
     Fingerprint,
     Limited,
     Ok,
@@ -25,6 +26,7 @@ from prony.model import (
     TrialRecord,
     TrialRole,
 )
+from prony.model.facts import TrialStep
 from prony.reading.across import SessionPart, Sessions, over_sessions
 from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
 from prony.reading.dependence import dependence_of
@@ -35,6 +37,7 @@ from prony.reading.groups import Group, groups_of, terms
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
 from prony.reading.sessions import first_runs, session_of, stretches
+from prony.units import MILLISECOND_NS, seconds
 
 __all__ = ["Reading", "read", "read_archive", "read_sessions"]
 
@@ -45,6 +48,7 @@ class Reading:
     also those of the calibration, of cross-checks and of searches, whose cells are ``added`` to the plan's
     own. ``claims``: each claim of the plan with its result. ``dependence``: of blocks on the one before; null
     where it is not testable. ``across``: its sessions beside each other, null where it has one.
+    ``tried``: the steps of a search, with their subjects, in order.
     """
 
     plan: Plan
@@ -59,6 +63,7 @@ class Reading:
     added: Mapping[TrialRole, tuple[CellSummary, ...]]
     dependence: Dependence | None = None
     across: Sessions | None = None
+    tried: tuple[tuple[str, TrialStep], ...] = ()
 
     @property
     def cells(self) -> tuple[CellSummary, ...]:
@@ -106,7 +111,7 @@ class Reading:
     @property
     def found_rates(self) -> tuple[Confirmed, ...]:
         """The result of the last search for each subject; empty without a search."""
-        return confirmed_rates(self.runs)
+        return confirmed_rates(self.runs, self.tried)
 
     @property
     def originals(self) -> tuple[Beside, ...]:
@@ -133,6 +138,17 @@ class Reading:
             if not cell.total:
                 reasons.setdefault(cell.name, left_out.get(str(cell.cell.id), "no trial was run"))
         return reasons
+
+    def most_per_s(self, group: Group) -> float | None:
+        """Return how many requests a second the connections of a closed loop make at most on a server that
+        waits before each reply; null where it does not, or that is not known.
+        """
+        record = self.subjects.get(group.cells[0].cell.subject.name)
+        delay_ms = record.settings.get("delay_ms") if record else None
+        loop = group.workload.loop
+        if not isinstance(loop, ClosedLoop) or not isinstance(delay_ms, int) or delay_ms <= 0:
+            return None
+        return loop.connections / seconds(delay_ms * MILLISECOND_NS)
 
     def place(self, group: Group) -> int:
         """Return the place of a group in ``groups``.
@@ -203,9 +219,15 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     own_cells = {cell.id: cell for cell in plan.cells}
     taken: list[TrialFigures] = []
     diagnosed: dict[tuple[int, int], _Diagnosed] = {}
+    searched = {cell.id: cell.subject.name for cell in (added or {}).get(TrialRole.FIND_RATE, ())}
+    tried: dict[tuple[int, int], tuple[str, TrialStep]] = {}
     for record in trials:
         trial = record.trial
         taken.append(figures(trial))
+        if trial.facts.find_rate is not None and trial.cell_id in searched:
+            # A step that was repeated counts once, as it came out last.
+            step = searched[trial.cell_id], trial.facts.find_rate
+            tried[trial.cell_id, trial.block] = step
         if trial.role is not TrialRole.SUBJECT or trial.cell_id not in own_cells:
             continue
         cell, key = own_cells[trial.cell_id], (trial.cell_id, trial.block)
@@ -228,6 +250,7 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
         trials=tuple(taken),
         claims=_claims(plan, [cell for group in groups for cell in group.cells], agreed, blocks, floors),
         dependence=depends,
+        tried=tuple(tried.values()),
         added={
             role: tuple(summarise_cell(cell, [one for one in taken if one.role is role]) for cell in cells)
             for role, cells in (added or {}).items()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from prony.analysis.find_rate import search
-from prony.analysis.found_rates import found_rate, judge_rate, least_rate
+from prony.analysis.found_rates import found_rate, judge_rate, least_rate, window_for
 from prony.analysis.objective import Objective, parse_objective
 from prony.errors import ArchiveError
 from prony.model import Cell, DurationStop, OpenLoop, Plan, Trial, TrialRole, Workload
@@ -55,7 +55,7 @@ class _Search:
 
     def cell(self, template: Cell, rate_per_s: float) -> Cell:
         """Return the cell of a subject at a rate; it is added to the archive."""
-        load = workload_at(template.workload, rate_per_s)
+        load = workload_at(template.workload, rate_per_s, self.objective)
         known = (one for one in self.cells if one.subject.name == template.subject.name)
         same = next((one for one in known if one.workload == load), None)
         if same is not None:
@@ -102,10 +102,11 @@ def _of_plan(known: Iterable[Cell], plan: Plan) -> Iterator[Cell]:
     are not taken.
     """
     templates = {cell.subject.name: cell for cell in plan.cells}
+    objective = parse_objective(plan.design.find_rate)
     for cell in known:
         template, loop = templates.get(cell.subject.name), cell.workload.loop
         if template is not None and isinstance(loop, OpenLoop):
-            load = workload_at(template.workload, loop.rate_per_s)
+            load = workload_at(template.workload, loop.rate_per_s, objective)
             yield replace(template, id=cell.id, workload=load)
 
 
@@ -121,11 +122,18 @@ def searching(plan: Plan, objective: str) -> Plan:
     return replace(plan, cells=cells, design=replace(plan.design, find_rate=objective))
 
 
-def workload_at(workload: Workload, rate_per_s: float) -> Workload:
-    """Return the load as an open loop at a rate; a fixed number of requests becomes a fixed time."""
+def workload_at(workload: Workload, rate_per_s: float, objective: Objective) -> Workload:
+    """Return the load as an open loop at a rate; a fixed number of requests becomes a fixed time, and a
+    window with too few requests for the objective's percentiles becomes longer.
+    """
     loop = workload.loop if isinstance(workload.loop, OpenLoop) else OpenLoop(rate_per_s)
-    stop = workload.stop if isinstance(workload.stop, DurationStop) else DurationStop(_LENGTH_NS)
+    stop = DurationStop(round(window_for(objective, rate_per_s, _window_s(workload)) * SECOND_NS))
     return replace(workload, loop=replace(loop, rate_per_s=rate_per_s), stop=stop)
+
+
+def _window_s(workload: Workload) -> float:
+    stop = workload.stop
+    return seconds(stop.duration_ns if isinstance(stop, DurationStop) else _LENGTH_NS)
 
 
 def _planned(plan: Plan) -> tuple[Cell, ...]:
@@ -177,9 +185,7 @@ def _in_words(step: RateStep) -> str:
 
 def _first_rate(looking: _Search, workload: Workload) -> float:
     first = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else FIRST_RATE_PER_S
-    stop = workload_at(workload, first).stop
-    window_s = seconds(stop.duration_ns if isinstance(stop, DurationStop) else _LENGTH_NS)
-    return min(max(first, least_rate(looking.objective, window_s)), MOST_RATE_PER_S)
+    return min(max(first, least_rate(looking.objective, _window_s(workload))), MOST_RATE_PER_S)
 
 
 def _confirmed(looking: _Search, rates: Sequence[tuple[Cell, float]]) -> dict[str, tuple[RateStep, ...]]:

@@ -81,6 +81,21 @@ def test_a_field_that_is_no_count_is_refused(name):
         parse("prony " + json.dumps(spoilt))
 
 
+def test_what_a_script_prints_of_itself_is_shown():
+    own = "workers: 2, 3 to 4 requests each\nqps: 7.0\n"
+    measured = parse(2 * own + "prony " + json.dumps(COUNTED) + "\n")
+    words = "2, 3 to 4 requests each"
+    assert measured.caveats == (f"its own output: qps 14.0, failures included; workers: {words}; {words}",)
+    assert parse("prony " + json.dumps(COUNTED) + "\n").caveats == ()
+
+
+def test_only_the_printed_ones_are_asked_for_their_own_outputs():
+    asked = {name: tool.order(job()).files["order.json"] for name, tool in SCRIPTS.items()}
+    printed = {name for name, order in asked.items() if json.loads(order)["as_printed"]}
+    assert printed == {name for name in SCRIPTS if name.startswith("printed-")}
+    assert len(printed) == 4
+
+
 def test_every_script_is_an_engine_and_none_has_an_open_loop_or_a_count():
     address = Address("127.0.0.1", 1)
     assert set(SCRIPTS) <= set(ENGINES)
@@ -135,7 +150,17 @@ def test_its_latencies_are_a_distribution_above_the_servers_delay(name):
 
 
 @pytest.mark.servers
-@pytest.mark.parametrize("name", sorted(SCRIPTS))
+@pytest.mark.parametrize("name", ["printed-processes", "printed-threads"])
+def test_as_printed_a_request_that_is_not_answered_is_sent_again_and_counts_once(name):
+    load = Workload(LOAD.loop, LOAD.stop, timeout_ns=SECOND // 4)
+    recording, server, _ = run(name, load, silent_every=50)
+    assert server["requests"] > server["responses_complete"]
+    assert recording.account.count("timed_out") == 0
+    assert "its own output: qps" in " ".join(recording.engine.caveats)
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("name", sorted(set(SCRIPTS) - {"printed-processes", "printed-threads"}))
 def test_a_request_that_is_never_answered_times_out(name):
     load = Workload(LOAD.loop, LOAD.stop, timeout_ns=SECOND // 4)
     recording, server, _ = run(name, load, silent_every=50)

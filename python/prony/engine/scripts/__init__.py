@@ -1,13 +1,14 @@
-"""Four load generators in Python, written as people write them.
+"""Four load generators in Python, written as people write them; and once more as an article printed them.
 
 The code in ``python-scripts`` runs in an environment of its own and knows nothing of Prony. Must not know
 trials.
 
 >>> sorted(SCRIPTS)[0]
-'python-asyncio'
+'printed-asyncio'
 """
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +24,10 @@ _CODE = Path(__file__).parent / "python-scripts"
 _SHARED = ("tally.py", "with_requests.py", "with_aiohttp.py")
 
 
-def _order(script: str, job: Job) -> Order:
+_PRINTED = "printed-"
+
+
+def _order(name: str, script: str, job: Job) -> Order:
     request, workload = job.workload.request, job.workload
     told = {
         "method": request.method,
@@ -38,6 +42,7 @@ def _order(script: str, job: Job) -> Order:
         "timeout_ns": workload.timeout_ns,
         "expect_status": workload.expect_status,
         "expect_body": _base64(workload.expect_body),
+        "as_printed": name.startswith(_PRINTED),
     }
     files = {name: (_CODE / name).read_bytes() for name in (script, *_SHARED)}
     return Order(((job.program, script, "order.json"),), {**files, "order.json": json.dumps(told).encode()})
@@ -65,7 +70,18 @@ def _parse(output: Output, job: Job) -> Measured:
         open_ns=window["open_ns"],
         completed=completed,
         latencies=_latencies(told, ok),
+        caveats=_own_words(output.stdout),
     )
+
+
+def _own_words(stdout: str) -> tuple[str, ...]:
+    """Return what a script prints of itself, as the article's do: of each worker, and its rate."""
+    qps = re.findall(r"^qps: ([0-9.]{1,20})$", stdout, re.MULTILINE)
+    workers = re.findall(r"^workers: (\d+, \d+ to \d+ requests each)$", stdout, re.MULTILINE)
+    if not qps:
+        return ()
+    rate = f"{sum(map(float, qps)):,.1f}"
+    return (f"its own output: qps {rate}, failures included; workers: {'; '.join(workers)}",)
 
 
 def _latencies(told: Json, ok: int) -> Json:
@@ -84,6 +100,10 @@ def _count(value: object) -> int:
     return int(number_in(value, "a count"))
 
 
+def _printed(name: str, title: str, file: str, packages: str, *caveats: str) -> Tool:
+    return _script(_PRINTED + name, f"{title}, as printed", file, packages, *caveats)
+
+
 def _script(name: str, title: str, file: str, packages: str, *caveats: str) -> Tool:
     return Tool(
         name=name,
@@ -91,7 +111,7 @@ def _script(name: str, title: str, file: str, packages: str, *caveats: str) -> T
         get=f"Prony installs {packages} for it in a separate environment",
         ask_version=(),
         abilities=Abilities(count=False),
-        order=lambda job: _order(file, job),
+        order=lambda job: _order(name, file, job),
         parse=_parse,
         caveats=(
             f"{name} times requests in Python: its latencies include waiting for the interpreter",
@@ -103,6 +123,8 @@ def _script(name: str, title: str, file: str, packages: str, *caveats: str) -> T
 
 
 _GIL = "the threads share one interpreter: only one of them runs at a time"
+_RETRIES = "a request that fails or times out is sent up to three times more, and counts as one"
+_UNREAD = "each coroutine has a session of its own, and no body is read: a wrong one counts as valid"
 SCRIPTS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (
@@ -127,6 +149,16 @@ SCRIPTS: Mapping[str, Tool] = {
             "asyncio + aiohttp in several processes",
             "coroutines_in_processes.py",
             "aiohttp",
+        ),
+        _printed("processes", "multiprocessing + requests", "processes.py", "requests", _RETRIES),
+        _printed("threads", "threading + requests", "threads.py", "requests", _GIL, _RETRIES),
+        _printed("asyncio", "asyncio + aiohttp", "coroutines.py", "aiohttp", _UNREAD),
+        _printed(
+            "asyncio-processes",
+            "asyncio + aiohttp in several processes",
+            "coroutines_in_processes.py",
+            "aiohttp",
+            _UNREAD,
         ),
     )
 }

@@ -18,6 +18,7 @@ __all__ = ["brief_table", "shared_app"]
 _MOST_ROWS = 12
 _TITLES = {
     "ok_per_s": "ok/s",
+    "generator_ok_per_cpu_s": "ok/CPU-s",
     "response_ok_p99": "p99",
     "service_ok_p99": "p99",
     "response_ok_p95": "p95",

@@ -81,6 +81,14 @@ def dependence_notes(reading: Reading) -> Iterator[Text]:
         *(series, blocks, Figure(CONSIDERABLE, digits(1), "/dependence/power_at")),
         Figure(found.power, whole_percent, "/dependence/power"),
     )
+    if found.cost is not None:
+        yield text(
+            "So few blocks cannot exclude it. Where blocks have a correlation of {}, equal subjects are "
+            "separated in up to {} of such studies: verdicts that matter deserve {} blocks.",
+            Figure(CONSIDERABLE, digits(1), "/dependence/power_at"),
+            Figure(found.cost, whole_percent, "/dependence/cost"),
+            Name("10"),
+        )
 
 
 # --- other generators -------------------------------------------------------------------------------------

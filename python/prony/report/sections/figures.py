@@ -36,7 +36,7 @@ def group_section(reading: Reading, group: Group) -> Section:
     """Return the main table of a group."""
     place = reading.place(group)
     if group.of_generators:
-        return generator_section(group, place, reading.sessions)
+        return generator_section(reading, group)
     notes, heading = Footnotes(), group_heading(group, place)
     cells = _ranked(reading, group)
     if not cells:

@@ -4,19 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from prony.analysis.summary import Estimate
 from prony.reading.groups import Group
+from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
-from prony.report.forms import of_percent
+from prony.report.forms import count, of_percent
 from prony.report.scales import metric_scale
 from prony.report.sections.effects import ratio_note, ratios_to_first
 from prony.report.sections.winners import deciding, letters_note
 from prony.report.tables import Place, counted_entry, figure_entry, ranked
 from prony.report.text import Figure, Name, Quote, Text, joined, pointer, text
-from prony.report.words import stop_words
+from prony.report.words import load_words
 from prony.units import Scale
 
 __all__ = ["generator_heading", "generator_section"]
 
 _COLUMNS = {
+    "generator_ok_per_cpu_s": "ok/CPU-s",
     "ok_per_s": "ok/s",
     "generator_cpu_percent": "CPU %",
     "generator_cpu_ns_per_request": "CPU/request, {unit}",
@@ -26,21 +28,21 @@ _COLUMNS = {
     "service_ok_p99": "p99, {unit}",
 }
 _LEAD = (
-    "One server; each generator with its threads (or processes) × its total connections. CPU and memory are "
-    "the generator's own; each generator measures service time in its own way."
+    "One server, and one load; each generator with its threads (or processes) × its total connections. The "
+    "first is who makes the most valid requests for its CPU (ok/CPU-s). CPU and memory are the generator's "
+    "own; each generator measures service time in its own way."
 )
 
 
 def generator_heading(group: Group, place: int) -> Text:
     """Return the server and the window that the generators of a group share. ``place``: among the groups."""
-    stop = stop_words(group.workload, pointer("groups", place, "load"))
-    return text("Generators against {}, {}", Name(group.cells[0].cell.subject.name), stop)
+    load = load_words(group.workload, pointer("groups", place, "load"))
+    return text("Generators against {}, {}", Name(group.cells[0].cell.subject.name), load)
 
 
-def generator_section(group: Group, place: int, sessions: int) -> Section:
-    """Return one row for each generator, with a dash and a reason for what it does not measure.
-    ``sessions``: of how many the trials are.
-    """
+def generator_section(reading: Reading, group: Group) -> Section:
+    """Return one row for each generator, with a dash and a reason for what it does not measure."""
+    place, sessions = reading.place(group), reading.sessions
     cells = ranked(group.cells, group.answer.metric, pointer("groups", place))
     heading = generator_heading(group, place)
     if not any(one.cell.ok for one in cells):
@@ -50,10 +52,25 @@ def generator_section(group: Group, place: int, sessions: int) -> Section:
         words for words in (letters_note(group), ratio_note(group, sessions), *_caveats(cells)) if words
     ]
     blocks: tuple[Block, ...] = (
-        *(Paragraph(_LEAD, Tone.QUIET), _table(group, place, cells, notes), notes.notes()),
+        *(Paragraph(_LEAD, Tone.QUIET), *_most(reading, group), _table(group, place, cells, notes)),
+        notes.notes(),
         Notes(tuple(("", words) for words in remarks)),
     )
     return Section(heading, blocks)
+
+
+def _most(reading: Reading, group: Group) -> Iterator[Block]:
+    """Yield how many requests the connections could have made at most, if the server's delay is known."""
+    most, at = reading.most_per_s(group), pointer("groups", reading.place(group))
+    if most is None:
+        return
+    words = text(
+        "The server waits before each reply, so {} make at most {} requests a second: a throughput near that "
+        "shows the server's delay, and not the generator.",
+        load_words(group.workload, at + pointer("load")),
+        Figure(most, count, at + pointer("most_per_s")),
+    )
+    yield Paragraph(words, Tone.QUIET)
 
 
 def _table(group: Group, place: int, cells: Sequence[Place], notes: Footnotes) -> Table:

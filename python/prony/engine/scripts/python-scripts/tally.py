@@ -24,6 +24,7 @@ class Order:
         )
         self.status = order["expect_status"]
         self.expected = base64.b64decode(order["expect_body"]) if order["expect_body"] is not None else None
+        self.as_printed = order["as_printed"]
 
 
 class Tally:
@@ -42,16 +43,16 @@ class Tally:
         return time.monotonic_ns() < self.close_ns
 
     def reply(self, begun_ns, status, body):
-        """Count a whole reply."""
+        """Count a whole reply; null: its body was not read."""
         wanted = self.order.status
         good = status == wanted if wanted else 200 <= status < 400
         if not good:
             self._end(begun_ns, "bad_status", status)
-        elif self.order.expected not in (None, body):
+        elif body is not None and self.order.expected not in (None, body):
             self._end(begun_ns, "failed_validation")
         else:
             self._end(begun_ns, "ok")
-            self.body_bytes += len(body)
+            self.body_bytes += len(body or b"")
 
     def failure(self, begun_ns, kind):
         """Count a request without a whole reply."""
@@ -99,8 +100,15 @@ def say_window(order, open_ns):
 
 
 def merged(tallies):
-    """Return the sum of what the workers counted."""
+    """Return the sum of what the workers counted.
+
+    As printed, each says how many requests it made, and all together their rate: failures count too.
+    """
     first, *others = tallies
+    if first.order.as_printed:
+        counts = [sum(one.classes.values()) for one in tallies]
+        print(f"workers: {len(counts)}, {min(counts)} to {max(counts)} requests each")
+        print(f"qps: {sum(counts) / first.order.duration_s:.1f}")
     for other in others:
         first.add(other)
     return first

@@ -1,8 +1,12 @@
-"""One worker that uses requests: one session, one request after the other."""
+"""One worker that uses requests: one session, one request after the other.
+
+As printed: a request that fails or times out is sent up to three times more.
+"""
 
 import time
 
 import requests
+from requests.adapters import HTTPAdapter
 from tally import Tally
 
 
@@ -12,6 +16,8 @@ def work(order, open_ns):
     with requests.Session() as session:
         # Ignore proxies that are set in the environment.
         session.trust_env = False
+        if order.as_printed:
+            session.mount("http://", HTTPAdapter(max_retries=3))
         while tally.goes_on():
             begun_ns = time.monotonic_ns()
             try:
