@@ -43,6 +43,7 @@ def test_two_samples_at_one_moment_make_no_gap_in_the_use_of_cpu(tmp_path):
     used = [one.cpu_percent for one in trace.usage if one.role == "worker"]
     assert used == pytest.approx([50.0] * len(used), abs=1)
     assert len(used) == 3
+    assert all(0 <= one.at_s <= 4 for one in trace.usage)
 
 
 def test_the_classes_of_each_second_hold_all_its_valid_replies(tmp_path):
