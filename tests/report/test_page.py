@@ -1,6 +1,8 @@
 """A page that can be committed as it is: no path and no name of the machine, all that was asked of it."""
 
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,9 @@ from golden import build, generators, studies
 from prony.archive import open_archive
 from prony.faces.markdown import markdown
 from prony.model import Fingerprint
+from prony.page.study import page_of_study
 from prony.reading.study import read_archive
+from prony.reading.traces import primary_cells, traces
 from prony.report.document import Document, Notes, Paragraph, Section
 from prony.report.redaction import redacted, without_paths
 from prony.report.study import full_page
@@ -23,16 +27,22 @@ def page_of(path, host="bench-7"):
 @pytest.mark.parametrize(
     "said, shown",
     [
-        ("/home/me/shop/app.py:3", "…/shop/app.py:3"),
-        ('File "/var/cache/prony/env/lib/a.py", line 1', 'File "…/lib/a.py", line 1'),
-        ("unix:/tmp/prony-x/run/server.sock failed", "unix:/tmp/prony-x/run/server.sock failed"),
+        ("/home/me/shop/app.py:3", "…/app.py:3"),
+        ('File "/var/cache/prony/env/lib/a.py", line 1', 'File "…/a.py", line 1'),
+        ("unix:/tmp/prony-x/run/server.sock failed", "unix:…/server.sock failed"),
+        ("--chdir=/srv/acme", "--chdir=…"),
+        ("a:/home/me/x.py:/home/me/y", "a:…/x.py:…/y"),
+        ("see file:///home/me/x.py", "see …/x.py"),
+        ("`/home/me/my shop/x.py`: no", "`…/x.py`: no"),
+        ("in ~/shop/x.py or ~you/x.py", "in …/x.py or …/x.py"),
+        ("/home/me", "…"),
         ("http://127.0.0.1:80/api/v1/users", "http://127.0.0.1:80/api/v1/users"),
         ("GET /api/items", "GET /api/items"),
         ("raise /proc/sys/net/core/somaxconn", "raise /proc/sys/net/core/somaxconn"),
         ("/usr/lib/python3/dist-packages/a.py", "/usr/lib/python3/dist-packages/a.py"),
     ],
 )
-def test_paths_are_cut_to_their_last_folder(said, shown):
+def test_paths_are_cut_to_their_last_part(said, shown):
     assert without_paths(said) == shown
 
 
@@ -56,7 +66,25 @@ def test_a_log_with_paths_and_the_machines_name_gives_a_page_without(tmp_path):
     assert "No answer: no trial counts." in re.sub(r"\[(\w+)\]\(#\w+\)", r"\1", text)
     assert "secret" not in text
     assert "bench-7" not in text
-    assert "place/app.py" in text
+    assert "…/app.py" in text
+
+
+def test_reasons_commands_and_pages_name_neither_paths_nor_users_nor_the_machine(tmp_path):
+    path = build.study_two(tmp_path / "a.prony")
+    reason = "cannot write `/home/alice/zanzibar/acme/serve.py` on bench-7, see file:///home/alice/g.py"
+    command = "x --chdir=/srv/acme --bind bench-7:80 --config file:/home/alice/g.py --path /a/b/c:~/acme/d"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE trial SET outcome_reason = ? WHERE outcome = 'failed'", (reason,))
+        database.execute("UPDATE subject SET command_line = ?", (command,))
+    with open_archive(path) as archive:
+        reading = read_archive(archive)
+        page = page_of_study(
+            reading, traces(reading, archive.trials(), primary_cells(reading.groups)), host="bench-7"
+        )
+    for text in (markdown(redacted(full_page(reading), "bench-7")), page):
+        assert "…/serve.py" in text
+        assert "--bind HOST:80" in text
+        assert not [one for one in ("alice", "acme", "bench-7", "zanzibar") if one in text]
 
 
 @pytest.mark.parametrize("study", [studies.grid_study, studies.count_study, generators.generators_study])

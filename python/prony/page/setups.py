@@ -6,21 +6,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from prony.glossary import TERMS, anchor
 from prony.model import Fingerprint, Run, SubjectRecord
 from prony.page.markup import safe
-from prony.report.redaction import without_paths
+from prony.report.redaction import without_traces
 
 __all__ = ["machine_html", "setups_html", "terms_html"]
 
 _CODE = re.compile("`([^`]*)`")
 
 
-def setups_html(records: Iterable[SubjectRecord], *, redact: bool) -> str:
-    """Return every subject's command line, version, settings, packages and limits, as archived."""
-    return "\n".join(_setup(one, redact) for one in records)
+def setups_html(records: Iterable[SubjectRecord], *, host: str | None) -> str:
+    """Return every subject's command line, version, settings, packages and limits, as archived. ``host``: as
+    `page_of_study`.
+    """
+    return "\n".join(_setup(one, host) for one in records)
 
 
-def _setup(one: SubjectRecord, redact: bool) -> str:
+def _setup(one: SubjectRecord, host: str | None) -> str:
     def shown(words: str) -> str:
-        return safe(without_paths(words) if redact else words)
+        return safe(words if host is None else without_traces(words, host))
 
     versions = [f"{safe(name)} {safe(version)}" for name, version in sorted(one.packages.items())]
     parts = [

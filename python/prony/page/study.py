@@ -56,7 +56,7 @@ def _body(scene: Scene, found: tuple[Chapter, ...], title: str, host: str | None
     figures = shown((parts.answer, *parts.figures), 3)
     yield f'<section id="figures"><details><summary>All figures</summary>{figures}</details></section>'
     redact = host is not None
-    setups = setups_html(reading.subjects.values(), redact=redact)
+    setups = setups_html(reading.subjects.values(), host=host)
     yield f'<section id="setups"><h2>How each was set up</h2>{setups}</section>'
     yield '<section id="machine"><details><summary>The machine and the runs</summary>'
     yield f"{machine_html(reading.fingerprint, reading.runs, redact=redact)}</details></section>"

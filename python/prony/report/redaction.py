@@ -1,19 +1,24 @@
-"""A report that can be published: the lines of logs without the machine's paths and its name.
+"""A report that can be published: without the machine's paths, its users, and its name.
 
-Pure. System paths stay: they show what to change, and are the same on every machine.
+Pure. System paths stay: they show what to change, and are the same on every machine. An archive does not hold
+the name of its machine, so the name is that of the machine which makes the report.
 
 >>> without_paths("File /home/me/shop/env/lib/app.py, line 3; see /proc/sys/net/core/somaxconn")
-'File …/lib/app.py, line 3; see /proc/sys/net/core/somaxconn'
+'File …/app.py, line 3; see /proc/sys/net/core/somaxconn'
+>>> without_traces("--chdir=/srv/acme --bind bench-7:80 --config file:///home/me/g.py", "bench-7")
+'--chdir=… --bind HOST:80 --config …/g.py'
 """
 
 import re
 from dataclasses import replace
 
 from prony.report.document import (
+    Bars,
     Block,
     Command,
     Document,
     Entry,
+    Judgement,
     Judgements,
     Notes,
     Paragraph,
@@ -22,64 +27,89 @@ from prony.report.document import (
 )
 from prony.report.text import Text, Words
 
-__all__ = ["redacted", "redacted_section", "without_paths"]
+__all__ = ["redacted", "redacted_section", "without_paths", "without_traces"]
 
-# Not within an address (`http://127.0.0.1/a/b`), and at least two folders deep: `/api/items` is a request.
-_PATH = re.compile(r"(?<![\w.:/…])(?:/[\w.@+~-]+){3,}/?")
+_PART = r"[\w.@+~-]+"
+# Folders in which people keep what is theirs: what lies in one is a path however short it is.
+_ROOTS = "home|Users|root|srv|opt|mnt|media|data|var|tmp|private|Volumes|export|workspace|work|builds?"
+# Where nothing else says that it is a path, three folders deep: `/api/items` is a request.
+_PATH = re.compile(
+    rf"""file://(?:/{_PART})+/?
+    | (?<=[`'"])/(?:{_ROOTS})/[^`'"\n]*(?=[`'"])
+    | (?<![\w./…~-])(?:~[\w-]*(?:/{_PART})+ | /(?:{_ROOTS})(?:/{_PART})+ | (?:/{_PART}){{3,}})/?""",
+    re.VERBOSE,
+)
 _SYSTEM = ("/proc/", "/sys/", "/dev/", "/usr/", "/etc/", "/bin/", "/lib/", "/sbin/")
-_KEPT = 2
+_OWNED = re.compile(rf"/(?:home|Users)(?:/{_PART})?|/(?:{_ROOTS})(?:/{_PART})?$|~[\w-]*")
 
 
 def without_paths(text: str) -> str:
-    """Return text with each path shortened to its last part."""
+    """Return text with each path shortened to its last part; of somebody's own folder nothing is left."""
     return _PATH.sub(_shortened, text)
 
 
+def without_traces(text: str, host: str) -> str:
+    """Return text without paths and without the machine's name; an empty ``host`` is not looked for."""
+    kept = without_paths(text)
+    if not host or host == "localhost":
+        return kept
+    return re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "HOST", kept)
+
+
 def _shortened(match: re.Match[str]) -> str:
-    path = match.group(0)
-    return path if path.startswith(_SYSTEM) else "…/" + "/".join(path.strip("/").split("/")[-_KEPT:])
+    path = match.group(0).removeprefix("file://").rstrip("/")
+    if path.startswith(_SYSTEM):
+        return match.group(0)
+    below = _OWNED.sub("", path, count=1) if _OWNED.match(path) else path
+    return "…/" + below.rpartition("/")[2] if below else "…"
 
 
 def redacted(document: Document, host: str) -> Document:
     """Return the document as a page to publish. ``host``: the machine's name, which logs may contain."""
     sections = tuple(redacted_section(section, host) for section in document.sections)
-    return replace(document, title=_words(document.title), sections=sections)
+    return replace(document, title=_words(document.title, host), sections=sections)
 
 
 def redacted_section(section: Section, host: str) -> Section:
     """Return a section likewise."""
     blocks = tuple(_block(block, host) for block in section.blocks)
-    return replace(section, heading=_words(section.heading), blocks=blocks)
+    return replace(section, heading=_words(section.heading, host), blocks=blocks)
 
 
-def _words(words: Words) -> Words:
-    """Return words without paths; numbers are kept."""
-    return words.mapped(without_paths) if isinstance(words, Text) else without_paths(words)
+def _words(words: Words, host: str) -> Words:
+    """Return words without paths, and what comes from outside without the machine's name, which may be a word
+    of Prony's own; numbers are kept.
+    """
+    if isinstance(words, Text):
+        return words.mapped(without_paths, quoted=lambda quote: without_traces(quote, host))
+    return without_paths(words)
 
 
 def _block(block: Block, host: str) -> Block:
     match block:
         case Paragraph(words, tone):
-            return Paragraph(_words(words), tone)
+            return Paragraph(_words(words, host), tone)
         case Notes(items):
-            return Notes(tuple((mark, _words(_unnamed(mark, words, host))) for mark, words in items))
+            return Notes(tuple((mark, _noted(mark, words, host)) for mark, words in items))
         case Command(command):
-            return Command(without_paths(command))
+            return Command(without_traces(command, host))
         case Judgements(items):
-            return Judgements(tuple(replace(one, detail=_words(one.detail)) for one in items))
+            return Judgements(tuple(_judged(one, host) for one in items))
         case Table(_, rows):
-            return replace(block, rows=tuple(tuple(map(_entry, row)) for row in rows))
-        case _:
-            return block
+            return replace(block, rows=tuple(tuple(_entry(entry, host) for entry in row) for row in rows))
+        case Bars(rows):
+            return Bars(tuple((_words(words, host), figure) for words, figure in rows))
 
 
-def _entry(entry: Entry) -> Entry:
-    return replace(entry, text=_words(entry.text))
+def _entry(entry: Entry, host: str) -> Entry:
+    return replace(entry, text=_words(entry.text, host))
 
 
-def _unnamed(mark: str, words: Words, host: str) -> Words:
-    """Return a line of a log (it has a mark) without the machine's name; other words are Prony's own."""
-    if not host or not mark.strip().startswith("|"):
-        return words
-    name = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")
-    return name.sub("HOST", str(words))
+def _judged(one: Judgement, host: str) -> Judgement:
+    return replace(one, sentence=_words(one.sentence, host), detail=_words(one.detail, host))
+
+
+def _noted(mark: str, words: Words, host: str) -> Words:
+    """Return a note; with a mark it is a line of a log, all of it from outside."""
+    is_log = mark.strip().startswith("|")
+    return without_traces(str(words), host) if is_log else _words(words, host)

@@ -83,9 +83,11 @@ class Text:
         """The numbers in it."""
         return tuple(part for part in self.parts if isinstance(part, Figure))
 
-    def mapped(self, change: Callable[[str], str]) -> "Text":
-        """Return the text with ``change`` applied to everything except numbers."""
-        return Text(tuple(_changed(part, change) for part in self.parts))
+    def mapped(self, change: Callable[[str], str], quoted: Callable[[str], str]) -> "Text":
+        """Return the text with ``quoted`` applied to quotes, and ``change`` to the rest except numbers."""
+        return Text(
+            tuple(_changed(part, quoted if isinstance(part, Quote) else change) for part in self.parts)
+        )
 
 
 def _changed(part: str | Figure | Name | Quote, change: Callable[[str], str]) -> str | Figure | Name | Quote:
