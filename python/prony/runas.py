@@ -127,13 +127,22 @@ def find_uv() -> str:
 
 
 def _caller(run_as: str | None) -> RunAs:
-    entry = pwd.getpwuid(os.geteuid())
-    if run_as and _entry(run_as).pw_uid != entry.pw_uid:
+    uid = os.geteuid()
+    name = _name(uid)
+    if run_as and _entry(run_as).pw_uid != uid:
         raise UsageError(
-            f"`--run-as {run_as}` needs root; Prony runs as `{entry.pw_name}`",
+            f"`--run-as {run_as}` needs root; Prony runs as `{name}`",
             hint="leave `--run-as` out, or use sudo",
         )
-    return RunAs(entry.pw_name, entry.pw_uid, entry.pw_gid, False, _cache_of_user())
+    return RunAs(name, uid, os.getegid(), False, _cache_of_user())
+
+
+def _name(uid: int) -> str:
+    """Return the name of a user; its number where this machine has no entry of it, as in a container."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def _entry(name: str) -> pwd.struct_passwd:
@@ -167,4 +176,10 @@ def _cache_of_user() -> Path:
     if chosen:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "prony"
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "prony"
+    except RuntimeError:
+        raise HostError(
+            f"the user `{os.geteuid()}` has no home folder, and no place for what Prony builds",
+            hint="set PRONY_CACHE to a folder that it may write",
+        ) from None

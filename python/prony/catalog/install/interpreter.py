@@ -17,6 +17,7 @@ from pathlib import Path
 
 from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.child import Children
+from prony.catalog.install.pip_settings import home_folder
 from prony.catalog.install.sealed import sealed_copy
 from prony.errors import HostError
 from prony.runas import RunAs
@@ -154,7 +155,7 @@ def _is(found: Interpreter | None, version: str) -> bool:
 
 def _managed(version: str, user: RunAs) -> Iterator[Path]:
     """Yield what pyenv and uv have installed. *Source*: pyenv README; uv, Storage, Python versions."""
-    for home in dict.fromkeys((Path.home(), *_home_of(user))):
+    for home in dict.fromkeys((home_folder(), *_home_of(user))):
         data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
         pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
         uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-__all__ = ["configuration_files", "configured", "uv_settings"]
+__all__ = ["configuration_files", "configured", "home_folder", "uv_settings"]
 
 # pip's option -> uv's variable, the variables of uv that already set it, and how several values are joined.
 _TRANSLATED = {
@@ -104,11 +104,19 @@ def _value(option: str, value: str, joint: str) -> str:
     return joint.join(value.split()) if joint else value.strip()
 
 
+def home_folder() -> Path:
+    """Return the home of this user; a folder that does not exist where the machine knows no such user."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/nonexistent")
+
+
 def _main() -> None:
     """Print the settings as shell assignments, for ``scripts/setup``, which runs before Prony is
     installed.
     """
-    files = configuration_files(os.environ, Path.home())
+    files = configuration_files(os.environ, home_folder())
     for name, value in uv_settings(os.environ, files).items():
         sys.stdout.write(f"export {name}={shlex.quote(value)}\n")
 

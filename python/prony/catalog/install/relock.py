@@ -9,11 +9,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from prony.catalog.install.interpreter import OLDEST
-from prony.catalog.install.pip_settings import configuration_files, uv_settings
+from prony.catalog.install.pip_settings import configuration_files, home_folder, uv_settings
 from prony.catalog.install.resolve import LOCKS, shared_requirements
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall
 from prony.catalog.schema.loader import BUILT_IN_GENERATORS, BUILT_IN_SERVERS, load_catalog, load_generator
@@ -67,7 +66,7 @@ def _resolved(entry: ProcessEntry, install: PythonInstall) -> str:
     options = ["--universal", "--python-version", version, "--generate-hashes"]
     quiet = ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
     known = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
-    environment = known | uv_settings(os.environ, configuration_files(os.environ, Path.home()))
+    environment = known | uv_settings(os.environ, configuration_files(os.environ, home_folder()))
     with NamedTemporaryFile("w", prefix="overrides-", suffix=".txt") as overrides:
         overrides.writelines(f"{line}\n" for line in install.overrides)
         overrides.flush()

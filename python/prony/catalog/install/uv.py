@@ -12,7 +12,7 @@ from pathlib import Path
 from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.build_variables import passes_to_own_uv, passes_to_tools, passes_to_uv
 from prony.catalog.install.child import Children, FinishedCommand
-from prony.catalog.install.pip_settings import configuration_files, uv_settings
+from prony.catalog.install.pip_settings import configuration_files, home_folder, uv_settings
 from prony.errors import HostError
 from prony.runas import SUBJECT_PATH, RunAs, find_uv, own_folder
 
@@ -116,7 +116,7 @@ def cause(done: FinishedCommand) -> str:
 
 def _environment(builder: RunAs, home: Path) -> dict[str, str]:
     own = dict(os.environ)
-    settings = own | uv_settings(own, configuration_files(own, Path.home()))
+    settings = own | uv_settings(own, configuration_files(own, home_folder()))
     passes = passes_to_uv if builder.drop else passes_to_own_uv
     environment = {name: value for name, value in settings.items() if passes(name)}
     if builder.drop:
