@@ -13,7 +13,7 @@ from modules import ROOT, imports, modules, offered, own_imports, tree
 # From below to above, one rank each: a module imports from its own package and from those before it, also
 # where it imports late.
 LAYERS = (
-    *("units", "glossary", "escapes", "errors", "version", "metrics"),
+    *("units", "glossary", "escapes", "errors", "version", "itself", "drafts", "metrics"),
     *("model", "runas", "specification", "archive"),
     # Pure: values in, values out.
     *("schedule", "study_document", "workloads", "plan", "cross_check"),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from prony.analysis.fingerprints import machine_key
 from prony.calibration.result import Calibration, from_json, to_json
+from prony.drafts import write_whole
 from prony.errors import HostError
 from prony.model import Fingerprint, GeneratorFitness
 
@@ -29,11 +30,9 @@ def keep(calibration: Calibration, cache: Path) -> Path:
     *Errors*: HostError when the cache cannot be written.
     """
     path = file_of(cache, calibration.key)
-    draft = path.with_name(f".{path.name}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(to_json(calibration), indent=1), encoding="utf-8")
-        draft.replace(path)
+        write_whole(path, json.dumps(to_json(calibration), indent=1))
     except OSError as error:
         raise HostError(
             f"cannot write the calibration to `{path.parent}`: {error.strerror}",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from prony.cli.talk import show
+from prony.drafts import write_whole
 from prony.errors import UsageError
 from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, RateStage, Request
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
@@ -247,15 +248,12 @@ def write_output(text: str, where: str) -> None:
         show(text)
         return
     path = Path(where)
-    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         if path.exists() and not path.is_file():
             _pour(text, path)
             return
-        unfinished.write_text(text + "\n", encoding="utf-8")
-        unfinished.replace(path)
+        write_whole(path, text + "\n")
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise UsageError(f"cannot write `{where}`: {error.strerror}") from None
 
 
@@ -263,7 +261,7 @@ def _pour(text: str, path: Path) -> None:
     # Without O_NONBLOCK a pipe that nobody reads would wait for its reader.
     descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     os.set_blocking(descriptor, True)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text + "\n")
 
 

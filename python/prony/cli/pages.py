@@ -2,7 +2,6 @@
 
 import socket
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING
 from prony.cli.floors import floors_of
 from prony.cli.options import write_output
 from prony.cli.talk import say
+from prony.drafts import write_whole
 from prony.errors import UsageError
+from prony.itself import own_command
 
 if TYPE_CHECKING:
     from prony.reading.study import Reading
@@ -57,7 +58,7 @@ def page_beside(file: Path) -> Path | None:
     A process of its own draws: whatever happens to it or its memory, this one ends as the study did.
     """
     page = place_beside(file)
-    command = [sys.executable, "-m", "prony", "report", str(file), "--html", str(page)]
+    command = own_command("report", str(file), "--html", str(page))
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_LONGEST_S, check=False
@@ -102,10 +103,8 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
         for file, name in zip(archives, _names(archives), strict=True):
             reading, found = _read(file, force)
             entries.append(index_entry(f"{name}.html", reading))
-            (unfinished / f"{name}.html").write_text(
-                page_of_study(reading, found, host=host), encoding="utf-8"
-            )
-        (unfinished / "index.html").write_text(index_page(entries), encoding="utf-8")
+            write_whole(unfinished / f"{name}.html", page_of_study(reading, found, host=host))
+        write_whole(unfinished / "index.html", index_page(entries))
 
 
 def _archives(place: Path) -> list[Path]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from prony.drafts import draft_of
 from prony.errors import UsageError
 
 __all__ = ["new_folder"]
@@ -16,18 +17,21 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
     *Errors*: UsageError when the folder exists already, or cannot be written.
     """
-    folder = folder.absolute()
-    unfinished = folder.with_name(f".{folder.name}.unfinished")
+    unfinished: Path | None = None
     try:
+        folder = folder.absolute()
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(
                 f"`{folder}` exists already", hint="name a folder that does not exist yet, or an empty one"
             )
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(parents=True)
-        yield unfinished
-        unfinished.replace(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = draft_of(folder)
+        draft.mkdir()
+        unfinished = draft
+        yield draft
+        draft.replace(folder)
     except OSError as error:
         raise UsageError(f"cannot write `{folder}`: {error.strerror}") from None
     finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        if unfinished is not None:
+            shutil.rmtree(unfinished, ignore_errors=True)

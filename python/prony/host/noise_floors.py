@@ -9,6 +9,7 @@ from pathlib import Path
 
 from prony.analysis.fingerprints import machine_key
 from prony.analysis.noise_floor import Floor
+from prony.drafts import write_whole
 from prony.errors import HostError
 from prony.model import Fingerprint, Json
 from prony.runas import RunAs
@@ -44,9 +45,7 @@ def keep_floors(user: RunAs, fingerprint: Fingerprint, floors: Iterable[Floor]) 
     file = _folder(user.cache, fingerprint) / _FILE
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-        unfinished.replace(file)
+        write_whole(file, json.dumps(rows, indent=1))
     except OSError as error:
         raise HostError(f"cannot write the noise floors to `{file}`: {error.strerror}") from error
     return file

@@ -1,7 +1,9 @@
 """The index of a site: every study's page in one list that a reader searches and filters by server."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from prony.page.markup import safe, words_html
 from prony.page.shell import page
@@ -71,9 +73,9 @@ def _filters(studies: Sequence[Listed]) -> str:
 
 def _item(one: Listed) -> str:
     on = day(one.started_unix_ns) if one.started_unix_ns else ""
-    servers = safe("\n".join(one.servers))
+    servers, link = safe("\n".join(one.servers)), f"./{quote(os.fsencode(one.file))}"
     return (
-        f'<li data-servers="{servers}"><h2><a href="{safe(one.file)}">{safe(one.title)}</a></h2>'
+        f'<li data-servers="{servers}"><h2><a href="{link}">{safe(one.title)}</a></h2>'
         f"<p>{safe(one.question)}</p><p>{words_html(one.answer)}</p>"
         f'<p class="quiet">{safe(", ".join(one.servers))}; {on}, Prony {safe(one.prony_version)}</p></li>'
     )

@@ -8,7 +8,6 @@ import contextlib
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from prony.calibration.parts.sampler import with_interval
 from prony.calibration.result import PartFigure, PartResult
 from prony.engine import open_engine
 from prony.errors import HostError
+from prony.itself import own_command
 from prony.model import (
     Address,
     ClosedLoop,
@@ -137,7 +137,7 @@ def _server(placement: Placement, *options: str) -> Iterator[int]:
 
     *Errors*: HostError when it does not start.
     """
-    command = [sys.executable, "-m", "prony", "reference", "--port", "0", *options]
+    command = own_command("reference", "--port", "0", *options)
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         # Long before it starts its threads, which inherit them.
         os.sched_setaffinity(process.pid, placement.server_cpus)

@@ -1,0 +1,10 @@
+"""Prony as a command that Prony starts."""
+
+import sys
+
+__all__ = ["own_command"]
+
+
+def own_command(*arguments: str) -> list[str]:
+    """Return the command of this Prony, which takes no module from the folder that it is started in."""
+    return [sys.executable, "-P", "-m", "prony", *arguments]
