@@ -1,6 +1,7 @@
 """However a run ends, nothing of it stays: no process, control group, namespace, mount, socket or folder."""
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,7 +79,8 @@ def test_nothing_is_left_after_a_server_that_does_not_start(prony, folder, kind)
     options = ("--no-calibration", "--app", "broken:app", "--sandbox", kind, *SERVER)
     done = prony("run", *options, "--duration", "500ms", timeout_s=180)
     assert done.status != 0
-    assert "Worker failed to boot" in done.err + done.out
+    # What Gunicorn writes before it ends depends on which of its processes is first.
+    assert re.search("planted|failed to boot|HaltServer", done.err + done.out)
 
 
 def test_nothing_is_left_after_a_server_that_is_never_ready(prony, folder, kind):
