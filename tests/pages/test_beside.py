@@ -1,6 +1,8 @@
 """A study's page beside its archive."""
 
+import sqlite3
 import subprocess
+from contextlib import closing
 
 import pytest
 
@@ -36,6 +38,13 @@ def test_a_page_whose_drawing_dies_costs_nothing_but_a_line(archive, capsys, mon
     monkeypatch.setattr(pages.subprocess, "run", lambda *_, **__: died)
     assert pages.page_beside(archive) is None
     assert "was not written: status -6" in capsys.readouterr().err
+
+
+def test_an_archive_whose_trials_are_gone_has_a_page(said, archive, folder):
+    with closing(sqlite3.connect(archive)) as database, database:
+        database.execute("DELETE FROM trial")
+    done = said("report", archive, "--html", folder / "out.html")
+    assert (done.status, done.err) == (0, "")
 
 
 def test_redact_without_a_page_is_refused(said, archive):

@@ -105,7 +105,9 @@ def _alone(value: Estimate, scale: Scale, at: str) -> Text:
 def shared_app(brief: Brief) -> str:
     """Return the end that the names of all subjects have, the app that they run; empty without one."""
     apps = {row.cell.name.rpartition("+")[2] if "+" in row.cell.name else "" for row in brief.rows}
-    return "" if len(apps) > 1 or brief.group.of_generators else f"+{apps.pop()}"
+    if len(apps) != 1 or apps == {""} or brief.group.of_generators:
+        return ""
+    return f"+{apps.pop()}"
 
 
 def _name(row: Ranked, app: str) -> Entry:
