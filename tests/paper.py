@@ -138,7 +138,7 @@ class Listener:
     def planned(self, trials):
         self.told.append(("planned", trials))
 
-    def paused(self, until_unix_ns, words):
+    def paused(self, left_s, words):
         self.told.append(("paused", words))
 
     def trial_started(self, cell, block, blocks):

@@ -8,6 +8,7 @@ import time
 import traceback
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -372,6 +373,18 @@ def test_a_study_pauses_before_each_further_session_and_says_for_what(world):
     assert began - ended >= 300 * MS
     assert set(world.listener.of("paused")) == {"session 2 of 2"}
     assert any("before session 2 of 2, until" in notice for notice in world.listener.notices)
+
+
+def test_a_clock_that_was_set_back_makes_no_pause_longer(world, monkeypatch):
+    study = in_sessions(world, 20_000_000)
+    now = time.time_ns
+    # A year back, once the first session is over.
+    moved = SimpleNamespace(**{**vars(time), "time_ns": lambda: now() - 365 * 86_400_000_000_000})
+    monkeypatch.setattr("prony.study.pauses.time", moved)
+    slept = []
+    moved.sleep = lambda length_s: slept.append(length_s) or time.sleep(length_s)
+    run_study(study, world.listener)
+    assert sum(slept) < 1
 
 
 def test_a_study_that_is_interrupted_in_a_pause_keeps_its_first_session_and_goes_on_with_the_second(world):

@@ -18,7 +18,7 @@ from prony.cli.load_line import LoadLine, progress_bar
 from prony.escapes import escaped, escaped_lines
 from prony.model import Cell, Failed, Invalid, Json, Ok, Trial, Workload
 from prony.study import StudyListener
-from prony.units import format_count, seconds
+from prony.units import format_count
 
 __all__ = ["LoadProgress", "StudyProgress"]
 
@@ -152,9 +152,8 @@ class StudyProgress(StudyListener):
         """Set the number of trials."""
         self._trials = trials
 
-    def paused(self, until_unix_ns: int, words: str) -> None:
+    def paused(self, left_s: float, words: str) -> None:
         """Show how long the pause still is."""
-        left_s = seconds(until_unix_ns - time.time_ns())
         self._line.show(f"pause before {words}: {_clock(left_s)} left")
 
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:

@@ -65,8 +65,8 @@ class StudyListener(Protocol):
     def planned(self, trials: int) -> None:
         """Report the number of trials, once it is known which subjects are available."""
 
-    def paused(self, until_unix_ns: int, words: str) -> None:
-        """Report that nothing is measured until then, and before what; called again while it lasts."""
+    def paused(self, left_s: float, words: str) -> None:
+        """Report for how long nothing is measured yet, and before what; called again while it lasts."""
 
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
         """Report that a trial begins; ``blocks`` 0: in a search, which has no blocks."""

@@ -34,13 +34,16 @@ def with_pauses(
 
 def _pause(plan: Plan, block: int, ledger: Ledger, listener: StudyListener) -> None:
     words = f"session {block // plan.session_blocks + 1} of {plan.design.sessions}"
-    until = ledger.last_ended_ns + plan.design.pause_ns
-    left = until - time.time_ns()
-    if left > 0:
-        at = time.strftime("%H:%M:%S", time.localtime(seconds(until)))
-        listener.notice(
-            f"pause of {format_duration(left)} before {words}, until {at}; Ctrl-C keeps all results"
-        )
-    while time.time_ns() < until:
-        listener.paused(until, words)
-        time.sleep(_STEP_S)
+    pause_ns = plan.design.pause_ns
+    # A clock that was set back makes it no longer than asked, and one that is set meanwhile changes nothing.
+    left_ns = min(pause_ns, ledger.last_ended_ns + pause_ns - time.time_ns())
+    if left_ns <= 0:
+        return
+    until_s = time.monotonic() + seconds(left_ns)
+    at = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds(left_ns)))
+    listener.notice(
+        f"pause of {format_duration(left_ns)} before {words}, until {at}; Ctrl-C keeps all results"
+    )
+    while (left_s := until_s - time.monotonic()) > 0:
+        listener.paused(left_s, words)
+        time.sleep(min(_STEP_S, left_s))
