@@ -8,6 +8,7 @@ import pytest
 
 from golden.build import study_two
 from prony.cli import pages
+from prony.itself import own_command
 
 
 @pytest.fixture
@@ -45,6 +46,16 @@ def test_an_archive_whose_trials_are_gone_has_a_page(said, archive, folder):
         database.execute("DELETE FROM trial")
     done = said("report", archive, "--html", folder / "out.html")
     assert (done.status, done.err) == (0, "")
+
+
+@pytest.mark.parametrize(("options", "is_written"), [((), True), (("--dry-run",), False)])
+def test_a_complete_study_that_is_resumed_has_its_page_unless_nothing_is_to_be_done(
+    archive, options, is_written
+):
+    command = own_command("run", "--resume", archive.name, *options)
+    done = subprocess.run(command, cwd=archive.parent, capture_output=True, text=True, check=False)
+    assert (done.returncode, "is complete" in done.stderr) == (0, True)
+    assert archive.with_name("a.prony.html").exists() is is_written
 
 
 def test_redact_without_a_page_is_refused(said, archive):

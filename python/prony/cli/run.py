@@ -1,5 +1,6 @@
 """``prony run``: a study, a file, or a user's own app."""
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -117,10 +118,10 @@ def _resumption(options: RunOptions, known: "Catalog") -> Resumption:
 
 
 def _go_on(wish: Resumption, ending: Ending, show_only: bool) -> int:
-    """Continue a study; a complete one is only reported."""
+    """Continue a study; a complete one is only reported, by a dry run without its page."""
     if is_complete(wish.file):
         say(f"`{wish.file}` is complete: no trial is left to run")
-        return end(wish.file, ending)
+        return end(wish.file, replace(ending, page=ending.page and not show_only))
     return _do(resumed_study(wish), ending, show_only)
 
 
