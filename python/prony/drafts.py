@@ -21,7 +21,7 @@ __all__ = ["draft_of", "write_whole"]
 
 def draft_of(path: Path) -> Path:
     """Return where a file or folder may grow until it takes its name: beside it, and never twice the same."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.unfinished")
+    return path.with_name(f".{secrets.token_hex(8)}.unfinished")
 
 
 def write_whole(path: Path, text: str) -> None:

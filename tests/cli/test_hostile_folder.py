@@ -73,7 +73,7 @@ def test_prony_starts_itself_in_one_way():
 @pytest.mark.parametrize("kind", ["link", "hard link", "pipe"])
 @pytest.mark.parametrize("option", ["--html", "--markdown"])
 def test_what_lies_in_the_place_of_a_draft_is_left_alone(said, archive, folder, foreseen, kind, option):
-    victim, draft = folder / "victim", folder / f".out.{TOKEN}.unfinished"
+    victim, draft = folder / "victim", folder / f".{TOKEN}.unfinished"
     victim.write_text(VICTIM)
     if kind == "link":
         draft.symlink_to(victim)
@@ -106,6 +106,12 @@ def test_a_folder_beside_the_one_to_make_is_kept(said, archive, folder, option):
     done = said("report", archive, option, folder / "out")
     assert (done.status, "exists already" in done.err) == (2, True)
     assert (folder / ".out.unfinished" / "mine").exists()
+
+
+def test_a_name_may_be_as_long_as_the_file_system_allows(said, archive, folder):
+    out = folder / ("a" * 255)
+    assert said("report", archive, "--markdown", out).status == 0
+    assert out.exists()
 
 
 def test_a_file_that_is_replaced_keeps_its_mode(said, archive, folder):

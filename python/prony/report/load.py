@@ -470,7 +470,7 @@ def _connection_words(found: Connections) -> Iterator[Text]:
         )
     if found.requests_sent is not None:
         sent = Figure(found.requests_sent, count, "/connections/requests_sent")
-        words = text("{}; {} requests sent in all, as the server should have counted", words, sent)
+        words = text("{}; {} requests sent in all, the warm-up included", words, sent)
     yield words
     if found.surplus:
         surplus = Figure(found.surplus, count, "/connections/surplus")
