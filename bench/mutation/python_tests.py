@@ -107,7 +107,9 @@ class Trace:
             )
         return True
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        if exitstatus:
+            return  # half a map would be taken for a whole one
         record = {"tests": digest(), "functions": self.tests, "cpu_s": self.cpu_s}
         self.kept.write_text(json.dumps(record))
 
