@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from prony.cli.talk import show
+from prony.cli.talk import show, show_page
 from prony.drafts import write_whole
 from prony.errors import UsageError
 from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, RateStage, Request
@@ -33,6 +33,7 @@ __all__ = [
     "stages_of",
     "statuses_of",
     "wait_of",
+    "write_html",
     "write_output",
 ]
 
@@ -255,6 +256,17 @@ def write_output(text: str, where: str) -> None:
         write_whole(path, text + "\n")
     except OSError as error:
         raise UsageError(f"cannot write `{where}`: {error.strerror}") from None
+
+
+def write_html(page: str, where: str) -> None:
+    """Write a page as `write_output` does; it is UTF-8 whatever the encoding of standard output is.
+
+    *Errors*: UsageError.
+    """
+    if where == "-":
+        show_page(page.rstrip("\n"))
+    else:
+        write_output(page.rstrip("\n"), where)
 
 
 def _pour(text: str, path: Path) -> None:
