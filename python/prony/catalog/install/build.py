@@ -27,7 +27,7 @@ from prony.catalog.install.uv import Uv, cause, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.errors import HostError, refused_by
 from prony.model import Json
-from prony.runas import RunAs, builder_for, own_folder
+from prony.runas import RunAs, builder_for, expanded, own_folder
 from prony.version import prony_version
 
 __all__ = ["Builder", "environment_name"]
@@ -213,7 +213,7 @@ class Builder:
     def _own(
         self, request: EnvironmentRequest, install: PythonInstall, given: Path
     ) -> Environment | Unavailable:
-        path = given.expanduser().absolute()
+        path = expanded(given).absolute()
         named = [path / "bin" / "python", path / "bin" / "python3"] if path.is_dir() else [path]
         python = next((file for file in named if file.exists()), named[0])
         if not python.exists():
