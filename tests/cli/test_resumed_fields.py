@@ -19,11 +19,12 @@ HELLO = ("--app", "hello", "--servers", "gunicorn", "--sandbox", "process", "--o
 REQUEST = {"method": "GET", "path": "/", "headers": [], "body": None, "keep_alive": True}
 
 
-def put(archive, column, path, value):
-    """Put a value at ``path`` of the JSON of a column, in all cells."""
+def put(archive, column, path, value, role="%"):
+    """Put a value at ``path`` of the JSON of a column, in all cells or in those of a role."""
     with closing(sqlite3.connect(archive)) as database, database:
         text = json.dumps(value)
-        database.execute(f"UPDATE cell SET {column} = json_set({column}, ?, json(?))", (path, text))
+        change = f"UPDATE cell SET {column} = json_set({column}, ?, json(?)) WHERE role LIKE ?"
+        assert database.execute(change, (path, text, role)).rowcount > 0
 
 
 def requests(**others):
@@ -185,3 +186,32 @@ def test_commands_of_an_archive_run_in_the_folder_that_is_shown_or_typed(run, fo
     done = run("--resume", "out.prony", "--trust-plan")
     assert "the command mine=./serve {port}" in done.err
     assert run.task.catalog.servers["mine"] == begun.catalog.servers["mine"]
+
+
+@pytest.mark.parametrize("role", ["calibration", "cross-check"])
+def test_cells_beside_the_grid_are_held_to_the_same(run, folder, role):
+    """The reference server's, and those that another generator measures once more."""
+    archive = folder / "out.prony"
+    run(*HELLO, "--cross-check", "ab")
+    whole = archive.read_bytes()
+    for column, path, value, words in (
+        (SUBJECT, "$.app.targets", {"wsgi": "os:system('id')"}, "has changed"),
+        (LOAD, "$.request.path", "@other.host/", "expected a path"),
+        (ENGINE, "$.name", "/bin/sh", "there is no engine"),
+        (SANDBOX, "$.run_as", "root", "would run or open on this machine"),
+    ):
+        archive.write_bytes(whole)
+        put(archive, column, path, value, role)
+        run.task = None
+        done = run("--resume", "out.prony")
+        assert run.task is None
+        assert words in done.err.partition("\n")[0]
+
+
+def test_of_a_key_that_stands_twice_the_value_that_is_checked_is_the_one_that_is_used(run, folder):
+    run(*HELLO)
+    with closing(sqlite3.connect(folder / "out.prony")) as database, database:
+        evil = '"targets":{"wsgi":"os:system(1)"},"targets":{'
+        database.execute("UPDATE cell SET subject_json = replace(subject_json, '\"targets\":{', ?)", (evil,))
+    run("--resume", "out.prony")
+    assert all("system" not in str(cell.subject.app.targets) for cell in run.task.plan.cells)
