@@ -32,6 +32,7 @@ from prony.cli.options import (
     stages_of,
     statuses_of,
     wait_of,
+    write_html,
     write_output,
 )
 from prony.cli.pacing_option import PacingWish, pacing_of
@@ -285,7 +286,7 @@ def _shown(recording: Recording, conditions: "Sequence[LoadCondition]", output: 
     if output.html_to is not None:
         from prony.page.load import page_of_load
 
-        write_output(page_of_load(reading).rstrip("\n"), output.html_to)
+        write_html(page_of_load(reading), output.html_to)
     if output.json_to is not None:
         write_output(json.dumps(load_result(reading), indent=2), output.json_to)
     return _status(reading)
