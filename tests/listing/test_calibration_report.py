@@ -72,6 +72,27 @@ def test_figures_have_their_units_and_intervals(text):
     assert "[0.20 %, 0.22 %]" in text
 
 
+@pytest.mark.parametrize(
+    ("figure", "expected"),
+    [
+        (
+            PartFigure("ceiling", "rate", 15_948.0, 10_193.0, 21_703.0, 3),
+            ["15,948 /s", "[10,193 /s, 21,703 /s]"],
+        ),
+        (PartFigure("lag", "duration", 7_050.0, 7_050.0, 7_050.0, 1_000), ["7.05 µs", "—"]),
+    ],
+)
+def test_rates_have_their_unit_and_what_was_measured_once_has_no_interval(figure, expected):
+    parts = {"engine": PartResult("Is it fit", figures=(figure,))}
+    row = next(
+        one
+        for one in shown(calibration_document(replace(CALIBRATION, parts=parts))).splitlines()
+        if figure.name in one
+    )
+    assert row.split("  ")[0] == figure.name
+    assert all(one in row for one in expected)
+
+
 def test_the_machine_the_day_and_the_effort_come_first(text):
     assert text.splitlines()[2].startswith("AMD EPYC 7B13")
     assert "2026-09-21" in text.splitlines()[3]

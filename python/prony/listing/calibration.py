@@ -16,13 +16,14 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.forms import count, duration, percent, rate, signed_percent
+from prony.report.forms import count, duration, percent, signed_percent
 from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
+from prony.units import format_rate
 
 __all__ = ["calibration_document", "change_words", "summary"]
 
 _MISSING = "—"
-_FORMS = {"duration": duration, "rate": rate}
+_FORMS = {"duration": duration, "rate": format_rate}
 _SHORT = {"ok_per_s": "replies/s", "service_ok_p99": "p99"}
 
 
@@ -182,7 +183,7 @@ def _interval(change: Change, at: str) -> Text:
 
 def _figures(figures: Iterable[PartFigure], at: str) -> Table:
     columns = (
-        *(Column("what", text=True), Column("mean")),
+        *(Column("what", text=True), Column("value")),
         *(Column(text("{} interval", Name("95 %"))), Column("samples")),
     )
     return Table(columns, tuple(_figure_row(one, at + pointer(k)) for k, one in enumerate(figures)))
@@ -190,10 +191,12 @@ def _figures(figures: Iterable[PartFigure], at: str) -> Table:
 
 def _figure_row(figure: PartFigure, at: str) -> tuple[Entry, ...]:
     low, high = _value(figure, "low", at), _value(figure, "high", at)
+    # What was measured once has none.
+    interval = _MISSING if figure.low == figure.high else text("[{}, {}]", low, high)
     return (
         Entry(text("{}", Name(figure.name))),
         Entry(text("{}", _value(figure, "value", at))),
-        Entry(text("[{}, {}]", low, high)),
+        Entry(interval),
         Entry(text("{}", Figure(figure.count, count, at + pointer("count")))),
     )
 
