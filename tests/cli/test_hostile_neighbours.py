@@ -17,6 +17,7 @@ READING = [
     ("report", "out.prony", "--json"),
     ("report", "out.prony", "--markdown", "-"),
     ("compare", "out.prony", "out.prony"),
+    ("why", "out.prony"),
     ("run", "--resume", "out.prony"),
     ("run", "--resume", "out.prony", "--trust-plan", "--force"),
 ]
@@ -119,7 +120,7 @@ def test_an_archive_is_read_where_nothing_can_be_written(prony, folder, half_don
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("command", [READING[0], READING[3], READING[4]])
+@pytest.mark.parametrize("command", [READING[0], READING[3], READING[4], READING[5]])
 def test_what_is_no_archive_is_refused_at_once(said, folder, place, command):
     PLACES[place](folder / "out.prony")
     done = said(*command)

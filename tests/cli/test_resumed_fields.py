@@ -215,3 +215,13 @@ def test_of_a_key_that_stands_twice_the_value_that_is_checked_is_the_one_that_is
         database.execute("UPDATE cell SET subject_json = replace(subject_json, '\"targets\":{', ?)", (evil,))
     run("--resume", "out.prony")
     assert all("system" not in str(cell.subject.app.targets) for cell in run.task.plan.cells)
+
+
+def test_requests_to_ones_own_app_are_shown_before_they_are_sent(run, folder):
+    own = ("--app", "shop:app", "--servers", "wsgiref", "--out", "out.prony")
+    run(*own)
+    assert "requests to your app" not in run("--resume", "out.prony", *own[:2]).err
+    put(folder / "out.prony", LOAD, "$.request.method", "DELETE")
+    put(folder / "out.prony", LOAD, "$.request.path", "/all\u202e")
+    done = run("--resume", "out.prony", *own[:2])
+    assert "requests to your app, of `out.prony`:\n  DELETE /all\\u202e\n" in done.err

@@ -46,6 +46,8 @@ PLAIN: tuple[tuple[str, ...], ...] = (
     ("report", LATER, FILE, "--csv", NEW),
     ("report", GOLDEN, FILE, "--json"),
     ("report", FILE, GOLDEN, "--markdown", NEW),
+    ("why", FILE),
+    ("why", FILE, "--json"),
     ("compare", FILE, FILE),
     ("compare", FILE, GOLDEN, "--force", "--json"),
     ("compare", FILE, "gunicorn+*", "*a*i*+*", "--fail-if", "rps < -5%"),

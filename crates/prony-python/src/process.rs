@@ -106,7 +106,7 @@ fn process_memory(py: Python<'_>, pid: u32) -> PyResult<Option<Memory>> {
 }
 
 /// One thread; CPU time and switches since its start.
-#[pyclass(frozen, get_all, module = "prony._engine")]
+#[pyclass(frozen, get_all, skip_from_py_object, module = "prony._engine")]
 #[derive(Clone)]
 struct Thread {
     tid: u32,
@@ -163,7 +163,7 @@ fn process_command_line(py: Python<'_>, pid: u32) -> PyResult<Option<Vec<String>
 }
 
 /// Time since the machine was started, by what a CPU did.
-#[pyclass(frozen, get_all, module = "prony._engine")]
+#[pyclass(frozen, get_all, skip_from_py_object, module = "prony._engine")]
 #[derive(Clone)]
 struct CpuTime {
     user_ns: u64,

@@ -58,6 +58,7 @@ def agree(asked: Asked, again: Again, known: "Catalog", *, trusted: bool) -> Non
     *Errors*: UsageError with all that lacks consent, or with what was typed differently from the archive.
     """
     _refuse_other(asked, again)
+    _show_requests(asked, known)
     left = tuple(dict.fromkeys(_left(asked, again, known)))
     if not left:
         return
@@ -69,6 +70,17 @@ def agree(asked: Asked, again: Again, known: "Catalog", *, trusted: bool) -> Non
             "or, if you know and trust them all, add --trust-plan",
         )
     say(f"trusted, of `{asked.file}`:\n{shown}")
+
+
+def _show_requests(asked: Asked, known: "Catalog") -> None:
+    """Show what will be sent to one's own app, which may change its data, unless it is plain."""
+    own = [cell for cell in asked.cells if not is_of_catalogue(cell.subject.app, known)]
+    checks = [check.request for cell in own for check in cell.subject.app.contract.checks]
+    sent = [*(cell.workload.request for cell in own), *checks]
+    found = dict.fromkeys(f"{one.method} {one.path}" for one in sent)
+    if found.keys() - {"GET /"}:
+        shown = "\n".join(f"  {escaped(one)}" for one in found)
+        say(f"requests to your app, of `{asked.file}`:\n{shown}")
 
 
 # --- what lacks consent -----------------------------------------------------------------------------------
