@@ -5,13 +5,15 @@ import gzip
 import hashlib
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from pages import studies
 from pages.walk import Parsed, chart_rows, chart_specs, wrong_numbers, wrong_rows
+from prony.page import palette as palette_of
 from prony.page.charts import chapters
-from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET
+from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET, palette
 from prony.page.scene import scene_of
 from prony.page.study import page_of_study
 
@@ -61,6 +63,20 @@ def test_no_two_parts_of_a_page_share_an_identifier(name):
 def test_a_subject_has_one_colour_and_one_shape_and_no_other_has_both():
     marks = scene_of(*studies.read("study_two")).look.marks
     assert len({(mark.colour, mark.shape) for mark in marks.values()}) == len(marks) == 8
+
+
+def test_twelve_subjects_have_twelve_colours_and_forty_still_differ():
+    marks = palette(f"s{k}" for k in range(40))
+    assert len({mark.colour for mark in list(marks.values())[:12]}) == 12
+    assert len({(mark.colour, mark.shape) for mark in marks.values()}) == 40
+
+
+def test_every_colour_of_a_subject_has_a_variable_in_each_scheme_and_a_mark_in_the_key():
+    style = (Path(palette_of.__file__).parent / "assets" / "page.css").read_text()
+    for k, colour in enumerate(COLOURS):
+        assert style.count(f"--c{k}: ") == 4
+        assert style.count(f"--c{k}: {colour};") == 2
+        assert f".k{k} {{ fill: var(--c{k}); }}" in style
 
 
 def test_no_colour_that_is_calculated_from_others_is_one_of_the_pages_variables():
