@@ -187,7 +187,7 @@ def test_without_a_trial_that_counts_there_is_no_table(tmp_path):
 def test_what_limits_the_best_comes_before_what_limits_others(tmp_path):
     lines = shown(brief(study(tmp_path / "a.prony", ["a", "b"], counters=OVERFLOWS)))
     start = next(k for k, line in enumerate(lines) if line.startswith("limits"))
-    assert lines[start].startswith("limits     a+x, b+x: its CPU quota throttled it")
+    assert lines[start].startswith("limits     a+x, b+x: limited by its quota: its CPU quota throttled")
 
 
 def test_what_the_generator_could_not_separate_may_be_better_than_shown(tmp_path):
@@ -195,15 +195,6 @@ def test_what_the_generator_could_not_separate_may_be_better_than_shown(tmp_path
     text = " ".join(" ".join(shown(brief(path))).split())
     assert "leads; 1 other may be better than shown (n = 5)" in text
     assert "≥, ≤: at least, at most" in text
-
-
-def test_a_subject_that_used_up_its_cpus_and_has_no_other_limit_is_said_to(tmp_path):
-    idle, busy = (
-        " ".join(" ".join(shown(brief(study(tmp_path / f"{cores}.prony", ["a"], cores=cores)))).split())
-        for cores in (0.5, 0.97)
-    )
-    assert "a+x (97.0 %): the CPU was full" in busy
-    assert "the CPU was full" not in idle
 
 
 def test_a_generator_that_was_the_limit_is_said_once(tmp_path):

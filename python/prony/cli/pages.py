@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.floors import floors_of
-from prony.cli.options import write_output
+from prony.cli.options import write_html
 from prony.cli.talk import say
 from prony.drafts import write_whole
 from prony.errors import UsageError
@@ -32,9 +32,7 @@ def write_page(file: Path, out: str, *, redact: bool = False, force: bool = Fals
     from prony.page.study import page_of_study
 
     reading, found = _read(file, force)
-    write_output(
-        page_of_study(reading, found, host=socket.gethostname() if redact else None).rstrip("\n"), out
-    )
+    write_html(page_of_study(reading, found, host=socket.gethostname() if redact else None), out)
 
 
 def place_beside(file: Path) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.floors import floors_of
-from prony.cli.options import write_output
+from prony.cli.options import write_html, write_output
 from prony.cli.pages import names_of
 from prony.cli.talk import say, show
 from prony.errors import UsageError
@@ -81,7 +81,7 @@ def _write(several: _Several, output: SeveralShown) -> bool:
     if output.markdown_to is not None:
         write_output(markdown(redacted(several.document, host)).rstrip("\n"), output.markdown_to)
     if output.html_to is not None:
-        write_output(several.page(host if output.redact else None).rstrip("\n"), output.html_to)
+        write_html(several.page(host if output.redact else None), output.html_to)
     return any(one is not None for one in (output.csv_to, output.markdown_to, output.html_to))
 
 

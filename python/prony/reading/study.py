@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from prony.analysis.claim_cells import claimed
 from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
@@ -11,7 +11,7 @@ from prony.analysis.dependence import Dependence
 from prony.analysis.noise_floor import Floor, floors_by_metric
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive
-from prony.diagnosis import Evidence, Finding, diagnose
+from prony.diagnosis import Diagnosis, Evidence, Observed, conclude, observe
 from prony.model import (
     Cell,
     Claim,
@@ -49,7 +49,8 @@ class Reading:
     also those of the calibration, of cross-checks and of searches, whose cells are ``added`` to the plan's
     own. ``claims``: each claim of the plan with its result. ``dependence``: of blocks on the one before; null
     where it is not testable. ``across``: its sessions beside each other, null where it has one.
-    ``tried``: the steps of a search, with their subjects, in order.
+    ``tried``: the steps of a search, with their subjects, in order. ``diagnoses``: what limits the subject,
+    by the id of a cell.
     """
 
     plan: Plan
@@ -65,6 +66,7 @@ class Reading:
     dependence: Dependence | None = None
     across: Sessions | None = None
     tried: tuple[tuple[str, TrialStep], ...] = ()
+    diagnoses: Mapping[int, Diagnosis] = field(default_factory=dict)
 
     @property
     def cells(self) -> tuple[CellSummary, ...]:
@@ -193,17 +195,25 @@ def _claims(
 
 @dataclass(frozen=True, slots=True)
 class _Diagnosed:
-    """The findings of the last attempt at a cell in a block: those of discarded ones explain no figure."""
+    """The last attempt at a cell in a block, as observed: discarded ones explain no figure."""
 
     subject: str
     attempt: int
-    findings: tuple[Finding, ...]
+    observed: Observed
 
 
 def _merged(diagnosed: Iterable[_Diagnosed]) -> tuple[Found, ...]:
     every = list(diagnosed)
-    findings = [(one.subject, found) for one in every for found in one.findings]
+    findings = [(one.subject, found) for one in every for found in one.observed.findings]
     return merged(findings, Counter(one.subject for one in every))
+
+
+def _concluded(diagnosed: Mapping[tuple[int, int], _Diagnosed]) -> dict[int, Diagnosis]:
+    trials: dict[int, list[Observed]] = {}
+    for (cell, _), one in diagnosed.items():
+        trials.setdefault(cell, []).append(one.observed)
+    found = {cell: conclude(each) for cell, each in trials.items()}
+    return {cell: one for cell, one in found.items() if one is not None}
 
 
 def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's noise
@@ -239,7 +249,7 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
         cell, key = own_cells[trial.cell_id], (trial.cell_id, trial.block)
         if key not in diagnosed or trial.attempt >= diagnosed[key].attempt:
             evidence = Evidence(cell, trial, subjects.get(cell.subject.name))
-            diagnosed[key] = _Diagnosed(cell.subject.name, trial.attempt, tuple(diagnose(evidence)))
+            diagnosed[key] = _Diagnosed(cell.subject.name, trial.attempt, observe(evidence))
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
     depends = dependence_of(plan, taken)
     blocks = len({trial.block for trial in own})
@@ -252,6 +262,7 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
         subjects=subjects,
         groups=groups,
         findings=_merged(diagnosed.values()),
+        diagnoses=_concluded(diagnosed),
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
         trials=tuple(taken),
         claims=_claims(plan, [cell for group in groups for cell in group.cells], agreed, blocks, floors),
