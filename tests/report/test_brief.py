@@ -194,7 +194,7 @@ def test_what_the_generator_could_not_separate_may_be_better_than_shown(tmp_path
     path = study(tmp_path / "a.prony", ["a", "b"], limited="a worker thread was busy 93 % of the time")
     text = " ".join(" ".join(shown(brief(path))).split())
     assert "leads; 1 other may be better than shown (n = 5)" in text
-    assert "≥, ≤: at least, at most" in text
+    assert "≥ ≤: bounds" in text
 
 
 def test_a_generator_that_was_the_limit_is_said_once(tmp_path):

@@ -169,7 +169,7 @@ def _legend(brief: Brief) -> Text:
     if any(row.letters for row in brief.rows):
         parts.append(text("tie: a shared letter is not separated"))
     if any(row.cell.at_least for row in brief.rows):
-        parts.append(text("≥, ≤: at least, at most"))
+        parts.append(text("≥ ≤: bounds"))
     parts.append(text("CPU: of one request"))
     parts.append(text("{}: {}", _memory_unit(brief), Name(METRICS[measures.memory].title)))
     return text("{}.", joined(parts, by="; "))
