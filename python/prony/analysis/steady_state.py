@@ -27,17 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "Kind",
-    "Paces",
-    "Segment",
-    "SteadyState",
-    "classify",
-    "paces_of",
-    "segments",
-    "steady_of",
-    "steady_state",
-]
+__all__ = ["Kind", "Paces", "Segment", "SteadyState", "classify", "paces_of", "segments", "steady_state"]
 
 _LEAST_SEGMENT = 3
 # Two segments of the least length: with fewer seconds no change can be found.
@@ -94,11 +84,7 @@ def steady_state(recording: Recording | None) -> SteadyState | Missing:
     *Errors*: Missing when the generator records no seconds, the window has fewer than 6 whole ones, or, in an
     open loop, one of them no reply.
     """
-    return steady_of(paces_of(recording))
-
-
-def steady_of(found: Paces | Missing) -> SteadyState | Missing:
-    """Return the same of paces that are known already: taking the median of each second is slow."""
+    found = paces_of(recording)
     if isinstance(found, Missing):
         return found
     pace = next(iter(found.values()))

@@ -21,7 +21,7 @@ from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
 from prony.analysis.starvation import starvation
 from prony.analysis.steadiness import Steadiness, steadiness
-from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_of
+from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.archive.limits import decode_verdict
 from prony.metrics import METRICS
@@ -168,7 +168,7 @@ def _starved(recording: Recording | None) -> str | None:
 
 def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
-    recording, paces = trial.recording, paces_of(trial.recording)
+    recording = trial.recording
     listeners = trial.facts.listeners
     return TrialFigures(
         cell_id=trial.cell_id,
@@ -185,8 +185,8 @@ def figures(trial: Trial) -> TrialFigures:
         censored_from=_censored_from(trial.recording),
         limited=decode_verdict(recording.generator).strongest if recording else None,
         starved=_starved(trial.recording),
-        steady=steady_of(paces),
-        paces=paces,
+        steady=steady_state(trial.recording),
+        paces=paces_of(trial.recording),
         listeners=listeners,
         shared_addresses=shared_addresses(listeners, window_samples(trial.samples)),
         log=_end(trial.log) if not isinstance(trial.outcome, Ok) else LogTail(""),

@@ -31,7 +31,7 @@ from prony.report.sections.rates import rate_answers, rates
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, listed, pointer, text
 from prony.report.words import load_words
 
-__all__ = ["ON_A_PAGE", "Extent", "Places", "brief_report", "brief_sections"]
+__all__ = ["ON_A_PAGE", "Places", "Space", "brief_report", "brief_sections"]
 
 _LEAD_LINES = 2
 _REMARK_LINES = 3
@@ -50,7 +50,7 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class Space:
     """How many remarks of a kind are shown, and ``where`` a reader finds the others.
 
     ``limits``: null for as many as leave the answer on a screen.
@@ -62,7 +62,7 @@ class Extent:
     where: str = "in the full report"
 
 
-ON_A_PAGE = Extent(elsewhere=12, claims=8, limits=16, where="below")
+ON_A_PAGE = Space(elsewhere=12, claims=8, limits=16, where="below")
 """A page has no last line; more than this would no longer be an answer."""
 
 
@@ -74,28 +74,28 @@ def brief_report(reading: Reading, places: Places | None = None) -> Document:
     return Document(text("{}", title), (*brief_sections(reading), *own), _HEIGHT)
 
 
-def brief_sections(reading: Reading, extent: Extent = Extent()) -> tuple[Section, ...]:
+def brief_sections(reading: Reading, space: Space = Space()) -> tuple[Section, ...]:
     """Return the sections of the short report, without the places of files."""
     brief = brief_of(reading)
     if reading.is_search or brief is None:
-        return _found(reading, extent)
+        return _found(reading, space)
     lead = (*warnings(reading), _answer(brief), Paragraph(measured_words(reading, brief), Tone.QUIET))
-    limits = limit_lines(reading, brief, extent.limits, extent.where)
-    remarks = Judgements((*limits, *_claims(reading, extent), *trust_lines(reading)))
+    limits = limit_lines(reading, brief, space.limits, space.where)
+    remarks = Judgements((*limits, *_claims(reading, space), *trust_lines(reading)))
     sections = (
         Section("", lead, _LEAD_LINES, _LEAD_LINES),
         Section("", tuple(brief_table(brief)), _LEAD_LINES, _LEAD_LINES),
-        Section("", (*_elsewhere(reading, brief, extent), remarks), _REMARK_LINES),
+        Section("", (*_elsewhere(reading, brief, space), remarks), _REMARK_LINES),
         Section("", tuple(_start(reading, brief.group.answer.leader))),
     )
     return tuple(one for one in sections if one.blocks)
 
 
-def _found(reading: Reading, extent: Extent) -> tuple[Section, ...]:
+def _found(reading: Reading, space: Space) -> tuple[Section, ...]:
     """Return the answer of a search for rates."""
     blocks, first = rate_answers(reading)
     table = rates(reading)
-    remarks = Judgements((*_claims(reading, extent), *trust_lines(reading)))
+    remarks = Judgements((*_claims(reading, space), *trust_lines(reading)))
     sections = (
         Section("", (*warnings(reading), *blocks)),
         *((table,) if table else ()),
@@ -116,15 +116,15 @@ def _answer(brief: Brief) -> Paragraph:
 # --- remarks ----------------------------------------------------------------------------------------------
 
 
-def _elsewhere(reading: Reading, brief: Brief, extent: Extent) -> Iterator[Block]:
+def _elsewhere(reading: Reading, brief: Brief, space: Space) -> Iterator[Block]:
     lines = [
         ("", _load_line(reading, one, pointer("answer", "elsewhere", k)))
-        for k, one in enumerate(brief.elsewhere[: extent.elsewhere])
+        for k, one in enumerate(brief.elsewhere[: space.elsewhere])
     ]
-    more = sum(len(one.groups) for one in brief.elsewhere[extent.elsewhere :])
+    more = sum(len(one.groups) for one in brief.elsewhere[space.elsewhere :])
     if more:
         # It counts what is not shown: no value of the report.
-        lines.append(("", text("{} more loads: {}", Name(str(more)), extent.where)))
+        lines.append(("", text("{} more loads: {}", Name(str(more)), space.where)))
     if lines:
         yield Notes(tuple(lines))
 
@@ -150,16 +150,16 @@ def _perhaps(one: Elsewhere, at: str) -> Text:
     return text("{} may be better than shown", tied)
 
 
-def _claims(reading: Reading, extent: Extent) -> Iterator[Judgement]:
+def _claims(reading: Reading, space: Space) -> Iterator[Judgement]:
     if not reading.claims:
         return
     yield Judgement("claims", Tone.PLAIN, claim_counts(reading))
     failed = list(failed_claims(reading))
-    for words in failed[: extent.claims]:
+    for words in failed[: space.claims]:
         yield Judgement("", Tone.BAD, words)
-    if len(failed) > extent.claims:
-        more = Name(str(len(failed) - extent.claims))
-        yield Judgement("", Tone.BAD, text("{} more do not hold: {}", more, extent.where))
+    if len(failed) > space.claims:
+        more = Name(str(len(failed) - space.claims))
+        yield Judgement("", Tone.BAD, text("{} more do not hold: {}", more, space.where))
 
 
 # --- what to do -------------------------------------------------------------------------------------------
