@@ -151,6 +151,27 @@ class Page:
             assert time.monotonic() < end, f"never: {expression}"
             time.sleep(0.05)
 
+    def wake(self, figure):
+        """Bring a chart into view and wait until it answers. ``figure``: a selector."""
+        element = f"document.querySelector({figure!r})"
+        self.value(f"{element}.scrollIntoView({{block: 'center'}})")
+        self.value(f"{element}.dispatchEvent(new Event('pointerenter'))")
+        self.until(f"'live' in {element}.dataset")
+
+    def wake_all(self):
+        """Wait until every chart answers, also those that are drawn on demand."""
+        self.value(
+            "document.querySelectorAll('figure').forEach((figure) => {"
+            " figure.dispatchEvent(new Event('pointerenter'));"
+            " [...figure.querySelectorAll('button')].find((one) => one.textContent === 'Draw')?.click(); })"
+        )
+        self.until("document.querySelectorAll('figure:not([data-live])').length === 0")
+
+    def middle(self, selector):
+        """Return where the middle of an element is in the window."""
+        box = f"document.querySelector({selector!r}).getBoundingClientRect()"
+        return self.value(f"(({{ x, y, width, height }}) => [x + width / 2, y + height / 2])({box})")
+
     def move(self, x, y):
         """Move the pointer."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)

@@ -2,14 +2,16 @@
 
 import json
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from golden import build, generators, studies
+from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.errors import FailureStage
 from prony.faces.json_report import reading_json
+from prony.model import Fault, FaultKind, Invalid
 from prony.page.study import page_of_study
 from prony.reading.study import read_archive
 from prony.reading.traces import primary_cells, traces
@@ -38,6 +40,54 @@ def hostile(path, names=(HOSTILE, "b'\"+<b>"), blocks=5):
         writer.append(failed(cells[-1], blocks, names[0]))
         writer.finish(build.RunStatus.FINISHED)
     return path
+
+
+NAMES = ("a1+x", "b2+x")
+
+
+def small(path, names=NAMES, blocks=2, plan=lambda plan: plan, made=lambda trial, _k: trial, **trial):
+    """A closed loop of 3 s with two subjects; ``made`` changes the trial of the k-th of them."""
+    load = build.Workload(build.ClosedLoop(20), build.DurationStop(3 * build.SECOND))
+    cells = tuple(build.Cell(k + 1, build.subject(name), load) for k, name in enumerate(names))
+    with build.create(
+        path, plan(build.Plan("s", "Ein Maß", "", "quick", cells, blocks, 1)), build.FINGERPRINT
+    ) as writer:
+        for name in names:
+            writer.record_subject(build.SubjectRecord(name))
+        for block in range(blocks):
+            for k, cell in enumerate(cells):
+                values = [1_000_000 + 1000 * block] * (200 + 40 * k)
+                writer.append(made(build.trial(cell, block, k, values, **trial), k))
+        writer.finish(build.RunStatus.FINISHED)
+    return path
+
+
+def spoilt(trial, k):
+    fault = Fault(FaultKind.OTHER_LOAD, share=0.3)
+    return replace(trial, outcome=Invalid(in_words(fault)), fault=fault) if k else trial
+
+
+def without_samples(trial, _k):
+    return replace(trial, samples=(), counters={})
+
+
+def without_series(trial, _k):
+    return replace(trial, recording=replace(trial.recording, series=()))
+
+
+def in_sessions(plan):
+    return replace(plan, design=replace(plan.design, sessions=2, pause_ns=build.SECOND))
+
+
+ODD = {
+    "one_trial": partial(small, names=("alone+x",), blocks=1),
+    "missing_metrics": partial(small, made=without_samples),
+    "no_series": partial(small, made=without_series),
+    "non_ascii": partial(small, names=("häßlich+x", "サーバー+x")),
+    "invalid_trials": partial(small, made=spoilt),
+    "several_sessions": partial(small, blocks=4, plan=in_sessions),
+}
+"""What an archive may lack, or have besides."""
 
 
 def failed(cell, block, words):
@@ -90,13 +140,18 @@ def page_of_file(path):
     return page_of_study(*read_file(path))
 
 
+def archive_of(name, folder):
+    """Make the archive of a study in a folder, and return its path."""
+    path = Path(folder, "a.prony")
+    (STUDIES | ODD)[name](path)
+    return path
+
+
 @cache
 def read(name):
     """Return the Reading of a study and its traces."""
     with TemporaryDirectory() as folder:
-        path = Path(folder, "a.prony")
-        STUDIES[name](path)
-        return read_file(path)
+        return read_file(archive_of(name, folder))
 
 
 @cache

@@ -9,13 +9,16 @@ import pytest
 from browser import Page, needs_chromium
 from pages import studies
 from pages.test_load_page import reading_of
+from pages.test_several import sessions_of
+from pages.walk import chart_specs
 from prony.page.load import page_of_load
+from prony.page.several import page_of_sessions
 from prony.page.site import index_entry, index_page
 
 pytestmark = pytest.mark.slow
 
+TRADEOFF = "tradeoff-all"
 SHOWN = ("study_two", "grid_study", "hostile")
-LIVE = "document.querySelectorAll('figure[data-live]').length"
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +30,7 @@ def files(tmp_path_factory):
         path.write_text(studies.page_of(name), encoding="utf-8")
     more = {
         "load": page_of_load(reading_of("failing")),
+        "sessions": page_of_sessions("S", sessions_of(folder, 3)),
         "index": index_page(index_entry(f"{name}.html", studies.read(name)[0]) for name in SHOWN),
     }
     for name, page in more.items():
@@ -61,7 +65,7 @@ LOOKS = {
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_no_rule_of_axe_is_violated(files, axe, look):
-    for name in ("grid_study", "hostile", "load", "index"):
+    for name in ("grid_study", "hostile", "load", "index", "sessions"):
         with Page(files[name], **LOOKS[look]) as page:
             page.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
             page.value(f"{axe}; 0")
@@ -72,15 +76,10 @@ def test_no_rule_of_axe_is_violated(files, axe, look):
             assert found == []
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", (*SHOWN, "load", "sessions"))
 def test_every_chart_becomes_interactive_without_a_request_or_an_error(files, name):
     with Page(files[name]) as page:
-        page.value(
-            "document.querySelectorAll('figure').forEach((figure) => {"
-            " figure.dispatchEvent(new Event('pointerenter'));"
-            " [...figure.querySelectorAll('button')].find((one) => one.textContent === 'Draw')?.click(); })"
-        )
-        page.until(f"{LIVE} === document.querySelectorAll('figure').length")
+        page.wake_all()
         assert (page.requests, page.console) == ([], [])
         assert (
             page.value("[...document.querySelectorAll('.said')].map((one) => one.textContent).join('')") == ""
@@ -101,7 +100,7 @@ def test_a_page_without_scripts_shows_its_charts_and_figures(files):
 
 
 def test_a_telephone_scrolls_no_page_sideways(files):
-    for name in SHOWN:
+    for name in (*SHOWN, "load", "index", "sessions"):
         with Page(files[name], width=360, dark=True) as page:
             assert page.value("document.documentElement.scrollWidth") == 360
 
@@ -110,8 +109,7 @@ def test_the_key_hides_a_subject_everywhere_and_shows_it_again(files):
     marks = "document.querySelectorAll('#tradeoff-all .plot svg.marks .mark-symbol path').length"
     first = "document.querySelector('nav.key button')"
     with Page(files["study_two"]) as page:
-        page.value("document.querySelector('#tradeoff-all').dispatchEvent(new Event('pointerenter'))")
-        page.until(f"{LIVE} >= 1")
+        page.wake("#tradeoff-all")
         before = page.value(marks)
         page.value(f"{first}.click()")
         page.until(f"{marks} === {before} - 1")
@@ -137,15 +135,9 @@ def test_a_wheel_with_shift_zooms_a_chart_and_without_scrolls_the_page(files):
     figure = "document.querySelector('figure')"
     labels = f"[...{figure}.querySelectorAll('.role-axis-label text')].map((one) => one.textContent).join()"
     with Page(files["grid_study"]) as page:
-        page.value(
-            f"{figure}.scrollIntoView({{block: 'center'}}); {figure}.dispatchEvent(new Event('pointerenter'))"
-        )
-        page.until(f"{LIVE} >= 1")
+        page.wake("figure")
         before = page.value(labels)
-        x, y = page.value(
-            f"(() => {{ const box = {figure}.querySelector('svg.marks').getBoundingClientRect();"
-            " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
-        )
+        x, y = page.middle("figure svg.marks")
         page.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=0.5)
         assert page.value(labels) == before
         page.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-400, modifiers=8)
@@ -194,20 +186,18 @@ def test_a_chart_with_the_focus_reads_out_its_figures(files):
 
 
 def test_a_pointer_over_a_mark_shows_its_figures(files):
-    figure = "document.querySelector('#tradeoff-all')"
-    mark = f"{figure}.querySelector('svg.marks .mark-symbol path')"
+    said = {
+        row["name"]: row["said_x"]
+        for row in chart_specs(studies.page_of("study_two"))[TRADEOFF]["data"]["values"]
+    }
     with Page(files["study_two"]) as page:
-        page.value(
-            f"{figure}.dispatchEvent(new Event('pointerenter')); {figure}.scrollIntoView({{block: 'center'}})"
-        )
-        page.until(f"{LIVE} >= 1")
-        box = page.value(
-            f"(() => {{ const box = {mark}.getBoundingClientRect();"
-            " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
-        )
-        page.move(*box)
+        page.wake(f"#{TRADEOFF}")
+        page.move(*page.middle(f"#{TRADEOFF} svg.marks .mark-symbol path"))
         page.until("!document.querySelector('.tip').hidden")
-        assert "subject" in page.value("document.querySelector('.tip').textContent")
+        subject, first, *_ = page.value(
+            "[...document.querySelectorAll('.tip dd')].map((one) => one.textContent)"
+        )
+        assert first == said[subject]
 
 
 def test_a_table_sorts_by_the_values_of_a_column(files):

@@ -5,13 +5,16 @@ import gzip
 import hashlib
 import json
 import re
+from pathlib import Path
 
 import pytest
 
+from golden import build
 from pages import studies
 from pages.walk import Parsed, chart_rows, chart_specs, wrong_numbers, wrong_rows
+from prony.page import palette as palette_of
 from prony.page.charts import chapters
-from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET
+from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET, palette
 from prony.page.scene import scene_of
 from prony.page.study import page_of_study
 
@@ -63,6 +66,20 @@ def test_a_subject_has_one_colour_and_one_shape_and_no_other_has_both():
     assert len({(mark.colour, mark.shape) for mark in marks.values()}) == len(marks) == 8
 
 
+def test_twelve_subjects_have_twelve_colours_and_forty_still_differ():
+    marks = palette(f"s{k}" for k in range(40))
+    assert len({mark.colour for mark in list(marks.values())[:12]}) == 12
+    assert len({(mark.colour, mark.shape) for mark in marks.values()}) == 40
+
+
+def test_every_colour_of_a_subject_has_a_variable_in_each_scheme_and_a_mark_in_the_key():
+    style = (Path(palette_of.__file__).parent / "assets" / "page.css").read_text()
+    for k, colour in enumerate(COLOURS):
+        assert style.count(f"--c{k}: ") == 4
+        assert style.count(f"--c{k}: {colour};") == 2
+        assert f".k{k} {{ fill: var(--c{k}); }}" in style
+
+
 def test_no_colour_that_is_calculated_from_others_is_one_of_the_pages_variables():
     """Between two variables there is nothing to calculate: a map of them was black."""
     found = specs("study_two")["heat-all"]["spec"]["layer"][0]["encoding"]["color"]["scale"]["range"]
@@ -86,6 +103,27 @@ def test_every_published_figure_stands_in_a_chart():
         shown = {row["at"] for row in rows(name) if "published" in row}
         reading, _ = studies.read(name)
         assert shown == {f"/originals/{k}/published" for k in range(len(reading.originals))}
+
+
+@pytest.mark.parametrize(("lonely", "has_dots"), [((20,), True), ((20, 100), False)])
+def test_a_subject_under_one_load_of_a_grid_is_shown_beside_the_others(tmp_path, lonely, has_dots):
+    loads = {
+        many: build.Workload(build.ClosedLoop(many), build.DurationStop(build.SECOND)) for many in (20, 100)
+    }
+    pairs = [("a+x", 20), ("a+x", 100), *(("b+x", many) for many in lonely)]
+    cells = tuple(build.Cell(k, build.subject(name), loads[many]) for k, (name, many) in enumerate(pairs))
+    with build.create(
+        tmp_path / "a", build.Plan("s", "", "", "quick", cells, 2, 1), build.FINGERPRINT
+    ) as writer:
+        for block in range(2):
+            for cell in cells:
+                writer.append(build.trial(cell, block, cell.id, [1_000_000] * (100 + 20 * cell.id + block)))
+        writer.finish(build.RunStatus.FINISHED)
+    found = [
+        chart.key for one in chapters(scene_of(*studies.read_file(tmp_path / "a"))) for chart in one.charts
+    ]
+    assert any(key.startswith("ok-per-s-against") for key in found)
+    assert any(key.startswith("ok-per-s-20-connections") for key in found) is has_dots
 
 
 def test_failed_requests_have_a_chart_by_kind_and_no_failure_has_none():

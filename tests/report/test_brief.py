@@ -190,6 +190,13 @@ def test_what_limits_the_best_comes_before_what_limits_others(tmp_path):
     assert lines[start].startswith("limits     a+x, b+x: limited by its quota: its CPU quota throttled")
 
 
+def test_what_the_generator_could_not_separate_may_be_better_than_shown(tmp_path):
+    path = study(tmp_path / "a.prony", ["a", "b"], limited="a worker thread was busy 93 % of the time")
+    text = " ".join(" ".join(shown(brief(path))).split())
+    assert "leads; 1 other may be better than shown (n = 5)" in text
+    assert "≥ ≤: bounds" in text
+
+
 def test_a_generator_that_was_the_limit_is_said_once(tmp_path):
     path = study(tmp_path / "a.prony", ["a", "b"], limited="a worker thread was busy 93 % of the time")
     lines = shown(brief(path))

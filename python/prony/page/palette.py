@@ -11,8 +11,12 @@ from types import MappingProxyType
 
 __all__ = ["COLOURS", "GRID", "INK", "PAPER", "QUIET", "SHAPES", "VARIABLES", "Glyph", "palette"]
 
-COLOURS = ("#0072b2", "#d55e00", "#00896b", "#b35c96", "#b07a00", "#2b97d3", "#7a5a3a", "#6e7781")
-"""Distinct for all common kinds of colour-blindness, and dark enough on white for lines.
+COLOURS = (
+    *("#0072b2", "#d55e00", "#00896b", "#b35c96", "#b07a00", "#2b97d3", "#7a5a3a", "#6e7781"),
+    *("#4b3a9b", "#a8324a", "#5f7d00", "#1f5f5b"),
+)
+"""The first eight are distinct for all common kinds of colour-blindness; all are dark enough on white for
+lines.
 
 *Source*: M. Okabe and K. Ito, "Color Universal Design" (2008); yellow and black are replaced, since neither
 shows on both a light and a dark ground, and green, purple and orange are darker for contrast.
@@ -43,9 +47,9 @@ class Glyph:
 
 
 def palette(names: Iterable[str]) -> Mapping[str, Glyph]:
-    """Return the look of each subject; from the ninth on, colours return with other shapes."""
+    """Return the look of each subject; from the thirteenth on, colours return with other shapes."""
     count = len(COLOURS)
     return {
-        name: Glyph(COLOURS[k % count], SHAPES[(k + k // count) % count])
+        name: Glyph(COLOURS[k % count], SHAPES[(k + k // count) % len(SHAPES)])
         for k, name in enumerate(dict.fromkeys(names))
     }

@@ -13,7 +13,7 @@ from prony.page.shell import page
 from prony.reading.brief import brief_of
 from prony.reading.study import Reading
 from prony.reading.traces import Traces
-from prony.report.brief import brief_sections
+from prony.report.brief import ON_A_PAGE, brief_sections
 from prony.report.document import Block, Notes, Section
 from prony.report.redaction import redacted_section
 from prony.report.sections.brief_table import shared_app
@@ -45,7 +45,8 @@ def _body(scene: Scene, found: tuple[Chapter, ...], title: str, host: str | None
     question = f'<p class="lead">{safe(reading.plan.question)}</p>' if reading.plan.question else ""
     yield '<a class="skip" href="#answer">To the answer</a>'
     yield f"<header><h1>{safe(title)}</h1>{question}</header>\n<main>"
-    yield f'<section id="answer" class="answer"><h2>Answer</h2>{shown(brief_sections(reading), 3)}</section>'
+    answer = shown(brief_sections(reading, ON_A_PAGE), 3)
+    yield f'<section id="answer" class="answer"><h2>Answer</h2>{answer}</section>'
     yield key_html(scene.look)
     yield from map(chapter_html, found)
     if parts.claims is not None:

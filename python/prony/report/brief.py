@@ -21,7 +21,7 @@ from prony.report.document import (
     Tone,
 )
 from prony.report.forms import count
-from prony.report.sections.answer import leader_words
+from prony.report.sections.answer import leader_words, limited_ties
 from prony.report.sections.brief_limits import limit_lines
 from prony.report.sections.brief_table import brief_table
 from prony.report.sections.brief_trust import trust_lines
@@ -31,10 +31,8 @@ from prony.report.sections.rates import rate_answers, rates
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, listed, pointer, text
 from prony.report.words import load_words
 
-__all__ = ["Places", "brief_report", "brief_sections"]
+__all__ = ["ON_A_PAGE", "Places", "Space", "brief_report", "brief_sections"]
 
-_MOST_ELSEWHERE = 4
-_MOST_CLAIMS = 2
 _LEAD_LINES = 2
 _REMARK_LINES = 3
 _HEIGHT = 40
@@ -51,6 +49,23 @@ class Places:
     full: str
 
 
+@dataclass(frozen=True, slots=True)
+class Space:
+    """How many remarks of a kind are shown, and ``where`` a reader finds the others.
+
+    ``limits``: null for as many as leave the answer on a screen.
+    """
+
+    elsewhere: int = 4
+    claims: int = 2
+    limits: int | None = None
+    where: str = "in the full report"
+
+
+ON_A_PAGE = Space(elsewhere=12, claims=8, limits=16, where="below")
+"""A page has no last line; more than this would no longer be an answer."""
+
+
 def brief_report(reading: Reading, places: Places | None = None) -> Document:
     """Return the short report of a study."""
     plan = reading.plan
@@ -59,27 +74,28 @@ def brief_report(reading: Reading, places: Places | None = None) -> Document:
     return Document(text("{}", title), (*brief_sections(reading), *own), _HEIGHT)
 
 
-def brief_sections(reading: Reading) -> tuple[Section, ...]:
+def brief_sections(reading: Reading, space: Space = Space()) -> tuple[Section, ...]:
     """Return the sections of the short report, without the places of files."""
     brief = brief_of(reading)
     if reading.is_search or brief is None:
-        return _found(reading)
+        return _found(reading, space)
     lead = (*warnings(reading), _answer(brief), Paragraph(measured_words(reading, brief), Tone.QUIET))
-    remarks = Judgements((*limit_lines(reading, brief), *_claims(reading), *trust_lines(reading)))
+    limits = limit_lines(reading, brief, space.limits, space.where)
+    remarks = Judgements((*limits, *_claims(reading, space), *trust_lines(reading)))
     sections = (
         Section("", lead, _LEAD_LINES, _LEAD_LINES),
         Section("", tuple(brief_table(brief)), _LEAD_LINES, _LEAD_LINES),
-        Section("", (*_elsewhere(reading, brief), remarks), _REMARK_LINES),
+        Section("", (*_elsewhere(reading, brief, space), remarks), _REMARK_LINES),
         Section("", tuple(_start(reading, brief.group.answer.leader))),
     )
     return tuple(one for one in sections if one.blocks)
 
 
-def _found(reading: Reading) -> tuple[Section, ...]:
+def _found(reading: Reading, space: Space) -> tuple[Section, ...]:
     """Return the answer of a search for rates."""
     blocks, first = rate_answers(reading)
     table = rates(reading)
-    remarks = Judgements((*_claims(reading), *trust_lines(reading)))
+    remarks = Judgements((*_claims(reading, space), *trust_lines(reading)))
     sections = (
         Section("", (*warnings(reading), *blocks)),
         *((table,) if table else ()),
@@ -100,15 +116,15 @@ def _answer(brief: Brief) -> Paragraph:
 # --- remarks ----------------------------------------------------------------------------------------------
 
 
-def _elsewhere(reading: Reading, brief: Brief) -> Iterator[Block]:
+def _elsewhere(reading: Reading, brief: Brief, space: Space) -> Iterator[Block]:
     lines = [
         ("", _load_line(reading, one, pointer("answer", "elsewhere", k)))
-        for k, one in enumerate(brief.elsewhere[:_MOST_ELSEWHERE])
+        for k, one in enumerate(brief.elsewhere[: space.elsewhere])
     ]
-    more = sum(len(one.groups) for one in brief.elsewhere[_MOST_ELSEWHERE:])
+    more = sum(len(one.groups) for one in brief.elsewhere[space.elsewhere :])
     if more:
         # It counts what is not shown: no value of the report.
-        lines.append(("", text("{} more loads: in the full report", Name(str(more)))))
+        lines.append(("", text("{} more loads: {}", Name(str(more)), space.where)))
     if lines:
         yield Notes(tuple(lines))
 
@@ -121,22 +137,29 @@ def _load_line(reading: Reading, one: Elsewhere, at: str) -> Text:
     if one.leader is None:
         return text("{}: no answer, {}", under, Quote(one.reason or "", at + pointer("reason")))
     if one.decided and one.ties:
+        if all(limited_ties(reading.groups[place]) for place in one.groups):
+            return text("{}: {} leads; {}", under, Name(one.leader), _perhaps(one, at))
         tied = counted(Figure(one.ties, count, at + pointer("ties")), "other")
         return text("{}: {} leads, not separated from {}", under, Name(one.leader), tied)
     said = "is best" if one.decided else "leads, without a verdict"
     return text(f"{{}}: {{}} {said}", under, Name(one.leader))
 
 
-def _claims(reading: Reading) -> Iterator[Judgement]:
+def _perhaps(one: Elsewhere, at: str) -> Text:
+    tied = counted(Figure(one.ties, count, at + pointer("ties")), "other")
+    return text("{} may be better than shown", tied)
+
+
+def _claims(reading: Reading, space: Space) -> Iterator[Judgement]:
     if not reading.claims:
         return
     yield Judgement("claims", Tone.PLAIN, claim_counts(reading))
     failed = list(failed_claims(reading))
-    for words in failed[:_MOST_CLAIMS]:
+    for words in failed[: space.claims]:
         yield Judgement("", Tone.BAD, words)
-    if len(failed) > _MOST_CLAIMS:
-        more = Name(str(len(failed) - _MOST_CLAIMS))
-        yield Judgement("", Tone.BAD, text("{} more do not hold: see the full report", more))
+    if len(failed) > space.claims:
+        more = Name(str(len(failed) - space.claims))
+        yield Judgement("", Tone.BAD, text("{} more do not hold: {}", more, space.where))
 
 
 # --- what to do -------------------------------------------------------------------------------------------

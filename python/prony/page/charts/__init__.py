@@ -43,7 +43,7 @@ def chapters(scene: Scene) -> Iterator[Chapter]:
     for group in reading.measured:
         if group in singly or group not in in_grid:
             key, words = _titled(scene, group)
-            yield _chapter(key, words, _singly(scene, group, group in in_grid))
+            yield _chapter(key, words, _singly(scene, group, _is_drawn(group, gridded)))
             yield _chapter(f"{key}-seconds", text("{}: second by second", words), _over_time(scene, group))
     yield _chapter("published", "Beside what was published", published(scene, curved))
     if reading.across is not None:
@@ -72,6 +72,13 @@ def _chosen(family: Sequence[Group]) -> Sequence[Group]:
     """
     primary = [group for group in family if group.primary]
     return primary if len(primary) < LEAST_LOADS else (primary[0], primary[-1])
+
+
+def _is_drawn(group: Group, gridded: Sequence[Sequence[Group]]) -> bool:
+    """Return whether every subject of a group has a line over several loads."""
+    family = next((one for one in gridded if group in one), ())
+    others = {cell.name for one in family if one is not group for cell in one.cells if cell.total}
+    return bool(family) and all(cell.name in others for cell in group.cells if cell.total)
 
 
 def _titled(scene: Scene, group: Group) -> tuple[str, Text]:

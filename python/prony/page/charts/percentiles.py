@@ -99,7 +99,9 @@ def _ends(rows: list[Json]) -> tuple[float, float]:
 
 
 def _layers(look: Style, rows: list[Json], scale: Scale) -> list[Json]:
-    ticks = axis(values=list(_TICKS), labelExpr=f"({_LABELS})[datum.value]", grid=False)
+    ticks = axis(
+        values=list(_TICKS), labelExpr=f"({_LABELS})[datum.value]", grid=False, labelOverlap="greedy"
+    )
     x = quantity("one_in", None, axis=ticks) | {"scale": {"type": "log", "nice": False, "padding": 6}}
     y = quantity("value", scale.unit, axis=by_ratio(*_ends(rows))) | {
         "scale": {"type": "log", "nice": False, "padding": 6}

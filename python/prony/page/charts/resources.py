@@ -17,6 +17,7 @@ __all__ = ["by_role", "usage"]
 
 _ROW = 42
 _HEIGHT = 56
+_UNSEEN = {"cpu_percent": " Processes that end between two samples are in the whole, and in no role."}
 _SCALES = {"cpu_percent": Scale(1, "%"), "rss_peak": Scale(MIB, "MiB")}
 # Roles are few and known by name; their greys and blues say nothing of subjects.
 _SHADES = ("#57606a", "#0072b2", "#b07a00", "#00896b", "#b35c96", "#d55e00")
@@ -36,7 +37,8 @@ def by_role(scene: Scene, group: Group, metric: str) -> Chart | None:
     return Chart(
         slug(metric, "by role", load or "all"),
         f"{titled(metric)}, by role",
-        f"Of each role's processes: {METRICS[metric].title}, the mean over the trials.",
+        f"Of each role's processes: {METRICS[metric].title}, the mean over the trials."
+        f"{_UNSEEN.get(metric, '')}",
         spec(rows, _bars(rows, [cell.name for cell in cells], scale.unit), height={"step": _ROW}),
     )
 
@@ -57,7 +59,7 @@ def _shade(rows: list[Json]) -> Json:
     names = sorted({row["role"] for row in rows})
     shades = [_SHADES[k % len(_SHADES)] for k in range(len(names))]
     scale = {"domain": names, "range": shades}
-    return {"field": "role", "type": "nominal", "scale": scale, "legend": {"columns": 4}}
+    return {"field": "role", "type": "nominal", "scale": scale, "legend": {"columns": 3, "columnPadding": 14}}
 
 
 def _bars(rows: list[Json], names: list[str], unit: str) -> list[Json]:

@@ -17,7 +17,7 @@ from prony.report.sections.rates import rate_answers
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
 from prony.report.words import bound_sign
 
-__all__ = ["answer_section", "leader_words"]
+__all__ = ["answer_section", "leader_words", "limited_ties"]
 
 # Nobody runs more than this, and the number is a guess from a few blocks.
 _MOST_BLOCKS = 100
@@ -85,10 +85,18 @@ def _claim(group: Group, at: str) -> Text:
         return text("leads; too few repeats for a verdict (n = {})", blocks)
     if found.ties:
         others = counted(Figure(len(found.ties), count, at + pointer("ties")), "other")
+        if limited_ties(group):
+            return text("leads; {} may be better than shown (n = {})", others, blocks)
         return text("leads, not separated from {} (n = {})", others, blocks)
     if found.leader in group.stalls:
         return text("is best but for its stalled trials (n = {})", blocks)
     return text("is best (n = {})", blocks)
+
+
+def limited_ties(group: Group) -> bool:
+    """Return whether the generator was the limit of all that are not separated from the leader."""
+    found = group.answer
+    return bool(found.ties) and all(found.comparisons[name].verdict is Verdict.LIMITED for name in found.ties)
 
 
 def leader_words(group: Group, place: int) -> Text | None:

@@ -26,19 +26,19 @@ _MOST_NAMES = 3
 _FIRST_LINES = 2
 
 
-def limit_lines(reading: Reading, brief: Brief) -> Iterator[Judgement]:
+def limit_lines(reading: Reading, brief: Brief, most: int | None, where: str) -> Iterator[Judgement]:
     """Yield the remarks on subjects: what limits each, why some have no figures, and findings beside, by
-    rank.
+    rank. ``most``: how many, null for what a screen has room for; ``where``: the others are.
     """
     lines = [*_diagnoses(brief), *_faults(brief), *_limits(brief), *_unmeasured(reading)]
-    most = max(_LEAST, _ROOM - len(brief.rows) - len(brief.elsewhere))
+    most = most or max(_LEAST, _ROOM - len(brief.rows) - len(brief.elsewhere))
     shown = lines if len(lines) <= most else lines[: most - 1]
     for k, (tone, words) in enumerate(shown):
         yield Judgement("" if k else "limits", tone, words, least_lines=1 if k else _FIRST_LINES)
     if len(shown) < len(lines):
         # It counts what is not shown: no value of the report.
         more = Name(str(len(lines) - len(shown)))
-        yield Judgement("", Tone.QUIET, text("{} more remarks: in the full report", more))
+        yield Judgement("", Tone.QUIET, text("{} more remarks: {}", more, where))
 
 
 _Line = tuple[Tone, Text]

@@ -168,6 +168,8 @@ def _legend(brief: Brief) -> Text:
         parts.append(text("to the best: with its {} interval", Name("95 %")))
     if any(row.letters for row in brief.rows):
         parts.append(text("tie: a shared letter is not separated"))
+    if any(row.cell.at_least for row in brief.rows):
+        parts.append(text("≥ ≤: bounds"))
     parts.append(text("CPU: of one request"))
     parts.append(text("{}: {}", _memory_unit(brief), Name(METRICS[measures.memory].title)))
     return text("{}.", joined(parts, by="; "))
