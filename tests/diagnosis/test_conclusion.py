@@ -22,6 +22,7 @@ from prony.diagnosis.bounds import bounds_of
 from prony.diagnosis.consumption import Consumption, consumption_of
 from prony.diagnosis.knobs import Knob, Turned, knob_of
 from prony.diagnosis.meaning import Bearing
+from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import ClosedLoop, Failed, OpenLoop, Placement, Request, SubjectFacts, SubjectRecord
 from prony.model.facts import DeclaredFacts, FrontendFacts
 from prony.model.shapes import encode
@@ -107,6 +108,48 @@ def test_the_setting_that_gives_more_slots_is_named_as_the_server_calls_it():
 )
 def test_slots_are_not_blamed_when_something_else_explains_what_is_open(trial, subject):
     assert rules(trial, subject) == []
+
+
+def looked_at(trial, **looks):
+    counters = {f"threads.{name}": count for name, count in looks.items()}
+    return replace(trial, counters=trial.counters | {"threads.looks": sum(looks.values())} | counters)
+
+
+@pytest.mark.parametrize(
+    ("looks", "names"),
+    [
+        ({"sleep": 80, "events": 20}, {"waits": "a sleep"}),
+        ({"sleep": 40, "socket": 40, "awake": 20}, {}),
+        ({"awake": 90, "sleep": 10}, {}),
+        ({}, {}),
+    ],
+    ids=["mostly asleep", "nothing stands out", "ready to run", "not watched"],
+)
+def test_what_busy_slots_wait_for_is_named_where_their_threads_show_it(looks, names):
+    (found,) = findings(looked_at(loaded(), **looks), subject=record())
+    assert found.names == names
+
+
+def test_the_shares_of_the_threads_time_add_up_and_the_schedulers_count_prevails():
+    counted = {"threads.run_ns": 10, "threads.queue_ns": 20, "threads.alive_ns": 100}
+    time = thread_time(looked_at(loaded(), sleep=3, socket=1, awake=6).counters | counted)
+    assert time == {
+        ThreadState.RUNNING: pytest.approx(0.1),
+        ThreadState.READY: pytest.approx(0.2),
+        ThreadState.SLEEP: pytest.approx(0.525),
+        ThreadState.SOCKET: pytest.approx(0.175),
+    }
+
+
+def test_threads_that_no_look_found_asleep_ran_all_the_time():
+    counted = {"threads.run_ns": 50, "threads.queue_ns": 20, "threads.alive_ns": 100}
+    time = thread_time(looked_at(loaded(), awake=6).counters | counted)
+    assert time == {ThreadState.RUNNING: pytest.approx(0.8), ThreadState.READY: pytest.approx(0.2)}
+
+
+def test_the_time_of_the_threads_is_the_mean_over_the_trials_that_watched_them():
+    trials = (looked_at(loaded(), sleep=1), looked_at(loaded(), sleep=1, socket=1), loaded())
+    assert concluded(*trials).time == {ThreadState.SLEEP: 0.75, ThreadState.SOCKET: 0.25}
 
 
 def test_requests_that_wait_to_be_accepted_keep_no_slot_busy():

@@ -15,6 +15,7 @@ from prony.diagnosis.bounds import Bound, bounds_of
 from prony.diagnosis.consumption import Consumption, Resource
 from prony.diagnosis.evidence import Affected, Confidence, Experiment, Finding, Symptom
 from prony.diagnosis.meaning import MEANINGS, Bearing
+from prony.diagnosis.thread_time import ThreadState
 
 __all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude"]
 
@@ -57,7 +58,7 @@ class Diagnosis:
     ``cause``: of the kind CAUSE. ``beside``: the other findings. ``done_per_s``: what it carried,
     ``asked_per_s``: what was due in an open loop, ``in_flight``: how many requests were open at a time, of
     which it works on ``slots``. ``shares``: what was used of each resource; ``bounds``: what each allows, the
-    nearest first; ``ruled_out``: those that were no limit.
+    nearest first; ``ruled_out``: those that were no limit. ``time``: what its threads did.
     """
 
     kind: DiagnosisKind
@@ -72,6 +73,7 @@ class Diagnosis:
     shares: Mapping[Resource, float] = field(default_factory=dict)
     bounds: tuple[Bound, ...] = ()
     ruled_out: tuple[Resource, ...] = ()
+    time: Mapping[ThreadState, float] = field(default_factory=dict)
 
     @property
     def cause_kind(self) -> Symptom | None:
@@ -117,6 +119,7 @@ def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
         shares=shares,
         bounds=bounds_of(usages),
         ruled_out=tuple(_ruled_out(found, shares)),
+        time=_mean_time([one.time for one in usages if one.time]),
     )
 
 
@@ -134,6 +137,13 @@ def _medians(usages: Sequence[Consumption]) -> dict[Resource, float]:
         resource: [one.shares[resource] for one in usages if resource in one.shares] for resource in Resource
     }
     return {resource: median(each) for resource, each in known.items() if each}
+
+
+def _mean_time(times: Sequence[Mapping[ThreadState, float]]) -> dict[ThreadState, float]:
+    """Return the mean share of each state over the trials, the greatest first."""
+    states = {state for one in times for state in one}
+    found = {state: fmean(one.get(state, 0.0) for one in times) for state in states}
+    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 # --- the kind ---------------------------------------------------------------------------------------------

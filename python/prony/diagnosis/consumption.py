@@ -5,7 +5,7 @@ Surveys 10 (1978): utilisation U = X D, Little's law N = X R. Must not know thre
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from prony.analysis.accept_queue import accept_queues
@@ -15,6 +15,7 @@ from prony.analysis.resources import cpu_share, window_samples
 from prony.analysis.starvation import starvation
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
+from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import SubjectFacts
 from prony.model.recording import Recording
 from prony.units import seconds
@@ -49,6 +50,7 @@ class Consumption:
 
     ``done``: requests that ended in the window; ``asked_per_s``: those that were due, null in a closed loop.
     ``shares``: of each resource, 0 to 1, where it is known; ``slots``: how many there are.
+    ``time``: what its threads did, as shares of their time; empty where that was not watched.
     """
 
     done: int
@@ -57,6 +59,7 @@ class Consumption:
     in_flight: float
     shares: Mapping[Resource, float]
     slots: int | None = None
+    time: Mapping[ThreadState, float] = field(default_factory=dict)
 
 
 def consumption_of(evidence: Evidence) -> Consumption | None:
@@ -74,6 +77,7 @@ def consumption_of(evidence: Evidence) -> Consumption | None:
         in_flight=in_flight,
         shares=_shares(evidence, recording, length_ns, in_flight),
         slots=_facts(evidence).of_server.slots,
+        time=thread_time(evidence.trial.counters),
     )
 
 

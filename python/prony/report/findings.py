@@ -178,9 +178,10 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
         ),
         Symptom.SLOTS_BUSY: _Sentence(
             "all {slots:n worker or thread} had a request, for {held_ns:duration} each, and other requests "
-            "waited, while its CPUs were busy {cpu_share:.0%} of the time: each waits for something else",
+            "waited, while its CPUs were busy {cpu_share:.0%} of the time: each waits for something "
+            "else{waits:, mostly}",
             "all its workers and threads had a request, and other requests waited, while its CPUs were not "
-            "busy: each waits for something else",
+            "busy: each waits for something else{waits:, mostly}",
         ),
         Symptom.OVERLOADED: _Sentence(
             "{asked_per_s:rate} were asked for, and it did {done_per_s:rate}: the queue grew to "
