@@ -48,7 +48,8 @@ class Symptom(StrEnum):
     GENERATOR_BUSY = "generator busy"
     """``share``: of the window, of its busiest thread."""
     GENERATOR_KEPT_WAITING = "generator kept waiting"
-    """``share``: of the window, in which others had the CPU of one of its threads; ``wait_ns`` at a time."""
+    """``share``: of the window, in which others had the CPU of one of its threads; ``wait_ns`` at a time;
+    ``late_share``: of the replies, those that it took only then."""
     GENERATOR_LATE = "generator late"
     """``lag_ns``: the send lag at ``percentile``; ``share``: of the latency there."""
     GENERATOR_LIMITED = "generator limited"

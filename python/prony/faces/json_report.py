@@ -345,7 +345,10 @@ def reading_json(reading: Reading) -> Json:
         "found_rates": encode(reading.found_rates),
         "repeated": None if repeated is None else _repeated(repeated),
         "unmeasured": dict(reading.unmeasured),
-        "order": [_position(trial) for trial in reading.trials],
+        "order": [
+            _position(trial) | asdict(placed)
+            for trial, placed in zip(reading.trials, reading.order, strict=True)
+        ],
         "findings": [_finding(found) for found in reading.findings],
         "shared_findings": [
             {"subjects": one.subjects, "findings": one.found, "trials": one.trials, "of": one.of}

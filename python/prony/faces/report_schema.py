@@ -432,6 +432,8 @@ class PositionShape:
     position: int
     attempt: int
     started_unix_ns: int
+    metric: str | None
+    change: float | None
     outcome: Literal["ok", "failed", "invalid"]
     stage: str | None
     reason: str | None

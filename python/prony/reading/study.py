@@ -34,6 +34,7 @@ from prony.reading.failures import Repeated, repeated
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
 from prony.reading.groups import Group, groups_of, terms
+from prony.reading.order import Placed, in_order
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
 from prony.reading.sessions import first_runs, session_of, stretches
@@ -124,6 +125,11 @@ class Reading:
     def curves(self) -> tuple[Curve, ...]:
         """The loads that differ in one quantity only, if there are enough, and where subjects saturate."""
         return curves(self.groups)
+
+    @property
+    def order(self) -> tuple[Placed, ...]:
+        """Each of the trials against the mean of its own cell."""
+        return in_order(self.trials, self.groups)
 
     @property
     def repeated(self) -> Repeated | None:

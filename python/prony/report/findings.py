@@ -61,7 +61,8 @@ _LIMITS: Mapping[LimitKind, _Sentence] = MappingProxyType(
             "a worker thread was busy {share:.0%} of the time", "a worker thread was busy"
         ),
         LimitKind.KEPT_WAITING: _Sentence(
-            "others kept a worker thread waiting for its CPU {share:.1%} of the time",
+            "others kept a worker thread waiting for its CPU {share:.1%} of the time{wait_ns:each}"
+            "{late_share:of_replies}",
             "others kept a worker thread waiting for its CPU",
         ),
         LimitKind.LATE: _Sentence(
@@ -316,10 +317,17 @@ def _number(figure: Figure, spec: str) -> Part:
             plural = _PLURALS.get(noun, f"{noun}s")
             return text(f"{{}} {noun if figure.value == 1 else plural}", figure)
         case "of_latency":
-            share = Figure(figure.value, partial(_formatted, ".0%"), figure.pointer)
-            return text(", {} of the latency there", share)
+            return text(", {} of the latency there", _as(".0%", figure))
+        case "of_replies":
+            return text(": {} of the replies were taken late", _as(".1%", figure))
+        case "each":
+            return text(", {} at a time", _as("duration", figure))
         case _:
-            return Figure(figure.value, _FORMS.get(kind) or partial(_formatted, spec), figure.pointer)
+            return _as(spec, figure)
+
+
+def _as(spec: str, figure: Figure) -> Figure:
+    return Figure(figure.value, _FORMS.get(spec) or partial(_formatted, spec), figure.pointer)
 
 
 _PLURALS: Mapping[str, str] = MappingProxyType(
