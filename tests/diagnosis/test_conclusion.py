@@ -110,6 +110,48 @@ def test_slots_are_not_blamed_when_something_else_explains_what_is_open(trial, s
     assert rules(trial, subject) == []
 
 
+@pytest.mark.parametrize(
+    "counters",
+    [
+        {"threads.queue_ns": SECOND},
+        {"cgroup.server.cpu_stalled_ns": SECOND // 2},
+        {"threads.queue_ns": SECOND, "cgroup.server.cpu_stalled_ns": 0},
+    ],
+    ids=["its threads were ready", "its group was", "threads prevail"],
+)
+def test_a_server_that_gets_no_cpu_waits_for_that_and_no_slot_is_blamed(counters):
+    trial = loaded(cores=0.19)
+    starved = replace(trial, counters=trial.counters | counters)
+    found = concluded(starved)
+    assert found.kind is DiagnosisKind.UNKNOWN
+    assert Resource.CPU not in found.ruled_out
+
+
+def test_a_few_ready_threads_of_many_that_sleep_change_nothing():
+    trial = loaded()
+    asleep = replace(trial, counters=trial.counters | {"threads.queue_ns": SECOND // 4})
+    assert concluded(asleep).cause_kind is Symptom.SLOTS_BUSY
+
+
+@pytest.mark.parametrize(
+    ("kind", "share", "cause"),
+    [
+        (Symptom.OTHERS_RAN, 0.89, Symptom.OTHERS_RAN),
+        (Symptom.OTHERS_RAN, 0.1, None),
+        (Symptom.STOLEN, 0.3, Symptom.STOLEN),
+        (Symptom.STOLEN, 0.03, None),
+    ],
+)
+def test_others_on_the_cpus_are_the_cause_only_where_they_had_much_of_them(kind, share, cause):
+    assert conclude([observed(finding(kind, share=share))]).cause_kind is cause
+
+
+def test_a_server_with_one_thread_in_each_worker_is_advised_more_workers():
+    sync = {**ENTRY, "settings": {"workers": 1, "threads": 1, "backlog": 2048}}
+    (found,) = findings(loaded(), subject=record(slots=1, entry=sync))
+    assert found.knob.setting == "workers"
+
+
 def looked_at(trial, **looks):
     counters = {f"threads.{name}": count for name, count in looks.items()}
     return replace(trial, counters=trial.counters | {"threads.looks": sum(looks.values())} | counters)
@@ -357,8 +399,8 @@ def test_of_two_causes_the_first_by_precedence_is_named(first, second):
     "kind", [kind for kind, one in MEANINGS.items() if one.bearing is Bearing.LIMITS_IDLE]
 )
 def test_a_cause_of_idle_cpus_is_none_where_they_are_full(kind):
-    assert conclude([observed(finding(kind), cpu=0.99)]).kind is DiagnosisKind.CPU
-    assert conclude([observed(finding(kind), cpu=0.3)]).cause_kind is kind
+    assert conclude([observed(finding(kind, share=0.9), cpu=0.99)]).kind is DiagnosisKind.CPU
+    assert conclude([observed(finding(kind, share=0.9), cpu=0.3)]).cause_kind is kind
 
 
 @pytest.mark.parametrize("kind", [kind for kind, one in MEANINGS.items() if one.bearing is Bearing.ADDS])

@@ -25,9 +25,9 @@ _AWAKE = (ThreadState.RUNNING, ThreadState.READY)
 
 
 def busy_slots(evidence: Evidence) -> list[Finding]:
-    """Return a finding when more requests waited than can be worked on at once, and the CPUs were idle."""
+    """Return a finding when more requests waited than can be worked on at once, and it had CPUs to spare."""
     usage = consumption_of(evidence)
-    if usage is None or not usage.slots or Resource.SLOTS not in usage.shares:
+    if usage is None or not usage.slots or usage.contended or Resource.SLOTS not in usage.shares:
         return []
     cpu, waiting = usage.shares.get(Resource.CPU), usage.in_flight / usage.slots
     if (

@@ -23,6 +23,8 @@ __all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude"]
 # control groups, and 0.93 where it is sampled in ticks.
 _FULL, _CERTAINLY_FULL = 0.93, 0.97
 _MOST_TRIALS = 0.5
+# Of the CPUs' time, as where a trial is spoilt by them; smaller ones disturb, and limit nothing.
+_LEAST_SHARES = {Symptom.OTHERS_RAN: 0.2, Symptom.STOLEN: 0.1}
 
 
 class DiagnosisKind(StrEnum):
@@ -118,7 +120,7 @@ def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
         slots=usages[0].slots if usages else None,
         shares=shares,
         bounds=bounds_of(usages),
-        ruled_out=tuple(_ruled_out(found, shares)),
+        ruled_out=tuple(_ruled_out(found, shares, contended=any(one.contended for one in usages))),
         time=_mean_time([one.time for one in usages if one.time]),
     )
 
@@ -169,7 +171,9 @@ def _causes(
 
 
 def _matters(finding: Finding, usages: Sequence[Consumption]) -> bool:
-    """Return whether a full queue met enough requests to move a figure."""
+    """Return whether a disturbance was large, and a full queue met enough requests, to move a figure."""
+    if finding.kind in _LEAST_SHARES:
+        return finding.numbers["share"] >= _LEAST_SHARES[finding.kind]
     if finding.kind is not Symptom.QUEUE_OVERFLOWED or not usages:
         return True
     return finding.numbers["overflows"] >= QUALIFIED_ERROR_RATIO * fmean(one.done for one in usages)
@@ -200,9 +204,12 @@ def _kept(usage: Consumption) -> bool:
     return usage.asked_per_s is not None and usage.done_per_s >= KEPT_RATE * usage.asked_per_s
 
 
-def _ruled_out(found: Sequence[Frequent], shares: Mapping[Resource, float]) -> Iterator[Resource]:
-    """Yield the resources that were not used up."""
+def _ruled_out(
+    found: Sequence[Frequent], shares: Mapping[Resource, float], *, contended: bool
+) -> Iterator[Resource]:
+    """Yield the resources that were not used up, nor wanted in vain."""
     seen = {
+        **dict.fromkeys((Resource.CPU, Resource.CORES), contended),
         Resource.GENERATOR: any(one.finding.affected is not None for one in found),
         Resource.QUEUE: any(
             MEANINGS[one.finding.kind].experiment is Experiment.LONGER_QUEUE for one in found
