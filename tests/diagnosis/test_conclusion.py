@@ -242,6 +242,17 @@ def test_a_rate_that_is_answered_but_for_a_moment_is_not_too_much(ended):
     assert "D41" not in rules(offered(ended))
 
 
+def test_a_queue_of_less_than_three_per_cent_of_the_requests_is_not_too_much():
+    # 12 of 600 are due at the end of ten seconds.
+    tail = {"open_ns": 0, "close_ns": 10 * SECOND}
+    trial = offered([59, 59, 59, 59, 59, 59, 59, 59, 58, 58])
+    assert "D41" not in rules(replace(trial, recording=with_parts(trial.recording, window=tail)))
+
+
+def test_a_rate_that_was_not_answered_is_no_rate_that_it_carries():
+    assert concluded(offered([60, 60, 60, 30], in_flight=9)).kind is DiagnosisKind.UNKNOWN
+
+
 def test_a_server_beyond_its_limit_says_what_was_asked_and_what_it_did():
     found = concluded(offered([50] * 4, cores=3.98))
     assert (found.kind, found.overloaded) == (DiagnosisKind.CPU, True)
