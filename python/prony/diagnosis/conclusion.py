@@ -23,7 +23,7 @@ __all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude"]
 # control groups, and 0.93 where it is sampled in ticks.
 _FULL, _CERTAINLY_FULL = 0.93, 0.97
 _MOST_TRIALS = 0.5
-# Of the CPUs' time, as where a trial is spoilt by them; smaller ones disturb, and limit nothing.
+# Of the CPUs' time, as where a trial is repeated for them; smaller ones disturb, and limit nothing.
 _LEAST_SHARES = {Symptom.OTHERS_RAN: 0.2, Symptom.STOLEN: 0.1}
 
 
