@@ -204,7 +204,7 @@ def test_every_diagnosis_is_in_the_list_of_rules():
     from prony.diagnosis import RULES
 
     modules = {rule.__module__.rpartition(".")[2] for rule in RULES.values()}
-    others = {"evidence", "consumption", "bounds", "knobs", "meaning", "conclusion"}
+    others = {"evidence", "consumption", "bounds", "knobs", "meaning", "conclusion", "thread_time"}
     assert modules == files_of("diagnosis") - others
 
 

@@ -43,6 +43,7 @@ from prony.monitor.kernel import KernelCounters
 from prony.monitor.listeners import ListenerGauges, Watched
 from prony.monitor.processes import ProcessMonitor
 from prony.monitor.sock_diag import SockDiag
+from prony.monitor.waits import ThreadCounters
 from prony.sandbox import RunningSubject, Sandbox
 from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.ceilings import memory_bytes
@@ -183,7 +184,8 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
     listeners = _listeners(task, subject)
     gauges: tuple[Gauges, ...] = (listeners, FrequencyGauge(task.placement.server_cpus))
     processes = ProcessMonitor(subject.tree_pid, mains, task.placement, gauges=gauges)
-    counters = _counters(task, subject)
+    threads = ThreadCounters(processes.serving, task.placement.generator_cpus)
+    counters = (*_counters(task, subject), threads)
 
     def on_engine_event(event: Json) -> None:
         match event["event"]:

@@ -22,6 +22,7 @@ from prony.diagnosis.bounds import bounds_of
 from prony.diagnosis.consumption import Consumption, consumption_of
 from prony.diagnosis.knobs import Knob, Turned, knob_of
 from prony.diagnosis.meaning import Bearing
+from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import ClosedLoop, Failed, OpenLoop, Placement, Request, SubjectFacts, SubjectRecord
 from prony.model.facts import DeclaredFacts, FrontendFacts
 from prony.model.shapes import encode
@@ -109,6 +110,90 @@ def test_slots_are_not_blamed_when_something_else_explains_what_is_open(trial, s
     assert rules(trial, subject) == []
 
 
+@pytest.mark.parametrize(
+    "counters",
+    [
+        {"threads.queue_ns": SECOND},
+        {"cgroup.server.cpu_stalled_ns": SECOND // 2},
+        {"threads.queue_ns": SECOND, "cgroup.server.cpu_stalled_ns": 0},
+    ],
+    ids=["its threads were ready", "its group was", "threads prevail"],
+)
+def test_a_server_that_gets_no_cpu_waits_for_that_and_no_slot_is_blamed(counters):
+    trial = loaded(cores=0.19)
+    starved = replace(trial, counters=trial.counters | counters)
+    found = concluded(starved)
+    assert found.kind is DiagnosisKind.UNKNOWN
+    assert Resource.CPU not in found.ruled_out
+
+
+def test_a_few_ready_threads_of_many_that_sleep_change_nothing():
+    trial = loaded()
+    asleep = replace(trial, counters=trial.counters | {"threads.queue_ns": SECOND // 4})
+    assert concluded(asleep).cause_kind is Symptom.SLOTS_BUSY
+
+
+@pytest.mark.parametrize(
+    ("kind", "share", "cause"),
+    [
+        (Symptom.OTHERS_RAN, 0.89, Symptom.OTHERS_RAN),
+        (Symptom.OTHERS_RAN, 0.1, None),
+        (Symptom.STOLEN, 0.3, Symptom.STOLEN),
+        (Symptom.STOLEN, 0.03, None),
+    ],
+)
+def test_others_on_the_cpus_are_the_cause_only_where_they_had_much_of_them(kind, share, cause):
+    assert conclude([observed(finding(kind, share=share))]).cause_kind is cause
+
+
+def test_a_server_with_one_thread_in_each_worker_is_advised_more_workers():
+    sync = {**ENTRY, "settings": {"workers": 1, "threads": 1, "backlog": 2048}}
+    (found,) = findings(loaded(), subject=record(slots=1, entry=sync))
+    assert found.knob.setting == "workers"
+
+
+def looked_at(trial, **looks):
+    counters = {f"threads.{name}": count for name, count in looks.items()}
+    return replace(trial, counters=trial.counters | {"threads.looks": sum(looks.values())} | counters)
+
+
+@pytest.mark.parametrize(
+    ("looks", "names"),
+    [
+        ({"sleep": 80, "events": 20}, {"waits": "a sleep"}),
+        ({"sleep": 40, "socket": 40, "awake": 20}, {}),
+        ({"awake": 90, "sleep": 10}, {}),
+        ({}, {}),
+    ],
+    ids=["mostly asleep", "nothing stands out", "ready to run", "not watched"],
+)
+def test_what_busy_slots_wait_for_is_named_where_their_threads_show_it(looks, names):
+    (found,) = findings(looked_at(loaded(), **looks), subject=record())
+    assert found.names == names
+
+
+def test_the_shares_of_the_threads_time_add_up_and_the_schedulers_count_prevails():
+    counted = {"threads.run_ns": 10, "threads.queue_ns": 20, "threads.alive_ns": 100}
+    time = thread_time(looked_at(loaded(), sleep=3, socket=1, awake=6).counters | counted)
+    assert time == {
+        ThreadState.RUNNING: pytest.approx(0.1),
+        ThreadState.READY: pytest.approx(0.2),
+        ThreadState.SLEEP: pytest.approx(0.525),
+        ThreadState.SOCKET: pytest.approx(0.175),
+    }
+
+
+def test_threads_that_no_look_found_asleep_ran_all_the_time():
+    counted = {"threads.run_ns": 50, "threads.queue_ns": 20, "threads.alive_ns": 100}
+    time = thread_time(looked_at(loaded(), awake=6).counters | counted)
+    assert time == {ThreadState.RUNNING: pytest.approx(0.8), ThreadState.READY: pytest.approx(0.2)}
+
+
+def test_the_time_of_the_threads_is_the_mean_over_the_trials_that_watched_them():
+    trials = (looked_at(loaded(), sleep=1), looked_at(loaded(), sleep=1, socket=1), loaded())
+    assert concluded(*trials).time == {ThreadState.SLEEP: 0.75, ThreadState.SOCKET: 0.25}
+
+
 def test_requests_that_wait_to_be_accepted_keep_no_slot_busy():
     trial = loaded()
     overflowed = replace(trial, counters=trial.counters | {"ListenOverflows": 9})
@@ -155,6 +240,17 @@ def test_a_queue_that_grows_all_the_time_is_more_than_it_can_do():
 )
 def test_a_rate_that_is_answered_but_for_a_moment_is_not_too_much(ended):
     assert "D41" not in rules(offered(ended))
+
+
+def test_a_queue_of_less_than_three_per_cent_of_the_requests_is_not_too_much():
+    # 12 of 600 are due at the end of ten seconds.
+    tail = {"open_ns": 0, "close_ns": 10 * SECOND}
+    trial = offered([59, 59, 59, 59, 59, 59, 59, 59, 58, 58])
+    assert "D41" not in rules(replace(trial, recording=with_parts(trial.recording, window=tail)))
+
+
+def test_a_rate_that_was_not_answered_is_no_rate_that_it_carries():
+    assert concluded(offered([60, 60, 60, 30], in_flight=9)).kind is DiagnosisKind.UNKNOWN
 
 
 def test_a_server_beyond_its_limit_says_what_was_asked_and_what_it_did():
@@ -327,8 +423,8 @@ def test_of_two_causes_the_first_by_precedence_is_named(first, second):
     "kind", [kind for kind, one in MEANINGS.items() if one.bearing is Bearing.LIMITS_IDLE]
 )
 def test_a_cause_of_idle_cpus_is_none_where_they_are_full(kind):
-    assert conclude([observed(finding(kind), cpu=0.99)]).kind is DiagnosisKind.CPU
-    assert conclude([observed(finding(kind), cpu=0.3)]).cause_kind is kind
+    assert conclude([observed(finding(kind, share=0.9), cpu=0.99)]).kind is DiagnosisKind.CPU
+    assert conclude([observed(finding(kind, share=0.9), cpu=0.3)]).cause_kind is kind
 
 
 @pytest.mark.parametrize("kind", [kind for kind, one in MEANINGS.items() if one.bearing is Bearing.ADDS])

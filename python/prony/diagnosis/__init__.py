@@ -119,5 +119,7 @@ def _knob(finding: Finding, evidence: Evidence) -> Knob | None:
         turned = tuple(Turned.FRONTEND_BACKLOG for one in turned if one is Turned.BACKLOG)
     elif "process" in finding.names:
         return None
-    known = (knob_of(evidence.subject.facts, one) for one in turned)
-    return next((one for one in known if one is not None), None)
+    known = [one for each in turned if (one := knob_of(evidence.subject.facts, each)) is not None]
+    # A server with one thread in each worker is meant to have more workers.
+    several = (one for one in known if one.value != 1)
+    return next(several, known[-1] if known else None)

@@ -7,6 +7,7 @@ lock, a database, a slow client.
 
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.thread_time import ThreadState
 from prony.model import Ok
 from prony.units import SECOND_NS
 
@@ -18,12 +19,15 @@ _CERTAIN_WAITING = 1.5
 # Of the CPUs' time: between the two the waiting is not the only limit.
 _MOST_CPU = 0.7
 _CERTAIN_CPU = 0.5
+# Of the threads' time; threads that only accept or hand out requests are among them.
+_MOSTLY = 0.5
+_AWAKE = (ThreadState.RUNNING, ThreadState.READY)
 
 
 def busy_slots(evidence: Evidence) -> list[Finding]:
-    """Return a finding when more requests waited than can be worked on at once, and the CPUs were idle."""
+    """Return a finding when more requests waited than can be worked on at once, and it had CPUs to spare."""
     usage = consumption_of(evidence)
-    if usage is None or not usage.slots or Resource.SLOTS not in usage.shares:
+    if usage is None or not usage.slots or usage.contended or Resource.SLOTS not in usage.shares:
         return []
     cpu, waiting = usage.shares.get(Resource.CPU), usage.in_flight / usage.slots
     if (
@@ -40,10 +44,18 @@ def busy_slots(evidence: Evidence) -> list[Finding]:
             kind=Symptom.SLOTS_BUSY,
             confidence=Confidence.CERTAIN if certain else Confidence.LIKELY,
             numbers=_numbers(usage, usage.slots, cpu),
+            names=_waits(usage),
             advice=Advice.ADD_THREADS,
             shareable=True,
         )
     ]
+
+
+def _waits(usage: Consumption) -> dict[str, str]:
+    """Return what its threads wait for most of their time; empty where nothing stands out."""
+    asleep = {state: share for state, share in usage.time.items() if state not in _AWAKE}
+    most = max(asleep, key=lambda state: asleep[state], default=None)
+    return {} if most is None or asleep[most] < _MOSTLY else {"waits": most.value}
 
 
 def _numbers(usage: Consumption, slots: int, cpu: float) -> dict[str, float]:

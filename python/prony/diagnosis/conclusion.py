@@ -15,6 +15,7 @@ from prony.diagnosis.bounds import Bound, bounds_of
 from prony.diagnosis.consumption import Consumption, Resource
 from prony.diagnosis.evidence import Affected, Confidence, Experiment, Finding, Symptom
 from prony.diagnosis.meaning import MEANINGS, Bearing
+from prony.diagnosis.thread_time import ThreadState
 
 __all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude"]
 
@@ -22,6 +23,8 @@ __all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude"]
 # control groups, and 0.93 where it is sampled in ticks.
 _FULL, _CERTAINLY_FULL = 0.93, 0.97
 _MOST_TRIALS = 0.5
+# Of the CPUs' time, as where a trial is repeated for them; smaller ones disturb, and limit nothing.
+_LEAST_SHARES = {Symptom.OTHERS_RAN: 0.2, Symptom.STOLEN: 0.1}
 
 
 class DiagnosisKind(StrEnum):
@@ -57,7 +60,7 @@ class Diagnosis:
     ``cause``: of the kind CAUSE. ``beside``: the other findings. ``done_per_s``: what it carried,
     ``asked_per_s``: what was due in an open loop, ``in_flight``: how many requests were open at a time, of
     which it works on ``slots``. ``shares``: what was used of each resource; ``bounds``: what each allows, the
-    nearest first; ``ruled_out``: those that were no limit.
+    nearest first; ``ruled_out``: those that were no limit. ``time``: what its threads did.
     """
 
     kind: DiagnosisKind
@@ -72,6 +75,7 @@ class Diagnosis:
     shares: Mapping[Resource, float] = field(default_factory=dict)
     bounds: tuple[Bound, ...] = ()
     ruled_out: tuple[Resource, ...] = ()
+    time: Mapping[ThreadState, float] = field(default_factory=dict)
 
     @property
     def cause_kind(self) -> Symptom | None:
@@ -116,7 +120,8 @@ def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
         slots=usages[0].slots if usages else None,
         shares=shares,
         bounds=bounds_of(usages),
-        ruled_out=tuple(_ruled_out(found, shares)),
+        ruled_out=tuple(_ruled_out(found, shares, contended=any(one.contended for one in usages))),
+        time=_mean_time([one.time for one in usages if one.time]),
     )
 
 
@@ -134,6 +139,13 @@ def _medians(usages: Sequence[Consumption]) -> dict[Resource, float]:
         resource: [one.shares[resource] for one in usages if resource in one.shares] for resource in Resource
     }
     return {resource: median(each) for resource, each in known.items() if each}
+
+
+def _mean_time(times: Sequence[Mapping[ThreadState, float]]) -> dict[ThreadState, float]:
+    """Return the mean share of each state over the trials, the greatest first."""
+    states = {state for one in times for state in one}
+    found = {state: fmean(one.get(state, 0.0) for one in times) for state in states}
+    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 # --- the kind ---------------------------------------------------------------------------------------------
@@ -159,7 +171,9 @@ def _causes(
 
 
 def _matters(finding: Finding, usages: Sequence[Consumption]) -> bool:
-    """Return whether a full queue met enough requests to move a figure."""
+    """Return whether a disturbance was large, and a full queue met enough requests, to move a figure."""
+    if finding.kind in _LEAST_SHARES:
+        return finding.numbers["share"] >= _LEAST_SHARES[finding.kind]
     if finding.kind is not Symptom.QUEUE_OVERFLOWED or not usages:
         return True
     return finding.numbers["overflows"] >= QUALIFIED_ERROR_RATIO * fmean(one.done for one in usages)
@@ -190,9 +204,12 @@ def _kept(usage: Consumption) -> bool:
     return usage.asked_per_s is not None and usage.done_per_s >= KEPT_RATE * usage.asked_per_s
 
 
-def _ruled_out(found: Sequence[Frequent], shares: Mapping[Resource, float]) -> Iterator[Resource]:
-    """Yield the resources that were not used up."""
+def _ruled_out(
+    found: Sequence[Frequent], shares: Mapping[Resource, float], *, contended: bool
+) -> Iterator[Resource]:
+    """Yield the resources that were not used up, nor wanted in vain."""
     seen = {
+        **dict.fromkeys((Resource.CPU, Resource.CORES), contended),
         Resource.GENERATOR: any(one.finding.affected is not None for one in found),
         Resource.QUEUE: any(
             MEANINGS[one.finding.kind].experiment is Experiment.LONGER_QUEUE for one in found

@@ -5,16 +5,17 @@ Surveys 10 (1978): utilisation U = X D, Little's law N = X R. Must not know thre
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from prony.analysis.accept_queue import accept_queues
-from prony.analysis.environment_faults import subject_cpu_ns
+from prony.analysis.environment_faults import other_load, subject_cpu_ns
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, window_samples
 from prony.analysis.starvation import starvation
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
+from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import SubjectFacts
 from prony.model.recording import Recording
 from prony.units import seconds
@@ -26,6 +27,8 @@ _ONE_CORE_A_PROCESS = ("python", "perl", "javascript")
 
 # A generator that is busier reads replies late: what is in flight then lies with it.
 _MOST_GENERATOR = 0.7
+# Beyond these a server that uses little CPU may not have been given more.
+_MOST_READY, _MOST_STALLED, _MOST_OTHERS = 0.2, 0.3, 0.2
 
 
 class Resource(StrEnum):
@@ -49,6 +52,8 @@ class Consumption:
 
     ``done``: requests that ended in the window; ``asked_per_s``: those that were due, null in a closed loop.
     ``shares``: of each resource, 0 to 1, where it is known; ``slots``: how many there are.
+    ``time``: what its threads did, as shares of their time; empty where that was not watched. ``contended``:
+    it was ready to use more CPU, and others had it.
     """
 
     done: int
@@ -57,6 +62,8 @@ class Consumption:
     in_flight: float
     shares: Mapping[Resource, float]
     slots: int | None = None
+    time: Mapping[ThreadState, float] = field(default_factory=dict)
+    contended: bool = False
 
 
 def consumption_of(evidence: Evidence) -> Consumption | None:
@@ -74,6 +81,8 @@ def consumption_of(evidence: Evidence) -> Consumption | None:
         in_flight=in_flight,
         shares=_shares(evidence, recording, length_ns, in_flight),
         slots=_facts(evidence).of_server.slots,
+        time=thread_time(evidence.trial.counters),
+        contended=_contended(evidence, length_ns),
     )
 
 
@@ -103,6 +112,20 @@ def _unaccepted(evidence: Evidence) -> bool:
     """Return whether clients waited for a queue: such requests are in flight, and nobody works on them."""
     overflows = evidence.trial.counters.get("ListenOverflows", 0)
     return overflows > 0 or starvation(evidence.trial.recording) is not None
+
+
+def _contended(evidence: Evidence, length_ns: int) -> bool:
+    """Return whether a fifth of its slots waited for a CPU; before that was watched, whether its group did
+    for long, or other programs ran for long.
+    """
+    counters = evidence.trial.counters
+    ready_ns, stalled_ns = counters.get("threads.queue_ns"), counters.get("cgroup.server.cpu_stalled_ns")
+    if ready_ns is not None:
+        return ready_ns / length_ns > _MOST_READY * (_facts(evidence).of_server.slots or 1)
+    if stalled_ns is not None:
+        return stalled_ns / length_ns > _MOST_STALLED
+    others = other_load(counters)
+    return not isinstance(others, Missing) and others > _MOST_OTHERS
 
 
 def _cpu_cores(evidence: Evidence, length_ns: int) -> float | None:

@@ -103,7 +103,8 @@ class Symptom(StrEnum):
     ONE_CORE_FULL = "one core full"
     """As before, ``threads``: how many threads took turns."""
     SLOTS_BUSY = "workers and threads busy"
-    """All ``slots`` had one of the ``in_flight`` requests, for ``held_ns``; ``cpu_share``: of its CPUs."""
+    """All ``slots`` had one of the ``in_flight`` requests, for ``held_ns``; ``cpu_share``: of its CPUs.
+    Name ``waits``: what its threads wait for most of their time, if known."""
     OVERLOADED = "more was asked than it can do"
     """``asked_per_s``, ``done_per_s``, and how many requests it ``owed`` at the end."""
     CLOSED_AFTER_EACH = "closed after each reply"

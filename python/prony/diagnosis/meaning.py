@@ -36,6 +36,7 @@ class Meaning:
 
 _GENERATOR = Meaning(Bearing.LIMITS, Consequence.AT_LEAST, Experiment.STRONGER_GENERATOR)
 _MACHINE = Meaning(Bearing.ADDS, Consequence.OF_BOTH, Experiment.QUIET_MACHINE)
+_OTHERS = Meaning(Bearing.LIMITS_IDLE, Consequence.OF_BOTH, Experiment.QUIET_MACHINE)
 _DEAD = Meaning(Bearing.LIMITS, Consequence.OF_SUCCESSES, Experiment.MORE_MEMORY)
 _REPLACED = Meaning(Bearing.LIMITS_IDLE, Consequence.CHANGING, Experiment.LONGER_LIVES)
 _QUEUE = Meaning(Bearing.LIMITS, Consequence.CONNECT_WAITS, Experiment.LONGER_QUEUE)
@@ -68,17 +69,15 @@ MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
         Symptom.ONE_THREAD_FULL: _ONE_CORE,
         Symptom.ONE_CORE_FULL: _ONE_CORE,
         Symptom.SLOTS_BUSY: Meaning(Bearing.LIMITS_IDLE, Consequence.OF_THE_WAITING, Experiment.MORE_THREADS),
-        Symptom.QUEUE_FULL: Meaning(Bearing.ADDS, Consequence.CONNECT_WAITS, Experiment.LONGER_QUEUE),
-        Symptom.SOME_QUEUE_OVERFLOWED: Meaning(
-            Bearing.ADDS, Consequence.CONNECT_WAITS, Experiment.LONGER_QUEUE
-        ),
+        Symptom.OTHERS_RAN: _OTHERS,
+        Symptom.STOLEN: _OTHERS,
+        Symptom.QUEUE_FULL: _FULL,
+        Symptom.SOME_QUEUE_OVERFLOWED: _FULL,
         Symptom.OVERLOADED: Meaning(Bearing.ADDS, Consequence.OF_A_QUEUE, Experiment.LOWER_RATE),
         Symptom.CLOSED_AFTER_EACH: Meaning(Bearing.ADDS, Consequence.WITH_CONNECTS, Experiment.KEPT_OPEN),
         Symptom.POOL_GREW: Meaning(Bearing.ADDS, Consequence.CHANGING, Experiment.LONGER_WARM_UP),
         Symptom.STRAYED: _MACHINE,
-        Symptom.STOLEN: _MACHINE,
         Symptom.HEAT: _MACHINE,
-        Symptom.OTHERS_RAN: _MACHINE,
         Symptom.MACHINE_WAITED_FOR_MEMORY: _MACHINE,
     }
 )

@@ -45,6 +45,7 @@ def diagnosis_json(found: Diagnosis | None) -> Json | None:
         "slots": found.slots,
         "shares": {resource.value: share for resource, share in found.shares.items()},
         "bounds": [asdict(bound) for bound in found.bounds],
+        "time": {state.value: share for state, share in found.time.items()},
         "ruled_out": [resource.value for resource in found.ruled_out],
     }
 

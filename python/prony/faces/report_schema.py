@@ -241,6 +241,7 @@ class DiagnosisShape:
     shares: Mapping[str, float]
     bounds: Sequence[BoundShape]
     ruled_out: Sequence[str]
+    time: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)

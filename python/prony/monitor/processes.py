@@ -29,6 +29,7 @@ __all__ = ["ProcessMonitor", "role_of"]
 # little.
 _PERIOD_S = 0.5
 _UNKNOWN_ROLE = "other"
+_SERVING = ("server", "worker")
 
 
 def role_of(rules: Sequence[RoleRule], is_main: bool, command: str) -> str:
@@ -116,6 +117,12 @@ class ProcessMonitor:
     def threads(self) -> tuple[ThreadUsage, ...]:
         """Return what each thread used in the window, without those that used nothing."""
         return self._threads.usage()
+
+    def serving(self) -> tuple[int, ...]:
+        """Return the processes of the last sample that answer requests."""
+        with self._lock:
+            rows = self._samples[-1].processes if self._samples else ()
+            return tuple(row.pid for row in rows if row.role in _SERVING)
 
     def stop(self) -> None:
         """Stop watching; a second call does nothing.

@@ -56,6 +56,8 @@ _CAUSES: Mapping[Symptom, str] = MappingProxyType(
         Symptom.ONE_THREAD_FULL: "one core",
         Symptom.ONE_CORE_FULL: "one core",
         Symptom.SLOTS_BUSY: "its number of workers and threads",
+        Symptom.OTHERS_RAN: "other programs",
+        Symptom.STOLEN: "the hypervisor",
     }
 )
 _MEANS: Mapping[Consequence, str] = MappingProxyType(

@@ -178,10 +178,11 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
             "CPUs were free"
         ),
         Symptom.SLOTS_BUSY: _Sentence(
-            "all {slots:n worker or thread} had a request, for {held_ns:duration} each, and other requests "
-            "waited, while its CPUs were busy {cpu_share:.0%} of the time: each waits for something else",
-            "all its workers and threads had a request, and other requests waited, while its CPUs were not "
-            "busy: each waits for something else",
+            "its {slots:n worker or thread} had requests all the time, each for {held_ns:duration}, and "
+            "others waited, while its CPUs were busy {cpu_share:.0%} of the time: it waits for something "
+            "else{waits:, mostly}",
+            "all its workers and threads had requests, and others waited, while its CPUs were not busy: "
+            "it waits for something else{waits:, mostly}",
         ),
         Symptom.OVERLOADED: _Sentence(
             "{asked_per_s:rate} were asked for, and it did {done_per_s:rate}: the queue grew to "

@@ -9,7 +9,7 @@ from prony.report.diagnoses import cause_note, diagnosis_words, resource_words, 
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import finding_words
 from prony.report.forms import count, digits, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Text, counted, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Part, Text, counted, joined, pointer, text
 from prony.report.words import load_words
 from prony.units import format_rate
 
@@ -40,7 +40,18 @@ def _blocks(found: Diagnosis, at: str) -> Iterator[Block]:
     rows = tuple(_row(found, resource, at) for resource in found.shares)
     if rows:
         yield _table(rows)
+    if found.time:
+        yield Notes((("", _time(found, at)),))
     yield Notes(tuple(("", words) for words in _remarks(found, at)))
+
+
+def _time(found: Diagnosis, at: str) -> Text:
+    """Return where the time of its threads goes."""
+    parts: list[Part] = [
+        text(f"{state.value} {{}}", Figure(share, whole_percent, at + pointer("time", state.value)))
+        for state, share in found.time.items()
+    ]
+    return text("Its threads' time: {}.", joined(parts))
 
 
 def _table(rows: tuple[tuple[Entry, ...], ...]) -> Table:

@@ -1,0 +1,64 @@
+"""Where the time of a server's threads goes, as shares that add up to 1.
+
+*Definition*: running and ready as the scheduler counts them, of all time of the threads; the rest as the
+looks at sleeping threads divide it. Without the scheduler's count, the looks alone.
+*Source*: docs/reference/evidence.md, Counters of threads. Must not know thresholds.
+
+>>> counted = {"threads.looks": 4, "threads.sleep": 3, "threads.awake": 1}
+>>> shares = thread_time({**counted, "threads.run_ns": 1, "threads.queue_ns": 0, "threads.alive_ns": 10})
+>>> shares[ThreadState.RUNNING], shares[ThreadState.SLEEP]
+(0.1, 0.9)
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+__all__ = ["ThreadState", "thread_time"]
+
+
+class ThreadState(StrEnum):
+    """What a thread does. Public: the report's JSON holds these names."""
+
+    RUNNING = "running"
+    READY = "ready to run"
+    LOCK = "a lock"
+    THREAD = "another thread"
+    CONNECTION = "a connection"
+    EVENTS = "events"
+    SOCKET = "a socket"
+    SLEEP = "a sleep"
+    FILE = "a file"
+    CHILD = "a child"
+    OTHER = "another call"
+
+
+_ASLEEP: Mapping[ThreadState, str] = {
+    ThreadState.LOCK: "timed_wait",
+    ThreadState.THREAD: "wait",
+    ThreadState.CONNECTION: "accept",
+    ThreadState.EVENTS: "events",
+    ThreadState.SOCKET: "socket",
+    ThreadState.SLEEP: "sleep",
+    ThreadState.FILE: "file",
+    ThreadState.CHILD: "child",
+    ThreadState.OTHER: "other",
+}
+
+
+def thread_time(counters: Mapping[str, int]) -> dict[ThreadState, float]:
+    """Return the share of each state, without those that were not seen; empty where no thread was."""
+    looks, alive_ns = counters.get("threads.looks", 0), counters.get("threads.alive_ns", 0)
+    asleep = {state: counters.get(f"threads.{name}", 0) for state, name in _ASLEEP.items()}
+    seen = sum(asleep.values())
+    if not looks:
+        return {}
+    if alive_ns:
+        running = min(counters.get("threads.run_ns", 0) / alive_ns, 1.0)
+        ready = min(counters.get("threads.queue_ns", 0) / alive_ns, 1.0 - running)
+    else:
+        running, ready = (looks - seen) / looks, 0.0
+    # Threads that no look found asleep ran all the time, as far as looks can see.
+    rest = 1.0 - running - ready
+    shares = {state: rest * count / seen for state, count in asleep.items()} if seen else {}
+    awake = {ThreadState.RUNNING: running + (0.0 if seen else rest), ThreadState.READY: ready}
+    return {state: share for state, share in {**awake, **shares}.items() if share > 0}

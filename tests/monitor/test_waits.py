@@ -1,0 +1,101 @@
+"""Where the time of a server's threads goes: seen of programs whose threads are known to run or to sleep."""
+
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from prony.monitor import waits
+from prony.monitor.waits import STATES, ThreadCounters, state_of
+
+SLEEPERS = """
+import threading, time, queue
+empty = queue.Queue()
+for work in (lambda: time.sleep(99), lambda: time.sleep(99), empty.get):
+    threading.Thread(target=work, daemon=True).start()
+print(flush=True)
+threading.Event().wait(99)
+"""
+
+
+@contextmanager
+def program(text):
+    with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        yield process.pid
+        process.kill()
+
+
+def watched(pids, seconds=0.6):
+    counters = ThreadCounters(lambda: pids, [0])
+    counters.open_window()
+    time.sleep(seconds)
+    counters.close_window()
+    return counters.deltas()
+
+
+def test_each_thread_is_found_in_the_state_that_it_is_in():
+    with program(SLEEPERS) as pid:
+        found, missing = watched([pid])
+    looks = found["threads.looks"]
+    assert missing == {}
+    assert found["threads.sleep"] / looks == pytest.approx(2 / 4, abs=0.1)
+    assert found["threads.wait"] / looks == pytest.approx(1 / 4, abs=0.1)
+    assert found["threads.timed_wait"] / looks == pytest.approx(1 / 4, abs=0.1)
+
+
+def test_the_looks_add_up():
+    with program(SLEEPERS) as pid:
+        found, _ = watched([pid], 0.3)
+    assert sum(found[f"threads.{state}"] for state in STATES) == found["threads.looks"]
+
+
+def test_a_thread_that_runs_is_awake_and_the_scheduler_counts_its_time():
+    with program("print(flush=True)\nwhile True: pass") as pid:
+        found, _ = watched([pid], 0.4)
+    assert found["threads.awake"] == found["threads.looks"] > 0
+    ran = found["threads.run_ns"] + found["threads.queue_ns"]
+    assert ran == pytest.approx(found["threads.alive_ns"], rel=0.3)
+
+
+def test_of_many_threads_each_has_its_turn(monkeypatch):
+    monkeypatch.setattr(waits, "_THREADS_A_LOOK", 1)
+    with program(SLEEPERS) as pid:
+        found, _ = watched([pid], 1.0)
+    assert all(found[f"threads.{state}"] for state in ("sleep", "wait", "timed_wait"))
+
+
+def test_without_threads_the_reason_is_given():
+    found, missing = watched([], 0.1)
+    assert found == {}
+    assert missing == {"threads.looks": "no thread of the server was looked at in the window"}
+
+
+def test_a_process_that_may_not_be_read_is_a_reason_and_no_failure(monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "permission denied", path)
+
+    monkeypatch.setattr(waits, "_read", refuse)
+    with program(SLEEPERS) as pid:
+        found, missing = watched([pid], 0.2)
+    assert found == {}
+    assert "permission denied" in missing["threads.looks"]
+
+
+@pytest.mark.parametrize(
+    ("text", "machine", "state"),
+    [
+        ("running\n", "x86_64", "awake"),
+        ("202 0x7f 0x189 0x0 0x0 0x0 0x0 0x7f 0x7f", "x86_64", "wait"),
+        ("98 0x7f 0x189 0x0 0x7f2a 0x0 0x0 0x7f 0x7f", "aarch64", "timed_wait"),
+        ("232 0x3 0x7f 0x80 0xffffffff 0x0 0x8 0x7f 0x7f", "x86_64", "events"),
+        ("288 0x3 0x7f 0x80 0x0 0x0 0x8 0x7f 0x7f", "x86_64", "accept"),
+        ("0 0x3 0x7f 0x80 0x0 0x0 0x8 0x7f 0x7f", "x86_64", "other"),
+        ("232 0x3 0x7f 0x80 0x0 0x0 0x8 0x7f 0x7f", "riscv64", "other"),
+        ("-1 0x7f 0x7f", "x86_64", "other"),
+    ],
+)
+def test_a_system_call_is_a_state_by_the_numbers_of_its_machine(text, machine, state):
+    assert state_of(text, machine) == state
