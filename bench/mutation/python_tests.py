@@ -30,7 +30,11 @@ SUITES = (
 )
 PACKAGES = ("python/prony/analysis/", "python/prony/reading/")
 SPARE_S, FACTOR, BYTES = 20, 4, 6 << 30  # a mutant may loop or allocate for ever
-PYTEST = ("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=1", "--tb=line")
+PYTEST = (
+    *("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=1", "--tb=line"),
+    # A module named for its doctests is looked through whole: `tested` and `Tested` are no tests.
+    *("-o", "python_classes=Test[A-Z]*", "-o", "python_functions=test_*"),
+)
 ENDS = {0: "survived", 1: "killed", 2: "killed", 5: "untested"}  # statuses of pytest; 2: an import failed
 PRELOADED = ("numpy", "scipy.stats", "scipy.special", "scipy.optimize", "pydantic", "rich")
 
@@ -103,7 +107,9 @@ class Trace:
             )
         return True
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        if exitstatus:
+            return  # half a map would be taken for a whole one
         record = {"tests": digest(), "functions": self.tests, "cpu_s": self.cpu_s}
         self.kept.write_text(json.dumps(record))
 
