@@ -204,7 +204,8 @@ def test_every_diagnosis_is_in_the_list_of_rules():
     from prony.diagnosis import RULES
 
     modules = {rule.__module__.rpartition(".")[2] for rule in RULES.values()}
-    assert modules == files_of("diagnosis") - {"evidence"}
+    others = {"evidence", "consumption", "bounds", "knobs", "meaning", "conclusion"}
+    assert modules == files_of("diagnosis") - others
 
 
 def test_every_row_of_the_tables_of_metrics_is_listed_once():

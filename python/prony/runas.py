@@ -18,6 +18,7 @@ __all__ = [
     "SUBJECT_PATH",
     "RunAs",
     "builder_for",
+    "expanded",
     "find_uv",
     "generator_for",
     "own_folder",
@@ -110,6 +111,14 @@ def own_folder(path: Path, user: RunAs, mode: int = 0o755) -> Path:
     return path
 
 
+def expanded(path: Path) -> Path:
+    """Return a path with the home that `~` names; one of nobody's stays as it is written."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
 def find_uv() -> str:
     """Return the path of uv: the one installed beside Prony, else the one on PATH.
 
@@ -168,17 +177,29 @@ def _sudo_caller() -> pwd.struct_passwd | None:
 
 
 def _cache_of_root() -> Path:
-    return Path(os.environ.get("PRONY_CACHE") or "/var/cache/prony")
+    return Path(os.environ.get("PRONY_CACHE") or "/var/cache/prony").absolute()
 
 
 def _cache_of_user() -> Path:
     chosen = os.environ.get("PRONY_CACHE")
     if chosen:
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME")
+        return Path(chosen).absolute()
+    # A relative one is to be ignored. *Source*: XDG Base Directory Specification 0.8, Basics.
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else _home() / ".cache") / "prony"
+
+
+def _home() -> Path:
+    """Return the caller's home; where HOME names none, that of the machine's entry.
+
+    *Errors*: HostError when there is neither.
+    """
+    named = os.environ.get("HOME", "")
+    if named.startswith("/"):
+        return Path(named)
     try:
-        return (Path(base) if base else Path.home() / ".cache") / "prony"
-    except RuntimeError:
+        return Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError:
         raise HostError(
             f"the user `{os.geteuid()}` has no home folder, and no place for what Prony builds",
             hint="set PRONY_CACHE to a folder that it may write",

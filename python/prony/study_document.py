@@ -18,6 +18,7 @@ from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Arrivals, ClaimKind, In
 from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
+    "MAX_THREADS",
     "CalibrationDocument",
     "ClaimDocument",
     "DesignDocument",

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 import pytest
 
 from commands import Done, Prony, cache, folder, prony, without_page  # noqa: F401 - fixtures
+from prony.archive import create
 from prony.cli import main as entry
+from prony.model import Invalid, Trial, TrialRole
 
 
 @pytest.fixture
@@ -31,3 +33,26 @@ def said(prony: Prony, monkeypatch: pytest.MonkeyPatch, capsys, own_claim):  # n
         return Done(int(ended.value.code or 0), out, err)
 
     return run
+
+
+@pytest.fixture
+def run(said, folder, monkeypatch):  # noqa: F811
+    """Run a command whose study only writes its archive with one trial, and return how it ended; its last
+    study is `run.task`.
+    """
+    (folder / "shop.py").write_text("app = None\n")
+
+    def study(task, listener):
+        command.task = task
+        if not task.resumes:
+            with create(task.out, task.plan, {}, task.cross_checks) as writer:
+                trial = Trial(task.plan.cells[0].id, 0, 0, 0, TrialRole.SUBJECT, Invalid("none"), 0, 1)
+                writer.append(trial)
+        raise KeyboardInterrupt
+
+    def command(*arguments):
+        monkeypatch.setattr("prony.study.run_study", study)
+        return said("run", *arguments)
+
+    command.task = None
+    return command

@@ -37,6 +37,18 @@ def test_its_json_has_ratio_and_interval_and_repeats_the_order_by_seed(said, ref
     assert rate["comparison"]["low"] < rate["comparison"]["effect"] < rate["comparison"]["high"] < -0.2
 
 
+@pytest.mark.parametrize("reference", [{"delay": {"kind": "fixed", "ns": MS}}], indirect=True)
+def test_two_rates_are_compared_by_latency_and_without_a_p99_by_the_p50(said, folder, reference, slow):
+    windows = ("--rate", "200", "-d", "200ms", "--warmup", "0s", "--pairs", "6")
+    done = said("load", reference, "--compare", slow, *windows, "--json", "result.json")
+    answer = f"{slow} is worse than {reference} in response time of valid replies, p50."
+    assert answer in " ".join(done.out.split())
+    figures = json.loads((folder / "result.json").read_text())["figures"]
+    p99, p50 = (one["comparison"] for one in figures[:2])
+    assert p99["verdict"] == "too few blocks for a verdict"
+    assert 1 < p50["low"] < p50["effect"] < p50["high"]
+
+
 def test_a_side_that_answers_nothing_is_no_measurement(said, reference):
     done = said("load", reference, "--compare", "http://127.0.0.1:9/", *SHORT)
     assert done.status == 3

@@ -96,3 +96,13 @@ def test_a_device_is_written_to_and_never_replaced(folder):
     write_output("{}", str(folder / "null"))
     assert (folder / "null").is_symlink()
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_a_link_in_the_place_of_an_output_is_replaced_and_its_file_left_alone(folder, link):
+    (folder / "mine").write_text("before")
+    getattr(folder / "out.prony.html", link)(folder / "mine")
+    write_output("page", str(folder / "out.prony.html"))
+    assert (folder / "mine").read_text() == "before"
+    assert (folder / "out.prony.html").read_text() == "page\n"
+    assert not (folder / "out.prony.html").is_symlink()

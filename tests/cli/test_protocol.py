@@ -9,34 +9,11 @@ import pytest
 
 from golden.build import study_two
 from prony.archive import create, open_archive
-from prony.model import Fingerprint, Invalid, Trial, TrialRole
+from prony.model import Fingerprint
 
 APP = ("--app", "shop:app", "--servers", "wsgiref,waitress")
 OUT = ("--out", "out.prony")
 GO_ON = ("--resume", "out.prony", "--app", "shop:app")
-
-
-@pytest.fixture
-def run(said, folder, monkeypatch):
-    """Run a command whose study only writes its archive with one trial, and return how it ended; its last
-    study is `run.task`.
-    """
-    (folder / "shop.py").write_text("app = None\n")
-
-    def study(task, listener):
-        command.task = task
-        if not task.resumes:
-            with create(task.out, task.plan, {}, task.cross_checks) as writer:
-                trial = Trial(task.plan.cells[0].id, 0, 0, 0, TrialRole.SUBJECT, Invalid("none"), 0, 1)
-                writer.append(trial)
-        raise KeyboardInterrupt
-
-    def command(*arguments):
-        monkeypatch.setattr("prony.study.run_study", study)
-        return said("run", *arguments)
-
-    command.task = None
-    return command
 
 
 def test_ones_own_app_is_warmed_up_for_three_seconds_unless_the_user_says_otherwise(run):

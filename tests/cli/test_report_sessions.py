@@ -142,9 +142,28 @@ def test_figures_are_those_of_one_archive(said, three, tmp_path):
     assert (done.status, "`--figures` takes one archive" in done.err) == (2, True)
 
 
-def test_the_page_of_several_shows_the_same_cells_of_each(said, three, tmp_path):
-    assert said("report", *three, "--html", tmp_path / "a.html").status == 0
-    assert "gunicorn+hello" in (tmp_path / "a.html").read_text()
+def test_the_page_of_one_plan_shows_its_sessions_together(said, three, tmp_path):
+    assert said("report", *three, "--html", tmp_path / "a.html", "--redact").status == 0
+    page = (tmp_path / "a.html").read_text()
+    assert "bjoern+hello is first over" in page
+    assert "over the sessions" in page
+    assert "The same cells" not in page
+
+
+def test_the_page_of_other_plans_shows_the_same_cells_of_each(said, tmp_path):
+    other = session(tmp_path / "b.prony", 1, change=lambda plan: replace(plan, name="other"))
+    assert said("report", session(tmp_path / "a.prony", 0), other, "--html", tmp_path / "a.html").status == 0
+    page = (tmp_path / "a.html").read_text()
+    assert "The same cells" in page
+    assert "gunicorn+hello" in page
+
+
+def test_tables_of_archives_of_other_plans_are_refused_and_nothing_is_written(said, tmp_path):
+    other = session(tmp_path / "b.prony", 1, change=lambda plan: replace(plan, name="other"))
+    options = ("--csv", tmp_path / "tables", "--html", tmp_path / "a.html")
+    done = said("report", session(tmp_path / "a.prony", 0), other, *options)
+    assert (done.status, "`--csv` takes one archive" in done.err) == (2, True)
+    assert not (tmp_path / "a.html").exists()
 
 
 def test_an_archive_that_was_measured_in_sessions_shows_them(said, tmp_path):

@@ -254,7 +254,11 @@ def sick():
     )
 
 
-@pytest.mark.parametrize("name", RULES)
+# They exclude each other's symptoms: `test_conclusion` has a trial for each.
+ALONE = {"D11", "D12", "D17", "D41"}
+
+
+@pytest.mark.parametrize("name", sorted(RULES.keys() - ALONE))
 def test_a_rule_is_listed_under_the_name_that_its_findings_bear(name):
     record = SubjectRecord("a+b", facts=build.declared(backlog=2048))
     assert [found.rule for found in RULES[name](Evidence(CELL, sick(), record))] == [name]

@@ -103,6 +103,13 @@ def test_the_verdict_of_the_engine_says_how_sure_it_is(level, blame):
     assert sentence(found).startswith(f"the generator {blame} the limit (others kept")
 
 
+def test_waits_of_the_generator_are_shown_with_their_length_and_the_replies_that_they_made_late():
+    waits = {"kind": "kept_waiting", "share": 0.021, "wait_ns": 2_400_000, "late_share": 0.014}
+    (found,) = findings(limited("yes", **waits))
+    words = "waiting for its CPU 2.1 % of the time, 2.40 ms at a time: 1.4 % of the replies were taken late)"
+    assert words in sentence(found)
+
+
 @pytest.mark.parametrize("sent", [99, 98])
 def test_a_rate_that_was_kept_says_nothing_of_more_throughput(sent):
     cell = replace(CELL, workload=build.Workload(build.OpenLoop(100), CELL.workload.stop))

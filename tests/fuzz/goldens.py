@@ -4,6 +4,9 @@
 """
 
 import gzip
+import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,6 +58,7 @@ from prony.model.facts import (
     TrialStep,
     Unmet,
 )
+from prony.units import DAY_NS
 
 ARCHIVES = Path(__file__).parents[1] / "golden" / "archives"
 SERVERS = {"gunicorn": {"workers": 2}, "waitress": {"threads": 2}}
@@ -81,6 +85,18 @@ def prepare(folder: Path) -> dict[str, Path]:
         path.write_bytes(gzip.decompress(old.read_bytes()))
         made[path.stem] = path
     return made
+
+
+def a_day_later(made: dict[str, Path], folder: Path) -> dict[str, Path]:
+    """Write each of them as another session of the same plan, and return their paths by name."""
+    later = {}
+    for name, path in made.items():
+        later[name] = Path(shutil.copyfile(path, folder / f"{name}-later.prony"))
+        with closing(sqlite3.connect(later[name])) as database, database:
+            for table in ("run", "trial"):
+                database.execute(f"UPDATE {table} SET started_unix_ns = started_unix_ns + ?", (DAY_NS,))
+                database.execute(f"UPDATE {table} SET ended_unix_ns = ended_unix_ns + ?", (DAY_NS,))
+    return later
 
 
 def _cells(names):

@@ -23,8 +23,8 @@ HUGE = 2**63 - 1
 Change = Callable[[random.Random, Path], str]
 
 
-def mutate(seed: int, goldens: dict[str, Path], place: Path) -> str:
-    """Write the mutant of ``seed`` to ``place``; return in words what is wrong with it."""
+def mutate(seed: int, goldens: dict[str, Path], place: Path) -> tuple[str, str]:
+    """Write the mutant of ``seed`` to ``place``; return what it was made of, and in words what is wrong."""
     draw = random.Random(seed)
     name = draw.choice(sorted(goldens))
     place.write_bytes(goldens[name].read_bytes())
@@ -36,7 +36,7 @@ def mutate(seed: int, goldens: dict[str, Path], place: Path) -> str:
         # A fault may be impossible after another: of a table that is gone, of a value that is empty.
         with suppress(sqlite3.Error, zlib.error, struct.error, ValueError):
             said.append(f"{kind}: {KINDS[kind][0](draw, place)}")
-    return ", ".join(said)
+    return name, ", ".join(said)
 
 
 def changed(place: Path, *statements, pragmas=()) -> None:

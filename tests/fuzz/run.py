@@ -29,23 +29,40 @@ Lets the commands that read archives read archives with faults, and prints how t
 A seed makes a mutant of a whole archive: of its schema, its JSON, its values, blobs, rows and pages, and of
 what lies beside it. Each command runs in a process of its own, with limits. It must end by itself within 10 s
 of CPU time and 500 MiB, with 0 to 3; a refusal is one line; nothing in the archive's folder or in the user's
-home may change. Prints each breach with its seed, which makes the mutant again, and the tally; exits with 1
-after a breach.
+home may change, and nothing is written but the output that the command was asked for. Prints each breach with
+its seed, which makes the mutant again, and the tally; exits with 1 after a breach.
 """
-# `GOLDEN`: an archive that is whole; `NEW`: a folder that is not there.
-FILE, GOLDEN, NEW = "out.prony", "GOLDEN", "NEW"
-COMMANDS: tuple[tuple[str, ...], ...] = (
+# `GOLDEN`: an archive that is whole; `LATER`: what the mutant was made of, measured a day later; `NEW`: a
+# file or a folder that is not there.
+FILE, GOLDEN, LATER, NEW = "out.prony", "GOLDEN", "LATER", "NEW"
+PLAIN: tuple[tuple[str, ...], ...] = (
     ("report", FILE),
+    ("report", FILE, "--full"),
     ("report", FILE, "--json"),
     ("report", FILE, "--markdown", "-"),
+    ("report", FILE, "--full", "--markdown", NEW),
     ("report", FILE, "--csv", NEW),
+    ("report", FILE, LATER),
+    ("report", LATER, FILE, "--csv", NEW),
+    ("report", GOLDEN, FILE, "--json"),
+    ("report", FILE, GOLDEN, "--markdown", NEW),
     ("compare", FILE, FILE),
     ("compare", FILE, GOLDEN, "--force", "--json"),
     ("compare", FILE, "gunicorn+*", "*a*i*+*", "--fail-if", "rps < -5%"),
-    ("run", "--resume", FILE),
-    ("run", "--resume", FILE, "--trust-plan", "--force"),
+    # With a page it would be `report --html` once more.
+    ("run", "--resume", FILE, "--no-html"),
+    ("run", "--resume", FILE, "--no-html", "--trust-plan", "--force"),
     ("run", "--resume", FILE, "--dry-run", "--force"),
 )
+# What draws starts the library for it in each process: its threads do not survive a fork.
+DRAWN: tuple[tuple[str, ...], ...] = (
+    ("report", FILE, "--html", NEW),
+    ("report", FILE, "--html", NEW, "--redact"),
+    ("report", FILE, "--figures", NEW),
+    ("report", ".", "--site", NEW),
+    ("report", FILE, LATER, "--html", NEW),
+)
+COMMANDS = (*PLAIN, *DRAWN)
 
 
 @dataclass(slots=True)
@@ -82,9 +99,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Where a worker's mutants are made and read. ``watched``: folders in which nothing may change."""
+    """Where a worker's mutants are made and read. ``later``: the same archives, of another day; ``watched``:
+    folders in which nothing may change.
+    """
 
     goldens: Mapping[str, Path]
+    later: Mapping[str, Path]
     place: Path
     outputs: Path
     watched: tuple[Path, ...]
@@ -98,8 +118,12 @@ def main() -> int:
         home = _settled(folder)
         (folder / "goldens").mkdir()
         made = goldens.prepare(folder / "goldens")
-        workers.warm([_words(one, made["rich"], made, folder / "warm") for one in COMMANDS])
-        jobs = [_started(_ground(folder, job, made, home), options, job) for job in range(options.jobs)]
+        later = goldens.a_day_later(made, folder / "goldens")
+        whole = Files(made["rich"], made["begun"], later["rich"])
+        workers.warm([whole.words(one, folder / f"warm-{k}") for k, one in enumerate(COMMANDS)])
+        jobs = [
+            _started(_ground(folder, job, made, later, home), options, job) for job in range(options.jobs)
+        ]
         tally = Tally()
         # In turns: a job whose lines nobody reads stands still.
         for line in filter(None, chain.from_iterable(zip_longest(*jobs))):
@@ -113,8 +137,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/fuzz", description=HELP, formatter_class=layout)
     parser.add_argument("--count", type=int, default=300, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="of the first one; the next has the next number")
+    parser.add_argument("--commands", type=int, default=4, help="how many of them read each mutant")
     parser.add_argument(
-        "--commands", type=int, default=len(COMMANDS), help="how many of them read each mutant"
+        "--pages", type=float, default=0.2, help="the share of mutants of which pages are drawn too"
     )
     parser.add_argument("--seconds", type=float, default=inf, help="draw no more mutants after this time")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
@@ -128,12 +153,14 @@ def _options() -> argparse.Namespace:
 def _settled(folder: Path) -> Path:
     """Give this process a home of its own; return it."""
     home = folder / "home"
-    (home / "cache").mkdir(parents=True)
+    for name in ("cache", "temporary"):
+        (home / name).mkdir(parents=True)
     os.environ.update(
         {
             "HOME": str(home),
             "PRONY_CACHE": str(home / "cache"),
             "XDG_CACHE_HOME": str(home / "cache"),
+            "TMPDIR": str(home / "temporary"),
             "NO_COLOR": "1",
             "COLUMNS": "100",
             "PYTHONWARNINGS": "error",
@@ -143,15 +170,26 @@ def _settled(folder: Path) -> Path:
     return home
 
 
-def _ground(folder: Path, job: int, made: Mapping[str, Path], home: Path) -> Ground:
+def _ground(
+    folder: Path, job: int, made: Mapping[str, Path], later: Mapping[str, Path], home: Path
+) -> Ground:
     place, outputs = folder / f"place-{job}", folder / f"outputs-{job}"
     outputs.mkdir()
-    return Ground(made, place, outputs, (place, home, folder / "goldens"))
+    return Ground(made, later, place, outputs, (place, home, folder / "goldens"))
 
 
-def _words(command: Sequence[str], file: Path, made: Mapping[str, Path], new: Path) -> list[str]:
-    named = {FILE: str(file), GOLDEN: str(made["begun"]), NEW: str(new)}
-    return [named.get(word, word) for word in command]
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The archives that commands name."""
+
+    file: Path
+    golden: Path
+    later: Path
+
+    def words(self, command: Sequence[str], new: Path) -> list[str]:
+        """Return a command of `COMMANDS` with paths in it."""
+        named = {FILE: str(self.file), GOLDEN: str(self.golden), LATER: str(self.later), NEW: str(new)}
+        return [named.get(word, word) for word in command]
 
 
 def _started(ground: Ground, options: argparse.Namespace, job: int) -> Iterator[str]:
@@ -190,19 +228,18 @@ def _read_mutant(seed: int, ground: Ground, options: argparse.Namespace) -> dict
     """Make a mutant, and let commands read it, one after another."""
     shutil.rmtree(ground.place, ignore_errors=True)
     ground.place.mkdir()
-    said = mutants.mutate(seed, dict(ground.goldens), ground.place / FILE)
+    name, said = mutants.mutate(seed, dict(ground.goldens), ground.place / FILE)
+    files = Files(Path(FILE), ground.goldens["begun"], ground.later[name])
     if options.list:
         print(seed, said, file=sys.stderr, flush=True)
     before = workers.everything(*ground.watched)
     found = []
-    for command in _drawn(seed, options.commands):
+    for command in _chosen(seed, options):
         new = ground.outputs / str(seed)
-        done = workers.run(_words(command, Path(FILE), ground.goldens, new), ground.place)
+        done = workers.run(files.words(command, new), ground.place)
         after = workers.everything(*ground.watched)
         words = [*workers.breaches(done), *(f"changed {name}" for name in _changed(before, after))]
-        if new.exists() and done.status not in (0, 1):
-            words.append("left an output behind")
-        shutil.rmtree(new, ignore_errors=True)
+        words += _wrong_outputs(ground.outputs, new if NEW in command and done.status in (0, 1) else None)
         if words and options.keep:
             _keep(options.keep / str(seed), ground.place, said)
         before = after
@@ -219,9 +256,23 @@ def _read_mutant(seed: int, ground: Ground, options: argparse.Namespace) -> dict
     return {"seed": seed, "mutant": said, "commands": found}
 
 
-def _drawn(seed: int, count: int) -> list[tuple[str, ...]]:
+def _chosen(seed: int, options: argparse.Namespace) -> list[tuple[str, ...]]:
     """Return the first command and others, so that all have their turn over the seeds."""
-    return [COMMANDS[0], *random.Random(seed).sample(COMMANDS[1:], count - 1)]
+    draw = random.Random(seed)
+    plain = [PLAIN[0], *draw.sample(PLAIN[1:], min(options.commands, len(PLAIN)) - 1)]
+    return [*plain, draw.choice(DRAWN)] if draw.random() < options.pages else plain
+
+
+def _wrong_outputs(folder: Path, asked: Path | None) -> list[str]:
+    """Return in words what a command left besides the output that it was asked for, and remove all."""
+    found = set(folder.iterdir())
+    wanted = set() if asked is None else {asked}
+    for one in found:
+        shutil.rmtree(one) if one.is_dir() and not one.is_symlink() else one.unlink()
+    return [
+        *(f"left {one.name} behind" for one in sorted(found - wanted)),
+        *(f"did not write {one.name}" for one in wanted - found),
+    ]
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 MIB = 1024**2
@@ -22,9 +23,10 @@ TIME_LIMIT_S, MEMORY_LIMIT_BYTES = 10.0, 500 * MIB
 # What hangs waits: that takes no CPU. On a busy machine all takes longer.
 PATIENCE_S = 30.0
 LONGEST_LINE, MOST_TALK_BYTES = 600, 20_000
-# The resident set is what is judged: these only protect the machine.
+# The resident set is what is judged: these only protect the machine. What draws reserves more addresses than
+# any limit of them.
 LIMITS = {
-    resource.RLIMIT_AS: 4096 * MIB,
+    resource.RLIMIT_DATA: 4096 * MIB,
     resource.RLIMIT_CPU: 30,
     resource.RLIMIT_FSIZE: 512 * MIB,
     resource.RLIMIT_NOFILE: 256,
@@ -46,7 +48,10 @@ class Done:
 
 
 def warm(commands: Sequence[Sequence[str]]) -> None:
-    """Import what commands use by running each once, and let none of them measure."""
+    """Import what commands use by running each once, and let none of them measure.
+
+    The library that draws has threads, which do not survive a fork: nothing is drawn here.
+    """
     import prony.study
     from prony.catalog.schema import loader
     from prony.cli import main
@@ -59,12 +64,21 @@ def warm(commands: Sequence[Sequence[str]]) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (1, 2):
         os.dup2(nowhere, number)
+    sys.modules["vl_convert"] = _nothing_drawn()
     for arguments in commands:
         main._status(list(arguments))
+    del sys.modules["vl_convert"]
     for number, one in enumerate(kept, 1):
         os.dup2(one, number)
     gc.collect()
     gc.freeze()
+
+
+def _nothing_drawn() -> ModuleType:
+    drawn = ModuleType("vl_convert")
+    drawn.vegalite_to_svg = lambda *_, **__: '<svg viewBox="0 0 1 1"></svg>'
+    drawn.vegalite_to_png = lambda *_, **__: b""
+    return drawn
 
 
 def _stop_before_measuring(machine, task, listener) -> None:

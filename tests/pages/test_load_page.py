@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from golden import build
-from pages.test_page import Parsed, at
+from pages.walk import Parsed, wrong_numbers, wrong_rows
 from prony.faces.json_load import load_result
 from prony.model.shapes import encode
 from prony.page.load import page_of_load
@@ -31,14 +31,13 @@ def reading_of(name):
 @pytest.mark.parametrize("name", LOADS)
 def test_every_number_of_a_loads_page_is_the_value_at_its_place_in_the_json(name):
     data = json.loads(json.dumps(load_result(reading_of(name))))
-    numbers = Parsed(page_of_load(reading_of(name))).all("data")
-    assert len(numbers) > 5
-    wrong = [
-        (found["data-at"], found["value"])
-        for found, _ in numbers
-        if json.loads(found["value"]) != at(data, found["data-at"])
-    ]
-    assert wrong == []
+    assert wrong_numbers(page_of_load(reading_of(name)), data) == []
+
+
+@pytest.mark.parametrize("name", ["closed", "failing"])
+def test_every_row_of_a_loads_charts_shows_and_says_the_value_at_its_place_in_the_json(name):
+    data = json.loads(json.dumps(load_result(reading_of(name))))
+    assert wrong_rows(page_of_load(reading_of(name)), data) == []
 
 
 @pytest.mark.parametrize("name", LOADS)

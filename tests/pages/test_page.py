@@ -5,75 +5,30 @@ import gzip
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 
 from pages import studies
-from prony.escapes import plain
+from pages.walk import Parsed, chart_rows, chart_specs, wrong_numbers, wrong_rows
 from prony.page.charts import chapters
 from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET
 from prony.page.scene import scene_of
 from prony.page.study import page_of_study
-from prony.report.text import pointer
 
 NAMES = tuple(studies.STUDIES)
-
-
-class Parsed(HTMLParser):
-    """What a browser would make of a page: its tags with their attributes, and the text of each."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.texts = [], []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self.texts.append("")
-
-    def handle_data(self, data):
-        if self.texts:
-            self.texts[-1] += data
-
-    def handle_endtag(self, tag):
-        self.tags.append(("/" + tag, {}))
-        self.texts.append("")
-
-    def all(self, wanted):
-        return [
-            (attributes, words)
-            for (tag, attributes), words in zip(self.tags, self.texts, strict=True)
-            if tag == wanted
-        ]
 
 
 def parsed(name):
     return Parsed(studies.page_of(name))
 
 
-def at(value, where):
-    """Return what a JSON pointer points to."""
-    for escaped in where.split("/")[1:]:
-        step = escaped.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, list):
-            value = value[int(step)]
-        else:
-            # A page has no control characters, also not in the names of a pointer.
-            value = next(found for name, found in value.items() if plain(name) == step)
-    return value
-
-
 def specs(name):
-    """Return the specifications that a page holds, by chart."""
-    (packed,) = [
-        words for attributes, words in parsed(name).all("script") if attributes.get("id") == "charts"
-    ]
-    return json.loads(gzip.decompress(base64.b64decode(packed)))["charts"]
+    """Return the specifications that the page of a study holds, by chart."""
+    return chart_specs(studies.page_of(name))
 
 
 def rows(name):
-    return [row for spec in specs(name).values() for row in spec["data"]["values"]]
+    return chart_rows(studies.page_of(name))
 
 
 # --- it shows -----------------------------------------------------------------------------------------------
@@ -172,32 +127,39 @@ def test_a_curve_of_latencies_has_the_figures_of_the_tables():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_number_of_text_and_tables_is_the_value_at_its_place_in_the_json(name):
-    data, wrong = studies.json_of(name), []
-    numbers = parsed(name).all("data")
-    assert numbers
-    for attributes, _ in numbers:
-        found = at(data, attributes["data-at"])
-        found = len(found) if isinstance(found, (dict, list)) else found
-        if json.loads(attributes["value"]) != found:
-            wrong.append((attributes["data-at"], attributes["value"], found))
-    assert wrong == []
+    assert wrong_numbers(studies.page_of(name), studies.json_of(name)) == []
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "one_subject"])
-def test_every_row_of_a_chart_with_a_place_has_the_value_there(name):
-    data, wrong, placed = studies.json_of(name), [], 0
-    for row in rows(name):
-        if "at" not in row or row["at"].startswith(pointer("order")):
-            continue
-        found = at(data, row["at"])
-        shown = next(row[key] for key in ("published", "trial", "value") if key in row)
-        if isinstance(found, dict):
-            found = found["mean"] if "mean" in found else found["effect"]
-        placed += 1
-        if shown * row.get("scale", 1) != pytest.approx(found, rel=1e-12):
-            wrong.append((row, found))
-    assert wrong == []
-    assert placed > 4
+def test_every_row_of_a_chart_with_a_place_shows_and_says_the_value_there(name):
+    assert wrong_rows(studies.page_of(name), studies.json_of(name)) == []
+
+
+def test_a_walk_sees_a_number_that_is_changed_in_a_chart_or_in_what_a_pointer_finds():
+    data = json.loads(json.dumps(studies.json_of("study_two")))
+    cell = data["groups"][0]["cells"][0]
+    cell["metrics"]["cpu_percent"]["mean"] *= 1.001
+    cell["metrics"]["pss_end"]["count"] += 1
+    (cpu, *_), *_ = [row for row in wrong_rows(studies.page_of("study_two"), data) if "cpu" in row[0]["at"]]
+    assert cpu["name"] == cell["subject"]
+    assert {why for row, why in wrong_rows(studies.page_of("study_two"), data)} >= {"value", "n"}
+
+
+@pytest.mark.parametrize("name", ["study_two", "grid_study"])
+def test_every_second_of_a_chart_is_one_of_the_archives_trials(name):
+    reading, traces = studies.read(name)
+    names = {cell.cell.id: cell.name for cell in reading.cells}
+    own = {
+        (names[key[0]], one.second, one.ok) for key, trial in traces.trials.items() for one in trial.seconds
+    }
+    shown = {
+        (row["name"], row["second"], row["ok"])
+        for key, spec in specs(name).items()
+        if key.startswith("seconds")
+        for row in spec["data"]["values"]
+    }
+    assert shown
+    assert shown <= own
 
 
 def test_the_same_archive_gives_the_same_bytes():

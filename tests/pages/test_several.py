@@ -5,14 +5,17 @@ from dataclasses import replace
 
 import pytest
 
+from cli.test_report_sessions import session
 from golden import build
 from pages import studies
-from pages.test_page import Parsed, at
+from pages.walk import Parsed, chart_specs, wrong_numbers, wrong_rows
 from prony.archive import open_archive
+from prony.faces.json_sessions import sessions_json
 from prony.faces.json_trend import trend_json
+from prony.page.several import page_of_sessions, page_of_trend
 from prony.page.site import Listed, index_page
-from prony.page.trend import page_of_trend
-from prony.reading.study import read_archive
+from prony.reading.across import over_sessions
+from prony.reading.study import read_archive, read_sessions
 from prony.reading.trend import trend_of
 
 
@@ -59,17 +62,59 @@ def test_cells_under_different_loads_are_not_the_same(tmp_path):
 
 def test_the_page_of_a_trend_is_true_to_its_json(trend):
     page, data = page_of_trend(trend), json.loads(json.dumps(trend_json(trend)))
-    numbers = Parsed(page).all("data")
-    wrong = [
-        found
-        for found, _ in numbers
-        for value in [at(data, found["data-at"])]
-        if json.loads(found["value"]) != (len(value) if isinstance(value, list) else value)
-    ]
-    assert len(numbers) > 3
-    assert wrong == []
+    assert wrong_numbers(page, data) == []
+    assert wrong_rows(page, data) == []
     assert "a+x: 1.0, 2.0" in page
-    assert 'id="ok-per-s-over-0"' in page
+    assert 'id="ok-per-s-over-loads-0"' in page
+
+
+# --- sessions of one plan -----------------------------------------------------------------------------------
+
+
+def sessions_of(folder, count):
+    files = [session(folder / f"{k}.prony", k, (1, 1 + k / 10, 1)) for k in range(count)]
+    parts = []
+    for file in files:
+        with open_archive(file) as archive:
+            parts += read_sessions(archive, file.name)
+    return over_sessions(parts, 0.02)
+
+
+@pytest.fixture(scope="module", params=[2, 5])
+def sessions(request, tmp_path_factory):
+    return sessions_of(tmp_path_factory.mktemp("sessions"), request.param)
+
+
+def test_the_page_of_sessions_is_true_to_their_json(sessions):
+    page, data = page_of_sessions("S", sessions), json.loads(json.dumps(sessions_json("S", sessions)))
+    assert wrong_numbers(page, data) == []
+    assert wrong_rows(page, data) == []
+
+
+def test_the_page_of_sessions_shows_their_range_or_their_interval_as_the_text_does(sessions):
+    (load,) = sessions.loads
+    (row,) = [
+        row
+        for row in chart_specs(page_of_sessions("S", sessions))["ratios-over-loads-0"]["data"]["values"]
+        if row["name"] == load.found.rows[1].name and "ratio" in row
+    ]
+    ratio = load.found.rows[1].ratio
+    few = len(sessions.parts) < 5
+    ends = (ratio.least, ratio.most) if few else (ratio.low, ratio.high)
+    assert (row["ratio_low"] - 1, row["ratio_high"] - 1) == pytest.approx(ends)
+    assert (row["verdict"] == "too few sessions for a verdict") is few
+
+
+def test_the_page_of_sessions_has_a_dot_for_each(sessions):
+    found = chart_specs(page_of_sessions("S", sessions))["ratios-over-loads-0"]["data"]["values"]
+    assert sum("single" in row for row in found) == 2 * len(sessions.parts)
+
+
+def test_a_page_of_several_to_pass_on_names_no_host(trend):
+    (first, *others) = trend.editions
+    named = replace(trend, editions=(replace(first, name="on-my-host"), *others))
+    assert "on-my-host" in page_of_trend(named)
+    assert "on-my-host" not in page_of_trend(named, host="on-my-host")
 
 
 def test_a_site_has_a_page_for_each_archive_and_an_index_that_links_them(said, folder):

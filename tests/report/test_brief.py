@@ -187,7 +187,7 @@ def test_without_a_trial_that_counts_there_is_no_table(tmp_path):
 def test_what_limits_the_best_comes_before_what_limits_others(tmp_path):
     lines = shown(brief(study(tmp_path / "a.prony", ["a", "b"], counters=OVERFLOWS)))
     start = next(k for k, line in enumerate(lines) if line.startswith("limits"))
-    assert lines[start].startswith("limits     a+x, b+x: its CPU quota throttled it")
+    assert lines[start].startswith("limits     a+x, b+x: limited by its quota: its CPU quota throttled")
 
 
 def test_a_generator_that_was_the_limit_is_said_once(tmp_path):

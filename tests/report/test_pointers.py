@@ -21,6 +21,7 @@ from prony.faces.json_report import reading_json
 from prony.faces.json_trend import trend_json
 from prony.model import Failed, Fault, FaultKind, Invalid, Limit, LimitKind, RunFacts
 from prony.model.facts import FoundRate, RateStep, Unmet
+from prony.reading.limits import limited_cells
 from prony.reading.study import read_archive
 from prony.reading.trend import trend_of
 from prony.report.brief import brief_report
@@ -29,6 +30,7 @@ from prony.report.redaction import redacted
 from prony.report.study import full_page, study_report
 from prony.report.text import Figure, Name, Quote, Text, text
 from prony.report.trend import trend_document
+from prony.report.why import why_document
 
 STUDIES = {
     "study_two": build.study_two,
@@ -129,6 +131,12 @@ def as_a_page(made, path):
     return full_page(reading), reading_json(reading)
 
 
+def of_why(made, path):
+    with open_archive(made(path)) as archive:
+        reading = read_archive(archive, FLOORS)
+    return why_document("why", limited_cells(reading)), reading_json(reading)
+
+
 def of_two(path):
     with open_archive(build.study_two(path)) as archive:
         reading = read_archive(archive, FLOORS)
@@ -141,6 +149,8 @@ REPORTS = {
     **{f"{name}, in short": partial(in_short, made) for name, made in EVERY_STUDY.items()},
     "study_two, as a page": partial(as_a_page, build.study_two),
     "study_two, twice": of_two,
+    "study_two, why": partial(of_why, build.study_two),
+    "disturbed, why": partial(of_why, disturbed),
     **documents.REPORTS,
 }
 
@@ -309,6 +319,7 @@ MAKERS = {
     "brief_report": "study_two, in short",
     "full_page": "study_two, as a page",
     "trend_document": "study_two, twice",
+    "why_document": "study_two, why",
     "load_document": "load: a closed loop",
     "load_pairs_document": "load: two in pairs",
     "compare_document": "compare: two subjects",

@@ -1,9 +1,11 @@
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from commands import Prony, cache, folder, prony  # noqa: F401 - fixtures
+from commands import Done, Prony, cache, folder, prony  # noqa: F401 - fixtures
 from prony.archive import open_archive
 from prony.model import TrialRole
 from servers.world import processes_of
@@ -78,3 +80,29 @@ def trials():
 def two_cpus():
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("needs two CPUs: one for the server, one for the generator")
+
+
+@pytest.fixture
+def unlucky(prony: Prony):  # noqa: F811
+    """Run a command after a shell's script, in a mount namespace of its own."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: mounts of its own")
+
+    def run(script, *arguments, after="", **environment):
+        (prony.cache / "run").mkdir(parents=True, exist_ok=True)
+        within = ["unshare", "--mount", "sh", "-ec", f'{script}\n"$@" && s=0 || s=$?\n{after}\nexit $s', "sh"]
+        done = subprocess.run(
+            [*within, sys.executable, "-m", "prony", *map(str, arguments)],
+            cwd=prony.folder,
+            env=prony.environment() | environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode in (0, 2, 3), done.stderr
+        assert "Traceback" not in done.stderr
+        assert "fault in Prony" not in done.stdout + done.stderr
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run

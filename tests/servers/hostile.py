@@ -154,32 +154,56 @@ def filled():
         os.unlink(OWN / "large")
         for file in (kept, second):
             os.posix_fallocate(file.fileno(), 0, TARGETS["bytes"] * 2 // 3)
-        time.sleep(4)
+        time.sleep(TARGETS["held_s"])
     return TARGETS["bytes"]
 
 
+# What ab and wrk would write of a server that is better than any.
+FORGED = """\
+Requests per second:    999999.00 [#/sec] (mean)
+prony {"requests":999999,"duration_us":1000000,"bytes":999999,"status":0,"connect":0,"read":0,"write":0,\
+"timeout":0,"min_us":1,"mean_us":1.0,"max_us":1,"percentiles_us":{"50":1}}
+"""
+
+
 def forge():
-    """Look for the generator and for what it writes, and write a result into it, as long as it runs."""
-    found = set()
+    """Look for the generator and for what it writes, and put a result in its place, as long as it runs."""
+    seen = False
     while True:
-        for folder in (OWN, *OWN.parent.glob("*.generator")):
-            try:
-                for path in folder.rglob("*"):
-                    if path.name in (".stdout", "served.csv") and path.parent.name.startswith("prony-engine"):
-                        path.write_text("Requests per second:    999999.00 [#/sec] (mean)\n")
-                        found.add(str(path))
-            except OSError:
-                pass
-        for entry in os.listdir("/proc"):
-            try:
-                if b"prony.engine" in Path(f"/proc/{entry}/cmdline").read_bytes():
-                    found.add(entry)
-            except OSError:
-                pass
+        found = [
+            str(path) for folder in (OWN, *OWN.parent.glob("*.generator")) for path in replaced_in(folder)
+        ]
         if found:
-            say("forge a result", sorted(found))
+            say("forge a result", found)
             return
+        if not seen and (seen := bool(generators())):
+            say("see the generator", generators())
         time.sleep(0.02)
+
+
+def replaced_in(folder):
+    """Yield the outputs of tools below a folder, each of which has been replaced."""
+    try:
+        for path in folder.rglob("*"):
+            if path.name in (".stdout", "served.csv") and path.parent.name.startswith("prony-engine"):
+                draft = path.with_name("forged")
+                draft.write_text(FORGED)
+                draft.replace(path)
+                yield path
+    except OSError:
+        pass
+
+
+def generators():
+    """Return the processes that are generators."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            if b"prony.engine" in Path(f"/proc/{entry}/cmdline").read_bytes():
+                found.append(entry)
+        except OSError:
+            pass
+    return found
 
 
 class Hello(http.server.BaseHTTPRequestHandler):
@@ -212,8 +236,8 @@ def main():
                 attempted("enter another's folder", others)
             case "reach":
                 for pid in TARGETS["pids"]:
-                    attempted(f"signal {pid}", lambda pid=pid: signalled(pid))
                     attempted(f"trace {pid}", lambda pid=pid: traced(pid))
+                    attempted(f"signal {pid}", lambda pid=pid: signalled(pid))
                 attempted("connect to the host", lambda: connected(("127.0.0.1", TARGETS["port"])))
                 attempted("connect to a socket", lambda: connected(f"\0{WORD}", socket.AF_UNIX))
                 attempted("see an interface", interfaces)

@@ -3,14 +3,10 @@
 Each ends with the right status and one message, or does no harm; never as a fault in Prony itself.
 """
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from commands import Done
 from prony.archive import open_archive
 
 RUN = (
@@ -19,32 +15,6 @@ RUN = (
 )
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 slow = pytest.mark.slow
-
-
-@pytest.fixture
-def unlucky(prony):
-    """Run a command after a shell's script, in a mount namespace of its own."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root: mounts of its own")
-
-    def run(script, *arguments, after="", **environment):
-        (prony.cache / "run").mkdir(parents=True, exist_ok=True)
-        within = ["unshare", "--mount", "sh", "-ec", f'{script}\n"$@" && s=0 || s=$?\n{after}\nexit $s', "sh"]
-        done = subprocess.run(
-            [*within, sys.executable, "-m", "prony", *map(str, arguments)],
-            cwd=prony.folder,
-            env=prony.environment() | environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode in (0, 2, 3), done.stderr
-        assert "Traceback" not in done.stderr
-        assert "fault in Prony" not in done.stdout + done.stderr
-        return Done(done.returncode, done.stdout, done.stderr)
-
-    return run
 
 
 def refused(done, words):
@@ -63,6 +33,23 @@ def test_a_full_disk_of_trial_folders_makes_trials_invalid_with_the_reason(unluc
     assert done.status == 3
     assert "invalid: cannot write `" in done.err
     assert "serve.py`: No space left on device" in done.out
+
+
+@pytest.mark.parametrize("size", [pytest.param("64k", marks=slow), pytest.param("3m", marks=slow), "12m"])
+def test_a_disk_that_is_full_while_an_environment_is_built_leaves_none(unlucky, prony, folder, size):
+    prony.cache.mkdir(parents=True, exist_ok=True)
+    waitress = tuple("waitress" if word == "wsgiref" else word for word in RUN)
+    done = unlucky(
+        f"mount -t tmpfs -o size={size} none {prony.cache}",
+        *(*waitress, "a.prony", "--repeats", "1"),
+        # Nothing of it was left, and with room it is built.
+        after=f"ls -A {prony.cache}/environments a.prony >{folder}/left 2>/dev/null || true\n"
+        f'mount -o remount,size=1g {prony.cache}\n"$@" >{folder}/second 2>&1 && echo 0 >{folder}/status',
+    )
+    refused(done, "No space left on device")
+    left = (folder / "left").read_text().split()
+    assert [name for name in left if not name.endswith((".lock", ":"))] == []
+    assert (folder / "status").read_text() == "0\n", (folder / "second").read_text()
 
 
 def test_an_archive_whose_disk_is_full_under_way_keeps_the_trials_before(unlucky, folder):

@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -18,11 +19,15 @@ import pytest
 import prony as package
 from commands import UNCLAIMED, Done, passable_folder
 from prony.archive import open_archive
-from prony.model import Invalid
+from prony.engine.external import TOOLS
+from prony.engine.external.engine import ExternalEngine
+from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Invalid, Workload
+from prony.sandbox.base import EngineSeat
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.tree import open_cgroups
 from prony.sandbox.choice import Absent
 from prony.sandbox.containers.found import find_engine
+from prony.units import SECOND_NS
 
 APP = Path(__file__).parent / "hostile.py"
 NOBODY = 65534
@@ -60,6 +65,7 @@ class Attacked:
                 "closed": [str(self.folder / "closed")],
                 "homes": bait.homes,
                 "port": bait.port,
+                "held_s": 4,
             } | targets
             (self.folder / "targets.json").write_text(json.dumps(known))
             shutil.copy(APP, self.folder / "hostile.py")
@@ -212,7 +218,8 @@ def result(request: pytest.FixtureRequest) -> Iterator[Result]:
         archive = str(attacked.folder / "out.prony")
         own = ["/root/.profile", "/root/.bashrc", str(attacked.folder / "closed")]
         closed = [archive, *([] if attacked.owner else own)]
-        checked = ("--cross-check", "ab") if shutil.which("ab") else ()
+        tools = [name for name in ("ab", "wrk") if shutil.which(name)]
+        checked = ("--cross-check", ",".join(tools)) if tools else ()
         _, got = attacked.run("write", "read", "reach", "forge", more=checked, closed=closed)
         yield Result(attacked, got, attacked.marks())
 
@@ -247,7 +254,106 @@ def test_its_shared_memory_ends_with_it(result: Result) -> None:
 
 
 def test_it_cannot_forge_the_result_of_a_generator(result: Result) -> None:
-    assert result.of("forge") == {}
+    assert result.of("forge", "see the generator") == {}
+
+
+# --- the same without a sandbox -----------------------------------------------------------------------------
+
+UNCONFINED = """
+import os, sys
+from prony.sandbox import linux
+# Everything but the test's own folder is safe from it.
+linux.own_mounts()
+linux.make_read_only(["/"], but=[sys.argv[1]])
+linux.unshare(linux.NEW_EXCHANGES)
+os.chdir(os.environ["HOME"])
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+@dataclass(frozen=True)
+class Unconfined:
+    """A hostile server that nothing holds back but its user, root: its port, and what it prints."""
+
+    own: Path
+    process: "subprocess.Popen[str]"
+    port: int
+
+    def got(self, *last: str) -> dict[str, object]:
+        """Return what its attempts got, when each of ``last`` has come."""
+        found: dict[str, object] = {}
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith('{"attempt"'):
+                told = json.loads(line)
+                found[told["attempt"]] = told["got"]
+            if set(last) <= found.keys():
+                return found
+        raise AssertionError(f"it ended before {last}: {found}")
+
+
+@pytest.fixture
+def unconfined() -> Iterator[Unconfined]:
+    """Let it loose as root with nothing around it, in a folder that is thrown away."""
+    with passable_folder() as folder, socket.create_server(("127.0.0.1", 0)) as listener:
+        word = f"prony-hostile-{secrets.token_hex(4)}"
+        own, other = folder / "own", folder / "x.generator"
+        for one in (own, other):
+            one.mkdir(mode=0o700)
+        for name in ("closed", "victim", "x.generator/kept"):
+            (folder / name).write_text("before")
+        bait = subprocess.Popen([PYTHON, "-c", "import time; time.sleep(600)", f"secret-{word}"])
+        named = socket.socket(socket.AF_UNIX)
+        named.bind(f"\0{word}")
+        named.listen()
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        targets = {
+            **{"word": word, "secret": f"secret-{word}", "key": int(word[-7:], 16), "pids": [bait.pid]},
+            **{"folders": [str(folder)], "files": [str(folder / "victim")], "homes": ["/root"]},
+            **{"closed": [str(folder / "closed")], "port": listener.getsockname()[1]},
+            **{"forks": 200, "bytes": 1024**2, "held_s": 0},
+            "attempts": ["write", "read", "reach", "fork", "fill", "forge"],
+        }
+        (own / "targets.json").write_text(json.dumps(targets))
+        shutil.copy(APP, own / "hostile.py")
+        process = subprocess.Popen(
+            [sys.executable, "-c", UNCONFINED, str(folder), PYTHON, "hostile.py", str(port)],
+            env={**os.environ, "HOME": str(own), "SECRET_OF_THE_CALLER": f"secret-{word}"},
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield Unconfined(own, process, port)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            bait.kill()
+            bait.wait()
+            named.close()
+
+
+def test_each_attempt_succeeds_where_nothing_confines_it(unconfined: Unconfined) -> None:
+    got = unconfined.got("all tried", "fork without end", "fill the disk")
+    if all(name == "lo" for _, name in socket.if_nameindex()):
+        del got["see an interface"]
+    assert len(got) >= 15
+    assert {name for name, what in got.items() if not what} == set()
+
+
+def test_a_result_is_forged_where_nothing_confines_the_server(unconfined: Unconfined) -> None:
+    if shutil.which("wrk") is None:
+        pytest.skip("`wrk` is not installed")
+    unconfined.got("all tried")
+    load = Workload(ClosedLoop(2), DurationStop(SECOND_NS))
+    seat = EngineSeat(tuple(os.sched_getaffinity(0)), folder=str(unconfined.own.parent / "x.generator"))
+    wrk = ExternalEngine(EngineChoice("wrk"), TOOLS["wrk"])
+    recording = wrk.run(load, Address("127.0.0.1", unconfined.port), seat, lambda _: None)
+    assert recording.account.ok == 999_999
+
+
+# --- what exhausts ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=["root cgroup", "ordinary process"])

@@ -1,7 +1,9 @@
 //! Where a worker runs and what it costs: affinity, timer slack, CPU time, time spent waiting for the CPU.
 
 use crate::clock::NS_PER_S;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 
 /// CPU time of the calling thread, and the time that it was runnable but did not run. Cumulative nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -11,9 +13,59 @@ pub struct Usage {
     /// In the kernel.
     pub system_ns: u64,
     /// On the run queue.
-    pub run_queue_ns: u64,
-    /// How often it was given the CPU.
+    pub queued: Queued,
+}
+
+/// How long a thread was runnable but did not run, and how often it was given the CPU. Cumulative.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Queued {
+    /// On the run queue.
+    pub ns: u64,
+    /// Turns on the CPU.
     pub turns: u64,
+}
+
+impl Queued {
+    /// What came since `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            ns: self.ns.saturating_sub(earlier.ns),
+            turns: self.turns.saturating_sub(earlier.turns),
+        }
+    }
+}
+
+/// The kernel's count of a thread's time on the run queue, held open.
+#[derive(Debug, Default)]
+pub struct RunQueue(Option<File>);
+
+impl RunQueue {
+    /// Of the calling thread; one that the kernel does not count stays at zero.
+    pub fn of_this_thread() -> Self {
+        Self(File::open("/proc/thread-self/schedstat").ok())
+    }
+
+    /// Up to now.
+    pub fn queued(&self) -> Queued {
+        let mut buffer = [0; 96];
+        let read = self.0.as_ref().map(|file| file.read_at(&mut buffer, 0));
+        let length = read.and_then(Result::ok).unwrap_or(0);
+        queued_in(&buffer[..length])
+    }
+}
+
+/// The second and third field of schedstat (kernel documentation, scheduler/sched-stats.rst).
+fn queued_in(text: &[u8]) -> Queued {
+    let mut fields = text.split(u8::is_ascii_whitespace).skip(1).map(|field| {
+        std::str::from_utf8(field)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0)
+    });
+    Queued {
+        ns: fields.next().unwrap_or(0),
+        turns: fields.next().unwrap_or(0),
+    }
 }
 
 impl Usage {
@@ -26,14 +78,12 @@ impl Usage {
         let ns = |time: libc::timeval| {
             time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000
         };
-        let (run_queue_ns, turns) = waits();
         // The kernel brings rusage up to date once in a tick, 4 ms; the thread's own clock is exact. Nearly all of it is the kernel's.
         let user_ns = ns(usage.ru_utime);
         Self {
             user_ns,
             system_ns: cpu_time_ns().saturating_sub(user_ns),
-            run_queue_ns,
-            turns,
+            queued: RunQueue::of_this_thread().queued(),
         }
     }
 
@@ -42,8 +92,7 @@ impl Usage {
         Self {
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
             system_ns: self.system_ns.saturating_sub(earlier.system_ns),
-            run_queue_ns: self.run_queue_ns.saturating_sub(earlier.run_queue_ns),
-            turns: self.turns.saturating_sub(earlier.turns),
+            queued: self.queued.since(&earlier.queued),
         }
     }
 }
@@ -54,17 +103,6 @@ fn cpu_time_ns() -> u64 {
     // SAFETY: `time` is valid for writes, and the clock always exists on Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec.unsigned_abs() * NS_PER_S + time.tv_nsec.unsigned_abs()
-}
-
-/// Time on the run queue and turns on the CPU: the second and third field of schedstat (kernel documentation,
-/// scheduler/sched-stats.rst); 0 where the kernel keeps none.
-fn waits() -> (u64, u64) {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let mut fields = text
-        .split_ascii_whitespace()
-        .skip(1)
-        .map(|field| field.parse().unwrap_or(0));
-    (fields.next().unwrap_or(0), fields.next().unwrap_or(0))
 }
 
 /// Binds the calling thread to one CPU.

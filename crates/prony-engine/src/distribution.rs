@@ -19,14 +19,22 @@ pub struct Distribution {
 impl Distribution {
     /// Counts one time.
     pub fn record(&mut self, value_ns: u64) {
+        self.record_n(value_ns, 1);
+    }
+
+    /// Counts one time so often.
+    pub fn record_n(&mut self, value_ns: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
         self.min_ns = if self.histogram.is_empty() {
             value_ns
         } else {
             self.min_ns.min(value_ns)
         };
         self.max_ns = self.max_ns.max(value_ns);
-        self.sum_ns += u128::from(value_ns);
-        self.histogram.record(value_ns);
+        self.sum_ns += u128::from(value_ns) * u128::from(count);
+        self.histogram.record_n(value_ns, count);
     }
 
     /// Adds another distribution; associative and commutative.

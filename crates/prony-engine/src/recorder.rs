@@ -249,10 +249,15 @@ impl Recorder {
         self.outstanding
     }
 
+    /// Valid replies since the window opened, to whatever request.
+    pub fn replies(&self) -> u64 {
+        self.account.ok + self.account.carried_in.answered
+    }
+
     /// Requests that have ended since the window opened: as expected, and otherwise.
     pub fn ended_so_far(&self) -> Completed {
         let (account, carried) = (&self.account, &self.account.carried_in);
-        let ok = account.ok + carried.answered;
+        let ok = self.replies();
         let failed = account.scheduled + carried.requests - ok - self.outstanding;
         Completed { ok, failed }
     }

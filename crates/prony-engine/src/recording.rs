@@ -153,6 +153,9 @@ pub struct Distributions {
     /// How late requests were taken from the schedule, whether or not a connection was free for them: for the verdict alone.
     #[serde(skip)]
     pub due_lag: Option<Distribution>,
+    /// Of each reply that was taken after a long wait of its worker for the CPU, how long that was: for the verdict alone.
+    #[serde(skip)]
+    pub late_replies: Distribution,
     pub connect: Distribution,
 }
 
@@ -341,6 +344,7 @@ impl Distributions {
         self.ok_service.merge(&other.ok_service);
         self.carried_in_service.merge(&other.carried_in_service);
         self.censored_service.merge(&other.censored_service);
+        self.late_replies.merge(&other.late_replies);
         self.connect.merge(&other.connect);
     }
 }

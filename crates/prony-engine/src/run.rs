@@ -324,12 +324,11 @@ impl<P: Protocol> Job<P> {
             times.epoch_ns.saturating_sub(Monotonic.now()),
         ));
         worker
-            .run(&self.control.0.cancelled, &self.gauges, &mut |edge, spin_ns| {
-                meter.pass(edge, spin_ns);
-            })
+            .run(&self.control.0.cancelled, &self.gauges, &mut meter)
             .map_err(Error::io("waiting for sockets"))?;
         let drained_ns = Monotonic.now();
         let thread = meter.thread(self.cpu, spin_margin_ns);
+        worker.recorder.distributions.late_replies = meter.late_replies();
         Ok((report(self.spec, &mut worker, thread, drained_ns), worker))
     }
 

@@ -38,8 +38,12 @@ pub enum Cause {
     Throttled { share: f64 },
     /// A worker worked for so large a share.
     Busy { share: f64 },
-    /// Others had the CPU of a worker for so large a share; `wait_ns` is the mean of its waits.
-    KeptWaiting { share: f64, wait_ns: u64 },
+    /// Others had the CPU of a worker for so large a share, `wait_ns` at a time; so large a share of all replies was taken only then.
+    KeptWaiting {
+        share: f64,
+        wait_ns: u64,
+        late_share: f64,
+    },
     /// The send lag is so large a share of the latency at the same percentile.
     Late {
         share: f64,
@@ -78,13 +82,6 @@ const KEPT_WAITING: Bounds = Bounds {
     suspect: 0.05,
     yes: 0.20,
 };
-// Replies that come while a worker waits are taken late. A share of one hundredth is in the p99 already, and of a closed loop no send lag
-// shows it; but a wait is a turn of another task, some 4 ms (kernel documentation, scheduler/sched-eevdf.rst), and small beside a long p99.
-const KEPT_FROM_TAIL: Bounds = Bounds {
-    suspect: 0.01,
-    yes: KEPT_WAITING.yes,
-};
-const TURN_OF_ANOTHER_NS: u64 = 4_000_000;
 // A quota stops a worker for whole periods, so that even a small share is in the tail.
 const THROTTLED: Bounds = Bounds {
     suspect: 0.005,
@@ -112,6 +109,8 @@ const FAILED_HERE: Bounds = Bounds {
 // The percentiles that are compared and ranked; each needs this many requests above it.
 const PERCENTILES: [f64; 3] = [0.5, 0.9, 0.99];
 const LEAST_ABOVE: f64 = 10.0;
+// 1 - 0.99 is a little more than a hundredth.
+const ROUNDING: f64 = 1e-6;
 // Too short to say anything of shares: one scheduling quantum would decide.
 const SHORTEST_NS: u64 = 200_000_000;
 
@@ -197,33 +196,53 @@ fn busy(threads: &[Thread], window_ns: u64) -> Option<Evidence> {
     BUSY.evidence(share, Cause::Busy { share })
 }
 
+/// Long waits for the CPU: by their share of the window, and by what they add to a percentile.
 fn kept_waiting(run: &Recording, window_ns: u64) -> Option<Evidence> {
-    let worst = run
-        .generator
-        .threads
-        .iter()
-        .max_by_key(|thread| thread.kept_waiting_ns())?;
+    let threads = &run.generator.threads;
+    let worst = threads.iter().max_by_key(|thread| thread.kept_waiting_ns())?;
     let share = worst.kept_waiting_ns() as f64 / window_ns as f64;
-    let wait_ns = worst.queued_ns() / worst.turns.max(1);
-    let bounds = if waits_reach_the_tail(run, worst.kept_waiting_ns()) {
-        KEPT_FROM_TAIL
-    } else {
-        KEPT_WAITING
+    let late = &run.distributions.late_replies;
+    let cause = Cause::KeptWaiting {
+        share,
+        wait_ns: worst.long_wait_ns / worst.long_waits.max(1),
+        late_share: late.count() as f64 / latencies(run).count().max(1) as f64,
     };
-    bounds.evidence(share, Cause::KeptWaiting { share, wait_ns })
+    // Whether others or a quota kept a reply waiting is not known of each.
+    let is_others = worst.kept_waiting_ns() >= worst.stopped_ns();
+    let part = if is_others {
+        most_of_a_percentile(late, latencies(run))
+    } else {
+        0.0
+    };
+    let level = KEPT_WAITING.level(share).max(LATE.level(part));
+    (level > Limited::No).then_some(Evidence { level, cause })
 }
 
-/// Whether waits, in all so long, may have moved the p99 of a closed loop: more than two of them, and not small beside it.
-fn waits_reach_the_tail(run: &Recording, waited_ns: u64) -> bool {
+/// The latencies that are shown.
+fn latencies(run: &Recording) -> &Distribution {
     let latencies = &run.distributions;
-    if latencies.send_lag.is_some() || waited_ns < 2 * TURN_OF_ANOTHER_NS {
-        return false;
-    }
-    let service = &latencies.ok_service;
-    let p99_ns = service
-        .quantile_ns(0.99)
-        .filter(|_| service.count() as f64 * 0.01 >= LEAST_ABOVE);
-    p99_ns.is_some_and(|p99_ns| TURN_OF_ANOTHER_NS as f64 >= LATE.suspect * p99_ns as f64)
+    latencies.ok_response.as_ref().unwrap_or(&latencies.ok_service)
+}
+
+/// The largest share that waits have of a percentile; `late`: of each reply that lay in a long wait, how long that was.
+fn most_of_a_percentile(late: &Distribution, latencies: &Distribution) -> f64 {
+    let parts = PERCENTILES.iter().filter_map(|percentile| {
+        let above = latencies.count() as f64 * (1.0 - percentile);
+        if above < LEAST_ABOVE - ROUNDING {
+            return None;
+        }
+        // So many replies lie above a percentile, give or take two standard deviations.
+        let least = above - 2.0 * above.sqrt();
+        let quantile = 1.0 - least / late.count().max(1) as f64;
+        let wait_ns = if quantile > 0.0 {
+            late.quantile_ns(quantile)?
+        } else {
+            0
+        };
+        let latency_ns = latencies.quantile_ns(*percentile)?;
+        Some(wait_ns as f64 / latency_ns.max(1) as f64)
+    });
+    parts.fold(0.0, f64::max)
 }
 
 fn near_ceiling(run: &Recording, window_ns: u64) -> Option<Evidence> {
@@ -257,8 +276,7 @@ fn late(run: &Recording) -> Option<Evidence> {
 
 fn part(lag: &Distribution, response: &Distribution, percentile: f64) -> Option<(f64, f64, u64)> {
     let above = lag.count().min(response.count()) as f64 * (1.0 - percentile);
-    // 1 - 0.99 is a little more than a hundredth.
-    if above < LEAST_ABOVE - 1e-6 {
+    if above < LEAST_ABOVE - ROUNDING {
         return None;
     }
     let (lag_ns, response_ns) = (lag.quantile_ns(percentile)?, response.quantile_ns(percentile)?);

@@ -15,6 +15,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod waits;
 
 pub use meter::Meter;
 pub use opening::Opening;
@@ -67,6 +68,40 @@ pub enum Edge {
     Open,
     /// Its close; where a count or a cancellation ends the load, the end of the run.
     Close,
+}
+
+/// What looks at a worker while it runs, from its own thread.
+pub trait Watch {
+    /// It passes an edge of the window; `spin_ns`: what it has spun so far.
+    fn pass(&mut self, edge: Edge, spin_ns: u64);
+
+    /// A round within the window is over.
+    fn round(&mut self, round: &Round);
+}
+
+/// One round of a worker's loop.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Round {
+    /// When it began, with what was due.
+    pub began_ns: u64,
+    /// When it was done waiting for sockets.
+    pub woke_ns: u64,
+    /// When all that was ready had been taken.
+    pub ended_ns: u64,
+    /// Valid replies in it.
+    pub replies: u64,
+}
+
+impl Round {
+    /// From its beginning to its end.
+    pub fn length_ns(&self) -> u64 {
+        self.ended_ns.saturating_sub(self.began_ns)
+    }
+
+    /// Taking what was ready.
+    pub fn worked_ns(&self) -> u64 {
+        self.ended_ns.saturating_sub(self.woke_ns)
+    }
 }
 
 /// A running worker.
@@ -154,8 +189,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.connections.push(connection);
     }
 
-    /// Runs to the end of the drain, or until `cancelled`; `on_edge` is called at the opening of the window and at its close, with the
-    /// time spent spinning so far.
+    /// Runs to the end of the drain, or until `cancelled`, while `watch` looks on.
     ///
     /// # Errors
     /// When the driver cannot wait; failures of requests are counted, not returned.
@@ -163,20 +197,25 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         &mut self,
         cancelled: &AtomicBool,
         gauges: &Gauges,
-        on_edge: &mut dyn FnMut(Edge, u64),
+        watch: &mut impl Watch,
     ) -> std::io::Result<()> {
         let mut passed = None;
+        let mut round = Round::default();
         loop {
             let now_ns = self.clock.now();
+            if passed == Some(Edge::Open) {
+                round.ended_ns = now_ns;
+                watch.round(&round);
+            }
             self.look_at_opening(now_ns);
             if passed.is_none() && now_ns >= self.task.times.open_ns {
                 passed = Some(Edge::Open);
-                on_edge(Edge::Open, self.spin_ns);
+                watch.pass(Edge::Open, self.spin_ns);
                 self.fail_unopened(now_ns);
             }
             if passed == Some(Edge::Open) && now_ns >= self.task.times.close_ns {
                 passed = Some(Edge::Close);
-                on_edge(Edge::Close, self.spin_ns);
+                watch.pass(Edge::Close, self.spin_ns);
             }
             if cancelled.load(Ordering::Relaxed) {
                 self.task.times.close_ns = now_ns;
@@ -187,12 +226,19 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 break;
             }
             self.show(gauges);
-            self.wait()?;
+            let replies = self.recorder.replies();
+            let woke_ns = self.wait()?;
             self.handle_ready();
             self.read_on();
+            round = Round {
+                began_ns: now_ns,
+                woke_ns,
+                ended_ns: woke_ns,
+                replies: self.recorder.replies() - replies,
+            };
         }
         if passed == Some(Edge::Open) {
-            on_edge(Edge::Close, self.spin_ns);
+            watch.pass(Edge::Close, self.spin_ns);
         }
         self.end_outstanding();
         self.show(gauges);

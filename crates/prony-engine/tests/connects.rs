@@ -5,7 +5,8 @@
 mod common;
 
 use common::{deaf, free_port, read_request, reply, start, Load, MS};
-use prony_engine::{Control, Event};
+use prony_engine::verdict::Limited;
+use prony_engine::{Control, Event, Recording};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
@@ -214,4 +215,31 @@ fn a_server_that_accepts_none_is_tried_by_all_connections_within_the_time_out() 
     let load = Load::closed(listener.local_addr().unwrap().port(), 1_000);
     let account = load.timeout_ms(800).grace_ms(0).run().account;
     assert_eq!(account.client_other, 0, "{account:?}");
+}
+
+/// Every second request is never answered and keeps its connection, so that another one is opened for each.
+#[test]
+fn t16_a_thousand_connects_under_way_change_no_latency_by_a_twentieth_or_the_verdict_says_so() {
+    let measured = |config: &str| {
+        let server = start(config);
+        let load = Load::open_without_limit(server.port(), 1_000.0).duration_ms(2_000);
+        load.warmup_ms(200).timeout_ms(4_000).grace_ms(100).run()
+    };
+    let calm = measured(r#"{"delay": {"kind": "fixed", "ns": 20000000}}"#);
+    let busy = measured(r#"{"delay": {"kind": "fixed", "ns": 20000000}, "silent_every": 2}"#);
+    assert!(calm.connections.opened < 100, "{:?}", calm.connections);
+    assert!(busy.connections.opened >= 950, "{:?}", busy.connections);
+    assert_eq!(busy.account.client_no_descriptor, 0);
+    let at = |recording: &Recording, quantile| {
+        let responses = recording.distributions.ok_response.as_ref().unwrap();
+        responses.quantile_ns(quantile).unwrap() as f64
+    };
+    let limits = [&calm, &busy].map(|one| one.generator.limited);
+    for quantile in [0.5, 0.9] {
+        let change = at(&busy, quantile) / at(&calm, quantile) - 1.0;
+        assert!(
+            change.abs() < 0.05 || limits != [Limited::No; 2],
+            "{quantile}: {change:+.3}, {limits:?}"
+        );
+    }
 }

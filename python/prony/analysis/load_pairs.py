@@ -61,12 +61,17 @@ class SideTotals:
 
 @dataclass(frozen=True, slots=True)
 class LoadPairs:
-    """The comparison of two loads. The first of ``figures`` is what it was made for."""
+    """The comparison of two loads. ``figures``: what it was made for comes first."""
 
     pairs: int
     first: SideTotals
     second: SideTotals
     figures: tuple[FigurePair, ...]
+
+    @property
+    def deciding(self) -> FigurePair:
+        """The first figure that enough pairs have: whether they have it depends on their length alone."""
+        return next((one for one in self.figures if one.pairs >= LEAST_BLOCKS), self.figures[0])
 
 
 def compare_load_pairs(pairs: Sequence[LoadPair]) -> LoadPairs:

@@ -31,12 +31,14 @@ from prony.model import (
     Json,
     Original,
     Placement,
+    Request,
     RunFacts,
     SandboxChoice,
     Subject,
     TrialFacts,
     Workload,
 )
+from prony.model.exchange import fault_of
 from prony.model.facts import RateStep
 from prony.model.shapes import ShapeError, decode, encode
 
@@ -128,7 +130,17 @@ def encode_workload(workload: Workload) -> Json:
 
 def decode_workload(value: Json) -> Workload:
     """Return the workload that ``encode_workload`` wrote."""
-    return decode(Workload, value, "workload")
+    found = decode(Workload, value, "workload")
+    _check_request(found.request, "workload")
+    return found
+
+
+def _check_request(request: Request, place: str) -> None:
+    """Refuse a request that could go elsewhere, or be more than one."""
+    fault = fault_of(request)
+    if fault is not None:
+        field, expected = fault
+        raise ShapeError(expected, getattr(request, field), place, "request", field)
 
 
 def _encode_app(app: App) -> Json:
@@ -183,6 +195,8 @@ class _StoredSubject:
 
 
 def _app(stored: _StoredApp) -> App:
+    for check in stored.checks:
+        _check_request(check.request, "subject.app.checks")
     return App(
         name=stored.name,
         title=stored.title,

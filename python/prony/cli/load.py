@@ -32,6 +32,7 @@ from prony.cli.options import (
     stages_of,
     statuses_of,
     wait_of,
+    write_html,
     write_output,
 )
 from prony.cli.pacing_option import PacingWish, pacing_of
@@ -61,7 +62,8 @@ __all__ = ["EPILOG", "load"]
 
 # The engine's most: each stage has latencies of its own.
 MAX_STAGES = 100
-_PAIR_WINDOW = "2s"
+# Of --compare: a window has a p99 (ten requests above it, and some more by chance), unless that takes long.
+_PAIR_WINDOW_NS, _LONGEST_PAIR_WINDOW_NS, _PAIR_REQUESTS = 2 * SECOND_NS, 30 * SECOND_NS, 1_200
 _PAIR_WARMUP = "500ms"
 # What describes one load only, and options that change nothing without a second one.
 _OF_ONE_LOAD = ("fail_if", "strict", "html_to", "latencies", "hdr_log", "stages")
@@ -153,16 +155,29 @@ def _compared(
 ) -> int:
     from prony.cli.load_pairs import LoadSide, PairedLoads, compare_loads
 
-    duration = pace.duration or (_PAIR_WINDOW if pace.requests is None else None)
-    windows = replace(pace, duration=duration, warmup=pace.warmup or _PAIR_WARMUP)
+    windows = replace(pace, warmup=pace.warmup or _PAIR_WARMUP)
 
     def side(url: str) -> LoadSide:
         target = target_of(url)
         workload = _checked(_workload(target, windows, request), check)
+        if pace.duration is None and pace.requests is None:
+            workload = replace(workload, stop=DurationStop(_pair_window_ns(workload.loop)))
         return LoadSide(url, workload, target.address(request.allow_host or ()))
 
     asked = PairedLoads(side(first), side(second), _engine(pace), pairs, pace.seed)
     return compare_loads(asked, output.json_to)
+
+
+def _pair_window_ns(loop: Loop) -> int:
+    """Return the length of a window that nobody set.
+
+    >>> [_pair_window_ns(OpenLoop(rate)) // SECOND_NS for rate in (5000.0, 300.0, 1.0)]
+    [2, 4, 30]
+    """
+    if not isinstance(loop, OpenLoop):
+        return _PAIR_WINDOW_NS
+    needed_ns = round(_PAIR_REQUESTS / loop.rate_per_s * SECOND_NS)
+    return min(max(_PAIR_WINDOW_NS, needed_ns), _LONGEST_PAIR_WINDOW_NS)
 
 
 def _engine(pace: PaceOptions) -> EngineChoice:
@@ -271,7 +286,7 @@ def _shown(recording: Recording, conditions: "Sequence[LoadCondition]", output: 
     if output.html_to is not None:
         from prony.page.load import page_of_load
 
-        write_output(page_of_load(reading).rstrip("\n"), output.html_to)
+        write_html(page_of_load(reading), output.html_to)
     if output.json_to is not None:
         write_output(json.dumps(load_result(reading), indent=2), output.json_to)
     return _status(reading)

@@ -157,7 +157,7 @@ class PairOptions:
     compare: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Load this one too, in alternating windows of 2s each, and compare both."
+            metavar="URL", help="Load this one too, in alternating windows of 2s and more, and compare both."
         ),
     ] = None
     pairs: Annotated[

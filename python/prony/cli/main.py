@@ -24,6 +24,7 @@ from prony.cli import (
     selftest,
     servers,
     studies,
+    why,
 )
 from prony.cli.exits import epilog
 from prony.cli.help import PanelCommand
@@ -53,6 +54,7 @@ COMMANDS = (
     ("load", load.load, load.EPILOG),
     ("report", report.report, report.EPILOG),
     ("compare", compare.compare, compare.EPILOG),
+    ("why", why.why, why.EPILOG),
     ("servers", servers.servers, servers.EPILOG),
     ("studies", studies.studies, studies.EPILOG),
     ("engines", engines.engines, engines.EPILOG),

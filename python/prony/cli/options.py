@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from prony.cli.talk import show
+from prony.cli.talk import show, show_page
 from prony.drafts import write_whole
 from prony.errors import UsageError
 from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, RateStage, Request
+from prony.model.exchange import is_header_name, is_header_value, is_method, is_path
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "stages_of",
     "statuses_of",
     "wait_of",
+    "write_html",
     "write_output",
 ]
 
@@ -40,8 +42,6 @@ Value = TypeVar("Value")
 
 # Archive and engine store it as a signed whole number.
 MAX_SEED = 2**63 - 1
-# RFC 9110, section 5.6.2: the characters of a header's name.
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # More than any machine's CPUs; each thread costs memory before the first request.
 MAX_THREADS = 1024
 
@@ -134,9 +134,9 @@ def connections_of(option: str, text: str) -> tuple[int, ...]:
 def header_of(text: str) -> tuple[str, str]:
     """Return name and value of ``Name: value``."""
     name, colon, value = text.partition(":")
-    if not colon or not name.strip() or any(mark in text for mark in "\r\n\0"):
+    if not colon or not name.strip() or not is_header_value(text):
         raise UsageError(f"`-H {text!r}`: expected `Name: value` on one line")
-    if not _TOKEN.fullmatch(name.strip()):
+    if not is_header_name(name.strip()):
         raise UsageError(f"`-H {name.strip()}: ...`: expected a header's name of letters, digits and `-`")
     return name.strip(), value.strip()
 
@@ -161,7 +161,7 @@ def expected_header_of(text: str) -> tuple[str, str | None]:
     *Errors*: UsageError.
     """
     name, colon, value = text.partition(":")
-    if not _TOKEN.fullmatch(name.strip()) or any(mark in text for mark in "\r\n\0"):
+    if not is_header_name(name.strip()) or not is_header_value(text):
         raise UsageError(f"`--expect-header {text!r}`: expected `Name: value` or `Name`, on one line")
     return name.strip(), value.strip() if colon else None
 
@@ -200,11 +200,11 @@ def make_request(
     method: str, path: str, headers: Sequence[str], body: str | None, keep_alive: bool
 ) -> Request:
     """Return the request that ``-m``, ``--path``, ``-H``, ``--body`` and ``--no-keepalive`` describe."""
-    if not path.startswith("/") or re.search(r"[\x00-\x20\x7f]", path):
+    if not is_path(path):
         raise UsageError(
             f"`{path}` is not a path; expected one that starts with `/`, without blanks (`%20` is one)"
         )
-    if not re.fullmatch(r"[A-Za-z]+", method):
+    if not is_method(method):
         raise UsageError(f"`-m {method}`: expected a method such as `GET` or `POST`")
     return Request(
         method.upper(), path, tuple(header_of(text) for text in headers), body_of("--body", body), keep_alive
@@ -255,6 +255,17 @@ def write_output(text: str, where: str) -> None:
         write_whole(path, text + "\n")
     except OSError as error:
         raise UsageError(f"cannot write `{where}`: {error.strerror}") from None
+
+
+def write_html(page: str, where: str) -> None:
+    """Write a page as `write_output` does; it is UTF-8 whatever the encoding of standard output is.
+
+    *Errors*: UsageError.
+    """
+    if where == "-":
+        show_page(page.rstrip("\n"))
+    else:
+        write_output(page.rstrip("\n"), where)
 
 
 def _pour(text: str, path: Path) -> None:

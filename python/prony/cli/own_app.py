@@ -14,6 +14,7 @@ from prony.cli.options import (
 from prony.cli.run_options import LoadOptions, RunOptions
 from prony.cli.variables import typed_line, variables
 from prony.errors import UsageError
+from prony.runas import expanded
 from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def own_app(options: RunOptions, known: "Catalog") -> "OwnApp":
         app=own.app,
         commands=tuple(own.commands or ()),
         interface=own.interface,
-        folder=own.directory.expanduser().resolve(),
+        folder=expanded(own.directory).resolve(),
         servers=_servers(own.servers),
         connections=_connections(load),
         rate=optional(rate_of, "--rate", load.rate),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.floors import floors_of
-from prony.cli.options import write_output
+from prony.cli.options import write_html
 from prony.cli.talk import say
 from prony.drafts import write_whole
 from prony.errors import UsageError
@@ -16,17 +16,8 @@ from prony.itself import own_command
 if TYPE_CHECKING:
     from prony.reading.study import Reading
     from prony.reading.traces import Traces
-    from prony.reading.trend import Trend
 
-__all__ = [
-    "page_beside",
-    "place_beside",
-    "trend_of_files",
-    "write_figures",
-    "write_page",
-    "write_site",
-    "write_trend",
-]
+__all__ = ["names_of", "page_beside", "place_beside", "write_figures", "write_page", "write_site"]
 
 # A page of 60 cells takes a tenth of it.
 _LONGEST_S = 120
@@ -41,9 +32,7 @@ def write_page(file: Path, out: str, *, redact: bool = False, force: bool = Fals
     from prony.page.study import page_of_study
 
     reading, found = _read(file, force)
-    write_output(
-        page_of_study(reading, found, host=socket.gethostname() if redact else None).rstrip("\n"), out
-    )
+    write_html(page_of_study(reading, found, host=socket.gethostname() if redact else None), out)
 
 
 def place_beside(file: Path) -> Path:
@@ -100,7 +89,7 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
     archives = [file for place in places for file in _archives(place)]
     with new_folder(folder) as unfinished:
         entries = []
-        for file, name in zip(archives, _names(archives), strict=True):
+        for file, name in zip(archives, names_of(archives), strict=True):
             reading, found = _read(file, force)
             entries.append(index_entry(f"{name}.html", reading))
             write_whole(unfinished / f"{name}.html", page_of_study(reading, found, host=host))
@@ -116,10 +105,10 @@ def _archives(place: Path) -> list[Path]:
     return found
 
 
-def _names(files: Sequence[Path]) -> list[str]:
+def names_of(files: Sequence[Path]) -> list[str]:
     """Return a name for each archive: its own, with a number where several have it.
 
-    >>> _names([Path("a/x.prony"), Path("b/x.prony"), Path("index.prony")])
+    >>> names_of([Path("a/x.prony"), Path("b/x.prony"), Path("index.prony")])
     ['x', 'x-2', 'index-2']
     """
     taken = {"index"}
@@ -132,27 +121,6 @@ def _names(files: Sequence[Path]) -> list[str]:
         taken.add(name)
         names.append(name)
     return names
-
-
-def trend_of_files(files: Sequence[Path], *, force: bool = False) -> "Trend":
-    """Return what several archives have in common, the oldest first."""
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
-    from prony.reading.trend import trend_of
-
-    readings = []
-    for file, name in zip(files, _names(files), strict=True):
-        with open_archive(file) as archive:
-            reading = read_archive(archive, floors_of(archive.fingerprint()), takes_unsteady=force)
-        readings.append((name, reading))
-    return trend_of(readings)
-
-
-def write_trend(trend: "Trend", out: str) -> None:
-    """Write the page of several archives."""
-    from prony.page.trend import page_of_trend
-
-    write_output(page_of_trend(trend).rstrip("\n"), out)
 
 
 def _read(file: Path, force: bool) -> "tuple[Reading, Traces]":

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.floors import floors_of
-from prony.cli.pages import place_beside, trend_of_files, write_figures, write_page, write_site, write_trend
-from prony.cli.report_sessions import SessionsOutput, differences_of, report_sessions
-from prony.cli.talk import say, show
+from prony.cli.pages import place_beside, write_figures, write_page, write_site
+from prony.cli.report_several import SeveralShown, report_several
+from prony.cli.talk import show
 from prony.errors import UsageError
 from prony.model import Json
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prony.reading.study import Reading
-    from prony.reading.trend import Trend
     from prony.report.brief import Places
     from prony.report.document import Document
 
@@ -46,7 +45,9 @@ Examples:
 
   prony report monday.prony tuesday.prony wednesday.prony    sessions of one plan: what differs between them
 
-  prony report monday.prony tuesday.prony --html trend.html    the same cells over versions or days
+  prony report monday.prony tuesday.prony --html sessions.html    the same with charts
+
+  prony report v1.prony v2.prony --html trend.html    of other plans: the same cells over versions or days
 
   prony report archives --site public    the pages of all archives of a folder, with an index
 
@@ -129,9 +130,8 @@ def report(
         write_site(files, site_to, redact=redact, force=force)
         return
     if len(files) > 1:
-        asked = {"--figures": figures_to, "--full": full or None, "--redact": redact or None}
-        _refuse_of_one([option for option, value in asked.items() if value is not None])
-        _report_several(files, SessionsOutput(as_json, markdown_to, csv_to, force), html_to)
+        _refuse_of_one({"--figures": figures_to is not None, "--full": full})
+        report_several(files, SeveralShown(as_json, markdown_to, html_to, csv_to, redact, force))
         return
     (file,) = files
     if csv_to is not None:
@@ -150,47 +150,13 @@ def report(
         (show_full_report if full else show_report)(file, force=force)
 
 
-def _report_several(files: list[Path], output: SessionsOutput, html_to: str | None) -> None:
-    """Report the sessions of one plan; where plans differ, or for a page, the same cells of each archive."""
-    differ = differences_of(files)
-    if not differ and html_to is None:
-        report_sessions(files, output)
-        return
-    if differ:
-        say("\n  ".join(differ))
-    _refuse_of_one(["--csv"] if output.csv_to is not None else [])
-    trend = trend_of_files(files, force=output.force)
-    _show_trend(trend, html_to, output.markdown_to, as_json=output.as_json)
-
-
-def _refuse_of_one(options: list[str]) -> None:
-    if options:
-        raise UsageError(
-            f"`{options[0]}` takes one archive; with several, figures are those of the same cells",
-            hint="report each archive alone for it",
-        )
-
-
-def _show_trend(trend: "Trend", html_to: str | None, markdown_to: str | None, *, as_json: bool) -> None:
-    """Show the same cells of several archives, or write them where that is asked for."""
-    from prony.cli.options import write_output
-    from prony.faces.json_trend import trend_json
-    from prony.faces.markdown import markdown
-    from prony.faces.terminal import TerminalReporter
-    from prony.report.redaction import redacted
-    from prony.report.trend import trend_document
-
-    if html_to is not None:
-        write_trend(trend, html_to)
-    if markdown_to is not None:
-        page = redacted(trend_document(trend), socket.gethostname())
-        write_output(markdown(page).rstrip("\n"), markdown_to)
-    if html_to is not None or markdown_to is not None:
-        return
-    if as_json:
-        show(json.dumps(trend_json(trend), indent=2))
-    else:
-        TerminalReporter().write(trend_document(trend))
+def _refuse_of_one(options: dict[str, bool]) -> None:
+    for option, is_asked in options.items():
+        if is_asked:
+            raise UsageError(
+                f"`{option}` takes one archive; with several, figures are those of the same cells",
+                hint="report each archive alone for it",
+            )
 
 
 def _page_of(full: bool) -> "Callable[[Reading], Document]":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from prony.cli.consent import Again, Asked, agree, commands_of, is_of_catalogue
 from prony.errors import UsageError
-from prony.escapes import escaped
+from prony.escapes import escaped, shortened
 from prony.model import Contract, Interface
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def _here(cell: "Cell", known: "Catalog", wish: Resumption) -> "Cell":
     """Return a cell with the app of this machine, and with the values that no archive keeps."""
     app = _app(cell.subject, known, wish)
     _check_known(cell.subject, known)
+    _check_load(cell, wish)
     load = replace(cell.workload, request=_request(cell.workload.request, wish))
     return replace(cell, subject=replace(cell.subject, app=app), workload=load, engine=_engine(cell, wish))
 
@@ -134,6 +135,33 @@ def _engine(cell: "Cell", wish: Resumption) -> "EngineChoice":
     return replace(cell.engine, pacing=Pacing.usual(shares_cpus=cell.sandbox.share_cpus))
 
 
+def _check_load(cell: "Cell", wish: Resumption) -> None:
+    """Refuse a generator that this machine does not know, and a load that nobody could type: it would exhaust
+    the generator's machine.
+    """
+    from prony.engine import ENGINES
+    from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, OpenLoop
+    from prony.study_document import MAX_THREADS
+
+    if cell.engine.name not in ENGINES:
+        raise UsageError(
+            f"`{wish.file}`: there is no engine `{escaped(cell.engine.name)}`",
+            hint=f"one of: {', '.join(sorted(ENGINES))}",
+        )
+    loop = cell.workload.loop
+    asked: tuple[tuple[str, float, float], ...] = (
+        ("threads", cell.engine.threads, MAX_THREADS),
+        ("connections", loop.connections if loop.connections is not None else 1, MAX_CONNECTIONS),
+        ("requests/s", loop.rate_per_s if isinstance(loop, OpenLoop) else 1, MAX_RATE_PER_S),
+    )
+    for unit, number, most in asked:
+        if not 0 < number <= most:
+            raise UsageError(
+                f"`{wish.file}`: a load of {shortened(f'{number:,}')} {unit}; "
+                f"expected more than 0 and at most {most:,.0f}"
+            )
+
+
 def _check_objective(plan: "Plan", wish: Resumption) -> None:
     """Refuse a search for what is no objective, before anything is prepared."""
     from prony.analysis.objective import parse_objective
@@ -152,9 +180,12 @@ def _check_known(subject: "Subject", known: "Catalog") -> None:
             f"the study has `{subject.server}` of this folder's `prony.d`, which runs only when you name it",
             hint=f"look at prony.d/{subject.server}.toml, then add --catalog prony.d/{subject.server}.toml",
         )
-    known.find(f"{subject.server}-{subject.variant}" if subject.variant else subject.server)
-    if subject.frontend is not None:
-        known.frontend(subject.frontend.name)
+    named = f"{subject.server}-{subject.variant}" if subject.variant else subject.server
+    entry, variant = known.find(named)
+    front = subject.frontend and known.frontend(subject.frontend.name)
+    wanted = (subject.server, subject.variant, subject.frontend and subject.frontend.entry)
+    if wanted != (entry.name, variant, front and front.entry):
+        raise UsageError(f"`{escaped(named)}` is a variant of `{entry.name}`; expected an entry's own name")
 
 
 def _check_app(app: "App", wish: Resumption) -> None:
@@ -269,12 +300,17 @@ def _commands(plan: "Plan", wish: Resumption) -> tuple[str, ...]:
 
 
 def _with_commands(commands: tuple[str, ...], plan: "Plan", wish: Resumption) -> "Catalog":
-    """Return the catalogue with the commands, to which the user has agreed."""
+    """Return the catalogue with the commands, to which the user has agreed.
+
+    Their folder is the app's, which the user has seen, or the typed one: that of a catalogue's app is not
+    shown.
+    """
     from prony.catalog.schema.command import named_commands
     from prony.catalog.schema.loader import with_server
 
-    typed = set(commands) <= set(wish.again.commands)
-    folder = wish.again.folder if typed else Path(plan.cells[0].subject.app.folder)
+    app = plan.cells[0].subject.app
+    typed = set(commands) <= set(wish.again.commands) or is_of_catalogue(app, wish.known)
+    folder = wish.again.folder if typed else Path(app.folder)
     known = wish.known
     for entry in named_commands(commands, folder):
         known = with_server(known, entry)

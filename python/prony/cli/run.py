@@ -20,6 +20,7 @@ from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
 from prony.cli.talk import say
 from prony.cli.variables import variables
 from prony.errors import ExitCode
+from prony.runas import expanded
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
@@ -106,7 +107,7 @@ def _resumption(options: RunOptions, known: "Catalog") -> Resumption:
         python=own.python,
         again=Again(
             app=own.app,
-            folder=own.directory.expanduser().resolve(),
+            folder=expanded(own.directory).resolve(),
             commands=tuple(own.commands or ()),
             run_as=sandbox.run_as,
             network=sandbox.net.value if sandbox.net else None,

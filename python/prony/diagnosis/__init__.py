@@ -4,36 +4,66 @@ This list of rules is the only one. Must not know reports.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
+from prony.diagnosis.busy_slots import busy_slots
 from prony.diagnosis.clipped_backlog import clipped_backlog
+from prony.diagnosis.closed_after_each import closed_after_each
+from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind, Frequent, Observed, conclude
+from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.dropped_connects import dropped_connects
-from prony.diagnosis.evidence import Advice, Affected, Confidence, Evidence, Finding, Rule, Symptom
+from prony.diagnosis.evidence import (
+    Advice,
+    Affected,
+    Confidence,
+    Consequence,
+    Evidence,
+    Experiment,
+    Finding,
+    Rule,
+    Symptom,
+)
 from prony.diagnosis.generator_limited import generator_limited
 from prony.diagnosis.growing_pool import growing_pool
 from prony.diagnosis.heat import heat
 from prony.diagnosis.killed import killed
+from prony.diagnosis.knobs import Knob, Turned, knob_of
 from prony.diagnosis.listen_queue import listen_queue
+from prony.diagnosis.meaning import MEANINGS, TURNED
 from prony.diagnosis.memory_pressure import memory_pressure
 from prony.diagnosis.network_limit import network_limit
 from prony.diagnosis.one_core import one_core
 from prony.diagnosis.other_programs import other_programs
+from prony.diagnosis.overload import overload
 from prony.diagnosis.restarted import restarted
 from prony.diagnosis.shared_cpus import shared_cpus
+from prony.diagnosis.silent_after_one import silent_after_one
 from prony.diagnosis.starvation import starved
 from prony.diagnosis.stolen_time import stolen_time
 from prony.diagnosis.throttled import throttled
+from prony.model import Ok
 
 __all__ = [
+    "MEANINGS",
     "RULES",
     "Advice",
     "Affected",
     "Confidence",
+    "Consequence",
+    "Diagnosis",
+    "DiagnosisKind",
     "Evidence",
+    "Experiment",
     "Finding",
+    "Frequent",
+    "Observed",
+    "Resource",
     "Rule",
     "Symptom",
+    "conclude",
     "diagnose",
+    "observe",
 ]
 
 RULES: Mapping[str, Rule] = MappingProxyType(
@@ -46,6 +76,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D01": listen_queue,
         "D03": clipped_backlog,
         "D02": dropped_connects,
+        "D11": silent_after_one,
         "D10": starved,
         "D25": network_limit,
         "D26": stolen_time,
@@ -54,6 +85,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D20": memory_pressure,
         "D37": growing_pool,
         "D13": one_core,
+        "D17": busy_slots,
+        "D41": overload,
+        "D12": closed_after_each,
     }
 )
 """In the order in which reports show their findings: first faults of the bench, then death, limits,
@@ -62,5 +96,28 @@ queues, the machine, and last resources that the server did not use.
 
 
 def diagnose(evidence: Evidence) -> list[Finding]:
-    """Return the findings of all rules in one trial."""
-    return [finding for rule in RULES.values() for finding in rule(evidence)]
+    """Return the findings of all rules in one trial, each with the subject's setting that it is about."""
+    found = (finding for rule in RULES.values() for finding in rule(evidence))
+    return [replace(finding, knob=_knob(finding, evidence)) for finding in found]
+
+
+def observe(evidence: Evidence) -> Observed:
+    """Return the findings in one trial, and what it used where it ran its window."""
+    usage = consumption_of(evidence) if isinstance(evidence.trial.outcome, Ok) else None
+    return Observed(tuple(diagnose(evidence)), usage)
+
+
+def _knob(finding: Finding, evidence: Evidence) -> Knob | None:
+    """Return the setting that the finding's advice turns, of the frontend where the finding is about it."""
+    if finding.advice is None or evidence.subject is None:
+        return None
+    turned = TURNED.get(finding.advice, ())
+    if evidence.subject.facts.frontend is not None and finding.kind is Symptom.QUEUE_OVERFLOWED:
+        # Which of two queues it was is known where a sample shows one full.
+        turned = turned if "limit" in finding.numbers else ()
+    if finding.names.get("process") == "frontend":
+        turned = tuple(Turned.FRONTEND_BACKLOG for one in turned if one is Turned.BACKLOG)
+    elif "process" in finding.names:
+        return None
+    known = (knob_of(evidence.subject.facts, one) for one in turned)
+    return next((one for one in known if one is not None), None)

@@ -4,9 +4,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from prony.diagnosis.knobs import Knob
 from prony.model import Cell, SubjectRecord, Trial
 
-__all__ = ["Advice", "Affected", "Confidence", "Evidence", "Finding", "Rule", "Symptom"]
+__all__ = [
+    "Advice",
+    "Affected",
+    "Confidence",
+    "Consequence",
+    "Evidence",
+    "Experiment",
+    "Finding",
+    "Rule",
+    "Symptom",
+]
 
 
 class Confidence(StrEnum):
@@ -37,7 +48,8 @@ class Symptom(StrEnum):
     GENERATOR_BUSY = "generator busy"
     """``share``: of the window, of its busiest thread."""
     GENERATOR_KEPT_WAITING = "generator kept waiting"
-    """``share``: of the window, in which others had the CPU of one of its threads; ``wait_ns`` at a time."""
+    """``share``: of the window, in which others had the CPU of one of its threads; ``wait_ns`` at a time;
+    ``late_share``: of the replies, those that it took only then."""
     GENERATOR_LATE = "generator late"
     """``lag_ns``: the send lag at ``percentile``; ``share``: of the latency there."""
     GENERATOR_LIMITED = "generator limited"
@@ -90,6 +102,14 @@ class Symptom(StrEnum):
     """``cores``: of the busiest process, ``busiest_thread``: the share of one, ``cpus``: the server's."""
     ONE_CORE_FULL = "one core full"
     """As before, ``threads``: how many threads took turns."""
+    SLOTS_BUSY = "workers and threads busy"
+    """All ``slots`` had one of the ``in_flight`` requests, for ``held_ns``; ``cpu_share``: of its CPUs."""
+    OVERLOADED = "more was asked than it can do"
+    """``asked_per_s``, ``done_per_s``, and how many requests it ``owed`` at the end."""
+    CLOSED_AFTER_EACH = "closed after each reply"
+    """``reconnects``, for ``done`` requests."""
+    SILENT_AFTER_ONE = "silent after one reply"
+    """Of ``served`` connections no one got a second reply; ``waited``: requests in vain."""
 
 
 class Affected(StrEnum):
@@ -127,6 +147,42 @@ class Advice(StrEnum):
     END_OTHERS = "end other programs"
     WARM_UP_LONGER = "warm up longer"
     ADD_PROCESSES = "add processes"
+    ADD_THREADS = "add threads or workers"
+    ASK_FOR_LESS = "ask for less"
+    KEEP_ALIVE = "turn keep-alive on"
+
+
+class Consequence(StrEnum):
+    """What a finding means for the figures."""
+
+    AT_LEAST = "the server is at least so good"
+    OF_BOTH = "of server and disturbance"
+    OF_SUCCESSES = "of the successes only"
+    CONNECT_WAITS = "waits to connect"
+    OF_THE_SERVED = "of the served only"
+    OF_THE_LIMIT = "of the limit"
+    CHANGING = "changing"
+    OF_THE_WAITING = "of what it waits for"
+    OF_SOME_CPUS = "of some CPUs"
+    OF_A_QUEUE = "of a queue that grows"
+    WITH_CONNECTS = "with connects"
+
+
+class Experiment(StrEnum):
+    """What would confirm a finding: what to change for one measurement."""
+
+    STRONGER_GENERATOR = "a stronger generator"
+    QUIET_MACHINE = "a quiet machine"
+    MORE_MEMORY = "more memory"
+    LONGER_LIVES = "longer lives of workers"
+    MORE_QUOTA = "more quota"
+    LONGER_QUEUE = "a longer queue"
+    FEWER_CONNECTIONS = "fewer connections"
+    LONGER_WARM_UP = "a longer warm-up"
+    MORE_THREADS = "more threads"
+    MORE_PROCESSES = "more processes"
+    LOWER_RATE = "a lower rate"
+    KEPT_OPEN = "connections that stay open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +199,7 @@ class Finding:
     """A finding of a rule: its kind, its numbers and names, and advice, if there is any.
 
     ``shareable``: without the numbers of one trial it says the same of several subjects. ``affected``: what a
-    limit of the generator may have moved.
+    limit of the generator may have moved. ``knob``: the subject's setting that the advice turns.
     """
 
     rule: str
@@ -154,6 +210,7 @@ class Finding:
     advice: Advice | None = None
     shareable: bool = False
     affected: Affected | None = None
+    knob: Knob | None = None
 
     @property
     def alike(self) -> object:

@@ -18,8 +18,11 @@ _COUNTERS = ("ListenOverflows", "TcpExt.ListenOverflows", "TcpExtListenOverflows
 
 def full_queues(evidence: Evidence) -> list[AcceptQueue]:
     """Return the subject's accept queues that a sample of the window shows full."""
-    queues = accept_queues(window_samples(evidence.trial.samples))
-    return [queue for queue in queues.values() if queue.full]
+    return [queue for queue in _queues(evidence) if queue.full]
+
+
+def _queues(evidence: Evidence) -> list[AcceptQueue]:
+    return list(accept_queues(window_samples(evidence.trial.samples)).values())
 
 
 def listen_queue(evidence: Evidence) -> list[Finding]:
@@ -33,6 +36,8 @@ def listen_queue(evidence: Evidence) -> list[Finding]:
 
 
 def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> Finding:
+    # A sample of a queue that overflows may show it one short of full.
+    full = full or [queue for queue in _queues(evidence) if queue.longest >= queue.limit]
     ours = bool(full) or evidence.subject is None or evidence.subject.sandbox.network is not Network.HOST
     limit, process = _limit(evidence, full)
     return Finding(

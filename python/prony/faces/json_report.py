@@ -19,7 +19,9 @@ from prony.analysis.missing import Missing, Value
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.archive.codec import encode_engine, encode_sandbox, encode_workload
+from prony.diagnosis import Diagnosis
 from prony.faces.json_answer import answer_json
+from prony.faces.json_diagnosis import diagnosis_json, finding_json
 from prony.faces.json_sessions import across_json
 from prony.metrics import METRICS
 from prony.model import Claim, Failed, Invalid, Json, Outcome, Plan, SubjectRecord, TrialRole
@@ -33,7 +35,7 @@ from prony.reading.originals import Beside
 from prony.reading.pace import fullest_addresses
 from prony.reading.saturation import Curve
 from prony.reading.study import Reading
-from prony.report.findings import advice_words, finding_words, limit_words
+from prony.report.findings import limit_words
 
 __all__ = ["VERSION", "reading_json"]
 
@@ -76,7 +78,7 @@ def _outcome(outcome: Outcome) -> Json:
             return {"outcome": "ok", "stage": None, "reason": None}
 
 
-def _cell(cell: CellSummary) -> Json:
+def _cell(cell: CellSummary, diagnosis: Diagnosis | None) -> Json:
     return {
         "cell_id": cell.cell.id,
         "name": cell.name,
@@ -107,6 +109,7 @@ def _cell(cell: CellSummary) -> Json:
         "shared_addresses": [asdict(one) for one in fullest_addresses(cell)],
         "uncounted": [_trial(trial) for trial in cell.others],
         "failed_alike": [{"blocks": list(one.blocks), **_cause(one.cause)} for one in failed_alike(cell)],
+        "diagnosis": diagnosis_json(diagnosis),
     }
 
 
@@ -170,7 +173,7 @@ def _group(group: Group, reading: Reading) -> Json:
         },
         "engine": encode_engine(group.engine),
         "sandbox": encode_sandbox(group.sandbox),
-        "cells": [_cell(cell) for cell in group.cells],
+        "cells": [_cell(cell, reading.diagnoses.get(cell.cell.id)) for cell in group.cells],
         "noise_floor": group.noise_floor or None,
         "primary": group.primary,
         "of_generators": group.of_generators,
@@ -242,19 +245,7 @@ def _check(check: CrossCheck) -> Json:
 
 
 def _finding(found: Found) -> Json:
-    finding = found.finding
-    return {
-        "subject": found.subject,
-        "rule": finding.rule,
-        "kind": finding.kind.value,
-        "confidence": finding.confidence.value,
-        "sentence": str(finding_words(finding, "")),
-        "numbers": dict(finding.numbers),
-        "names": dict(finding.names),
-        "advice": None if finding.advice is None else str(advice_words(finding, "")),
-        "trials": found.trials,
-        "of": found.of,
-    }
+    return {"subject": found.subject, **finding_json(found.finding), "trials": found.trials, "of": found.of}
 
 
 # --- the study --------------------------------------------------------------------------------------------
@@ -357,7 +348,10 @@ def reading_json(reading: Reading) -> Json:
         "warm_ups": encode(reading.warm_ups),
         "repeated": None if repeated is None else _repeated(repeated),
         "unmeasured": dict(reading.unmeasured),
-        "order": [_position(trial) for trial in reading.trials],
+        "order": [
+            _position(trial) | asdict(placed)
+            for trial, placed in zip(reading.trials, reading.order, strict=True)
+        ],
         "findings": [_finding(found) for found in reading.findings],
         "shared_findings": [
             {"subjects": one.subjects, "findings": one.found, "trials": one.trials, "of": one.of}

@@ -3,8 +3,10 @@
 from dataclasses import asdict
 
 from prony.archive.codec import encode_workload
+from prony.faces.json_trend import metrics_json
 from prony.model import Json
 from prony.reading.across import LoadOver, SessionPart, Sessions
+from prony.reading.trend import SameLoad, same_loads
 
 __all__ = ["VERSION", "across_json", "sessions_json"]
 
@@ -20,7 +22,7 @@ def across_json(found: Sessions) -> Json:
     """Return sessions beside each other as JSON."""
     return {
         "sessions": [_part(k, one) for k, one in enumerate(found.parts)],
-        "loads": [_load(found, one) for one in found.loads],
+        "loads": [_load(found, *both) for both in zip(found.loads, same_loads(found), strict=True)],
         "claims": [
             {
                 "name": one.claim.name,
@@ -43,7 +45,7 @@ def _part(place: int, one: SessionPart) -> Json:
     }
 
 
-def _load(found: Sessions, one: LoadOver) -> Json:
+def _load(found: Sessions, one: LoadOver, same: SameLoad) -> Json:
     workload = encode_workload(found.parts[0].groups[one.place].workload)
     rows = []
     for row in one.found.rows:
@@ -55,4 +57,5 @@ def _load(found: Sessions, one: LoadOver) -> Json:
         "metric": one.metric,
         "leaders": list(one.found.leaders),
         "rows": rows,
+        "metrics": metrics_json(same),
     }

@@ -2,13 +2,13 @@
 
 from dataclasses import asdict
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import Estimate
 from prony.model import Json
 from prony.model.shapes import encode
 from prony.reading.trend import SameLoad, Trend, change
 from prony.report.words import machine_words
 
-__all__ = ["trend_json"]
+__all__ = ["metrics_json", "trend_json"]
 
 
 def trend_json(trend: Trend) -> Json:
@@ -30,21 +30,21 @@ def trend_json(trend: Trend) -> Json:
 
 
 def _load(one: SameLoad) -> Json:
+    metrics = metrics_json(one)
+    subjects = {
+        name: {"figures": metrics[one.metric][name], "change": change(row, one.metric)}
+        for name, row in one.cells.items()
+    }
+    return {"load": encode(one.workload), "metric": one.metric, "subjects": subjects, "metrics": metrics}
+
+
+def metrics_json(one: SameLoad) -> Json:
+    """Return the figures of a load in all metrics that are shown: by metric and subject, one an edition."""
     return {
-        "load": encode(one.workload),
-        "metric": one.metric,
-        "subjects": {
-            name: {
-                "figures": [_figure(cell, one.metric) for cell in row],
-                "change": change(row, one.metric),
-            }
-            for name, row in one.cells.items()
-        },
+        metric: {name: list(map(_figure, row)) for name, row in one.figures(metric).items()}
+        for metric in one.metrics
     }
 
 
-def _figure(cell: CellSummary | None, metric: str) -> Json | None:
-    value = cell.metrics[metric] if cell else None
-    if not isinstance(value, Estimate):
-        return None
-    return {**asdict(value), "half_width": value.half_width}
+def _figure(value: Estimate | None) -> Json | None:
+    return None if value is None else {**asdict(value), "half_width": value.half_width}

@@ -183,6 +183,69 @@ class FailedAlikeShape:
 
 
 @dataclass(frozen=True, slots=True)
+class KnobShape:
+    """A setting of a subject, as `--set` calls it, and its value."""
+
+    name: str
+    value: int | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFindingShape:
+    """What a rule found in a trial."""
+
+    rule: str
+    kind: str
+    confidence: str
+    sentence: str
+    numbers: Mapping[str, float]
+    names: Mapping[str, str]
+    advice: str | None
+    consequence: str
+    experiment: str
+    knob: KnobShape | None
+
+
+@dataclass(frozen=True, slots=True)
+class FrequentShape:
+    """A finding, and how many trials have it."""
+
+    finding: RuleFindingShape
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoundShape:
+    """The requests per second that a resource allows."""
+
+    resource: str
+    per_s: float
+    low: float | None
+    high: float | None
+    times: float
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisShape:
+    """What limits a subject under a load."""
+
+    kind: str
+    confidence: str
+    sentence: str
+    trials: int
+    cause: FrequentShape | None
+    beside: Sequence[FrequentShape]
+    overloaded: bool
+    done_per_s: float | None
+    asked_per_s: float | None
+    in_flight: float | None
+    slots: int | None
+    shares: Mapping[str, float]
+    bounds: Sequence[BoundShape]
+    ruled_out: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class CellShape:
     """One subject under one load."""
 
@@ -212,6 +275,7 @@ class CellShape:
     shared_addresses: Sequence[Object]
     uncounted: Sequence[TrialShape]
     failed_alike: Sequence[FailedAlikeShape]
+    diagnosis: DiagnosisShape | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +434,8 @@ class PositionShape:
     position: int
     attempt: int
     started_unix_ns: int
+    metric: str | None
+    change: float | None
     outcome: Literal["ok", "failed", "invalid"]
     stage: str | None
     reason: str | None
@@ -427,6 +493,9 @@ class FindingShape:
     numbers: Mapping[str, float]
     names: Mapping[str, str]
     advice: str | None
+    consequence: str
+    experiment: str
+    knob: KnobShape | None
     trials: int
     of: int
 

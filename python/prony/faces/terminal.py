@@ -130,7 +130,8 @@ class TerminalReporter:
 
     def _judgement(self, item: Judgement, width: int, most_lines: int | None) -> Iterator["Text"]:
         """Yield the verdict in a column of its own, beside sentence and detail."""
-        yield from self._prose(item.verdict.ljust(width), item.sentence, item.tone, most_lines)
+        most = None if most_lines is None else max(most_lines, item.least_lines)
+        yield from self._prose(item.verdict.ljust(width), item.sentence, item.tone, most)
         if item.detail:
             yield from self._prose(" " * width, item.detail, Tone.QUIET, most_lines)
 

@@ -2,11 +2,28 @@
 
 >>> Check(Request(path="/hello"), status=200).request.method
 'GET'
+>>> fault_of(Request(path="@other.host/"))
+('path', 'a path that starts with `/`, without blanks')
 """
 
+import re
 from dataclasses import dataclass
 
-__all__ = ["Check", "Contract", "Request"]
+__all__ = [
+    "Check",
+    "Contract",
+    "Request",
+    "fault_of",
+    "is_header_name",
+    "is_header_value",
+    "is_method",
+    "is_path",
+]
+
+_PATH = re.compile(r"/[^\x00-\x20\x7f]*")
+# RFC 9110, section 5.6.2: a token.
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_METHOD = re.compile(r"[A-Za-z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +56,38 @@ class Contract:
     """
 
     checks: tuple[Check, ...] = ()
+
+
+def is_path(text: str) -> bool:
+    """Return whether a text can follow an address, and cannot change where the request goes."""
+    return _PATH.fullmatch(text) is not None
+
+
+def is_method(text: str) -> bool:
+    """Return whether a text is one word."""
+    return _METHOD.fullmatch(text) is not None
+
+
+def is_header_name(text: str) -> bool:
+    """Return whether a text is the name of a header."""
+    return _TOKEN.fullmatch(text) is not None
+
+
+def is_header_value(text: str) -> bool:
+    """Return whether a text stays on the line of its header."""
+    return not any(mark in text for mark in "\r\n\0")
+
+
+def fault_of(request: Request) -> tuple[str, str] | None:
+    """Return the field of a request that nobody could type, and what was expected there; null: none.
+
+    Generators get requests as arguments, in files and in scripts: a path without `/` would change the host,
+    and a line break would begin another request.
+    """
+    if not is_path(request.path):
+        return "path", "a path that starts with `/`, without blanks"
+    if not is_method(request.method):
+        return "method", "a method such as GET"
+    if not all(is_header_name(name) and is_header_value(value) for name, value in request.headers):
+        return "headers", "headers of one line each"
+    return None

@@ -40,7 +40,8 @@ class LimitKind(StrEnum):
     BUSY = "busy"
     """A thread worked for so large a ``share`` of the window."""
     KEPT_WAITING = "kept_waiting"
-    """Others had the CPU of a thread for so large a ``share`` of the window, ``wait_ns`` at a time."""
+    """Others had the CPU of a thread for so large a ``share`` of the window, ``wait_ns`` at a time;
+    ``late_share`` of the replies: those that it took only then."""
     LATE = "late"
     """The send lag at this ``percentile``, ``lag_ns``, is so large a ``share`` of the latency there."""
     NEAR_CEILING = "near_ceiling"
@@ -78,6 +79,7 @@ class Limit:
     share: float | None = field(default=None, metadata=OPTIONAL)
     lag_ns: int | None = field(default=None, metadata=OPTIONAL)
     wait_ns: int | None = field(default=None, metadata=OPTIONAL)
+    late_share: float | None = field(default=None, metadata=OPTIONAL)
     percentile: float | None = field(default=None, metadata=OPTIONAL)
     requests: int | None = field(default=None, metadata=OPTIONAL)
     connections: int | None = field(default=None, metadata=OPTIONAL)

@@ -376,7 +376,8 @@ class GeneratorName:
 
 @dataclass(frozen=True, slots=True)
 class WorkerThread:
-    """CPU of one worker within the window; ``turns``: how often it got its CPU, after ``run_queue_ns``.
+    """CPU of one worker within the window; ``turns``: how often it got its CPU, after ``run_queue_ns``, of
+    which ``long_wait_ns`` in ``long_waits``, of 0.2 ms and more each.
 
     ``spin_margin_ns``: how long before a due time it began to spin, as measured at the start (null: it only
     slept); ``throttled_ns``: how long a quota stopped it. Before 0.2 the figures include the drain.
@@ -388,6 +389,8 @@ class WorkerThread:
     spin_ns: int
     run_queue_ns: int | None
     turns: int = 0
+    long_waits: int = 0
+    long_wait_ns: int = 0
     spin_margin_ns: int | None = None
     throttled_ns: int | None = None
 

@@ -13,11 +13,13 @@ from typing import Any
 from prony.escapes import plain
 from prony.model import Json
 from prony.page.palette import GRID, INK, QUIET, Glyph
+from prony.report.text import Words
 
 __all__ = [
     "FONT",
     "HEIGHT",
     "WIDTH",
+    "Chapter",
     "Chart",
     "Style",
     "axis",
@@ -56,6 +58,15 @@ class Chart:
     about: str
     spec: Json
     lazy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """Charts under a heading."""
+
+    key: str
+    heading: Words
+    charts: tuple[Chart, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """A chart in a page, and the key to the subjects' colours and shapes, as HTML."""
 
-from prony.page.chart import Chart, Style
-from prony.page.charts import Chapter
+from prony.page.chart import Chapter, Chart, Style
 from prony.page.markup import prose, safe, words_html
 from prony.page.palette import COLOURS, Glyph
 from prony.page.render import in_page

@@ -1,11 +1,11 @@
 """The page of one load: its figures first, then the charts, then how far to trust it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from prony.metrics import PERCENTILES
 from prony.model import Workload
-from prony.page.chart import Chart, Style
-from prony.page.charts import Chapter
-from prony.page.charts.percentiles import percentile_chart
+from prony.page.chart import Chapter, Chart, Style
+from prony.page.charts.percentiles import Line, percentile_chart
 from prony.page.charts.seconds import Course, heat_map, replies, slowest, window_end_s
 from prony.page.figure import chapter_html, key_html
 from prony.page.markup import safe, section_html
@@ -13,8 +13,9 @@ from prony.page.palette import palette
 from prony.page.setups import terms_html
 from prony.page.shell import page
 from prony.reading.load import LoadReading
-from prony.reading.traces import curves_of, seconds_of
+from prony.reading.traces import PercentileCurve, curves_of, seconds_of
 from prony.report.load import load_document
+from prony.report.text import pointer
 
 __all__ = ["page_of_load"]
 
@@ -48,9 +49,17 @@ def page_of_load(reading: LoadReading) -> str:
 def _charts(reading: LoadReading, look: Style) -> Iterator[Chart | None]:
     recording = reading.recording
     workload = recording.spec.workload if recording.spec else None
-    curves = [(_NAME, one) for one in curves_of(recording)]
+    curves = [Line(_NAME, one, _places(one)) for one in curves_of(recording)]
     yield percentile_chart(look, curves, "", "of this load")
     end_s = window_end_s(workload) if isinstance(workload, Workload) else None
     seconds = seconds_of(recording, with_bins=True)
-    course = Course(look, ((_NAME, "load", seconds),), "Each second by what ended in it", "", end_s)
+    course = Course(
+        look, ((_NAME, "load", seconds),), "Each second by what ended in it", "", end_s, "/series"
+    )
     yield from (draw(course) for draw in (replies, slowest, heat_map))
+
+
+def _places(curve: PercentileCurve) -> Mapping[str, str]:
+    """Return where a load's JSON has the percentiles that it has."""
+    at = pointer("latency", curve.population, f"{curve.kind}_ns", "percentiles")
+    return {name: at + pointer(name) for name, _ in curve.points if name in PERCENTILES.values()}

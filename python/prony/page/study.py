@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from prony.page.charts import Chapter, chapters
+from prony.page.chart import Chapter
+from prony.page.charts import chapters
 from prony.page.figure import chapter_html, key_html, swatch
 from prony.page.markup import safe, section_html
 from prony.page.scene import Scene, scene_of

@@ -36,11 +36,15 @@ class SessionPart:
 
 @dataclass(frozen=True, slots=True)
 class LoadOver:
-    """Subjects under one load over the sessions, in ``metric``; ``place``: of the group in each session."""
+    """Subjects under one load over the sessions, in ``metric``; ``place``: of the group in each session.
+
+    ``bar``: a smaller difference is of no interest, or within the machine's noise floor.
+    """
 
     place: int
     metric: str
     found: Across
+    bar: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,8 @@ def _over(place: int, groups: Sequence[Group], margin: float) -> LoadOver | None
 
     leaders = [group.answer.leader for group in groups]
     found = across(sessions, leaders, METRICS[metric].better, terms, heed)
-    return LoadOver(place, metric, found) if found.rows else None
+    bar = max(terms.margin, terms.noise_floor)
+    return LoadOver(place, metric, found, bar) if found.rows else None
 
 
 def _figures(group: Group, metric: str, terms: Terms) -> SessionFigures:

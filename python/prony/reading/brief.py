@@ -4,7 +4,7 @@ known to limit each.
 Must not know words.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.answer import OF_GENERATORS, Answer, deciding_metrics, geometric_mean
@@ -16,6 +16,7 @@ from prony.metrics import METRICS, Better
 from prony.model import OpenLoop
 from prony.reading.findings import Shared
 from prony.reading.groups import Group, load_size
+from prony.reading.limits import Alike, alike_diagnoses
 from prony.reading.study import Reading
 
 __all__ = ["Brief", "Elsewhere", "Measures", "Ranked", "Ratio", "brief_of", "is_of_the_bench"]
@@ -90,7 +91,8 @@ class Elsewhere:
 @dataclass(frozen=True, slots=True)
 class Brief:
     """The short answer. ``place``: of ``group``, the main load, in the Reading. ``rows``: best first, those
-    that do not qualify last. ``limits``: the findings about subjects of these rows, those of the best first.
+    that do not qualify last. ``diagnoses``: what limits the subjects of these rows, those that are alike
+    together; ``limits``: the other findings about them. Those of the best come first.
     """
 
     place: int
@@ -98,6 +100,7 @@ class Brief:
     measures: Measures
     rows: tuple[Ranked, ...]
     elsewhere: tuple[Elsewhere, ...]
+    diagnoses: tuple[Alike, ...]
     limits: tuple[tuple[int, Shared], ...]
 
 
@@ -111,13 +114,15 @@ def brief_of(reading: Reading) -> Brief | None:
         return None
     group = max(reading.measured, key=_weight)
     rows = tuple(_rows(group))
+    diagnoses = alike_diagnoses(reading, group, [row.place for row in rows if row.cell.ok])
     return Brief(
         place=reading.place(group),
         group=group,
         measures=_measures(group),
         rows=rows,
         elsewhere=_elsewhere(reading, group),
-        limits=_limits(reading, [row.cell.cell.subject.name for row in rows]),
+        diagnoses=diagnoses,
+        limits=_limits(reading, [row.cell.cell.subject.name for row in rows], diagnoses),
     )
 
 
@@ -196,10 +201,14 @@ def _elsewhere(reading: Reading, main: Group) -> tuple[Elsewhere, ...]:
     )
 
 
-def _limits(reading: Reading, ranked: Sequence[str]) -> tuple[tuple[int, Shared], ...]:
+def _limits(
+    reading: Reading, ranked: Sequence[str], diagnoses: Iterable[Alike]
+) -> tuple[tuple[int, Shared], ...]:
+    named = {one.diagnoses[0].cause_kind: set(one.subjects) for one in diagnoses}
     own = [
         (place, one)
         for place, one in enumerate(reading.shared_findings)
-        if not is_of_the_bench(one.finding.kind) and set(one.subjects) & set(ranked)
+        if not is_of_the_bench(one.finding.kind)
+        and set(one.subjects) & set(ranked) - named.get(one.finding.kind, set())
     ]
     return tuple(sorted(own, key=lambda pair: min(map(ranked.index, set(pair[1].subjects) & set(ranked)))))

@@ -13,7 +13,7 @@ from prony.analysis.editions import Then, of_the_time
 from prony.analysis.noise_floor import Floor, floors_by_metric
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive
-from prony.diagnosis import Evidence, Finding, diagnose
+from prony.diagnosis import Diagnosis, Evidence, Observed, conclude, observe
 from prony.model import (
     Cell,
     Claim,
@@ -36,6 +36,7 @@ from prony.reading.failures import Repeated, repeated
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
 from prony.reading.groups import Group, groups_of, terms
+from prony.reading.order import Placed, in_order
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
 from prony.reading.sessions import first_runs, session_of, stretches
@@ -53,6 +54,7 @@ class Reading:
     where it is not testable. ``across``: its sessions beside each other, null where it has one.
     ``tried``: the steps of a search, with their subjects, in order. ``warm_ups``: what a pilot found.
     ``then``: of claims that do not hold, by name, what the software of the original's time says.
+    ``diagnoses``: what limits the subject, by the id of a cell.
     """
 
     plan: Plan
@@ -70,6 +72,7 @@ class Reading:
     tried: tuple[tuple[str, TrialStep], ...] = ()
     warm_ups: tuple[WarmUp, ...] = ()
     then: Mapping[str, Then] = field(default_factory=dict)
+    diagnoses: Mapping[int, Diagnosis] = field(default_factory=dict)
 
     @property
     def cells(self) -> tuple[CellSummary, ...]:
@@ -128,6 +131,11 @@ class Reading:
     def curves(self) -> tuple[Curve, ...]:
         """The loads that differ in one quantity only, if there are enough, and where subjects saturate."""
         return curves(self.groups)
+
+    @property
+    def order(self) -> tuple[Placed, ...]:
+        """Each of the trials against the mean of its own cell."""
+        return in_order(self.trials, self.groups)
 
     @property
     def repeated(self) -> Repeated | None:
@@ -210,17 +218,25 @@ def _floored(
 
 @dataclass(frozen=True, slots=True)
 class _Diagnosed:
-    """The findings of the last attempt at a cell in a block: those of discarded ones explain no figure."""
+    """The last attempt at a cell in a block, as observed: discarded ones explain no figure."""
 
     subject: str
     attempt: int
-    findings: tuple[Finding, ...]
+    observed: Observed
 
 
 def _merged(diagnosed: Iterable[_Diagnosed]) -> tuple[Found, ...]:
     every = list(diagnosed)
-    findings = [(one.subject, found) for one in every for found in one.findings]
+    findings = [(one.subject, found) for one in every for found in one.observed.findings]
     return merged(findings, Counter(one.subject for one in every))
+
+
+def _concluded(diagnosed: Mapping[tuple[int, int], _Diagnosed]) -> dict[int, Diagnosis]:
+    trials: dict[int, list[Observed]] = {}
+    for (cell, _), one in diagnosed.items():
+        trials.setdefault(cell, []).append(one.observed)
+    found = {cell: conclude(each) for cell, each in trials.items()}
+    return {cell: one for cell, one in found.items() if one is not None}
 
 
 def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's noise
@@ -259,7 +275,7 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
         cell, key = own_cells[trial.cell_id], (trial.cell_id, trial.block)
         if key not in diagnosed or trial.attempt >= diagnosed[key].attempt:
             evidence = Evidence(cell, trial, subjects.get(cell.subject.name))
-            diagnosed[key] = _Diagnosed(cell.subject.name, trial.attempt, tuple(diagnose(evidence)))
+            diagnosed[key] = _Diagnosed(cell.subject.name, trial.attempt, observe(evidence))
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
     depends = dependence_of(plan, taken)
     blocks = len({trial.block for trial in own})
@@ -275,6 +291,7 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
         subjects=subjects,
         groups=groups,
         findings=_merged(diagnosed.values()),
+        diagnoses=_concluded(diagnosed),
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
         trials=tuple(taken),
         claims=claims,

@@ -4,14 +4,17 @@ Must not know words. No verdict: between two archives the machine, the day and t
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prony.analysis.summary import CellSummary, Estimate
-from prony.model import Workload
+from prony.model import ClosedLoop, Workload
+from prony.reading.across import Sessions
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 
-__all__ = ["Edition", "SameLoad", "Trend", "change", "known", "trend_of"]
+__all__ = ["Edition", "SameLoad", "Trend", "change", "known", "same_loads", "trend_of"]
+
+_BESIDE = ("ok_per_s", "error_ratio", "cpu_ns_per_request", "pss_end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,16 @@ class SameLoad:
     metric: str
     cells: Mapping[str, tuple[CellSummary | None, ...]]
 
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that are shown of it: the deciding one first, then tail, rate, errors and cost."""
+        tail = "service_ok_p99" if isinstance(self.workload.loop, ClosedLoop) else "response_ok_p99"
+        return tuple(dict.fromkeys((self.metric, tail, *_BESIDE)))
+
+    def figures(self, metric: str) -> Mapping[str, tuple[Estimate | None, ...]]:
+        """Return each subject's estimates, one for each edition; null where there is none."""
+        return {name: tuple(_estimate(cell, metric) for cell in row) for name, row in self.cells.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class Trend:
@@ -71,6 +84,18 @@ def trend_of(readings: Iterable[tuple[str, Reading]]) -> Trend:
     return Trend(editions, tuple(one for one in loads if one.cells))
 
 
+def same_loads(found: Sessions) -> tuple[SameLoad, ...]:
+    """Return what the sessions of one plan have in common, one for each of their ``loads``."""
+    of = ({k: part.groups[one.place] for k, part in enumerate(found.parts)} for one in found.loads)
+    made = (_same(groups, len(found.parts)) for groups in of)
+    return tuple(replace(one, metric=load.metric) for one, load in zip(made, found.loads, strict=True))
+
+
+def _estimate(cell: CellSummary | None, metric: str) -> Estimate | None:
+    value = cell.metrics[metric] if cell else None
+    return value if isinstance(value, Estimate) else None
+
+
 def _same(groups: Mapping[int, Group], editions: int) -> SameLoad:
     first = next(iter(groups.values()))
     cells: dict[str, list[CellSummary | None]] = {}
@@ -84,8 +109,8 @@ def _same(groups: Mapping[int, Group], editions: int) -> SameLoad:
 
 def known(row: Iterable[CellSummary | None], metric: str) -> list[float]:
     """Return the means that a subject has, the oldest first."""
-    values = (one.metrics[metric] for one in row if one is not None)
-    return [value.mean for value in values if isinstance(value, Estimate)]
+    values = (_estimate(one, metric) for one in row)
+    return [value.mean for value in values if value is not None]
 
 
 def change(row: Iterable[CellSummary | None], metric: str) -> float | None:

@@ -112,12 +112,15 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A tested sentence: the verdict, the sentence, and the figures."""
+    """A tested sentence: the verdict, the sentence, and the figures. ``least_lines``: as of a Section, if
+    that has fewer.
+    """
 
     verdict: str
     tone: Tone
     sentence: Words
     detail: Words = ""
+    least_lines: int = 1
 
 
 @dataclass(frozen=True, slots=True)

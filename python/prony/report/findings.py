@@ -61,7 +61,8 @@ _LIMITS: Mapping[LimitKind, _Sentence] = MappingProxyType(
             "a worker thread was busy {share:.0%} of the time", "a worker thread was busy"
         ),
         LimitKind.KEPT_WAITING: _Sentence(
-            "others kept a worker thread waiting for its CPU {share:.1%} of the time",
+            "others kept a worker thread waiting for its CPU {share:.1%} of the time{wait_ns:each}"
+            "{late_share:of_replies}",
             "others kept a worker thread waiting for its CPU",
         ),
         LimitKind.LATE: _Sentence(
@@ -176,6 +177,24 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
             "one process filled one core with {threads} threads that took turns, while others of its {cpus} "
             "CPUs were free"
         ),
+        Symptom.SLOTS_BUSY: _Sentence(
+            "all {slots:n worker or thread} had a request, for {held_ns:duration} each, and other requests "
+            "waited, while its CPUs were busy {cpu_share:.0%} of the time: each waits for something else",
+            "all its workers and threads had a request, and other requests waited, while its CPUs were not "
+            "busy: each waits for something else",
+        ),
+        Symptom.OVERLOADED: _Sentence(
+            "{asked_per_s:rate} were asked for, and it did {done_per_s:rate}: the queue grew to "
+            "{owed:n request}",
+            "more was asked for than it can do: its queue grew all the time",
+        ),
+        Symptom.CLOSED_AFTER_EACH: _Sentence(
+            "it closed each connection after one reply: {reconnects:n connect} for {done:n request}",
+            "it closed each connection after one reply: each request pays for a connect",
+        ),
+        Symptom.SILENT_AFTER_ONE: _Sentence(
+            "no connection was answered a second time, and none was closed: {waited:n request} waited in vain"
+        ),
     }
 )
 
@@ -209,6 +228,9 @@ _ADVICE: Mapping[Advice, str] = MappingProxyType(
         Advice.END_OTHERS: "stop the other programs, and repeat the study",
         Advice.WARM_UP_LONGER: "use a longer warm-up, or start the pool at its full size",
         Advice.ADD_PROCESSES: "add processes, not threads",
+        Advice.ADD_THREADS: "add threads or workers, or shorten what each waits for",
+        Advice.ASK_FOR_LESS: "ask for a rate that it can do, or compare throughput in a closed loop",
+        Advice.KEEP_ALIVE: "turn its keep-alive on, or let clients open a connection for each request",
     }
 )
 
@@ -291,13 +313,25 @@ def _number(figure: Figure, spec: str) -> Part:
         case "":
             return text("{} {}", spec, figure) if noun else figure
         case "n":
-            plural = "processes" if noun == "process" else f"{noun}s"
+            plural = _PLURALS.get(noun, f"{noun}s")
             return text(f"{{}} {noun if figure.value == 1 else plural}", figure)
         case "of_latency":
-            share = Figure(figure.value, partial(_formatted, ".0%"), figure.pointer)
-            return text(", {} of the latency there", share)
+            return text(", {} of the latency there", _as(".0%", figure))
+        case "of_replies":
+            return text(": {} of the replies were taken late", _as(".1%", figure))
+        case "each":
+            return text(", {} at a time", _as("duration", figure))
         case _:
-            return Figure(figure.value, _FORMS.get(kind) or partial(_formatted, spec), figure.pointer)
+            return _as(spec, figure)
+
+
+def _as(spec: str, figure: Figure) -> Figure:
+    return Figure(figure.value, _FORMS.get(spec) or partial(_formatted, spec), figure.pointer)
+
+
+_PLURALS: Mapping[str, str] = MappingProxyType(
+    {"process": "processes", "worker or thread": "workers and threads"}
+)
 
 
 def _formatted(spec: str, value: float) -> str:

@@ -68,7 +68,7 @@ def _answer(compared: ComparedLoads) -> Text:
     found = compared.found
     if not all(side.is_qualified for side in (found.first, found.second)):
         return text("No verdict on speed: too many requests failed; the figures are of the successes only.")
-    main = found.figures[0]
+    main = found.deciding
     title = METRICS[main.metric].title
     second, first = Name(compared.second), Name(compared.first)
     match main.comparison.verdict:

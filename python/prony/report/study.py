@@ -12,6 +12,7 @@ from prony.report.sections.claims import claims
 from prony.report.sections.figures import failed_requests, group_section, populations
 from prony.report.sections.grid import detailed, grid
 from prony.report.sections.head import differences, head
+from prony.report.sections.limits import limits_of_each
 from prony.report.sections.listeners import listeners
 from prony.report.sections.notes import notes
 from prony.report.sections.originals import originals
@@ -52,9 +53,13 @@ def study_parts(reading: Reading) -> Parts:
         claims=None if searches else claims(reading),
         figures=_given([rates(reading)] if searches else _figures(reading)),
         uncounted=() if searches else _given([uncounted(reading), unavailable(reading)]),
-        remarks=_given([differences(reading), *_sessions(reading), notes(reading)]),
+        remarks=_given([differences(reading), *_sessions(reading), *_limits(reading), notes(reading)]),
         answer=answer_section(reading),
     )
+
+
+def _limits(reading: Reading) -> Iterable[Section | None]:
+    return () if reading.is_search else (limits_of_each(reading),)
 
 
 def _sessions(reading: Reading) -> Iterable[Section | None]:

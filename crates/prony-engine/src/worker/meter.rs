@@ -1,7 +1,9 @@
 //! What a worker uses within the window.
 
-use super::Edge;
+use super::waits::Waits;
+use super::{Edge, Round, Watch};
 use crate::cpu::Usage;
+use crate::distribution::Distribution;
 use crate::generator::Thread;
 use crate::throttle::Throttle;
 
@@ -10,6 +12,7 @@ use crate::throttle::Throttle;
 pub struct Meter {
     throttle: Throttle,
     edges: [Snapshot; 2],
+    waits: Waits,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,16 +28,8 @@ impl Meter {
         Self {
             throttle: Throttle::of_this_thread(),
             edges: Default::default(),
+            waits: Waits::of_this_thread(),
         }
-    }
-
-    /// Takes the snapshot of an edge; `spin_ns`: what the thread has spun so far.
-    pub fn pass(&mut self, edge: Edge, spin_ns: u64) {
-        self.edges[edge as usize] = Snapshot {
-            usage: Usage::of_this_thread(),
-            spin_ns,
-            throttled_ns: self.throttle.total_ns(),
-        };
     }
 
     /// The figures of the window, of a worker on this CPU that spins so long before a due time.
@@ -48,9 +43,33 @@ impl Meter {
             system_ns: used.system_ns,
             spin_ns: close.spin_ns.saturating_sub(open.spin_ns),
             spin_margin_ns,
-            run_queue_ns: used.run_queue_ns,
-            turns: used.turns,
+            run_queue_ns: used.queued.ns,
+            turns: used.queued.turns,
+            long_waits: self.waits.count,
+            long_wait_ns: self.waits.total_ns,
             throttled_ns: throttled.map(|(close_ns, open_ns)| close_ns.saturating_sub(open_ns)),
         }
+    }
+
+    /// Of each reply in the window that was taken after a long wait, how long that was.
+    pub fn late_replies(self) -> Distribution {
+        self.waits.late_replies
+    }
+}
+
+impl Watch for Meter {
+    fn pass(&mut self, edge: Edge, spin_ns: u64) {
+        self.edges[edge as usize] = Snapshot {
+            usage: Usage::of_this_thread(),
+            spin_ns,
+            throttled_ns: self.throttle.total_ns(),
+        };
+        if edge == Edge::Open {
+            self.waits.begin();
+        }
+    }
+
+    fn round(&mut self, round: &Round) {
+        self.waits.round(round);
     }
 }

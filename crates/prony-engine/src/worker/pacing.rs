@@ -12,38 +12,40 @@ const LONGEST_LOOK_NS: u64 = 20_000;
 
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// Sleeps until something is ready or due. Precise pacing ends the sleep shortly before a request is due and spins the rest away,
-    /// still taking answers; what it spins is measured, so that it is never counted as work.
-    pub(super) fn wait(&mut self) -> std::io::Result<()> {
+    /// still taking answers; what it spins is measured, so that it is never counted as work. Returns when it was done.
+    pub(super) fn wait(&mut self) -> std::io::Result<u64> {
         let now_ns = self.clock.now();
         let wake_ns = self.wake_ns(now_ns);
         let spin_from_ns = match (self.task.spin_margin_ns, self.next_due_ns) {
             (Some(margin_ns), Some(due_ns)) => due_ns.saturating_sub(margin_ns),
             _ => u64::MAX,
         };
+        let mut woke_ns = now_ns;
         if now_ns < spin_from_ns {
             let sleep_ns = wake_ns.min(spin_from_ns).saturating_sub(now_ns);
             self.driver.wait(sleep_ns, &mut self.ready)?;
+            woke_ns = self.clock.now();
         }
         // A sleep may have ended early: for an answer, a time-out or the edge of the window.
-        if self.ready.is_empty() && spin_from_ns <= self.clock.now() {
-            self.spin_until(wake_ns)?;
+        if self.ready.is_empty() && spin_from_ns <= woke_ns {
+            woke_ns = self.spin_until(wake_ns)?;
         }
-        Ok(())
+        Ok(woke_ns)
     }
 
     /// Looks at the sockets until something is ready or `wake_ns` has come, at least once. A look that finds something is work, and so
-    /// is one at a time when something is due already.
-    fn spin_until(&mut self, wake_ns: u64) -> std::io::Result<()> {
+    /// is one at a time when something is due already. Returns when it stopped looking.
+    fn spin_until(&mut self, wake_ns: u64) -> std::io::Result<u64> {
         let mut now_ns = self.clock.now();
         loop {
             self.driver.wait(0, &mut self.ready)?;
-            if !self.ready.is_empty() {
-                return Ok(());
-            }
             let looked_ns = self.clock.now();
+            if !self.ready.is_empty() {
+                return Ok(looked_ns);
+            }
             self.spin_ns += looked_ns.min(wake_ns).saturating_sub(now_ns).min(LONGEST_LOOK_NS);
             if looked_ns >= wake_ns {
-                return Ok(());
+                return Ok(looked_ns);
             }
             now_ns = looked_ns;
         }

@@ -4,7 +4,7 @@
 
 mod network;
 
-use super::{task, Common, Edge, Gauges, Times, Worker};
+use super::{task, Common, Edge, Gauges, Round, Times, Watch, Worker};
 use crate::clock::{Clock, Simulated};
 use crate::distribution::Distribution;
 use crate::protocol::{Http1, Protocol, Same};
@@ -96,6 +96,24 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
+/// The edges that a run passed, and the replies of its rounds within the window.
+#[derive(Default)]
+struct Passed {
+    edges: Vec<(Edge, u64)>,
+    replies: u64,
+}
+
+impl Watch for Passed {
+    fn pass(&mut self, edge: Edge, spin_ns: u64) {
+        self.edges.push((edge, spin_ns));
+    }
+
+    fn round(&mut self, round: &Round) {
+        assert!(round.began_ns <= round.woke_ns && round.woke_ns <= round.ended_ns);
+        self.replies += round.replies;
+    }
+}
+
 /// What a run left behind.
 struct Run {
     worker: Worker<Http1, Network, Simulated>,
@@ -125,14 +143,12 @@ fn run(case: &Case) -> Run {
         share,
         recorder,
     );
-    let mut edges = Vec::new();
-    worker
-        .run(&cancelled, &Gauges::default(), &mut |edge, spin_ns| {
-            edges.push((edge, spin_ns))
-        })
-        .unwrap();
+    let mut passed = Passed::default();
+    worker.run(&cancelled, &Gauges::default(), &mut passed).unwrap();
+    let edges = passed.edges;
     assert!(matches!(edges[..], [] | [(Edge::Open, _), (Edge::Close, _)]));
     assert!(edges.is_empty() || case.pacing == "precise" || edges[1].1 == 0);
+    assert!(passed.replies <= worker.recorder.replies());
     let tally = std::mem::take(&mut world.borrow_mut().tally);
     let was_cancelled = cancelled.load(std::sync::atomic::Ordering::Relaxed);
     Run {

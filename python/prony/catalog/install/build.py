@@ -22,13 +22,13 @@ from prony.catalog.install.old_pip import filled_by_pip
 from prony.catalog.install.own_parts import own_parts
 from prony.catalog.install.programs import VERSION_UNKNOWN, find_programs, try_system
 from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
-from prony.catalog.install.sealed import Tree, change_since, read_mark, remove_tree, seal, write_mark
+from prony.catalog.install.sealed import Tree, change_since, filling, read_mark, seal, write_mark
 from prony.catalog.install.system import find_system, missing
 from prony.catalog.install.uv import Uv, cause, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
-from prony.errors import HostError
+from prony.errors import HostError, refused_by
 from prony.model import Json
-from prony.runas import RunAs, builder_for, own_folder
+from prony.runas import RunAs, builder_for, expanded, own_folder
 from prony.version import prony_version
 
 __all__ = ["Builder", "environment_name"]
@@ -105,7 +105,7 @@ class Builder:
             product = make(making, self._user, self._children, on_build)
         except OSError as error:
             raise HostError(
-                f"cannot build an environment in `{self._user.cache}`: {error}",
+                f"cannot build an environment in `{self._user.cache}`: {refused_by(error)}",
                 hint="choose another place with the environment variable PRONY_CACHE",
             ) from error
         if isinstance(product, NotMade):
@@ -151,7 +151,8 @@ class Builder:
             changed = change_since(mark, folder / _VENV) if mark else ""
             if mark is None or changed:
                 on_build(changed)
-                return self._built(request, install, folder, _Recipe(uv, interpreter, lock))
+                with filling(folder):
+                    return self._built(request, install, folder, _Recipe(uv, interpreter, lock))
             return _environment(request.key, install, mark, _python_of(folder), lock.digest)
 
     def _system(self, request: EnvironmentRequest, install: SystemInstall) -> Environment | Unavailable:
@@ -202,30 +203,25 @@ class Builder:
         folder: Path,
         recipe: _Recipe,
     ) -> Environment | Unavailable:
-        if folder.exists():
-            remove_tree(folder)
-        folder.mkdir()
-        folder.chmod(0o755)
         lock_file = folder / "lock.txt"
         lock_file.write_text(recipe.lock.text)
         lock_file.chmod(0o644)
         builder = self._children.builder
         venv = own_folder(folder / _VENV, builder)
         tree = _filled(request, venv, lock_file, recipe) or _sealed(request, venv, builder)
-        if isinstance(tree, Tree):
-            # Sealed before anything of it runs as the user that will run it.
-            found = self._tried(request, install, _python_of(folder), recipe.lock.digest)
-            if isinstance(found, Environment):
-                content = {"packages": dict(found.packages), "interpreter": found.interpreter}
-                write_mark(folder, content, tree)
-                return found
-        remove_tree(folder)
-        return found if isinstance(tree, Tree) else tree
+        if isinstance(tree, Unavailable):
+            return tree
+        # Sealed before anything of it runs as the user that will run it.
+        found = self._tried(request, install, _python_of(folder), recipe.lock.digest)
+        if isinstance(found, Environment):
+            content = {"packages": dict(found.packages), "interpreter": found.interpreter}
+            write_mark(folder, content, tree)
+        return found
 
     def _own(
         self, request: EnvironmentRequest, install: PythonInstall, given: Path
     ) -> Environment | Unavailable:
-        path = given.expanduser().absolute()
+        path = expanded(given).absolute()
         named = [path / "bin" / "python", path / "bin" / "python3"] if path.is_dir() else [path]
         python = next((file for file in named if file.exists()), named[0])
         if not python.exists():

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from errno import EACCES, EINTR
+from errno import EACCES, EINTR, ENOSPC
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
@@ -32,6 +32,14 @@ class FinishedCommand:
     def ok(self) -> bool:
         """Whether it succeeded."""
         return self.status == 0
+
+    def check_room(self, folder: Path) -> None:
+        """Return, unless it failed because no space is left: then nothing else can be built in ``folder``.
+
+        *Errors*: OSError.
+        """
+        if not self.ok and os.strerror(ENOSPC) in self.log:
+            raise OSError(ENOSPC, os.strerror(ENOSPC), str(folder))
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.catalog.install.child import Children, FinishedCommand
-from prony.catalog.install.sealed import change_since, read_mark, remove_tree, seal, write_mark
+from prony.catalog.install.sealed import change_since, filling, read_mark, seal, write_mark
 from prony.catalog.install.uv import build_environment, cause, last_words
 from prony.catalog.schema.entry import Build, BuildStep, ProcessEntry
 from prony.catalog.schema.template import fill
@@ -69,9 +69,9 @@ def _made_or_kept(
         changed = change_since(mark, folder / _PRODUCT) if mark else ""
         if mark is None or changed:
             on_build(changed)
-            failure = _made(making, folder, children)
+            with filling(folder):
+                failure = _made(making, folder, children)
             if failure:
-                remove_tree(folder)
                 return failure
         return folder / _PRODUCT
 
@@ -93,10 +93,6 @@ def locked(folder: Path, children: Children) -> Iterator[None]:
 
 
 def _made(making: Making, folder: Path, children: Children) -> NotMade | None:
-    if folder.exists():
-        remove_tree(folder)
-    folder.mkdir()
-    folder.chmod(0o755)
     builder = children.builder
     source, out = _copied(making.entry, folder, builder), own_folder(folder / _PRODUCT, builder)
     values = {**making.values, "source": str(source), "build": str(out)}
@@ -124,7 +120,9 @@ def _run(
 ) -> FinishedCommand:
     command = [fill(word, values) for word in step.run]
     file = Path(fill(step.stdin, values)) if step.stdin else None
-    return children.run(command, environment, folder, file, by=children.builder)
+    done = children.run(command, environment, folder, file, by=children.builder)
+    done.check_room(folder)
+    return done
 
 
 def _copied(entry: ProcessEntry, folder: Path, user: RunAs) -> Path:

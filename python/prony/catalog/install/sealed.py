@@ -23,6 +23,7 @@ from prony.model import Json
 __all__ = [
     "Tree",
     "change_since",
+    "filling",
     "kept_beside",
     "latest_change",
     "read_mark",
@@ -93,6 +94,26 @@ def seal(folder: Path, made_by: int) -> Tree:
             if stat.S_ISDIR(status.st_mode):
                 waiting.append(inner)
     return read_tree(folder)
+
+
+@contextlib.contextmanager
+def filling(folder: Path) -> Iterator[None]:
+    """Let the block fill a new ``folder``, which is removed if it has no mark at the end, whatever ended it.
+
+    What is left of a build whose disk was full would keep it full.
+
+    *Errors*: OSError when a former folder cannot be removed; errors of the block.
+    """
+    if folder.exists():
+        remove_tree(folder)
+    try:
+        folder.mkdir()
+        folder.chmod(0o755)
+        yield
+    finally:
+        if read_mark(folder) is None:
+            with contextlib.suppress(OSError):
+                remove_tree(folder)
 
 
 def write_mark(folder: Path, content: Json, tree: Tree) -> None:

@@ -19,7 +19,10 @@ from prony.runas import SUBJECT_PATH, RunAs, find_uv, own_folder
 __all__ = ["Uv", "build_environment", "cause", "last_words", "open_uv", "probe_environment"]
 
 # Lines of uv's output that do not name the cause.
-_NO_CAUSE = ("Using ", "Creating ", "Resolved ", "Activate ", "No solution found", "warning:", "hint:")
+_NO_CAUSE = (
+    *("Using ", "Creating ", "Resolved ", "Activate ", "Downloading ", "Downloaded ", "Building ", "Built "),
+    *("No solution found", "warning:", "hint:"),
+)
 
 _LONGEST_CAUSE = 400
 
@@ -34,10 +37,15 @@ class Uv:
     children: Children
 
     def run(self, *arguments: str, folder: Path | None = None) -> FinishedCommand:
-        """Run uv with ``arguments`` and return how it ended."""
+        """Run uv with ``arguments`` and return how it ended.
+
+        *Errors*: OSError when the disk is full.
+        """
         command = [self.path, "--no-progress", "--color", "never", *arguments]
         by = self.children.builder
-        return self.children.run(command, self.environment, folder or self.folder, by=by)
+        done = self.children.run(command, self.environment, folder or self.folder, by=by)
+        done.check_room(self.folder)
+        return done
 
 
 def open_uv(children: Children) -> Uv:

@@ -95,7 +95,7 @@
     make("a", "", { href: address, download: `${figure.id}.${kind}` }).click();
   };
   const tsv = (rows) => {
-    const names = [...new Set(rows.flatMap(Object.keys))].filter((name) => !["at", "scale"].includes(name));
+    const names = [...new Set(rows.flatMap(Object.keys))].filter((name) => !/(^|_)(at|scale)$/.test(name));
     const cell = (value) => String(value ?? "").replace(/[\t\n\r]/g, " ").replace(/^([=+@-])(?![\d.])/, "'$1");
     return [names, ...rows.map((row) => names.map((name) => row[name]))].map((row) => row.map(cell).join("\t")).join("\n");
   };

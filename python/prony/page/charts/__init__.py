@@ -1,11 +1,10 @@
 """The charts of a study, in the order in which they are read: this list is the only one."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from prony.analysis.summary import Estimate
 from prony.model import ClosedLoop
-from prony.page.chart import Chart
+from prony.page.chart import Chapter, Chart
 from prony.page.charts.beside import published
 from prony.page.charts.curves import load_curve
 from prony.page.charts.dots import dots
@@ -15,6 +14,7 @@ from prony.page.charts.percentiles import percentiles
 from prony.page.charts.ratios import ratios
 from prony.page.charts.resources import by_role, usage
 from prony.page.charts.seconds import course_of, heat_map, replies, slowest
+from prony.page.charts.sessions import session_chapters
 from prony.page.charts.tradeoff import tradeoff
 from prony.page.scene import Scene
 from prony.reading.groups import Group, families
@@ -23,21 +23,12 @@ from prony.report.places import group_at
 from prony.report.text import Text, Words, pointer, text
 from prony.report.words import workload_words
 
-__all__ = ["Chapter", "chapters"]
+__all__ = ["chapters"]
 
 _CLOSED = ("ok_per_s", "service_ok_mean", "service_ok_p50", "service_ok_p90", "service_ok_p99")
 _OPEN = ("response_ok_mean", "response_ok_p50", "response_ok_p90", "response_ok_p99", "ok_per_s")
 _COST = ("error_ratio", "cpu_percent", "cpu_ns_per_request", "pss_end", "rss_peak")
 _GENERATORS = ("ok_per_s", "generator_cpu_ns_per_request", "generator_rss_mean", "error_ratio")
-
-
-@dataclass(frozen=True, slots=True)
-class Chapter:
-    """Charts under a heading."""
-
-    key: str
-    heading: Words
-    charts: tuple[Chart, ...]
 
 
 def chapters(scene: Scene) -> Iterator[Chapter]:
@@ -55,6 +46,8 @@ def chapters(scene: Scene) -> Iterator[Chapter]:
             yield _chapter(key, words, _singly(scene, group, group in in_grid))
             yield _chapter(f"{key}-seconds", text("{}: second by second", words), _over_time(scene, group))
     yield _chapter("published", "Beside what was published", published(scene, curved))
+    if reading.across is not None:
+        yield from session_chapters(reading.across, scene.look, "/across")
     yield _chapter("course", "The course of the study", (order(scene),))
 
 

@@ -58,6 +58,7 @@ def _row(scene: Scene, k: int, one: Beside, scale: Scale) -> Json:
     if isinstance(one.measured, Estimate):
         said = in_metric(one.original.metric)(one.measured.mean)
         row |= {"measured": one.measured.mean / scale.size, "said_measured": said}
+        row |= {"measured_at": at + pointer("measured"), "measured_scale": scale.size}
     return row | {"said": f"{row.get('said_measured', '—')}, was {row['said_published']}"}
 
 

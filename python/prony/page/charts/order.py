@@ -1,17 +1,17 @@
 """The trials in the order in which they ran: whether the machine, or a subject, changed meanwhile."""
 
 from collections.abc import Iterator
-from math import fsum
 
-from prony.analysis.drift import CALIBRATED
-from prony.analysis.missing import Missing
 from prony.metrics import METRICS
 from prony.model import Json, Ok, TrialRole
 from prony.page.chart import Chart, axis, coloured, quantity, shaped, spec, tooltip
 from prony.page.scene import Scene
+from prony.report.forms import signed_percent
 from prony.report.text import pointer
 
 __all__ = ["order"]
+
+_PERCENT = 0.01
 
 _CALIBRATION = "reference server"
 
@@ -33,42 +33,19 @@ def order(scene: Scene) -> Chart | None:
 
 def _rows(scene: Scene) -> Iterator[Json]:
     reading = scene.reading
-    metrics = {
-        cell.cell.id: group.answer.metric or "ok_per_s" for group in reading.groups for cell in group.cells
-    }
     names = {cell.cell.id: cell.name for cell in reading.cells}
-    means: dict[object, float] = {}
-    values: dict[int, tuple[str, str, float]] = {}
-    for k, trial in enumerate(reading.trials):
+    for k, (trial, one) in enumerate(zip(reading.trials, reading.order, strict=True)):
         calibrates = trial.role is TrialRole.CALIBRATION
-        if not calibrates and (trial.role is not TrialRole.SUBJECT or trial.cell_id not in names):
+        if one.metric is None:
             continue
-        metric = CALIBRATED[1] if calibrates else metrics[trial.cell_id]
-        value, name = trial.metrics[metric], _CALIBRATION if calibrates else names[trial.cell_id]
+        row: Json = {"name": _CALIBRATION if calibrates else names[trial.cell_id], "place": k + 1}
         if not isinstance(trial.outcome, Ok):
             outcome = type(trial.outcome).__name__.lower()
-            yield {
-                "name": name,
-                "place": k + 1,
-                "outcome": outcome,
-                "said": outcome,
-                "at": pointer("order", k),
-            }
-        elif not isinstance(value, Missing) and value > 0:
-            values[k] = (name, metric, value)
-    for key in {(name, reading.trials[k].cell_id) for k, (name, _, _) in values.items()}:
-        own = [v for k, (name, _, v) in values.items() if (name, reading.trials[k].cell_id) == key]
-        means[key] = fsum(own) / len(own)
-    for k, (name, metric, value) in values.items():
-        change = 100 * (value / means[name, reading.trials[k].cell_id] - 1)
-        yield {
-            **{"name": name, "place": k + 1, "change": change, "said": f"{change:+.1f} %"},
-            **{
-                "metric": METRICS[metric].title,
-                "block": reading.trials[k].block + 1,
-                "at": pointer("order", k),
-            },
-        }
+            yield row | {"outcome": outcome, "said": outcome, "at": pointer("order", k)}
+        elif one.change is not None:
+            figure = {"change": one.change / _PERCENT, "said": signed_percent(one.change), "scale": _PERCENT}
+            found = {"metric": METRICS[one.metric].title, "block": trial.block + 1}
+            yield row | figure | found | {"at": pointer("order", k, "change")}
 
 
 def _layers(scene: Scene) -> list[Json]:

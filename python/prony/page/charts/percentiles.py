@@ -3,17 +3,21 @@
 *Source*: G. Tene, HdrHistogram, "plotFiles.html": requests / (requests that took longer), by ratio.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from prony.analysis.summary import CellSummary, Estimate
+from prony.metrics import PERCENTILES
 from prony.model import Json
 from prony.page.chart import Chart, Style, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.reading.traces import PercentileCurve
 from prony.report.scales import metric_scale
+from prony.report.text import pointer
 from prony.units import Scale
 
-__all__ = ["percentile_chart", "percentiles"]
+__all__ = ["Line", "percentile_chart", "percentiles"]
 
 # One in so many takes longer; each has a label.
 _TICKS = (1, 2, 10, 100, 1000, 10_000, 100_000)
@@ -23,22 +27,39 @@ _LABELS = "{'1':'p0','2':'p50','10':'p90','100':'p99','1000':'p99.9','10000':'p9
 def percentiles(scene: Scene, group: Group) -> Chart | None:
     """Return the percentiles of a group's latencies, as `percentile_chart` does."""
     curves = [
-        (cell.name, curve) for cell in group.cells for curve in scene.traces.curves.get(cell.cell.id, ())
+        Line(cell.name, curve, _places(scene, cell, curve))
+        for cell in group.cells
+        for curve in scene.traces.curves.get(cell.cell.id, ())
     ]
     return percentile_chart(scene.look, curves, scene.load(group), "the mean over the trials")
 
 
-def percentile_chart(
-    look: Style, curves: Sequence[tuple[str, PercentileCurve]], load: str, over: str
-) -> Chart | None:
-    """Return latencies by percentile, each curve with its subject: response times, of a closed loop service
-    times. ``over``: of what the values are. Null without curves.
+def _places(scene: Scene, cell: CellSummary, curve: PercentileCurve) -> Mapping[str, str]:
+    """Return where the JSON has those percentiles that are metrics of a cell."""
+    metrics = {name: f"{curve.kind}_{curve.population}_{suffix}" for suffix, name in PERCENTILES.items()}
+    known = {name: metric for name, metric in metrics.items() if isinstance(cell.metrics[metric], Estimate)}
+    at = scene.places[cell.cell.id]
+    return {name: at + pointer("metrics", metric) for name, metric in known.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A curve of a subject. ``places``: where the JSON has its percentiles, of those that it has."""
+
+    name: str
+    curve: PercentileCurve
+    places: Mapping[str, str]
+
+
+def percentile_chart(look: Style, curves: Sequence[Line], load: str, over: str) -> Chart | None:
+    """Return latencies by percentile: response times, of a closed loop service times. ``over``: of what the
+    values are. Null without curves.
     """
-    kind = "response" if any(one.kind == "response" for _, one in curves) else "service"
-    own = [(name, one) for name, one in curves if one.kind == kind]
+    kind = "response" if any(one.curve.kind == "response" for one in curves) else "service"
+    own = [one for one in curves if one.curve.kind == kind]
     if not own:
         return None
-    scale = metric_scale("response_ok_p50", [value for _, one in own for _, value in one.points])
+    scale = metric_scale("response_ok_p50", [value for one in own for _, value in one.curve.points])
     rows = list(_rows(own, scale))
     about = (
         f"{kind.capitalize()} time of valid replies (solid) and of all requests (dashed, where it differs), "
@@ -52,22 +73,24 @@ def percentile_chart(
     )
 
 
-def _rows(curves: Sequence[tuple[str, PercentileCurve]], scale: Scale) -> Iterator[Json]:
-    valid = {name: one.points for name, one in curves if one.population == "ok"}
-    for name, one in curves:
-        if one.population == "all" and one.points == valid.get(name):
+def _rows(lines: Sequence[Line], scale: Scale) -> Iterator[Json]:
+    valid = {one.name: one.curve.points for one in lines if one.curve.population == "ok"}
+    for line in lines:
+        one = line.curve
+        if one.population == "all" and one.points == valid.get(line.name):
             continue
         for percentile, value in one.points:
             scaled = value / scale.size
+            at = line.places.get(percentile)
             yield {
-                "name": name,
+                "name": line.name,
                 "of": one.population,
-                "line": f"{name} {one.population}",
+                "line": f"{line.name} {one.population}",
                 "one_in": 100 / (100 - float(percentile)),
                 "value": scaled,
                 "percentile": f"p{percentile}",
                 "said": f"{scaled:,.4g} {scale.unit}",
-            }
+            } | ({"at": at, "scale": scale.size} if at else {})
 
 
 def _ends(rows: list[Json]) -> tuple[float, float]:

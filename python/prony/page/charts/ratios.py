@@ -1,15 +1,17 @@
 """How the others compare with the best, as ratios with their intervals."""
 
+from collections.abc import Callable, Iterable, Sequence
+
 from prony.analysis.compare import Comparison
 from prony.metrics import METRICS, Better
 from prony.model import Json
-from prony.page.chart import WIDTH, Chart, axis, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.chart import WIDTH, Chart, Style, axis, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.report.forms import signed_percent
 from prony.report.text import pointer
 
-__all__ = ["ratios"]
+__all__ = ["forest", "places", "ratio_axis", "ratios"]
 
 _ROW = 42
 
@@ -31,11 +33,7 @@ def ratios(scene: Scene, group: Group) -> Chart | None:
         f"To {found.leader}",
         f"Ratio in {metric.title} ({better}), with intervals that hold for all pairs together; within "
         "the grey band a difference is of no interest.",
-        spec(
-            known,
-            _layers(scene, [row["name"] for row in known], bar, known),
-            height={"step": _ROW},
-        ),
+        forest(scene.look, known, bar, tooltip(name="subject", said="difference", verdict="verdict"), ()),
     )
 
 
@@ -48,19 +46,18 @@ def _row(name: str, one: Comparison, at: str) -> Json:
     return row | {"low": one.low, "high": one.high, "said": said} | ratio
 
 
-def _layers(scene: Scene, names: list[str], bar: float, rows: list[Json]) -> list[Json]:
-    look = scene.look
-    lower = {"field": "name", "type": "nominal", "sort": names, "axis": None, "bandPosition": 0.62}
-    upper = {**lower, "bandPosition": 0.2}
-    wide = {"type": "log", "nice": False, "domain": _domain(rows)}
-    ticks = axis(format="~g", grid=False)
-    said = tooltip(name="subject", said="difference", verdict="verdict")
+def forest(look: Style, rows: Sequence[Json], bar: float, said: list[Json], between: Sequence[Json]) -> Json:
+    """Return the specification of a forest plot: each row of ``rows`` that has a ``ratio`` with its interval.
+
+    ``bar``: within it a difference is of no interest; ``said``: of what a pointer finds; ``between``: layers
+    under the marks.
+    """
+    named = [row for row in rows if "ratio" in row]
+    lower, upper = places([row["name"] for row in named])
+    x = ratio_axis(rows)
     quiet = coloured(look) | {"legend": None}
-
-    def x(name: str) -> Json:
-        return quantity(name, "ratio", axis=ticks) | {"scale": wide}
-
-    return [
+    own = [{"filter": "isValid(datum.ratio)"}]
+    layers: list[Json] = [
         {
             "data": {"values": [{"from": 1 - bar, "to": 1 + bar}]},
             "mark": {"type": "rect", "color": "#57606a", "opacity": 0.16},
@@ -72,21 +69,26 @@ def _layers(scene: Scene, names: list[str], bar: float, rows: list[Json]) -> lis
             "encoding": {"x": x("one")},
         },
         {
+            "transform": own,
             "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": 155},
             "encoding": {"x": {"value": 0}, "y": upper, "text": {"field": "name"}},
         },
         {
+            "transform": own,
             "mark": {"type": "text", "align": "right", "baseline": "middle", "limit": 185, "fontSize": 10},
             "encoding": {"x": {"value": WIDTH}, "y": upper, "text": {"field": "said"}},
         },
         {
+            "transform": own,
             "mark": {"type": "rule", "strokeWidth": 2, "clip": True},
             "encoding": {
                 **{"x": x("ratio_low"), "x2": {"field": "ratio_high"}, "y": lower, "color": quiet},
                 "tooltip": said,
             },
         },
+        *between,
         {
+            "transform": own,
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
             "encoding": {
                 **{"x": x("ratio"), "y": lower, "color": quiet, "shape": shaped(look) | {"legend": None}},
@@ -94,10 +96,26 @@ def _layers(scene: Scene, names: list[str], bar: float, rows: list[Json]) -> lis
             },
         },
     ]
+    return spec(rows, layers, height={"step": _ROW})
 
 
-def _domain(rows: list[Json]) -> list[float]:
-    """Return what the axis shows: all intervals, but of hopeless ones only the part within a hundredfold."""
-    low = max(min([0.95, *(row["ratio_low"] for row in rows)]), min(row["ratio"] for row in rows) / 100)
-    high = min(max([1.05, *(row["ratio_high"] for row in rows)]), max(row["ratio"] for row in rows) * 100)
-    return [low * 0.97, high * 1.03]
+def places(names: Iterable[str]) -> tuple[Json, Json]:
+    """Return where a row has its marks, and where its words."""
+    lower = {"field": "name", "type": "nominal", "sort": list(names), "axis": None, "bandPosition": 0.62}
+    return lower, {**lower, "bandPosition": 0.2}
+
+
+def ratio_axis(rows: Sequence[Json]) -> Callable[[str], Json]:
+    """Return the axis of ratios, by the field that it shows: intervals and single ratios have room, but of
+    hopeless intervals only the part within a hundredfold.
+    """
+    single = [row[name] for row in rows for name in ("ratio", "single") if name in row]
+    low = max(min([0.95, *single, *_ends(rows, "ratio_low")]), min(single) / 100)
+    high = min(max([1.05, *single, *_ends(rows, "ratio_high")]), max(single) * 100)
+    scale = {"type": "log", "nice": False, "domain": [low * 0.97, high * 1.03]}
+    ticks = axis(format="~g", grid=False)
+    return lambda name: quantity(name, "ratio", axis=ticks) | {"scale": scale}
+
+
+def _ends(rows: Sequence[Json], name: str) -> list[float]:
+    return [row[name] for row in rows if name in row]

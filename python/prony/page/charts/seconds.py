@@ -9,6 +9,7 @@ from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.reading.traces import Choice, SecondFigures
 from prony.report.scales import metric_scale
+from prony.report.text import pointer
 from prony.units import MILLISECOND_NS, Scale, seconds
 
 __all__ = ["Course", "course_of", "heat_map", "replies", "slowest", "window_end_s"]
@@ -21,7 +22,8 @@ _SHADES = ("#c9dff0", "#3d8fc7", "#0a3d66")
 @dataclass(frozen=True, slots=True)
 class Course:
     """Trials second by second: each with its subject and which one it is. ``which`` says that in words,
-    ``load`` under what. ``end_s``: when the window ended, null where that is not known.
+    ``load`` under what. ``end_s``: when the window ended, null where that is not known; ``at``: where the
+    JSON has the seconds, empty where it has none.
     """
 
     look: Style
@@ -29,6 +31,7 @@ class Course:
     which: str
     load: str
     end_s: float | None
+    at: str = ""
 
 
 def course_of(scene: Scene, group: Group) -> Course:
@@ -90,10 +93,14 @@ def _traces(scene: Scene, group: Group) -> Iterator[tuple[str, str, tuple[Second
 
 def _rows(course: Course, scale: Scale) -> Iterator[Json]:
     for name, which, trace in course.trials:
-        for one in trace:
+        for k, one in enumerate(trace):
+            at = course.at and course.at + pointer(k)
             row: Json = {"name": name, "trial": which, "second": one.second, "ok": one.ok}
+            row |= {"ok_at": at + pointer("ok")} if at else {}
             if one.max_ns:
                 row["slowest"] = one.max_ns / scale.size
+                places = {"slowest_at": at + pointer("latency_ns", "max"), "slowest_scale": scale.size}
+                row |= places if at else {}
             yield row | ({"failed": one.failed} if one.failed else {})
 
 

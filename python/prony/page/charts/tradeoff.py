@@ -44,7 +44,8 @@ def _row(scene: Scene, cells: list[CellSummary], cell: CellSummary, metrics: tup
     found: Json = {"name": cell.name}
     for axis_name, metric in zip(("x", "y", "size"), metrics, strict=True):
         row = scene.row(cell, metric, scene.scale(metric, cells)) or {}
-        found |= {axis_name: row["value"], f"{axis_name}_said": row["said"]}
+        found |= {axis_name: row["value"], f"said_{axis_name}": row["said"]}
+        found |= {f"{axis_name}_at": row["at"], f"{axis_name}_scale": row["scale"]}
         if "low" in row:
             found |= {f"{axis_name}_low": row["low"], f"{axis_name}_high": row["high"]}
     return found
@@ -65,7 +66,7 @@ def _layers(scene: Scene, rows: list[Json], titles: list[str], units: list[str])
     x = _axis(rows, "x", f"{titles[0]}, {units[0]}")
     y = _axis(rows, "y", f"{titles[1]}, {units[1]}")
     quiet = coloured(look) | {"legend": None}
-    said = tooltip(name="subject", x_said=titles[0], y_said=titles[1], size_said=titles[2])
+    said = tooltip(name="subject", said_x=titles[0], said_y=titles[1], said_size=titles[2])
     return [
         {
             "transform": [{"filter": "isValid(datum.y_low)"}],

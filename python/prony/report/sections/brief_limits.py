@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
-from prony.reading.brief import Brief, Ranked
+from prony.reading.brief import Brief, Ranked, is_of_the_bench
 from prony.reading.failures import failed_alike, failed_by_class
 from prony.reading.findings import Shared
 from prony.reading.study import Reading
 from prony.report.causes import outcome_words
+from prony.report.diagnoses import diagnosis_words
 from prony.report.document import Judgement, Tone
 from prony.report.findings import finding_words, shared_words
 from prony.report.forms import count
+from prony.report.sections.limits import placed
 from prony.report.tables import kind_words
 from prony.report.text import Figure, Name, Part, Quote, Text, counted, joined, listed, pointer, text
 
@@ -20,15 +22,19 @@ __all__ = ["limit_lines"]
 _ROOM = 15
 _LEAST = 3
 _MOST_NAMES = 3
+# What limits the best is not cut.
+_FIRST_LINES = 2
 
 
 def limit_lines(reading: Reading, brief: Brief) -> Iterator[Judgement]:
-    """Yield the remarks on subjects, those without figures first, then by rank."""
-    lines = [*_faults(brief), *_limits(brief), *_unknown(brief), *_unmeasured(reading)]
+    """Yield the remarks on subjects: what limits each, why some have no figures, and findings beside, by
+    rank.
+    """
+    lines = [*_diagnoses(brief), *_faults(brief), *_limits(brief), *_unmeasured(reading)]
     most = max(_LEAST, _ROOM - len(brief.rows) - len(brief.elsewhere))
     shown = lines if len(lines) <= most else lines[: most - 1]
     for k, (tone, words) in enumerate(shown):
-        yield Judgement("" if k else "limits", tone, words)
+        yield Judgement("" if k else "limits", tone, words, least_lines=1 if k else _FIRST_LINES)
     if len(shown) < len(lines):
         # It counts what is not shown: no value of the report.
         more = Name(str(len(lines) - len(shown)))
@@ -74,6 +80,21 @@ def _failed(row: Ranked, at: str) -> tuple[Text, ...]:
     return (text("{} of {} {}", number, total, outcome_words(found[first].cause, of)),)
 
 
+def _diagnoses(brief: Brief) -> Iterator[_Line]:
+    """Yield what limits each subject, those that are alike in one line. Another one is about the bench."""
+    for one in brief.diagnoses:
+        cause = one.diagnoses[0].cause_kind
+        if cause is not None and is_of_the_bench(cause):
+            continue
+        said = text("{}: {}", _whose(one.subjects, brief), diagnosis_words(placed(one, brief.place)))
+        yield Tone.QUIET if one.diagnoses[0].is_unknown else Tone.PLAIN, said
+
+
+def _whose(subjects: tuple[str, ...], brief: Brief) -> Text:
+    ran = sum(row.cell.ok > 0 for row in brief.rows)
+    return text("all of them") if _MOST_NAMES < len(subjects) == ran else _names(subjects)
+
+
 def _limits(brief: Brief) -> Iterator[_Line]:
     for place, one in brief.limits:
         at = pointer("findings", one.found[0])
@@ -92,25 +113,6 @@ def _often(one: Shared, at: str) -> Text:
 def _names(names: tuple[str, ...]) -> Text:
     parts: list[Part] = [Name(name) for name in names]
     return listed(parts, most=_MOST_NAMES)
-
-
-def _unknown(brief: Brief) -> Iterator[_Line]:
-    """Yield the ranked subjects of which no rule says what limits them."""
-    known = {name for _, one in brief.limits for name in one.subjects}
-    ranked = [row for row in brief.rows if row.cell.ok and row.cell.unqualified is None]
-    left = [row.cell.name for row in ranked if row.cell.cell.subject.name not in known]
-    if not left:
-        return
-    if len(left) == len(ranked):
-        yield Tone.QUIET, text("no rule found what limits {}", _all(brief, len(left)))
-    else:
-        yield Tone.QUIET, text("no rule found what limits {}", _names(tuple(left)))
-
-
-def _all(brief: Brief, ranked: int) -> str:
-    if ranked < len(brief.rows):
-        return "the others"
-    return "any of them" if ranked > 1 else "it"
 
 
 def _unmeasured(reading: Reading) -> Iterator[_Line]:

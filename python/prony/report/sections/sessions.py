@@ -9,9 +9,9 @@ from prony.reading.across import LoadOver, SessionPart, Sessions
 from prony.report.document import Column, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import count, day, in_metric, percent, signed_percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, joined, pointer, text
-from prony.report.words import load_words
+from prony.report.words import heading, load_words
 
-__all__ = ["session_sections"]
+__all__ = ["session_load", "session_sections"]
 
 _FEW = "Fewer than {} sessions: their range, no interval, and no verdict over them."
 _ENOUGH = "Intervals are over sessions, each of which counts once; they hold for all pairs together ({})."
@@ -49,12 +49,17 @@ def _count(value: int, at: str, key: str) -> Figure:
     return Figure(value, count, at + pointer(key))
 
 
-def _load(found: Sessions, one: LoadOver, at: str) -> Section:
+def session_load(found: Sessions, one: LoadOver, at: str) -> Text:
+    """Return the load of sessions in words, empty for generators. ``at``: where the JSON has the load."""
     group = found.parts[0].groups[one.place]
-    load = EMPTY if group.of_generators else load_words(group.workload, at + pointer("load"))
+    return EMPTY if group.of_generators else load_words(group.workload, at + pointer("load"))
+
+
+def _load(found: Sessions, one: LoadOver, at: str) -> Section:
+    load = session_load(found, one, at)
     columns = tuple(Column(name, text=name in ("subject", "verdict")) for name in _COLUMNS)
     rows = tuple(_row(row, one.metric, at + pointer("rows", k)) for k, row in enumerate(one.found.rows))
-    head = text("{}{}", METRICS[one.metric].title, text(", {}", load) if str(load) else EMPTY)
+    head = text("{}{}", Name(heading(METRICS[one.metric].title)), text(", {}", load) if str(load) else EMPTY)
     note = text(
         "within: standard deviation of a trial in its session; between: of sessions, beyond what their "
         "trials explain; least and most, from and to: of single sessions, or the interval where there is one."

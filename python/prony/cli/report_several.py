@@ -1,0 +1,179 @@
+"""``prony report`` of several archives: the sessions of one plan, else the same cells of each.
+
+The one place where that is decided; what is shown is the same in every form.
+"""
+
+import json
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.cli.floors import floors_of
+from prony.cli.options import write_html, write_output
+from prony.cli.pages import names_of
+from prony.cli.talk import say, show
+from prony.errors import UsageError
+from prony.escapes import escaped
+
+if TYPE_CHECKING:
+    from prony.faces.sheets import Sheet
+    from prony.model import Json, Plan
+    from prony.reading.across import SessionPart, Sessions
+    from prony.reading.trend import Trend
+    from prony.report.document import Document
+
+__all__ = ["SeveralShown", "report_several"]
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralShown:
+    """How archives are shown: the options of `prony report`."""
+
+    as_json: bool = False
+    markdown_to: str | None = None
+    html_to: str | None = None
+    csv_to: Path | None = None
+    redact: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Several:
+    """Several archives in each form. ``page``: by the machine's name, null for one that is not redacted;
+    ``sheets``: none where there are no tables for other programs.
+    """
+
+    document: "Document"
+    data: "Callable[[], Json]"
+    page: Callable[[str | None], str]
+    sheets: "Callable[[], tuple[Sheet, ...]] | None" = None
+
+
+def report_several(files: Sequence[Path], output: SeveralShown) -> None:
+    """Report archives of one plan as its sessions; where plans differ, say in what, and show the same cells.
+
+    *Errors*: ArchiveError; UsageError when a file is named twice, or for tables of archives without any.
+    """
+    differ = _differences(files)
+    if differ:
+        say("\n  ".join(differ))
+    several = (_same_cells if differ else _one_plan)(files, force=output.force)
+    if output.csv_to is not None and several.sheets is None:
+        raise UsageError(
+            "`--csv` takes one archive, or the sessions of one plan; these have different plans",
+            hint="report each archive alone for it",
+        )
+    if not _write(several, output):
+        _print(several, as_json=output.as_json)
+
+
+def _write(several: _Several, output: SeveralShown) -> bool:
+    """Write the files that are asked for; return whether there were any."""
+    from prony.faces.csv_files import write_sheets
+    from prony.faces.markdown import markdown
+    from prony.report.redaction import redacted
+
+    host = socket.gethostname()
+    if output.csv_to is not None and several.sheets is not None:
+        write_sheets(several.sheets(), output.csv_to)
+    if output.markdown_to is not None:
+        write_output(markdown(redacted(several.document, host)).rstrip("\n"), output.markdown_to)
+    if output.html_to is not None:
+        write_html(several.page(host if output.redact else None), output.html_to)
+    return any(one is not None for one in (output.csv_to, output.markdown_to, output.html_to))
+
+
+def _print(several: _Several, *, as_json: bool) -> None:
+    from prony.faces.terminal import TerminalReporter
+
+    if as_json:
+        show(json.dumps(several.data(), indent=2))
+    else:
+        TerminalReporter().write_report(several.document)
+
+
+# --- the sessions of one plan -------------------------------------------------------------------------------
+
+
+def _differences(files: Sequence[Path]) -> list[str]:
+    """Return in words what keeps archives from being sessions of one plan; empty when nothing does."""
+    from prony.archive import open_archive
+    from prony.reading.across import differences_of_plans
+
+    plans = []
+    for file in files:
+        with open_archive(file) as archive:
+            plans.append(archive.plan())
+    for file, plan in zip(files[1:], plans[1:], strict=True):
+        found = differences_of_plans(plans[0], plan)
+        if found:
+            head = f"`{files[0]}` and `{file}` are no sessions of one plan; they differ in"
+            return [escaped(one) for one in (head, *found)]
+    return []
+
+
+def _one_plan(files: Sequence[Path], *, force: bool) -> _Several:
+    from prony.faces.json_sessions import sessions_json
+    from prony.faces.sheets import session_sheets
+    from prony.page.several import page_of_sessions
+    from prony.report.sessions import sessions_report
+
+    title, found = _sessions(files, force=force)
+    return _Several(
+        sessions_report(title, found),
+        lambda: sessions_json(title, found),
+        lambda host: page_of_sessions(title, found, host=host),
+        lambda: session_sheets(found),
+    )
+
+
+def _sessions(files: Sequence[Path], *, force: bool) -> "tuple[str, Sessions]":
+    from prony.reading.across import over_sessions
+
+    read = [_read(file, force=force) for file in files]
+    first, _ = read[0]
+    parts = [part for _, found in read for part in found]
+    if len({part.started_unix_ns for part in parts}) < len(parts):
+        raise UsageError("two of the archives hold the same session", hint="name each archive once")
+    if len(parts) < 2:
+        raise UsageError("fewer than two of the archives have trials: there are no sessions to compare")
+    return first.title or first.name, over_sessions(parts, first.design.margin)
+
+
+def _read(file: Path, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":
+    from prony.archive import open_archive
+    from prony.reading.study import read_sessions
+
+    with open_archive(file) as archive:
+        floors = floors_of(archive.fingerprint())
+        return archive.plan(), read_sessions(archive, file.name, floors, takes_unsteady=force)
+
+
+# --- the same cells -----------------------------------------------------------------------------------------
+
+
+def _same_cells(files: Sequence[Path], *, force: bool) -> _Several:
+    from prony.faces.json_trend import trend_json
+    from prony.page.several import page_of_trend
+    from prony.report.trend import trend_document
+
+    trend = _trend(files, force=force)
+    return _Several(
+        trend_document(trend), lambda: trend_json(trend), lambda host: page_of_trend(trend, host=host)
+    )
+
+
+def _trend(files: Sequence[Path], *, force: bool) -> "Trend":
+    """Return what archives have in common, the oldest first."""
+    from prony.archive import open_archive
+    from prony.reading.study import read_archive
+    from prony.reading.trend import trend_of
+
+    readings = []
+    for file, name in zip(files, names_of(files), strict=True):
+        with open_archive(file) as archive:
+            reading = read_archive(archive, floors_of(archive.fingerprint()), takes_unsteady=force)
+        readings.append((name, reading))
+    return trend_of(readings)

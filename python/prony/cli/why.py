@@ -1,0 +1,74 @@
+"""``prony why``: what limits the subjects of an archive, and how that is known."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prony.cli.talk import show
+from prony.errors import UsageError
+
+if TYPE_CHECKING:
+    from prony.reading.limits import LimitedCell
+    from prony.reading.study import Reading
+
+__all__ = ["EPILOG", "why"]
+
+EPILOG = """\
+Examples:
+
+  prony why study.prony                    what limits each subject, under each load
+
+  prony why study.prony gunicorn+hello     one of them
+
+  prony why study.prony --json             the same as data (docs/reference/report-json.md, Diagnoses)
+"""
+
+
+def why(
+    file: Annotated[Path, typer.Argument(help="An archive, *.prony.", metavar="FILE")],
+    subject: Annotated[
+        str | None, typer.Argument(help="One subject: its name, or the beginning of it.", metavar="SUBJECT")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show why each subject does not carry more: what limits it, the evidence, what was ruled out, and what
+    to try. It reads the archive, and measures nothing.
+    """
+    found = _limited(_read(file), subject)
+    if as_json:
+        from prony.faces.json_why import why_json
+
+        show(json.dumps(why_json(found), indent=2))
+        return
+    from prony.faces.terminal import TerminalReporter
+    from prony.report.why import why_document
+
+    TerminalReporter().write_report(why_document(f"Why not more: {file.name}", found))
+
+
+def _read(file: Path) -> "Reading":
+    from prony.archive import open_archive
+    from prony.reading.study import read_archive
+
+    with open_archive(file) as archive:
+        return read_archive(archive)
+
+
+def _limited(reading: "Reading", subject: str | None) -> "tuple[LimitedCell, ...]":
+    from prony.reading.limits import limited_cells
+
+    if subject is None:
+        return limited_cells(reading)
+    names = list(dict.fromkeys(cell.name for cell in reading.cells))
+    found = [name for name in names if name == subject] or [
+        name for name in names if name.startswith(subject)
+    ]
+    if len(found) == 1:
+        return limited_cells(reading, found[0])
+    fits = f"`{subject}` begins the names of {len(found)} subjects" if found else f"no subject is `{subject}`"
+    raise UsageError(
+        f"{fits}; expected one of {', '.join(found or names)}",
+        hint="leave it out to see all of them",
+    )

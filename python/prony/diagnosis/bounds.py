@@ -1,0 +1,62 @@
+"""The most that each resource of a subject allows, from how much of it is used: which limit comes next.
+
+*Definition*: with X requests a second and a share U of a resource, its ceiling is X / U.
+*Assumptions*: each request uses as much of it at a higher rate. CPU for a request falls a little as servers
+take several requests at a time; what waits elsewhere is in flight too, so the ceiling of slots is a lower
+bound. *Source*: Denning and Buzen, Computing Surveys 10 (1978), section 6: bounds of bottlenecks.
+
+>>> from prony.diagnosis.consumption import Consumption
+>>> (bound,) = bounds_of([Consumption(500, 1000.0, 1000.0, 0.5, {Resource.CPU: 0.25})])
+>>> bound.per_s, bound.times
+(4000.0, 4.0)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from prony.analysis.summary import Estimate, estimate_mean
+from prony.diagnosis.consumption import Consumption, Resource
+
+__all__ = ["Bound", "bounds_of"]
+
+# A smaller share of a window of seconds is a few ticks of the kernel's clock.
+_LEAST_SHARE = 0.02
+# Slots that are busy with the CPU are no limit of their own; what is in flight also waits elsewhere.
+_OWN_LIMIT = 0.67
+_BOUNDING = (Resource.CORES, Resource.CPU, Resource.SLOTS, Resource.GENERATOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The requests per second that a resource allows, as a mean over the trials.
+
+    ``low`` and ``high``: its 95 % interval, null for one trial; ``times``: over what was carried.
+    """
+
+    resource: Resource
+    per_s: float
+    low: float | None
+    high: float | None
+    times: float
+
+
+def bounds_of(usages: Sequence[Consumption]) -> tuple[Bound, ...]:
+    """Return the bound of each resource whose use is known in every trial, the nearest first."""
+    found = {resource: _ceiling(usages, resource) for resource in _BOUNDING}
+    known = {resource: one for resource, one in found.items() if one is not None}
+    cpu, slots = known.get(Resource.CPU), known.get(Resource.SLOTS)
+    if cpu is not None and slots is not None and slots.mean > _OWN_LIMIT * cpu.mean:
+        del known[Resource.SLOTS]
+    carried = fmean(one.done_per_s for one in usages) if usages else 0.0
+    bounds = (
+        Bound(resource, one.mean, one.low, one.high, one.mean / carried) for resource, one in known.items()
+    )
+    return tuple(sorted(bounds, key=lambda one: one.per_s))
+
+
+def _ceiling(usages: Sequence[Consumption], resource: Resource) -> Estimate | None:
+    shares = [one.shares.get(resource, 0.0) for one in usages]
+    if not shares or min(shares) < _LEAST_SHARE:
+        return None
+    return estimate_mean([one.done_per_s / share for one, share in zip(usages, shares, strict=True)])

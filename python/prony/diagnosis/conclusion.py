@@ -1,0 +1,204 @@
+"""What limits a subject under a load, in one value: the first of its findings that does, else its CPU, else
+nothing yet, else unknown. Pure.
+
+Unknown is better than wrong: a cause must have been seen in more than half of the trials, and one that only
+idle CPUs explain is none where the CPUs are full.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from statistics import fmean, median
+
+from prony.analysis.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
+from prony.diagnosis.bounds import Bound, bounds_of
+from prony.diagnosis.consumption import Consumption, Resource
+from prony.diagnosis.evidence import Affected, Confidence, Experiment, Finding, Symptom
+from prony.diagnosis.meaning import MEANINGS, Bearing
+
+__all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude"]
+
+# Of the CPUs' time, over the trials. Saturated servers here use 0.98 to 1.00 of it by the count of their
+# control groups, and 0.93 where it is sampled in ticks.
+_FULL, _CERTAINLY_FULL = 0.93, 0.97
+_MOST_TRIALS = 0.5
+
+
+class DiagnosisKind(StrEnum):
+    """What is known of a subject's limit. Public: the report's JSON holds these names."""
+
+    CAUSE = "limited by a cause"
+    CPU = "limited by its CPU"
+    NOT_AT_LIMIT = "not at its limit"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The findings in one trial, and what it used; null: it had no load, or does not count."""
+
+    findings: tuple[Finding, ...]
+    usage: Consumption | None
+
+
+@dataclass(frozen=True, slots=True)
+class Frequent:
+    """A finding, as in the first trial that has it, and how many have it."""
+
+    finding: Finding
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What limits one subject under one load, over its trials. Means and medians over the trials; null: not
+    known.
+
+    ``cause``: of the kind CAUSE. ``beside``: the other findings. ``done_per_s``: what it carried,
+    ``asked_per_s``: what was due in an open loop, ``in_flight``: how many requests were open at a time, of
+    which it works on ``slots``. ``shares``: what was used of each resource; ``bounds``: what each allows, the
+    nearest first; ``ruled_out``: those that were no limit.
+    """
+
+    kind: DiagnosisKind
+    confidence: Confidence
+    trials: int
+    cause: Frequent | None = None
+    beside: tuple[Frequent, ...] = ()
+    done_per_s: float | None = None
+    asked_per_s: float | None = None
+    in_flight: float | None = None
+    slots: int | None = None
+    shares: Mapping[Resource, float] = field(default_factory=dict)
+    bounds: tuple[Bound, ...] = ()
+    ruled_out: tuple[Resource, ...] = ()
+
+    @property
+    def cause_kind(self) -> Symptom | None:
+        """The kind of its cause; null without one."""
+        return None if self.cause is None else self.cause.finding.kind
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing says what limits it."""
+        return self.kind is DiagnosisKind.UNKNOWN
+
+    @property
+    def fills_cpu(self) -> bool:
+        """Whether its CPUs are full, whatever else limits it."""
+        return self.shares.get(Resource.CPU, 0.0) >= _FULL
+
+    @property
+    def overloaded(self) -> bool:
+        """Whether more was asked than it can do."""
+        return any(one.finding.kind is Symptom.OVERLOADED for one in self.beside)
+
+
+def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
+    """Return what limits a subject; null where no trial has a load, and no finding says why."""
+    usages = [one.usage for one in trials if one.usage is not None]
+    found = tuple(_frequent(trials))
+    shares = _medians(usages)
+    cause = next(_causes(found, trials, usages, shares), None)
+    if cause is None and not usages:
+        return None
+    kind, confidence = _judged(cause, found, usages, shares)
+    asked = [one.asked_per_s for one in usages if one.asked_per_s is not None]
+    return Diagnosis(
+        kind=kind,
+        confidence=confidence,
+        trials=len(trials),
+        cause=cause,
+        beside=tuple(one for one in found if one is not cause),
+        done_per_s=fmean(one.done_per_s for one in usages) if usages else None,
+        asked_per_s=fmean(asked) if asked else None,
+        in_flight=fmean(one.in_flight for one in usages) if usages else None,
+        slots=usages[0].slots if usages else None,
+        shares=shares,
+        bounds=bounds_of(usages),
+        ruled_out=tuple(_ruled_out(found, shares)),
+    )
+
+
+def _frequent(trials: Sequence[Observed]) -> Iterator[Frequent]:
+    """Yield each kind of finding once, by precedence."""
+    every = [found for one in trials for found in one.findings]
+    for kind in MEANINGS:
+        same = [found for found in every if found.kind is kind]
+        if same:
+            yield Frequent(same[0], len(same))
+
+
+def _medians(usages: Sequence[Consumption]) -> dict[Resource, float]:
+    known = {
+        resource: [one.shares[resource] for one in usages if resource in one.shares] for resource in Resource
+    }
+    return {resource: median(each) for resource, each in known.items() if each}
+
+
+# --- the kind ---------------------------------------------------------------------------------------------
+
+
+def _causes(
+    found: Sequence[Frequent],
+    trials: Sequence[Observed],
+    usages: Sequence[Consumption],
+    shares: Mapping[Resource, float],
+) -> Iterator[Frequent]:
+    """Yield the findings that limit the subject, by precedence."""
+    full = shares.get(Resource.CPU, 0.0) >= _FULL
+    for one in found:
+        bearing, finding = MEANINGS[one.finding.kind].bearing, one.finding
+        # A generator is only suspect where the server has no more to give.
+        doubted = finding.affected is not None and finding.confidence is not Confidence.CERTAIN
+        if bearing is Bearing.ADDS or (full and (doubted or bearing is Bearing.LIMITS_IDLE)):
+            continue
+        often = one.trials > _MOST_TRIALS * len(trials) and finding.confidence is not Confidence.POSSIBLE
+        if often and finding.affected is not Affected.LATENCY and _matters(finding, usages):
+            yield one
+
+
+def _matters(finding: Finding, usages: Sequence[Consumption]) -> bool:
+    """Return whether a full queue met enough requests to move a figure."""
+    if finding.kind is not Symptom.QUEUE_OVERFLOWED or not usages:
+        return True
+    return finding.numbers["overflows"] >= QUALIFIED_ERROR_RATIO * fmean(one.done for one in usages)
+
+
+def _judged(
+    cause: Frequent | None,
+    found: Sequence[Frequent],
+    usages: Sequence[Consumption],
+    shares: Mapping[Resource, float],
+) -> tuple[DiagnosisKind, Confidence]:
+    if cause is not None:
+        return DiagnosisKind.CAUSE, cause.finding.confidence
+    busy = shares.get(Resource.CPU, 0.0)
+    if busy >= _FULL:
+        sure = Confidence.CERTAIN if busy >= _CERTAINLY_FULL else Confidence.LIKELY
+        return DiagnosisKind.CPU, sure
+    overloaded = any(one.finding.kind is Symptom.OVERLOADED for one in found)
+    if not overloaded and all(map(_kept, usages)):
+        return DiagnosisKind.NOT_AT_LIMIT, Confidence.CERTAIN
+    if shares.get(Resource.SLOTS, 1.0) < 1 and all(one.asked_per_s is None for one in usages):
+        # Fewer connections than slots: each waits for its own reply only.
+        return DiagnosisKind.NOT_AT_LIMIT, Confidence.LIKELY
+    return DiagnosisKind.UNKNOWN, Confidence.POSSIBLE
+
+
+def _kept(usage: Consumption) -> bool:
+    return usage.asked_per_s is not None and usage.done_per_s >= KEPT_RATE * usage.asked_per_s
+
+
+def _ruled_out(found: Sequence[Frequent], shares: Mapping[Resource, float]) -> Iterator[Resource]:
+    """Yield the resources that were not used up."""
+    seen = {
+        Resource.GENERATOR: any(one.finding.affected is not None for one in found),
+        Resource.QUEUE: any(
+            MEANINGS[one.finding.kind].experiment is Experiment.LONGER_QUEUE for one in found
+        ),
+    }
+    most = {Resource.CPU: _FULL, Resource.CORES: _FULL}
+    for resource, share in shares.items():
+        if not seen.get(resource, False) and share < most.get(resource, 1.0):
+            yield resource

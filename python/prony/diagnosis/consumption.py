@@ -1,0 +1,145 @@
+"""How much of each resource a trial used: what a server can be at the limit of.
+
+*Source*: P. J. Denning and J. P. Buzen, "The Operational Analysis of Queueing Network Models", Computing
+Surveys 10 (1978): utilisation U = X D, Little's law N = X R. Must not know thresholds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from prony.analysis.accept_queue import accept_queues
+from prony.analysis.environment_faults import subject_cpu_ns
+from prony.analysis.missing import Missing
+from prony.analysis.resources import cpu_share, window_samples
+from prony.analysis.starvation import starvation
+from prony.diagnosis.evidence import Evidence
+from prony.diagnosis.knobs import declared_entry
+from prony.model import SubjectFacts
+from prony.model.recording import Recording
+from prony.units import seconds
+
+__all__ = ["Consumption", "Resource", "consumption_of"]
+
+# Runtimes in which one process runs one thread of the application's code at a time.
+_ONE_CORE_A_PROCESS = ("python", "perl", "javascript")
+
+# A generator that is busier reads replies late: what is in flight then lies with it.
+_MOST_GENERATOR = 0.7
+
+
+class Resource(StrEnum):
+    """What a server, or its load, may have no more of. Public: the report's JSON holds these names."""
+
+    CPU = "cpu"
+    """The time of the CPUs that the subject has, with its frontend and its services."""
+    CORES = "cores"
+    """The time of as many cores as its processes can fill, where those are fewer than its CPUs."""
+    SLOTS = "slots"
+    """Its workers and threads: of Little's N at most as many are worked on."""
+    QUEUE = "queue"
+    """The room in the fullest of its listen queues, at its fullest moment."""
+    GENERATOR = "generator"
+    """The time of the generator's busiest thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumption:
+    """What one trial used. Rates are per second, ``in_flight`` is the mean number of open requests.
+
+    ``done``: requests that ended in the window; ``asked_per_s``: those that were due, null in a closed loop.
+    ``shares``: of each resource, 0 to 1, where it is known; ``slots``: how many there are.
+    """
+
+    done: int
+    done_per_s: float
+    asked_per_s: float | None
+    in_flight: float
+    shares: Mapping[Resource, float]
+    slots: int | None = None
+
+
+def consumption_of(evidence: Evidence) -> Consumption | None:
+    """Return what a trial used; null without a load, or a window."""
+    recording = evidence.trial.recording
+    length_ns = recording.window.length_ns if recording else None
+    if recording is None or length_ns is None or not recording.completed.all:
+        return None
+    length_s = seconds(length_ns)
+    in_flight = (recording.little.in_flight_integral_ns or 0) / length_ns
+    return Consumption(
+        done=recording.completed.all,
+        done_per_s=recording.completed.all / length_s,
+        asked_per_s=recording.account.scheduled / length_s if recording.is_open else None,
+        in_flight=in_flight,
+        shares=_shares(evidence, recording, length_ns, in_flight),
+        slots=_facts(evidence).of_server.slots,
+    )
+
+
+def _facts(evidence: Evidence) -> SubjectFacts:
+    return evidence.subject.facts if evidence.subject else SubjectFacts()
+
+
+def _shares(
+    evidence: Evidence, recording: Recording, length_ns: int, in_flight: float
+) -> dict[Resource, float]:
+    slots, cpu = _facts(evidence).of_server.slots, _cpu_cores(evidence, length_ns)
+    cpus, fillable = _capacity(evidence), _fillable(evidence)
+    queues = accept_queues(window_samples(evidence.trial.samples)).values()
+    generator = _generator(recording, length_ns)
+    waits = _unaccepted(evidence) or (generator or 0.0) > _MOST_GENERATOR
+    found = {
+        Resource.CPU: cpu / cpus if cpu is not None and cpus else None,
+        Resource.CORES: cpu / fillable if cpu is not None and fillable and fillable < (cpus or 0) else None,
+        Resource.SLOTS: in_flight / slots if slots and in_flight and not waits else None,
+        Resource.QUEUE: max((one.longest / (one.limit + 1) for one in queues), default=None),
+        Resource.GENERATOR: generator,
+    }
+    return {resource: min(share, 1.0) for resource, share in found.items() if share is not None}
+
+
+def _unaccepted(evidence: Evidence) -> bool:
+    """Return whether clients waited for a queue: such requests are in flight, and nobody works on them."""
+    overflows = evidence.trial.counters.get("ListenOverflows", 0)
+    return overflows > 0 or starvation(evidence.trial.recording) is not None
+
+
+def _cpu_cores(evidence: Evidence, length_ns: int) -> float | None:
+    """Return the cores that the subject used; on shared CPUs with those of Prony and the generator.
+
+    The kernel's groups also count processes that came and went between two samples.
+    """
+    counters, placement = evidence.trial.counters, evidence.trial.placement
+    used_ns = subject_cpu_ns(counters)
+    if not used_ns:
+        sampled = cpu_share(window_samples(evidence.trial.samples))
+        return None if isinstance(sampled, Missing) else sampled
+    shared_ns = counters.get("prony.cpu_ns", 0) if placement and placement.shared else 0
+    return (used_ns + shared_ns) / length_ns
+
+
+def _capacity(evidence: Evidence) -> float | None:
+    """Return how many CPUs' time the subject has: those of its set, or its quota if that is less."""
+    placement = evidence.trial.placement
+    if placement is None or not placement.server_cpus:
+        return None
+    quota, cpus = evidence.cell.sandbox.cpu_quota, len(placement.server_cpus)
+    return cpus if quota is None else min(cpus, quota)
+
+
+def _fillable(evidence: Evidence) -> int | None:
+    """Return how many cores its processes can fill; null where threads run at once, or others run beside."""
+    facts = _facts(evidence)
+    language = declared_entry(facts, "server").get("language")
+    alone = facts.frontend is None and not facts.services
+    return facts.declared.processes if alone and language in _ONE_CORE_A_PROCESS else None
+
+
+def _generator(recording: Recording, length_ns: int) -> float | None:
+    """Return how busy its busiest thread was; what it spins while it waits is no work."""
+    threads = recording.generator.threads
+    return max(
+        ((one.user_ns + one.system_ns - one.spin_ns) / length_ns for one in threads),
+        default=None,
+    )

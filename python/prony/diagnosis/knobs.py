@@ -1,0 +1,84 @@
+"""The settings of a subject that change a resource, by their own names, as its catalogue entry declares them.
+
+An archive keeps the entry by which a subject was measured; what it says is taken as far as it has the right
+shape. Must not know rules.
+
+>>> facts = {"concurrency": {"processes": "{workers}", "slots": "{workers}*{threads}"}}
+>>> entry = {"server": {"name": "gunicorn", "facts": facts}, "settings": {"workers": 1, "threads": 4}}
+>>> knob_of(SubjectFacts(entry=entry), Turned.THREADS)
+Knob(entry='gunicorn', setting='threads', value=4)
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from prony.model import SubjectFacts
+
+__all__ = ["Knob", "Turned", "declared_entry", "knob_of"]
+
+_SETTING = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+
+
+class Turned(StrEnum):
+    """What a knob changes."""
+
+    PROCESSES = "processes"
+    THREADS = "threads"
+    BACKLOG = "backlog"
+    FRONTEND_BACKLOG = "frontend's backlog"
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """A setting of an entry of the catalogue, and its value now; null: not known."""
+
+    entry: str
+    setting: str
+    value: int | str | None
+
+    @property
+    def name(self) -> str:
+        """What `--set` calls it."""
+        return f"{self.entry}.{self.setting}"
+
+
+def declared_entry(facts: SubjectFacts, part: str) -> Mapping[str, object]:
+    """Return what the catalogue said of a subject's ``server`` or ``frontend``; empty where not recorded."""
+    return _object(facts.entry or {}, part)
+
+
+def knob_of(facts: SubjectFacts, turned: Turned) -> Knob | None:
+    """Return the setting that changes something; null where the entry has none.
+
+    Threads are what multiplies slots beside processes; a server whose slots are its processes has none.
+    """
+    part = "frontend" if turned is Turned.FRONTEND_BACKLOG else "server"
+    entry = declared_entry(facts, part)
+    declared = _object(entry, "facts")
+    concurrency = _object(declared, "concurrency")
+    processes = _settings(concurrency.get("processes"))
+    match turned:
+        case Turned.PROCESSES:
+            names = processes
+        case Turned.THREADS:
+            names = [name for name in _settings(concurrency.get("slots")) if name not in processes]
+        case Turned.BACKLOG | Turned.FRONTEND_BACKLOG:
+            names = _settings(_object(declared, "backlog").get("value"))
+    if not names:
+        return None
+    values = _object(facts.entry or {}, "frontend_settings" if part == "frontend" else "settings")
+    value = values.get(names[0])
+    return Knob(str(entry.get("name", part)), names[0], value if isinstance(value, int | str) else None)
+
+
+def _object(found: Mapping[str, object], name: str) -> Mapping[str, object]:
+    inner = found.get(name)
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def _settings(expression: object) -> list[str]:
+    """Return the settings that an expression names, without the number of CPUs."""
+    names = _SETTING.findall(expression) if isinstance(expression, str) else []
+    return [name for name in names if name != "cpus"]

@@ -1,0 +1,95 @@
+"""What each kind of finding means: for the figures, for what limits a server, and what would confirm it.
+
+Pure tables; each kind of finding has a row. Must not know evidence.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from prony.diagnosis.evidence import Advice, Consequence, Experiment, Symptom
+from prony.diagnosis.knobs import Turned
+
+__all__ = ["MEANINGS", "TURNED", "Bearing", "Meaning"]
+
+
+class Bearing(StrEnum):
+    """What a finding is to the one line that says what limits a subject."""
+
+    LIMITS = "limits"
+    """It is the limit, whatever the CPUs do."""
+    LIMITS_IDLE = "limits while CPUs are idle"
+    """It is the limit unless the CPUs are full: then they are."""
+    ADDS = "adds"
+    """It disturbs, or costs, and is said beside the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """The row of one kind of finding."""
+
+    bearing: Bearing
+    consequence: Consequence
+    experiment: Experiment
+
+
+_GENERATOR = Meaning(Bearing.LIMITS, Consequence.AT_LEAST, Experiment.STRONGER_GENERATOR)
+_MACHINE = Meaning(Bearing.ADDS, Consequence.OF_BOTH, Experiment.QUIET_MACHINE)
+_DEAD = Meaning(Bearing.LIMITS, Consequence.OF_SUCCESSES, Experiment.MORE_MEMORY)
+_REPLACED = Meaning(Bearing.LIMITS_IDLE, Consequence.CHANGING, Experiment.LONGER_LIVES)
+_QUEUE = Meaning(Bearing.LIMITS, Consequence.CONNECT_WAITS, Experiment.LONGER_QUEUE)
+_FULL = Meaning(Bearing.ADDS, Consequence.CONNECT_WAITS, Experiment.LONGER_QUEUE)
+_STARVED = Meaning(Bearing.LIMITS, Consequence.OF_THE_SERVED, Experiment.FEWER_CONNECTIONS)
+_ONE_CORE = Meaning(Bearing.LIMITS_IDLE, Consequence.OF_SOME_CPUS, Experiment.MORE_PROCESSES)
+_MEMORY = Meaning(Bearing.LIMITS_IDLE, Consequence.OF_THE_LIMIT, Experiment.MORE_MEMORY)
+
+MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
+    {
+        # In the order of precedence: the first that limits a subject is the one that its line names.
+        **{kind: _GENERATOR for kind in Symptom if kind.name.startswith("GENERATOR_")},
+        Symptom.KILLED_FOR_MEMORY: _DEAD,
+        Symptom.ENDED_UNDER_LOAD: _DEAD,
+        Symptom.THROTTLED: Meaning(Bearing.LIMITS, Consequence.OF_THE_LIMIT, Experiment.MORE_QUOTA),
+        Symptom.SILENT_AFTER_ONE: Meaning(Bearing.LIMITS, Consequence.OF_THE_SERVED, Experiment.KEPT_OPEN),
+        Symptom.STARVED_BY_SLOTS: _STARVED,
+        Symptom.STARVED: _STARVED,
+        Symptom.QUEUE_OVERFLOWED: _QUEUE,
+        Symptom.BACKLOG_CLIPPED: _FULL,
+        Symptom.HALF_OPEN_QUEUE_FULL: _QUEUE,
+        Symptom.CONNECTS_DROPPED: _QUEUE,
+        Symptom.KERNEL_BUSY: Meaning(Bearing.LIMITS_IDLE, Consequence.OF_THE_LIMIT, Experiment.QUIET_MACHINE),
+        Symptom.PACKETS_DROPPED: Meaning(
+            Bearing.LIMITS_IDLE, Consequence.OF_THE_LIMIT, Experiment.QUIET_MACHINE
+        ),
+        Symptom.WAITED_FOR_MEMORY: _MEMORY,
+        Symptom.RESTARTED: _REPLACED,
+        Symptom.LOST: _REPLACED,
+        Symptom.ONE_THREAD_FULL: _ONE_CORE,
+        Symptom.ONE_CORE_FULL: _ONE_CORE,
+        Symptom.SLOTS_BUSY: Meaning(Bearing.LIMITS_IDLE, Consequence.OF_THE_WAITING, Experiment.MORE_THREADS),
+        Symptom.QUEUE_FULL: Meaning(Bearing.ADDS, Consequence.CONNECT_WAITS, Experiment.LONGER_QUEUE),
+        Symptom.SOME_QUEUE_OVERFLOWED: Meaning(
+            Bearing.ADDS, Consequence.CONNECT_WAITS, Experiment.LONGER_QUEUE
+        ),
+        Symptom.OVERLOADED: Meaning(Bearing.ADDS, Consequence.OF_A_QUEUE, Experiment.LOWER_RATE),
+        Symptom.CLOSED_AFTER_EACH: Meaning(Bearing.ADDS, Consequence.WITH_CONNECTS, Experiment.KEPT_OPEN),
+        Symptom.POOL_GREW: Meaning(Bearing.ADDS, Consequence.CHANGING, Experiment.LONGER_WARM_UP),
+        Symptom.STRAYED: _MACHINE,
+        Symptom.STOLEN: _MACHINE,
+        Symptom.HEAT: _MACHINE,
+        Symptom.OTHERS_RAN: _MACHINE,
+        Symptom.MACHINE_WAITED_FOR_MEMORY: _MACHINE,
+    }
+)
+
+TURNED: Mapping[Advice, tuple[Turned, ...]] = MappingProxyType(
+    {
+        Advice.ADD_THREADS: (Turned.THREADS, Turned.PROCESSES),
+        Advice.ADD_WORKERS: (Turned.THREADS, Turned.PROCESSES),
+        Advice.ADD_WORKERS_OR_CLOSE: (Turned.THREADS, Turned.PROCESSES),
+        Advice.ADD_PROCESSES: (Turned.PROCESSES,),
+        Advice.RAISE_BACKLOG: (Turned.BACKLOG,),
+    }
+)
+"""What advice turns: the first that the subject's catalogue entry has a setting for."""

@@ -1,0 +1,66 @@
+"""D41: more was asked than the server can do: its queue grew all the time.
+
+In an open loop a server that is too slow does not slow its clients. Throughput is then its limit, and latency
+grows for as long as the load lasts.
+*Source*: queueing theory: without a steady state where arrivals exceed the rate of service.
+"""
+
+from itertools import accumulate
+
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.model import Ok
+from prony.model.recording import Recording, Second
+from prony.units import seconds
+
+__all__ = ["overload"]
+
+# What the window still owes at its end, of all that was due: a stall at the end leaves less, or comes at
+# once.
+_LEAST_OWED = 0.03
+_LEAST_REQUESTS = 10
+# A queue that grows evenly has half of its length in the middle of the window.
+_LEAST_IN_THE_MIDDLE = 0.25
+_LEAST_SECONDS = 2
+
+
+def overload(evidence: Evidence) -> list[Finding]:
+    """Return a finding when an open loop's unanswered requests grew over the whole window."""
+    recording = evidence.trial.recording
+    if recording is None or not recording.is_open or not isinstance(evidence.trial.outcome, Ok):
+        return []
+    owed, length_ns = _owed(recording), recording.window.length_ns
+    if length_ns is None or not _grew(owed, recording.account.scheduled):
+        return []
+    length_s = seconds(length_ns)
+    return [
+        Finding(
+            rule="D41",
+            kind=Symptom.OVERLOADED,
+            confidence=Confidence.CERTAIN,
+            numbers={
+                "asked_per_s": recording.account.scheduled / length_s,
+                "done_per_s": recording.completed.all / length_s,
+                "owed": owed[-1],
+            },
+            advice=Advice.ASK_FOR_LESS,
+            shareable=True,
+        )
+    ]
+
+
+def _owed(recording: Recording) -> list[int]:
+    """Return at the end of each whole second of the window how many requests were due and had not ended."""
+    whole = round(seconds(recording.window.length_ns or 0))
+    own = [one for one in recording.series if one.second < whole]
+    return list(accumulate(map(_added, own)))
+
+
+def _added(one: Second) -> int:
+    return one.scheduled - one.ok - one.failed
+
+
+def _grew(owed: list[int], due: int) -> bool:
+    if len(owed) < _LEAST_SECONDS or due <= 0:
+        return False
+    last, middle = owed[-1], owed[len(owed) // 2 - 1]
+    return last >= max(_LEAST_OWED * due, _LEAST_REQUESTS) and middle >= _LEAST_IN_THE_MIDDLE * last

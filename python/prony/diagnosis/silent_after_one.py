@@ -1,0 +1,37 @@
+"""D11: each connection was answered once, and then neither closed nor answered again.
+
+Server and clients differ in their notion of keep-alive: clients send the next request on a connection that
+nobody reads any more, and wait until they give up.
+*Source*: uwsgi issue 1804 and its `--http` router without `--http-keepalive`.
+"""
+
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.model import Ok
+
+__all__ = ["silent_after_one"]
+
+_LEAST_SHARE = 0.9
+_LEAST_CONNECTIONS = 4
+
+
+def silent_after_one(evidence: Evidence) -> list[Finding]:
+    """Return a finding when no connection of a closed loop got a second reply, and its next request failed
+    for want of one.
+    """
+    recording = evidence.trial.recording
+    answered = recording.connections.answered if recording and not recording.is_open else None
+    if recording is None or answered is None or not isinstance(evidence.trial.outcome, Ok):
+        return []
+    served = answered.connections - answered.without_reply
+    waited = recording.account.count("timed_out") + recording.account.count("in_flight_at_end")
+    if answered.max != 1 or served < _LEAST_CONNECTIONS or waited < _LEAST_SHARE * served:
+        return []
+    return [
+        Finding(
+            rule="D11",
+            kind=Symptom.SILENT_AFTER_ONE,
+            confidence=Confidence.LIKELY,
+            numbers={"served": served, "waited": waited},
+            advice=Advice.KEEP_ALIVE,
+        )
+    ]

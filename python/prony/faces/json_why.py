@@ -1,0 +1,25 @@
+"""What limits subjects, and why that is known, as JSON (`prony why --json`)."""
+
+from collections.abc import Iterable
+
+from prony.faces.json_diagnosis import diagnosis_json
+from prony.model import Json
+from prony.reading.limits import LimitedCell
+
+__all__ = ["why_json"]
+
+
+def why_json(found: Iterable[LimitedCell]) -> Json:
+    """Return the diagnoses. ``at``: where `prony report --json` has the same value."""
+    return {
+        "version": 1,
+        "subjects": [
+            {
+                "name": one.name,
+                "load": one.group.workload.describe(),
+                "at": one.pointer,
+                "diagnosis": diagnosis_json(one.diagnosis),
+            }
+            for one in found
+        ],
+    }

@@ -1,0 +1,155 @@
+"""The same cells over archives or sessions: each metric, and ratios to the first with their spread."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from prony.analysis.across_sessions import LEAST_SESSIONS, AcrossRatio
+from prony.metrics import METRICS
+from prony.model import Json
+from prony.page.chart import Chart, Style, axis, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.charts.dots import is_flat
+from prony.page.charts.ratios import forest, places, ratio_axis
+from prony.page.scene import titled
+from prony.reading.across import LoadOver
+from prony.reading.trend import SameLoad, known
+from prony.report.forms import estimate, signed_percent
+from prony.report.scales import metric_scale
+from prony.report.text import pointer
+
+__all__ = ["Editions", "Step", "over_editions", "session_ratios"]
+
+_LEANING = -30
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A place on the axis of archives or sessions: its label, its day, and the version of a subject in it."""
+
+    label: str
+    day: str
+    version: Callable[[str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Editions:
+    """What an axis goes over, the oldest first. ``kind``: what one of them is called."""
+
+    kind: str
+    steps: tuple[Step, ...]
+
+
+def over_editions(look: Style, axis_of: Editions, one: SameLoad, metric: str, at: str) -> Chart | None:
+    """Return a metric of the same cells over archives or sessions; null where only one has it, or nothing
+    changes. ``at``: where the JSON has the load.
+    """
+    steps = axis_of.steps
+    rows = list(_rows(steps, one, metric, at + pointer("metrics", metric)))
+    if len({row["edition"] for row in rows}) < 2 or is_flat([row["value"] for row in rows]):
+        return None
+    return Chart(
+        slug(metric, "over", at),
+        titled(metric),
+        f"The mean of each subject in each {axis_of.kind}, the oldest first, with its 95 % interval.",
+        spec(rows, _lines(look, axis_of, rows[0]["unit"])),
+    )
+
+
+def _rows(steps: Sequence[Step], one: SameLoad, metric: str, at: str) -> Iterator[Json]:
+    scale = metric_scale(metric, [value for row in one.cells.values() for value in known(row, metric)])
+    for name, row in one.figures(metric).items():
+        for k, (step, value) in enumerate(zip(steps, row, strict=True)):
+            if value is None:
+                continue
+            said = f"{estimate(value, scale, '')} {scale.unit}".strip()
+            found: Json = {"name": name, "edition": step.label, "value": value.mean / scale.size}
+            found |= {"said": said, "n": value.count, "unit": scale.unit, "day": step.day}
+            found |= {"version": step.version(name) or "not known"}
+            if value.low is not None and value.high is not None:
+                found |= {"low": max(value.low, 0.0) / scale.size, "high": value.high / scale.size}
+            yield found | {"at": at + pointer(name, k), "scale": scale.size}
+
+
+def _lines(look: Style, axis_of: Editions, unit: str) -> list[Json]:
+    editions = [step.label for step in axis_of.steps]
+    labels = {"labelAngle": _LEANING if len(editions) > 3 else 0, "labelLimit": 110, "grid": False}
+    x = {"field": "edition", "type": "ordinal", "sort": editions, "title": None, "axis": labels}
+    y = quantity("value", unit or None, zero=True, axis=axis())
+    quiet = coloured(look) | {"legend": None}
+    titles = {"edition": axis_of.kind, "day": "measured on", "version": "version"}
+    said = tooltip(name="subject", **titles, said="mean", n="trials")
+    return [
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.4},
+            "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": quiet},
+        },
+        {
+            "mark": {"type": "line", "strokeWidth": 1.6},
+            "encoding": {"x": x, "y": y, "color": quiet},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 44, "opacity": 1},
+            "encoding": {
+                **{"x": x, "y": y, "color": coloured(look), "shape": shaped(look)},
+                "tooltip": said,
+            },
+        },
+    ]
+
+
+# --- ratios over sessions -----------------------------------------------------------------------------------
+
+
+def session_ratios(look: Style, steps: Sequence[Step], one: LoadOver, at: str) -> Chart | None:
+    """Return the ratios of the others to the first over sessions; null where there are none.
+
+    ``at``: where the JSON has the load.
+    """
+    rows = [
+        row
+        for k, found in enumerate(one.found.rows)
+        if found.ratio is not None
+        for row in _ratio_rows(found.name, found.ratio, steps, at + pointer("rows", k, "ratio"))
+    ]
+    if not rows:
+        return None
+    said = tooltip(name="subject", said="over the sessions", verdict="verdict")
+    first, few = one.found.rows[0].name, len(steps) < LEAST_SESSIONS
+    line = (
+        "the line is their range, which is no interval" if few else "the line is the 95 % interval over them"
+    )
+    return Chart(
+        slug("ratios", "over", at),
+        f"To {first}, over the sessions",
+        f"Ratio in {METRICS[one.metric].title}: the mean over the sessions; small dots are single sessions, "
+        f"the line is {line}. Within the grey band a difference is of no interest.",
+        forest(look, rows, one.bar, said, (_single(look, rows),)),
+    )
+
+
+def _ratio_rows(name: str, found: AcrossRatio, steps: Sequence[Step], at: str) -> Iterator[Json]:
+    has_interval = found.low is not None and found.high is not None
+    low, high = (found.low, found.high) if has_interval else (found.least, found.most)
+    ends = (float(low or 0.0), float(high or 0.0))
+    said = f"{signed_percent(found.effect)} ({signed_percent(ends[0])} to {signed_percent(ends[1])})"
+    verdict = found.verdict.value if found.verdict else "too few sessions for a verdict"
+    yield {
+        **{"name": name, "value": found.effect, "said": said, "verdict": verdict, "at": at},
+        **{"ratio": 1 + found.effect, "ratio_low": 1 + ends[0], "ratio_high": 1 + ends[1]},
+    }
+    for k, (effect, step) in enumerate(zip(found.effects, steps, strict=True)):
+        if effect is not None:
+            own = {"value": effect, "said": signed_percent(effect), "single": 1 + effect}
+            yield {"name": name, "session": step.label, "at": at + pointer("effects", k)} | own
+
+
+def _single(look: Style, rows: list[Json]) -> Json:
+    lower, _ = places(dict.fromkeys(row["name"] for row in rows))
+    return {
+        "transform": [{"filter": "isValid(datum.single)"}],
+        "mark": {"type": "circle", "size": 22, "opacity": 0.6, "clip": True},
+        "encoding": {
+            **{"x": ratio_axis(rows)("single"), "y": lower, "color": coloured(look) | {"legend": None}},
+            "tooltip": tooltip(name="subject", session="session", said="difference"),
+        },
+    }

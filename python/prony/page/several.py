@@ -1,0 +1,75 @@
+"""The page of several archives: the sessions of one plan, or the same cells over versions or days."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from prony.page.chart import Chapter, Style
+from prony.page.charts.over import Editions, Step, over_editions
+from prony.page.charts.sessions import session_chapters, session_marks
+from prony.page.figure import chapter_html, key_html
+from prony.page.markup import safe, section_html
+from prony.page.palette import palette
+from prony.page.setups import terms_html
+from prony.page.shell import page
+from prony.reading.across import Sessions
+from prony.reading.trend import Trend
+from prony.report.document import Document
+from prony.report.forms import day
+from prony.report.redaction import redacted, without_traces
+from prony.report.sessions import sessions_report
+from prony.report.text import pointer
+from prony.report.trend import trend_document
+from prony.report.words import workload_words
+
+__all__ = ["page_of_sessions", "page_of_trend"]
+
+
+def page_of_sessions(title: str, found: Sessions, *, host: str | None = None) -> str:
+    """Return the page of the sessions of one plan. ``title``: of the plan; ``host``: as `page_of_study`."""
+    look = Style(palette(session_marks(found)))
+    return _page(sessions_report(title, found), look, tuple(session_chapters(found, look, "")), host)
+
+
+def page_of_trend(trend: Trend, *, host: str | None = None) -> str:
+    """Return the page of archives of different plans. ``host``: as `page_of_study`."""
+    look = Style(palette(name for one in trend.loads for name in one.cells))
+    named = trend if host is None else _without_host(trend, host)
+    chapters = tuple(_chapter(named, look, place) for place in range(len(trend.loads)))
+    return _page(trend_document(named), look, chapters, host)
+
+
+def _without_host(trend: Trend, host: str) -> Trend:
+    editions = (replace(one, name=without_traces(one.name, host)) for one in trend.editions)
+    return replace(trend, editions=tuple(editions))
+
+
+def _page(document: Document, look: Style, chapters: Sequence[Chapter], host: str | None) -> str:
+    document = document if host is None else redacted(document, host)
+    shown = [chapter for chapter in chapters if chapter.charts]
+    first, *others = document.sections
+    title = str(document.title)
+    body = "\n".join(
+        (
+            '<a class="skip" href="#answer">To the answer</a>',
+            f"<header><h1>{safe(title)}</h1></header>\n<main>",
+            f'<section id="answer" class="answer">{section_html(first)}</section>',
+            key_html(look),
+            *map(chapter_html, shown),
+            *(f"<section>{section_html(section)}</section>" for section in others),
+            '<section id="terms"><h2>Terms</h2><!--terms--></section>\n</main>',
+            "<footer>Made by Prony. This file is whole: it asks nothing of any network.</footer>",
+        )
+    )
+    charts = [chart for chapter in shown for chart in chapter.charts]
+    return page(title, body.replace("<!--terms-->", terms_html(body)), charts)
+
+
+def _chapter(trend: Trend, look: Style, place: int) -> Chapter:
+    one, at = trend.loads[place], pointer("loads", place)
+    steps = tuple(
+        Step(edition.name, day(edition.started_unix_ns), edition.version) for edition in trend.editions
+    )
+    archives = Editions("archive", steps)
+    found = (over_editions(look, archives, one, metric, at) for metric in one.metrics)
+    charts = tuple(chart for chart in found if chart is not None)
+    return Chapter(f"load-{place}", workload_words(one.workload, at + pointer("load")), charts)

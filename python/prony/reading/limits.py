@@ -1,0 +1,77 @@
+"""What limits the subjects of a load, those that are alike together.
+
+Must not know words.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from prony.diagnosis import Diagnosis
+from prony.reading.groups import Group
+from prony.reading.study import Reading
+
+__all__ = ["Alike", "LimitedCell", "alike_diagnoses", "limited_cells"]
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Subjects of a group whose diagnoses differ in numbers only. ``cells``: their places in the group."""
+
+    subjects: tuple[str, ...]
+    cells: tuple[int, ...]
+    diagnoses: tuple[Diagnosis, ...]
+
+
+def alike_diagnoses(reading: Reading, group: Group, cells: Iterable[int]) -> tuple[Alike, ...]:
+    """Return the diagnoses of a group's cells at these places, in the order of the first of each kind; none
+    where generators are compared on one server.
+    """
+    together: dict[object, list[tuple[int, Diagnosis]]] = {}
+    for place in () if group.of_generators else cells:
+        found = reading.diagnoses.get(group.cells[place].cell.id)
+        if found is not None:
+            together.setdefault(_key(found), []).append((place, found))
+    return tuple(
+        Alike(
+            tuple(group.cells[place].name for place, _ in same),
+            tuple(place for place, _ in same),
+            tuple(found for _, found in same),
+        )
+        for same in together.values()
+    )
+
+
+def _key(found: Diagnosis) -> object:
+    cause = None if found.cause is None else found.cause.finding.alike
+    following = found.bounds[0].resource if found.bounds else None
+    ruled_out = found.ruled_out if found.is_unknown else ()
+    return found.kind, found.confidence, cause, found.fills_cpu, following, found.overloaded, ruled_out
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedCell:
+    """One subject under one load; ``diagnosis`` null: no trial says what limits it. ``place``: of the group
+    in the Reading. ``pointer``: where the report's JSON has the diagnosis.
+    """
+
+    name: str
+    group: Group
+    place: int
+    pointer: str
+    diagnosis: Diagnosis | None
+
+
+def limited_cells(reading: Reading, subject: str | None = None) -> tuple[LimitedCell, ...]:
+    """Return what limits each subject under each load, or one subject."""
+    return tuple(
+        LimitedCell(
+            cell.name,
+            group,
+            reading.place(group),
+            f"/groups/{reading.place(group)}/cells/{place}/diagnosis",
+            reading.diagnoses.get(cell.cell.id),
+        )
+        for group in reading.measured
+        for place, cell in enumerate(group.cells)
+        if subject in (None, cell.name)
+    )

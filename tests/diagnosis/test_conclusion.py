@@ -1,0 +1,375 @@
+"""What limits a subject: the rules of the commonest cases, the bounds, and the one line over the trials."""
+
+from dataclasses import replace
+
+import pytest
+
+from diagnosis.test_rules import CELL, HEALTHY, answered, findings
+from golden import build
+from prony.diagnosis import (
+    MEANINGS,
+    Confidence,
+    DiagnosisKind,
+    Evidence,
+    Finding,
+    Observed,
+    Resource,
+    Symptom,
+    conclude,
+    observe,
+)
+from prony.diagnosis.bounds import bounds_of
+from prony.diagnosis.consumption import Consumption, consumption_of
+from prony.diagnosis.knobs import Knob, Turned, knob_of
+from prony.diagnosis.meaning import Bearing
+from prony.model import ClosedLoop, Failed, OpenLoop, Placement, Request, SubjectFacts, SubjectRecord
+from prony.model.facts import DeclaredFacts, FrontendFacts
+from prony.model.shapes import encode
+from prony.report.diagnoses import diagnosis_words
+from recordings import with_parts
+
+SECOND = build.SECOND
+FACTS = {
+    "concurrency": {"processes": "{workers}", "slots": "{workers}*{threads}"},
+    "backlog": {"value": "{backlog}"},
+}
+ENTRY = {
+    "server": {"name": "gunicorn", "language": "python", "facts": FACTS},
+    "settings": {"workers": 1, "threads": 4, "backlog": 2048},
+}
+
+
+def record(slots=4, processes=1, entry=ENTRY, **facts):
+    declared = DeclaredFacts(processes=processes, slots=slots)
+    return SubjectRecord("a+b", facts=SubjectFacts(declared, entry=entry, **facts))
+
+
+def loaded(in_flight=50.0, cores=0.04, cpus=(0,), cell=CELL, **parts):
+    """A trial of one second, with so many requests open at a time and so much CPU used."""
+    trial = build.trial(cell, 0, 0, [1_000_000] * 40)
+    threads = parts.pop("threads", [])
+    generator = {"threads": [worker(share) for share in threads]} if threads else {}
+    little = {"in_flight_integral_ns": round(in_flight * SECOND)}
+    recording = with_parts(trial.recording, little=little, generator=generator, **parts)
+    counters = {"cgroup.server.cpu_ns": round(cores * SECOND)}
+    return replace(trial, recording=recording, counters=counters, placement=Placement(cpus, (9,)))
+
+
+def worker(share):
+    return {"cpu": 1, "user_ns": round(share * SECOND), "system_ns": 0, "spin_ns": 0, "run_queue_ns": 0}
+
+
+def rules(trial, subject=None, cell=CELL):
+    return [found.rule for found in observe(Evidence(cell, trial, subject or record())).findings]
+
+
+def concluded(*trials, subject=None, cell=CELL):
+    return conclude([observe(Evidence(cell, trial, subject or record())) for trial in trials])
+
+
+def line(found):
+    return str(diagnosis_words([(found, "")]))
+
+
+# --- all threads asleep -----------------------------------------------------------------------------------
+
+
+def test_slots_that_are_all_busy_while_the_cpu_is_idle_wait_for_something_else():
+    (found,) = findings(loaded(), subject=record())
+    assert (found.kind, found.confidence) == (Symptom.SLOTS_BUSY, Confidence.CERTAIN)
+    assert found.numbers["held_ns"] == pytest.approx(100_000_000)
+
+
+def test_the_setting_that_gives_more_slots_is_named_as_the_server_calls_it():
+    (found,) = findings(loaded(), subject=record())
+    assert found.knob == Knob("gunicorn", "threads", 4)
+
+
+@pytest.mark.parametrize(
+    ("trial", "subject"),
+    [
+        (loaded(in_flight=4), record()),
+        (loaded(cores=0.8), record()),
+        (loaded(), record(slots=None)),
+        (loaded(threads=[0.8]), record()),
+        (
+            replace(loaded(), counters={"cgroup.server.cpu_ns": 1, "ListenOverflows": 0}, placement=None),
+            record(),
+        ),
+    ],
+    ids=[
+        "as many requests as slots",
+        "its CPU is busy",
+        "no fixed slots",
+        "a busy generator",
+        "no known CPUs",
+    ],
+)
+def test_slots_are_not_blamed_when_something_else_explains_what_is_open(trial, subject):
+    assert rules(trial, subject) == []
+
+
+def test_requests_that_wait_to_be_accepted_keep_no_slot_busy():
+    trial = loaded()
+    overflowed = replace(trial, counters=trial.counters | {"ListenOverflows": 9})
+    assert rules(overflowed) == ["D01"]
+
+
+def test_a_little_queue_before_a_half_busy_cpu_is_only_likely():
+    (found,) = findings(loaded(in_flight=5, cores=0.6), subject=record())
+    assert found.confidence is Confidence.LIKELY
+
+
+# --- more than it can do ----------------------------------------------------------------------------------
+
+
+FIFTY = build.Workload(OpenLoop(60), build.DurationStop(4 * SECOND))
+
+
+def offered(ended, due=60, **more):
+    """A trial of an open loop: how many requests ended in each second."""
+    cell = replace(CELL, workload=FIFTY)
+    trial = loaded(cell=cell, **more)
+    series = [
+        {"second": k, "scheduled": due, "ok": done, "failed": 0, "body_bytes": 0, "latency": None}
+        for k, done in enumerate(ended)
+    ]
+    recording = with_parts(
+        trial.recording,
+        series=series,
+        account=account(trial.recording, scheduled=due * len(ended), ok=sum(ended)),
+        completed={"ok": sum(ended), "failed": 0},
+    )
+    return replace(trial, recording=recording)
+
+
+def test_a_queue_that_grows_all_the_time_is_more_than_it_can_do():
+    found = [one for one in findings(offered([50] * 4), subject=record()) if one.rule == "D41"]
+    assert [
+        (one.numbers["asked_per_s"], one.numbers["done_per_s"], one.numbers["owed"]) for one in found
+    ] == [(60, 50, 40)]
+
+
+@pytest.mark.parametrize(
+    "ended", [[60, 60, 60, 30], [60] * 4, [59] * 4], ids=["a stall", "all", "a few late"]
+)
+def test_a_rate_that_is_answered_but_for_a_moment_is_not_too_much(ended):
+    assert "D41" not in rules(offered(ended))
+
+
+def test_a_server_beyond_its_limit_says_what_was_asked_and_what_it_did():
+    found = concluded(offered([50] * 4, cores=3.98))
+    assert (found.kind, found.overloaded) == (DiagnosisKind.CPU, True)
+    assert line(found).endswith("60.0 /s were asked for, it did 50.0 /s")
+
+
+# --- one request a connection -----------------------------------------------------------------------------
+
+
+def reconnecting(again, done=40, cell=CELL):
+    return loaded(in_flight=1, cell=cell, connections={"reconnects": again})
+
+
+def test_a_server_that_closes_after_each_reply_is_named():
+    assert rules(reconnecting(40)) == ["D12"]
+
+
+def test_clients_that_ask_for_a_new_connection_each_time_get_one():
+    cell = replace(CELL, workload=replace(CELL.workload, request=Request(keep_alive=False)))
+    assert rules(reconnecting(40, cell=cell), cell=cell) == []
+
+
+def test_a_few_connections_that_end_are_not_one_for_each_request():
+    assert rules(reconnecting(20)) == []
+
+
+def account(recording, **classes):
+    return {**encode(recording)["account"], **classes}
+
+
+def silent(timed_out=10, most=1):
+    recording = answered(without_reply=0, most=most)
+    recording = with_parts(recording, account=account(recording, timed_out=timed_out))
+    return replace(HEALTHY, recording=recording)
+
+
+@pytest.mark.parametrize(
+    ("trial", "found"), [(silent(), ["D11"]), (silent(timed_out=3), []), (silent(most=2), [])]
+)
+def test_connections_that_nobody_reads_after_one_reply_are_named(trial, found):
+    assert rules(trial) == found
+
+
+# --- what is used, and what it allows ---------------------------------------------------------------------
+
+
+def test_the_kernels_count_of_cpu_includes_processes_that_no_sample_shows():
+    usage = consumption_of(Evidence(CELL, loaded(cores=0.9), record()))
+    assert usage.shares[Resource.CPU] == pytest.approx(0.9)
+
+
+def test_one_process_of_python_can_fill_one_core_of_two():
+    usage = consumption_of(Evidence(CELL, loaded(cores=0.5, cpus=(0, 1)), record()))
+    assert (usage.shares[Resource.CPU], usage.shares[Resource.CORES]) == (0.25, 0.5)
+
+
+def test_a_program_with_threads_of_its_own_can_fill_all_cores():
+    other = {**ENTRY, "server": {**ENTRY["server"], "language": "go"}}
+    usage = consumption_of(Evidence(CELL, loaded(cpus=(0, 1)), record(entry=other)))
+    assert Resource.CORES not in usage.shares
+
+
+def test_a_quota_is_what_the_cpu_is_measured_against():
+    cell = replace(CELL, sandbox=replace(CELL.sandbox, cpu_quota=0.5))
+    assert consumption_of(Evidence(cell, loaded(cores=0.25), record())).shares[Resource.CPU] == 0.5
+
+
+def test_the_nearest_bound_comes_first():
+    shares = {Resource.CPU: 0.2, Resource.GENERATOR: 0.5}
+    bounds = bounds_of(
+        [Consumption(100, 100.0, None, 1.0, shares), Consumption(120, 120.0, None, 1.0, shares)]
+    )
+    assert [(one.resource, one.per_s, one.times) for one in bounds] == [
+        (Resource.GENERATOR, pytest.approx(220), pytest.approx(2)),
+        (Resource.CPU, pytest.approx(550), pytest.approx(5)),
+    ]
+    assert bounds[1].low < 550 < bounds[1].high
+
+
+def test_slots_that_are_busy_with_the_cpu_are_no_bound_of_their_own():
+    (bound,) = bounds_of([Consumption(100, 100.0, None, 1.0, {Resource.CPU: 0.2, Resource.SLOTS: 0.22})])
+    assert bound.resource is Resource.CPU
+
+
+def test_a_share_of_a_few_ticks_gives_no_bound():
+    assert bounds_of([Consumption(100, 100.0, None, 1.0, {Resource.CPU: 0.01})]) == ()
+
+
+# --- the one line -----------------------------------------------------------------------------------------
+
+
+def test_a_cpu_that_is_full_and_nothing_else_is_healthy_saturation():
+    found = concluded(loaded(cores=0.99), loaded(cores=0.98))
+    assert (found.kind, found.confidence) == (DiagnosisKind.CPU, Confidence.CERTAIN)
+    assert "healthy saturation" in line(found)
+
+
+def test_a_cpu_that_is_nearly_full_is_only_likely_the_limit():
+    assert concluded(loaded(cores=0.94)).confidence is Confidence.LIKELY
+
+
+def test_a_cause_is_named_when_more_than_half_of_the_trials_have_it():
+    asleep, other = loaded(), loaded(in_flight=1)
+    assert concluded(asleep, asleep, other).cause_kind is Symptom.SLOTS_BUSY
+    assert concluded(asleep, other).cause is None
+
+
+def test_a_rate_that_was_kept_is_no_limit_and_the_next_one_is_named():
+    found = concluded(offered([60] * 4, in_flight=0.4, cores=1.0))
+    assert found.kind is DiagnosisKind.NOT_AT_LIMIT
+    assert line(found).startswith(
+        "not at its limit, carries at least 60.0 /s; next limit: its CPU, at about 4.0"
+    )
+
+
+def test_fewer_connections_than_slots_wait_for_their_own_replies_only():
+    found = concluded(loaded(in_flight=3))
+    assert (found.kind, found.confidence) == (DiagnosisKind.NOT_AT_LIMIT, Confidence.LIKELY)
+
+
+def test_without_a_reason_the_limit_is_unknown_and_what_it_is_not_is_listed():
+    found = concluded(loaded(), subject=record(slots=None))
+    assert (found.kind, found.ruled_out) == (
+        DiagnosisKind.UNKNOWN,
+        (Resource.CPU, Resource.GENERATOR),
+    )
+    assert line(found) == "what limits it is unknown; ruled out: its CPU (4%), the generator (0%)"
+
+
+def finding(kind, confidence=Confidence.CERTAIN, **numbers):
+    return Finding("D00", kind, confidence, numbers=numbers)
+
+
+def observed(*found, cpu=0.3):
+    return Observed(found, Consumption(1000, 1000.0, None, 9.0, {Resource.CPU: cpu}))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (Symptom.GENERATOR_BUSY, Symptom.QUEUE_OVERFLOWED),
+        (Symptom.KILLED_FOR_MEMORY, Symptom.QUEUE_OVERFLOWED),
+        (Symptom.THROTTLED, Symptom.QUEUE_OVERFLOWED),
+        (Symptom.QUEUE_OVERFLOWED, Symptom.SLOTS_BUSY),
+        (Symptom.ONE_THREAD_FULL, Symptom.SLOTS_BUSY),
+    ],
+)
+def test_of_two_causes_the_first_by_precedence_is_named(first, second):
+    found = conclude([observed(finding(second, overflows=9), finding(first, overflows=9))])
+    assert found.cause_kind is first
+    assert [one.finding.kind for one in found.beside] == [second]
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind, one in MEANINGS.items() if one.bearing is Bearing.LIMITS_IDLE]
+)
+def test_a_cause_of_idle_cpus_is_none_where_they_are_full(kind):
+    assert conclude([observed(finding(kind), cpu=0.99)]).kind is DiagnosisKind.CPU
+    assert conclude([observed(finding(kind), cpu=0.3)]).cause_kind is kind
+
+
+@pytest.mark.parametrize("kind", [kind for kind, one in MEANINGS.items() if one.bearing is Bearing.ADDS])
+def test_what_only_adds_is_never_the_cause(kind):
+    assert conclude([observed(finding(kind))]).kind is DiagnosisKind.UNKNOWN
+
+
+def test_what_is_only_possible_is_never_the_cause():
+    assert conclude([observed(finding(Symptom.THROTTLED, Confidence.POSSIBLE))]).cause is None
+
+
+def test_one_overflow_among_thousands_of_requests_is_not_what_limits():
+    assert conclude([observed(finding(Symptom.QUEUE_OVERFLOWED, overflows=1))]).cause_kind is not None
+    usage = Consumption(100_000, 1e5, None, 9.0, {Resource.CPU: 0.3})
+    assert conclude([Observed((finding(Symptom.QUEUE_OVERFLOWED, overflows=1),), usage)]).cause is None
+
+
+def test_a_subject_without_any_load_has_a_cause_or_nothing_to_say():
+    died = build.trial(CELL, 0, 0, [], outcome=Failed("load", "it exited"))
+    assert concluded(died) is None
+    killed = replace(died, counters={"cgroup.server.oom_kills": 1})
+    assert concluded(killed).cause_kind is Symptom.KILLED_FOR_MEMORY
+
+
+def test_every_kind_of_finding_has_a_meaning():
+    assert set(MEANINGS) == set(Symptom)
+
+
+# --- settings ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("turned", "setting"),
+    [(Turned.PROCESSES, "workers"), (Turned.THREADS, "threads"), (Turned.BACKLOG, "backlog")],
+)
+def test_a_setting_is_found_where_the_entry_declares_what_it_changes(turned, setting):
+    assert knob_of(record().facts, turned).setting == setting
+
+
+@pytest.mark.parametrize(
+    "entry", [None, {}, {"server": 7}, {"server": {"facts": {"concurrency": [], "backlog": {"value": 5}}}}]
+)
+def test_an_entry_of_another_shape_has_no_settings(entry):
+    assert knob_of(SubjectFacts(entry=entry), Turned.BACKLOG) is None
+
+
+def test_behind_a_frontend_a_queue_that_no_sample_shows_has_no_setting():
+    trial = loaded(cores=0.3)
+    overflowed = replace(trial, counters=trial.counters | {"ListenOverflows": 9})
+    direct = findings(overflowed, subject=record())
+    behind = findings(overflowed, subject=record(frontend=FrontendFacts("nginx")))
+    assert (direct[0].knob, behind[0].knob) == (Knob("gunicorn", "backlog", 2048), None)
+
+
+def test_one_connection_cannot_show_what_a_pool_can_do():
+    cell = replace(CELL, workload=replace(CELL.workload, loop=ClosedLoop(1)))
+    assert concluded(loaded(in_flight=1, cell=cell), cell=cell).kind is DiagnosisKind.NOT_AT_LIMIT
