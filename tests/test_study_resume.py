@@ -403,3 +403,32 @@ def test_a_study_that_is_interrupted_in_a_pause_keeps_its_first_session_and_goes
     run_study(replace(study, plan=shorter, resumes=True), world.listener)
     assert {trial.block for trial in trials_of(world)} == {0, 1, 2, 3}
     assert runs_of(world)[-1].status is RunStatus.FINISHED
+
+
+def test_a_study_that_is_killed_in_a_pause_waits_for_what_is_left_of_it_and_has_the_same_trials(world):
+    pause_ns = 1500 * MS
+    study = in_sessions(world, pause_ns)
+    run_study(in_sessions(world, 1), world.listener)
+    expected = what_ran(world)
+    archive_of(world).unlink()
+    seen, told = os.pipe()
+    world.listener.paused = lambda left_s, words: os.write(told, b"p")
+    child = in_a_child(world, study)
+    assert os.read(seen, 1) == b"p"
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert {trial.block for trial in trials_of(world)} == {0, 1}
+    (broken,) = runs_of(world)
+    assert (broken.status, broken.ended_unix_ns) == (RunStatus.INTERRUPTED, None)
+    run_study(replace(study, resumes=True), world.listener)
+    os.close(seen)
+    os.close(told)
+    assert what_ran(world) == expected
+    assert runs_of(world)[-1].status is RunStatus.FINISHED
+    trials = trials_of(world)
+    waited = min(one.started_unix_ns for one in trials if one.block == 2) - max(
+        one.ended_unix_ns for one in trials if one.block < 2
+    )
+    # Of the pause, and not of a second one.
+    assert pause_ns <= waited
+    assert any("before session 2 of 2" in notice for notice in world.listener.notices)

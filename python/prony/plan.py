@@ -116,7 +116,7 @@ def make_plan(
         question=document.question,
         source=_source(document),
         notes=(*document.notes, *_as_published(profile, options.blocks or profile.blocks)),
-        design=_design(document),
+        design=_design(document, profile),
         claims=tuple(_claim(claim, document) for claim in document.claims),
         originals=originals,
     )
@@ -152,7 +152,10 @@ def _cells(
     document: StudyDocument, profile: ProfileDocument, catalog: CatalogView, options: PlanOptions
 ) -> Iterator[Cell]:
     subjects = [
-        subject for part in document.subjects for subject in _subjects(part, catalog, options.settings)
+        subject
+        for part in document.subjects
+        if profile.of_the_time or not part.as_of
+        for subject in _subjects(part, catalog, options.settings)
     ]
     parts = [in_profile(part, profile) for part in document.workloads if not is_skipped(part, profile)]
     sandbox = _sandbox(options.sandbox, document.sandbox)
@@ -171,10 +174,20 @@ def _cells(
         yield Cell(number, subject, load, engine, sandbox)
 
 
-def _design(document: StudyDocument) -> Design:
+def _design(document: StudyDocument, profile: ProfileDocument) -> Design:
     design = document.design
-    primary = {str(name): value for name, value in design.primary.items()}
-    return Design(margin=design.margin, primary=primary, trimmed_mean=design.trimmed_mean)
+    return Design(
+        margin=design.margin,
+        primary={str(name): value for name, value in design.primary.items()},
+        trimmed_mean=design.trimmed_mean,
+        pilot_ns=profile.pilot,
+        editions={
+            name: part.as_of
+            for part in document.subjects
+            if profile.of_the_time and part.as_of
+            for name in part.names
+        },
+    )
 
 
 def _source(document: StudyDocument) -> str:

@@ -101,7 +101,8 @@ class SubjectDocument(_Document):
     """``[[subjects]]``: every server in the list with every app in the list.
 
     A server's name may end in a frontend: ``starman@nginx``. ``added``: the experiment that is repeated did
-    not have them, so no claim compares with them unless it names them.
+    not have them, so no claim compares with them unless it names them. ``as_of``: the subject that this one
+    is, with the software of the experiment's time; it is measured where a profile has ``of_the_time``.
     """
 
     server: Names
@@ -109,6 +110,7 @@ class SubjectDocument(_Document):
     interface: Interface | None = None
     settings: Mapping[str, int | str] = Field(default_factory=dict)
     added: bool = False
+    as_of: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -180,6 +182,8 @@ class ProfileDocument(_Lengths):
     """``[profiles.NAME]``: how long and how often; ``workloads`` changes single loads by name.
 
     ``as_published``: how often the original measured, in words, where that differs from ``blocks``.
+    ``pilot``: how long a warm-up to look for before the first block at most; ``0s``: do not look.
+    ``of_the_time``: measure the subjects ``as_of`` too.
     """
 
     blocks: PositiveInt
@@ -187,6 +191,8 @@ class ProfileDocument(_Lengths):
     duration: Duration
     warmup: Wait = 0
     timeout: Duration = 10 * SECOND_NS
+    pilot: Wait | None = None
+    of_the_time: bool = False
     connections: Counts | None = None
     rate: Rates | None = None
     workloads: Mapping[str, WorkloadChange] = Field(default_factory=dict)
@@ -290,9 +296,8 @@ class StudyDocument(_Document):
     @property
     def of_original(self) -> tuple[str, ...]:
         """The names of the subjects that the original had; empty where all are."""
-        if not any(part.added for part in self.subjects):
-            return ()
-        return tuple(name for part in self.subjects if not part.added for name in part.names)
+        own = [part for part in self.subjects if not part.added and not part.as_of]
+        return () if len(own) == len(self.subjects) else tuple(name for part in own for name in part.names)
 
     def profile(self, name: str | None) -> tuple[str, ProfileDocument]:
         """Return the profile of this name; without a name ``quick``, else the first."""

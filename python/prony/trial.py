@@ -41,6 +41,7 @@ from prony.monitor.frequency import FrequencyGauge
 from prony.monitor.groups import GroupCounters, oom_kills
 from prony.monitor.kernel import KernelCounters
 from prony.monitor.listeners import ListenerGauges, Watched
+from prony.monitor.memory import MemoryGauge
 from prony.monitor.processes import ProcessMonitor
 from prony.monitor.sock_diag import SockDiag
 from prony.monitor.waits import ThreadCounters
@@ -182,7 +183,7 @@ def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
 def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]) -> None:
     mains = {subject.pids[one.name]: one.roles for one in (task.launch, *task.launch.processes)}
     listeners = _listeners(task, subject)
-    gauges: tuple[Gauges, ...] = (listeners, FrequencyGauge(task.placement.server_cpus))
+    gauges: tuple[Gauges, ...] = (listeners, FrequencyGauge(task.placement.server_cpus), MemoryGauge())
     processes = ProcessMonitor(subject.tree_pid, mains, task.placement, gauges=gauges)
     threads = ThreadCounters(processes.serving, task.placement.generator_cpus)
     counters = (*_counters(task, subject), threads)

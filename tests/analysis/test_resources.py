@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, machine_metrics, memory_metrics, process_metrics
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
@@ -156,7 +158,19 @@ def test_a_role_has_its_own_figures():
 
 def test_stolen_time_is_a_share_of_all_cpus():
     found = machine_metrics((sample(0), sample(10, busy_s=5, steal_s=1)))
-    assert found == {"machine_cpu_percent": 50, "machine_steal_percent": 5}
+    # Two CPUs in 10 s: 5 s busy, 1 s stolen.
+    assert (found["machine_cpu_percent"], found["machine_steal_percent"]) == (50, 5)
+    assert found["machine_cpu_ratio"] == pytest.approx(0.25)
+
+
+def test_the_machines_memory_in_use_is_what_programs_could_not_get():
+    def at(available):
+        return {"memory_bytes": 1000, "memory_available_bytes": available}
+
+    samples = (replace(sample(0), gauges=at(500)), replace(sample(10), gauges=at(300)))
+    assert machine_metrics(samples)["machine_memory_ratio"] == pytest.approx(0.6)
+    unknown = machine_metrics((sample(0), sample(10)))["machine_memory_ratio"]
+    assert unknown == Missing("no sample has the machine's memory")
 
 
 def test_time_in_the_kernel_is_told_from_that_of_the_program():

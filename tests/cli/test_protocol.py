@@ -35,9 +35,38 @@ def test_sessions_repeat_all_blocks_and_keep_their_pause(run):
 
 
 def test_a_dry_run_names_the_sessions_and_counts_their_pauses(run):
-    out = run(*APP, "--repeats", "4", "--sessions", "3", "--pause", "10m", "--dry-run").out
+    out = run(*APP, "--repeats", "4", "--sessions", "3", "--pause", "10m", "--pilot", "0s", "--dry-run").out
     assert "3 sessions of 4 blocks, 600 s apart" in out
     assert "about 2" in out.splitlines()[-1]
+
+
+def test_a_dry_run_says_how_long_the_pilot_takes(run):
+    out = run(*APP, "--repeats", "5", "--pilot", "20s", "--dry-run").out
+    looks = "pilot before the first block: 2 cells from a fresh start, about 31 s, at most 3 min;"
+    assert looks in out
+    assert "what is not warm by then, up to 20.0 s" in out
+    assert "pilot" not in run(*APP, "--repeats", "5", "--pilot", "0s", "--dry-run").out
+
+
+@pytest.mark.parametrize(
+    ("words", "pilot_s"),
+    [
+        (("--repeats", "5"), 30),
+        (("--repeats", "4"), None),
+        (("--repeats", "4", "--pilot", "10s"), 10),
+        (("--precision", "2%"), 30),
+    ],
+)
+def test_a_pilot_needs_five_blocks_or_to_be_asked_for(run, words, pilot_s):
+    run(*APP, *words, *OUT)
+    assert run.task.plan.design.pilot_ns == (None if pilot_s is None else pilot_s * 10**9)
+
+
+def test_a_search_has_no_pilot(run):
+    run(*APP, "--repeats", "5", "--find-rate", "p99 < 50ms", *OUT)
+    assert run.task.plan.design.pilot_ns is None
+    done = run(*APP, "--pilot", "10s", "--find-rate", "p99 < 50ms", *OUT)
+    assert "`--pilot 10s` and `--find-rate` exclude each other" in done.err
 
 
 @pytest.mark.parametrize(
@@ -122,7 +151,7 @@ def test_a_dry_run_tells_looks_and_budget(run):
     assert (
         "looks after 10, 15, 20 blocks, until intervals of ±2 % or verdicts, or 30 min are over" in done.out
     )
-    assert "50 to 100 trials, about " in done.out
+    assert "52 to 102 trials, about " in done.out
 
 
 def test_a_dry_run_says_what_difference_it_will_find(run):

@@ -386,7 +386,7 @@ def test_a_dry_run_lists_every_cell_with_its_command_and_starts_nothing(dry):
     assert "waitress+flask-hello: open loop, 550/s constant, 2 s, GET /" in shown
     assert shown.count("waitress-serve --listen=127.0.0.1:8000") == 2
     assert "calibration, first, last and once inside each block: the reference server" in shown
-    assert "35 trials, about" in shown
+    assert "39 trials, about" in shown
 
 
 def test_a_dry_run_counts_and_names_cpus_in_words(dry):

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from math import fsum
 
 from prony.analysis.missing import Missing, Value
 from prony.analysis.turnover import turnover_metrics
@@ -171,18 +172,32 @@ def process_metrics(samples: Sequence[Sample], role: str | None = None) -> dict[
 
 
 def machine_metrics(samples: Sequence[Sample]) -> dict[str, Value]:
-    """Return how all CPUs of the machine spent the window.
+    """Return how all CPUs of the machine spent the window, and how much of its memory was in use.
 
     *Assumptions*: busy, idle and stolen time are disjoint, as in proc_stat(5).
     """
     window = window_samples(samples)
-    names = ("machine_cpu_percent", "machine_steal_percent")
+    memory = {"machine_memory_ratio": _memory_in_use(window)}
+    names = ("machine_cpu_percent", "machine_cpu_ratio", "machine_steal_percent")
     if len(window) < 2 or window[-1].monotonic_ns <= window[0].monotonic_ns:
-        return dict.fromkeys(names, _TOO_FEW)
+        return dict.fromkeys(names, _TOO_FEW) | memory
     first, last = window[0], window[-1]
     elapsed_s = seconds(last.monotonic_ns - first.monotonic_ns)
     busy_ns = last.machine_busy_ns - first.machine_busy_ns
     steal_ns = last.machine_steal_ns - first.machine_steal_ns
     total_ns = busy_ns + steal_ns + last.machine_idle_ns - first.machine_idle_ns
-    steal: Value = 100 * steal_ns / total_ns if total_ns > 0 else _TOO_FEW
-    return {"machine_cpu_percent": 100 * seconds(busy_ns) / elapsed_s, "machine_steal_percent": steal}
+    busy = 100 * seconds(busy_ns) / elapsed_s
+    shares: tuple[Value, ...] = (_TOO_FEW, _TOO_FEW)
+    if total_ns > 0:
+        shares = (busy_ns / total_ns, 100 * steal_ns / total_ns)
+    return dict(zip(names, (busy, *shares), strict=True)) | memory
+
+
+def _memory_in_use(window: Sequence[Sample]) -> Value:
+    """Return the mean share of the machine's memory that was in use."""
+    shares = [
+        1 - one.gauges["memory_available_bytes"] / one.gauges["memory_bytes"]
+        for one in window
+        if one.gauges.get("memory_bytes") and "memory_available_bytes" in one.gauges
+    ]
+    return fsum(shares) / len(shares) if shares else Missing("no sample has the machine's memory")

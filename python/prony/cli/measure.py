@@ -244,6 +244,20 @@ def _blocks(plan: "Plan") -> str:
     return f"{precision.looks[0]} to {precision.looks[-1]} blocks"
 
 
+def _pilot(plan: "Plan") -> "Iterator[str]":
+    """Yield how long the pilot takes before the first block, where there is one."""
+    from prony.study.extent import number_of, pilot_seconds, rough_length
+    from prony.study.pilot import piloted
+
+    cells, longest_ns = piloted(plan), plan.design.pilot_ns
+    if not cells or longest_ns is None:
+        return
+    least, most = pilot_seconds(plan)
+    length = f"about {rough_length(least)}, at most {rough_length(most)}"
+    yield f"pilot before the first block: {number_of(len(cells), 'cell')} from a fresh start, {length};"
+    yield f"it lengthens the warm-up of what is not warm by then, up to {format_duration(longest_ns)}"
+
+
 def _protocol(task: "Study") -> "Iterator[str]":
     """Yield the steps besides measuring each cell once in each block."""
     from prony.model import OpenLoop
@@ -264,6 +278,7 @@ def _protocol(task: "Study") -> "Iterator[str]":
     if plan.design.find_rate:
         yield f"for each subject a search for the highest rate at which {plan.design.find_rate}"
         yield f"and {number_of(plan.blocks, 'fresh trial')} at the rate that it finds"
+    yield from _pilot(plan)
     if plan.design.sessions > 1:
         pause = format_duration(plan.design.pause_ns)
         blocks = number_of(plan.session_blocks, "block")

@@ -16,7 +16,7 @@ from prony.analysis.account import Tally, tally
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.cli.load_line import LoadLine, progress_bar
 from prony.escapes import escaped, escaped_lines
-from prony.model import Cell, Failed, Invalid, Json, Ok, Trial, Workload
+from prony.model import Cell, Failed, Invalid, Json, Ok, Trial, TrialRole, Workload
 from prony.study import StudyListener
 from prony.units import format_count
 
@@ -175,8 +175,8 @@ class StudyProgress(StudyListener):
     def trial_ended(self, cell: Cell, trial: Trial) -> None:
         """Count the trial; without a live line, print a line for it."""
         self._done += 1
-        # Trials that the machine disturbed are repeated; the estimate did not include them.
-        self._trials += trial.attempt > 0
+        # The estimate did not include what the machine disturbed, and what was not warm at the first look.
+        self._trials += trial.attempt > 0 or (trial.role is TrialRole.PILOT and trial.position > 0)
         self._lengths.append(time.monotonic() - self._began)
         what = f"{cell.subject.name}  {cell.describe_load()}: {_outcome(trial)}"
         line = f"  [{self._done}/{self._trials}] {what}"

@@ -1,11 +1,12 @@
-"""The options of a study's protocol: number of blocks, looks, a search for rates."""
+"""The options of a study's protocol: number of blocks, looks, a search for rates, a pilot."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from prony.cli.options import duration_of
+from prony.cli.options import duration_of, wait_of
 from prony.cli.run_options import SureOptions
 from prony.errors import UsageError
+from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.model import Cell, Plan, Precision
@@ -15,15 +16,42 @@ __all__ = ["cross_checks_of", "with_protocol"]
 # A machine's neighbours and its temperature are others after an hour.
 _PAUSE = "1h"
 
+# Most just-in-time compilers are done by then, and it is the time of a few trials.
+_PILOT_NS = 30 * SECOND_NS
+# Fewer blocks give no verdict, so nothing is compared that would have to be warm.
+_LEAST_PILOTED = 5
+
 LOOKS = (10, 15, 20)
 """Numbers of blocks after which a study looks at its figures: planned, because each look costs confidence."""
 
 
 def with_protocol(plan: "Plan", sure: SureOptions, find_rate: str | None) -> "Plan":
-    """Return the plan with its looks, or its search.
+    """Return the plan with its looks or its search, and its pilot.
 
     *Errors*: UsageError for invalid values, or options that contradict each other.
     """
+    return _with_pilot(_with_blocks(plan, sure, find_rate), sure.pilot)
+
+
+def _with_pilot(plan: "Plan", wanted: str | None) -> "Plan":
+    """Return the plan with its pilot: as was typed, else as its file says, else where there are verdicts.
+
+    *Errors*: UsageError for what is no time, and beside a search, in which each step warms up by itself.
+    """
+    if plan.design.find_rate:
+        if wanted is not None:
+            raise UsageError(
+                f"`--pilot {wanted}` and `--find-rate` exclude each other; expected one of them",
+                hint="set the warm-up of a search with --warmup",
+            )
+        return replace(plan, design=replace(plan.design, pilot_ns=None))
+    usual = _PILOT_NS if plan.blocks >= _LEAST_PILOTED else 0
+    longest_ns = usual if plan.design.pilot_ns is None else plan.design.pilot_ns
+    longest_ns = longest_ns if wanted is None else wait_of("--pilot", wanted)
+    return replace(plan, design=replace(plan.design, pilot_ns=longest_ns or None))
+
+
+def _with_blocks(plan: "Plan", sure: SureOptions, find_rate: str | None) -> "Plan":
     _refuse_without_precision(sure)
     if sure.pause is not None and sure.sessions is None:
         raise UsageError(

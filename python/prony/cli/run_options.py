@@ -168,6 +168,12 @@ class SureOptions:
     pause: Annotated[
         str | None, typer.Option(help="With --sessions: how long to pause before each further one (1h).")
     ] = None
+    pilot: Annotated[
+        str | None,
+        typer.Option(
+            help="Find first how long each server warms up, at most this (30s from 5 repeats on; 0s: do not)."
+        ),
+    ] = None
     cross_check: Annotated[
         str | None, typer.Option(help="Measure each cell with these generators too, e.g. wrk,ab.")
     ] = None

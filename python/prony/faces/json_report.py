@@ -13,6 +13,7 @@ from prony.analysis.compare import Comparison
 from prony.analysis.dependence import CONSIDERABLE, Dependence
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.drift import CALIBRATED
+from prony.analysis.editions import Then
 from prony.analysis.estimands import estimand
 from prony.analysis.missing import Missing, Value
 from prony.analysis.steadiness import Steadiness
@@ -201,7 +202,7 @@ def _curve(curve: Curve, reading: Reading) -> Json:
 # --- comparisons, causes ---------------------------------------------------------------------------------
 
 
-def _claim(claim: Claim, result: ClaimResult) -> Json:
+def _claim(claim: Claim, result: ClaimResult, then: Then | None) -> Json:
     return {
         **asdict(claim),
         "kind": claim.kind.value,
@@ -213,6 +214,7 @@ def _claim(claim: Claim, result: ClaimResult) -> Json:
         "interval": None if result.interval is None else list(result.interval),
         "level": result.level,
         "reason": result.reason or None,
+        "then": None if then is None else encode(then),
     }
 
 
@@ -334,7 +336,7 @@ def reading_json(reading: Reading) -> Json:
         "placements": [asdict(placement) for placement in reading.placements],
         "groups": [_group(group, reading) for group in reading.groups],
         "curves": [_curve(curve, reading) for curve in reading.curves],
-        "claims": [_claim(claim, result) for claim, result in reading.claims],
+        "claims": [_claim(claim, result, reading.then.get(claim.name)) for claim, result in reading.claims],
         "verdicts": {verdict.value: count for verdict, count in reading.verdicts.items()},
         "originals": [_beside(one) for one in reading.originals],
         "calibration": [_calibration(trial) for trial in of_calibration],
@@ -343,6 +345,7 @@ def reading_json(reading: Reading) -> Json:
         "across": None if reading.across is None else across_json(reading.across),
         "cross_checks": [_check(check) for check in reading.cross_checks],
         "found_rates": encode(reading.found_rates),
+        "warm_ups": encode(reading.warm_ups),
         "repeated": None if repeated is None else _repeated(repeated),
         "unmeasured": dict(reading.unmeasured),
         "order": [

@@ -11,12 +11,14 @@ from typing import Literal
 from pydantic import JsonValue, TypeAdapter
 
 from prony.analysis.drift import Drift
+from prony.analysis.editions import Then
 from prony.analysis.failure_rates import Failures
 from prony.analysis.knee import Saturation
 from prony.analysis.power import Sight
 from prony.model import Json
 from prony.model.claims import Needs
 from prony.reading.brief import Elsewhere, Measures, Ratio
+from prony.reading.warm_ups import WarmUp
 
 __all__ = ["ReportShape", "report_schema", "report_type"]
 
@@ -407,6 +409,7 @@ class ClaimShape:
     figure: float | None
     interval: Sequence[float | None] | None
     reason: str | None
+    then: Then | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -531,6 +534,7 @@ class ReportShape:
     dependence: Object | None
     cross_checks: Sequence[CrossCheckShape]
     found_rates: Sequence[Object]
+    warm_ups: Sequence[WarmUp]
     repeated: Object | None
     unmeasured: Mapping[str, str]
     order: Sequence[PositionShape]

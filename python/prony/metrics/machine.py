@@ -1,6 +1,6 @@
 """What the machine did besides the subject and the generator. Must not know who did it.
 
->>> [metric.name for metric in MACHINE][1:]
+>>> [metric.name for metric in MACHINE][3:]
 ['machine_steal_percent', 'other_load_percent']
 """
 
@@ -18,6 +18,22 @@ MACHINE = (
         "busy time of all CPUs between the first and the last sample of the window / time "
         "between; 100 = one core",
         STAT,
+    ),
+    Metric(
+        "machine_cpu_ratio",
+        Unit.RATIO,
+        Better.NEITHER,
+        "CPU of the machine, share of all its CPUs",
+        "busy time of all CPUs between the first and the last sample of the window / the time of all CPUs",
+        STAT,
+    ),
+    Metric(
+        "machine_memory_ratio",
+        Unit.RATIO,
+        Better.NEITHER,
+        "memory of the machine in use, share of all of it",
+        "mean over the window's samples of 1 - available / all memory",
+        "proc_meminfo(5), MemTotal and MemAvailable",
     ),
     Metric(
         "machine_steal_percent",

@@ -24,6 +24,7 @@ __all__ = [
     "FoundRate",
     "FrontendFacts",
     "GeneratorFitness",
+    "PilotStep",
     "RateStep",
     "RunFacts",
     "SearchPart",
@@ -245,17 +246,33 @@ class SubjectFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class PilotStep:
+    """What a load of ``seconds`` on a fresh server shows of the warm-up of the cell ``cell_id``.
+
+    ``after_s``: after so many seconds its pace no longer changed; null where it ``changes`` at the end still,
+    or where that is unknown, with the ``reason``.
+    """
+
+    cell_id: int
+    seconds: int
+    changes: bool = False
+    after_s: int | None = None
+    reason: str = field(default="", metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
 class TrialFacts:
     """What was learnt of a trial's sandbox and surroundings.
 
     ``strays``: how many of its processes might run on other CPUs than the server's when the window closed.
     ``listeners``: each listening socket in its fullest state of the window. ``find_rate``: in a search, what
-    it says of its rate.
+    it says of its rate. ``pilot``: of a pilot, what it says of its cell's warm-up.
     """
 
     strays: int | None = field(default=None, metadata=OPTIONAL)
     listeners: tuple[ListenerUsage, ...] = field(default=(), metadata=OPTIONAL)
     find_rate: TrialStep | None = field(default=None, metadata=OPTIONAL)
+    pilot: PilotStep | None = field(default=None, metadata=OPTIONAL)
     free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
 
 

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 from prony.model.claims import Claim, Original
 from prony.model.sandbox import SandboxChoice
+from prony.model.shapes import OPTIONAL
 from prony.model.subject import Subject
 from prony.model.workload import ClosedLoop, CountStop, EngineChoice, OpenLoop, Workload
 
@@ -78,6 +79,10 @@ class Design:
     ``trimmed_mean``: show, beside the mean, the mean without the highest and the lowest trial. ``find_rate``:
     instead of measuring cells, search for each subject's highest rate that meets this objective.
     ``sessions``: in how many parts of equally many blocks the study is measured, at least ``pause_ns`` apart.
+    ``editions``: of a subject with the software of the original's time, the one of today in whose place it
+    is.
+    ``pilot_ns``: before the first block, look for how long each server warms up, at most so long; null: do
+    not.
     """
 
     margin: float = 0.02
@@ -87,6 +92,8 @@ class Design:
     find_rate: str = ""
     sessions: int = 1
     pause_ns: int = 0
+    pilot_ns: int | None = field(default=None, metadata=OPTIONAL)
+    editions: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

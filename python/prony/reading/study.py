@@ -1,13 +1,15 @@
 """An archive, read once: the source of all reports of a study."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from prony.analysis.claim_cells import claimed
 from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
 from prony.analysis.compare import Terms
 from prony.analysis.dependence import Dependence
+from prony.analysis.editions import Then, of_the_time
 from prony.analysis.noise_floor import Floor, floors_by_metric
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive
@@ -26,7 +28,7 @@ from prony.model import (
     TrialRecord,
     TrialRole,
 )
-from prony.model.facts import TrialStep
+from prony.model.facts import PilotStep, TrialStep
 from prony.reading.across import SessionPart, Sessions, over_sessions
 from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
 from prony.reading.dependence import dependence_of
@@ -38,6 +40,7 @@ from prony.reading.order import Placed, in_order
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
 from prony.reading.sessions import first_runs, session_of, stretches
+from prony.reading.warm_ups import WarmUp, warm_ups
 from prony.units import MILLISECOND_NS, seconds
 
 __all__ = ["Reading", "read", "read_archive", "read_sessions"]
@@ -49,8 +52,9 @@ class Reading:
     also those of the calibration, of cross-checks and of searches, whose cells are ``added`` to the plan's
     own. ``claims``: each claim of the plan with its result. ``dependence``: of blocks on the one before; null
     where it is not testable. ``across``: its sessions beside each other, null where it has one.
-    ``tried``: the steps of a search, with their subjects, in order. ``diagnoses``: what limits the subject,
-    by the id of a cell.
+    ``tried``: the steps of a search, with their subjects, in order. ``warm_ups``: what a pilot found.
+    ``then``: of claims that do not hold, by name, what the software of the original's time says.
+    ``diagnoses``: what limits the subject, by the id of a cell.
     """
 
     plan: Plan
@@ -66,6 +70,8 @@ class Reading:
     dependence: Dependence | None = None
     across: Sessions | None = None
     tried: tuple[tuple[str, TrialStep], ...] = ()
+    warm_ups: tuple[WarmUp, ...] = ()
+    then: Mapping[str, Then] = field(default_factory=dict)
     diagnoses: Mapping[int, Diagnosis] = field(default_factory=dict)
 
     @property
@@ -183,14 +189,31 @@ class Reading:
 
 
 def _claims(
-    plan: Plan, cells: Sequence[CellSummary], agreed: Terms, blocks: int, floors: Sequence[Floor]
+    plan: Plan, cells: Sequence[CellSummary], floored: Callable[[Claim], Terms]
 ) -> tuple[tuple[Claim, ClaimResult], ...]:
-    found = []
-    for claim in plan.claims:
-        first = next((cell.cell for cell in claimed(claim, cells)), None)
-        known = floors_by_metric(floors, first, blocks) if first else {}
-        found.append((claim, evaluate(claim, cells, replace(agreed, floors=known))))
-    return tuple(found)
+    return tuple((claim, evaluate(claim, cells, floored(claim))) for claim in plan.claims)
+
+
+def _then(
+    plan: Plan,
+    claims: Sequence[tuple[Claim, ClaimResult]],
+    cells: Sequence[CellSummary],
+    floored: Callable[[Claim], Terms],
+) -> dict[str, Then]:
+    """Return what the software of the original's time says of claims that do not hold, by their names."""
+    found = {
+        claim.name: of_the_time(claim, result, cells, plan.design.editions, floored(claim))
+        for claim, result in claims
+    }
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _floored(
+    claim: Claim, cells: Sequence[CellSummary], agreed: Terms, blocks: int, floors: Sequence[Floor]
+) -> Terms:
+    """Return the terms of a claim: with the noise floors of its load."""
+    first = next((cell.cell for cell in claimed(claim, cells)), None)
+    return replace(agreed, floors=floors_by_metric(floors, first, blocks) if first else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +260,7 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     diagnosed: dict[tuple[int, int], _Diagnosed] = {}
     searched = {cell.id: cell.subject.name for cell in (added or {}).get(TrialRole.FIND_RATE, ())}
     tried: dict[tuple[int, int], tuple[str, TrialStep]] = {}
+    looks: dict[tuple[int, int], PilotStep] = {}
     for record in trials:
         trial = record.trial
         taken.append(figures(trial))
@@ -244,6 +268,8 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
             # A step that was repeated counts once, as it came out last.
             step = searched[trial.cell_id], trial.facts.find_rate
             tried[trial.cell_id, trial.block] = step
+        if trial.role is TrialRole.PILOT and trial.facts.pilot is not None:
+            looks[trial.cell_id, trial.block] = trial.facts.pilot
         if trial.role is not TrialRole.SUBJECT or trial.cell_id not in own_cells:
             continue
         cell, key = own_cells[trial.cell_id], (trial.cell_id, trial.block)
@@ -255,6 +281,9 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     blocks = len({trial.block for trial in own})
     agreed = replace(terms(plan, blocks), widening=depends.widening if depends else 1.0)
     groups = groups_of(plan, own, floors, agreed.widening, takes_unsteady=takes_unsteady)
+    cells = [cell for group in groups for cell in group.cells]
+    floored = partial(_floored, cells=cells, agreed=agreed, blocks=blocks, floors=floors)
+    claims = _claims(plan, cells, floored)
     return Reading(
         plan=plan,
         runs=runs,
@@ -265,9 +294,11 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
         diagnoses=_concluded(diagnosed),
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
         trials=tuple(taken),
-        claims=_claims(plan, [cell for group in groups for cell in group.cells], agreed, blocks, floors),
+        claims=claims,
+        then=_then(plan, claims, cells, floored),
         dependence=depends,
         tried=tuple(tried.values()),
+        warm_ups=warm_ups(plan, looks),
         added={
             role: tuple(summarise_cell(cell, [one for one in taken if one.role is role]) for cell in cells)
             for role, cells in (added or {}).items()

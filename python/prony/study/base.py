@@ -69,7 +69,7 @@ class StudyListener(Protocol):
         """Report for how long nothing is measured yet, and before what; called again while it lasts."""
 
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
-        """Report that a trial begins; ``blocks`` 0: in a search, which has no blocks."""
+        """Report that a trial begins; ``blocks`` 0: in a search or a pilot, which have no blocks."""
 
     def trial_event(self, cell: Cell, event: Json) -> None:
         """Receive an event of the engine."""

@@ -45,7 +45,8 @@ class Bench:
     """What the trials of one run share. A trial's placement is ``placement`` or an equivalent one.
 
     ``left_out``: why a cell has no generator on this machine, by the cell's id. ``fitness``: the load
-    engine's calibration here.
+    engine's calibration here. ``warmups``: what a pilot found, by the cell's id, in nanoseconds; else the
+    cell's own holds.
     """
 
     study: Study
@@ -57,6 +58,7 @@ class Bench:
     groups: Groups | None = None
     left_out: Mapping[int, str] = field(default_factory=dict)
     fitness: GeneratorFitness | None = None
+    warmups: Mapping[int, int] = field(default_factory=dict)
 
     def has(self, turn: Turn) -> bool:
         """Return whether the turn's subject can be started and its load be sent."""
@@ -116,8 +118,9 @@ def _task(bench: Bench, turn: Turn) -> Task:
     sandbox = bench.sandbox(f"trial-{cell.id}-{at.block}-{at.position}-{at.attempt}", cell.sandbox)
     nuisance = nuisances(bench.study.plan, turn)
     launch = bench.launch(cell.subject, sandbox, nuisance)
+    warm = replace(cell.workload, warmup_ns=bench.warmups.get(cell.id, cell.workload.warmup_ns))
     return Task(
-        cell=replace(cell, workload=with_arrivals(cell.workload, nuisance.arrival_seed)),
+        cell=replace(cell, workload=with_arrivals(warm, nuisance.arrival_seed)),
         position=at,
         launch=launch,
         contract=cell.subject.app.contract,

@@ -61,8 +61,12 @@ def _run_turn(bench: Bench, turn: Turn, ledger: Ledger, listener: StudyListener,
 
 
 def _shown(turn: Turn, blocks: int) -> tuple[int, int]:
-    """Return the number of this block and of all blocks; none in a search, whose length is not known."""
+    """Return the number of this block and of all blocks; none in a pilot and in a search, whose length is not
+    known.
+    """
     at = turn.position
+    if at.role is TrialRole.PILOT:
+        return 0, 0
     if at.role is not TrialRole.FIND_RATE:
         return at.block, blocks
     return (at.block - 1, blocks) if at.block else (0, 0)

@@ -13,7 +13,7 @@ from prony.units import seconds
 if TYPE_CHECKING:
     from prony.model import Cell, Plan
 
-__all__ = ["Extent", "extent_of", "number_of", "rough_length"]
+__all__ = ["Extent", "extent_of", "number_of", "pilot_seconds", "rough_length"]
 
 # How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
 # first trial is over.
@@ -50,10 +50,11 @@ class Extent:
 
 
 def extent_of(plan: "Plan", cross_checks: "Sequence[Cell]" = ()) -> Extent:
-    """Return how much a plan is, with calibration and cross-checks, but without repeats of invalid trials and
-    without what no generator here can measure.
+    """Return how much a plan is, with calibration, cross-checks and the first looks of a pilot, but without
+    repeats of invalid trials and without what no generator here can measure.
     """
     from prony.study.generators import foreseen
+    from prony.study.pilot import piloted
 
     if plan.design.find_rate:
         return _search_extent(plan)
@@ -64,12 +65,22 @@ def extent_of(plan: "Plan", cross_checks: "Sequence[Cell]" = ()) -> Extent:
     least = precision.looks[0] if precision else plan.blocks
     length_s = sum(map(_length_s, block))
     pauses_s = (plan.design.sessions - 1) * seconds(plan.design.pause_ns)
+    looks, before_s = len(piloted(plan)), pilot_seconds(plan)[0] + pauses_s
     return Extent(
-        (least * len(block), plan.blocks * len(block)),
-        (least * length_s + pauses_s, plan.blocks * length_s + pauses_s),
+        (looks + least * len(block), looks + plan.blocks * len(block)),
+        (least * length_s + before_s, plan.blocks * length_s + before_s),
         seconds(precision.budget_ns) if precision and precision.budget_ns is not None else None,
         pauses_s,
     )
+
+
+def pilot_seconds(plan: "Plan") -> tuple[float, float]:
+    """Return how long a plan's pilot takes where all are warm at the first look, and where none ever is."""
+    from prony.study.pilot import looks_at, piloted
+
+    looks = [looks_at(cell, plan.design.pilot_ns or 0) for cell in piloted(plan)]
+    first = sum(one[0] + TRIAL_OVERHEAD_S for one in looks)
+    return first, sum(sum(one) + len(one) * TRIAL_OVERHEAD_S for one in looks)
 
 
 def _search_extent(plan: "Plan") -> Extent:

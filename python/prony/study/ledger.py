@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from prony.archive import ArchiveWriter
-from prony.model import Fault, Outcome, Trial, TrialFacts
+from prony.model import Fault, Outcome, Trial, TrialFacts, TrialRole
 from prony.schedule import Key, Turn
 
 __all__ = ["ArchivedTrial", "Ledger", "entry_of", "length_of"]
@@ -88,3 +88,8 @@ class Ledger:
     def measured_ns(self) -> int:
         """How long all trials took together, including those of earlier runs."""
         return sum(entry.length_ns for entry in self.entries.values())
+
+    @property
+    def pilot_ns(self) -> int:
+        """How long the pilot's trials of these took."""
+        return sum(entry.length_ns for key, entry in self.entries.items() if key[-1] is TrialRole.PILOT)

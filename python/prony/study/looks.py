@@ -55,7 +55,7 @@ def _after(study: Study, precision: Precision, blocks: int, ledger: Ledger) -> S
             found = _decided(study.plan, precision, blocks, read_archive(opened, floors))
         if found:
             return found
-    return _over_budget(precision, blocks, ledger.measured_ns)
+    return _over_budget(precision, blocks, ledger)
 
 
 def _decided(plan: Plan, precision: Precision, blocks: int, reading: Reading) -> Stopped | None:
@@ -112,14 +112,15 @@ def _primary(reading: Reading) -> list[Group]:
     return [group for group in reading.groups if group.primary]
 
 
-def _over_budget(precision: Precision, blocks: int, measured_ns: int) -> Stopped | None:
+def _over_budget(precision: Precision, blocks: int, ledger: Ledger) -> Stopped | None:
     """Return a stop when the next look, or a block before it, would end after the budget."""
     if precision.budget_ns is None:
         return None
     bounds = (0, *precision.looks)
     next_look = next(last for first, last in pairwise(bounds) if first <= blocks < last)
     more = next_look - blocks if blocks in precision.looks else 1
-    if measured_ns * (1 + more / blocks) <= precision.budget_ns:
+    blocks_ns = ledger.measured_ns - ledger.pilot_ns
+    if ledger.pilot_ns + blocks_ns * (1 + more / blocks) <= precision.budget_ns:
         return None
     budget = format_duration(precision.budget_ns)
     if blocks < precision.looks[0]:

@@ -25,14 +25,15 @@ __all__ = ["Earlier", "changes", "read_earlier", "refuse"]
 class Earlier:
     """What was measured before: trials by key, subjects as they were resolved, the machine's facts.
 
-    ``rate_cells``: the cells that a search for rates had created. ``measured``: the subjects that have
-    trials.
+    ``rate_cells``: the cells that a search for rates had created; ``pilot_cells``: those of a pilot.
+    ``measured``: the subjects that have trials.
     """
 
     entries: Mapping[Key, ArchivedTrial]
     subjects: Mapping[str, SubjectRecord]
     fingerprint: Fingerprint
     rate_cells: tuple[Cell, ...]
+    pilot_cells: tuple[Cell, ...]
     measured: frozenset[str]
 
 
@@ -49,6 +50,7 @@ def read_earlier(path: Path) -> Earlier:
             subjects=archive.subjects(),
             fingerprint=archive.fingerprint(),
             rate_cells=archive.cells(TrialRole.FIND_RATE),
+            pilot_cells=archive.cells(TrialRole.PILOT),
             measured=frozenset(names[cell] for cell, *_ in entries if cell in names),
         )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from prony.archive import ArchiveWriter, check_free, create, resume
 from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
-from prony.model import Fingerprint, RunFacts, RunStatus
+from prony.model import Fingerprint, RunFacts, RunStatus, TrialRole
 from prony.sandbox import describe
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run
@@ -26,6 +26,7 @@ from prony.study.generators import left_out, left_out_words
 from prony.study.ledger import Ledger
 from prony.study.looks import run_until_known
 from prony.study.pauses import with_pauses
+from prony.study.pilot import piloted, run_pilot
 from prony.study.preparing import Prepared, Ready, prepare_subjects, refuse_without_subjects
 from prony.study.rates import find_rates
 from prony.study.replies import compare_replies
@@ -142,6 +143,7 @@ def _measured(bench: Bench, ledger: Ledger, earlier: Earlier | None, listener: S
         found = find_rates(bench, ledger, earlier.rate_cells if earlier else (), listener)
         return RunFacts(found_rates=found)
     listener.planned(_left(bench, ledger))
+    bench = run_pilot(bench, ledger, earlier.pilot_cells if earlier else (), listener)
     each = with_pauses(plan, ledger, listener, partial(run_block, bench, ledger=ledger, listener=listener))
     stopped = run_until_known(bench.study, ledger, each)
     if stopped is None:
@@ -151,14 +153,16 @@ def _measured(bench: Bench, ledger: Ledger, earlier: Earlier | None, listener: S
 
 
 def _left(bench: Bench, ledger: Ledger) -> int:
-    """Return how many trials are left at most, without repeats."""
+    """Return how many trials are left, without repeats, the further looks of a pilot, and early stops."""
     study = bench.study
     turns = (
         turn
         for block in range(study.plan.blocks)
         for turn in block_turns(study.plan, block, study.cross_checks)
     )
-    return sum(bench.has(turn) and not ledger.has(turn) for turn in turns)
+    cells = {key[0] for key in ledger.entries if key[-1] is TrialRole.PILOT}
+    looks = max(0, len(piloted(study.plan)) - len(cells))
+    return looks + sum(bench.has(turn) and not ledger.has(turn) for turn in turns)
 
 
 def _without_latecomers(prepared: Prepared, earlier: Earlier | None) -> Mapping[str, Ready]:

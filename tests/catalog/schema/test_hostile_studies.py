@@ -23,6 +23,11 @@ STUDIES = {
     "threads-of-nothing": ("threads = 1", "threads = 0"),
     "load-for-nobody": ('subjects = "*+hello"', 'subjects = "nginx*"'),
     "load-named-twice": ("", SECOND_LOAD.replace("loop", 'name = "kept"\nloop')),
+    "as-of-nobody": ("", '\n[[subjects]]\nserver = "waitress"\napp = "hello"\nas_of = "bjoern+hello"\n'),
+    "as-of-by-several": (
+        "",
+        '\n[[subjects]]\nserver = ["waitress", "wsgiref"]\napp = "hello"\nas_of = "gunicorn+hello"\n',
+    ),
     "load-twice": ("connections = [10, 100]", "connections = [10, 10]"),
     "path-without-a-slash": ('path = "/"', 'path = "page"'),
     "header-with-a-line-break": ('Accept = "text/plain"', 'Accept = "a\\nHost: b"'),

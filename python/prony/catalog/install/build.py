@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock as ThreadLock
 
-from prony.catalog.install.child import Children
+from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.interpreter import Interpreter, choose_interpreter, find_interpreter
 from prony.catalog.install.made import Making, NotMade, locked, make
+from prony.catalog.install.old_pip import filled_by_pip
 from prony.catalog.install.own_parts import own_parts
 from prony.catalog.install.programs import VERSION_UNKNOWN, find_programs, try_system
 from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
@@ -37,16 +38,23 @@ _RECIPE = "2"
 
 _VENV = "venv"
 
+# Also for Python 2.
 _REPORT = """
-import importlib, importlib.metadata, json, platform, sys
+from __future__ import print_function
+import importlib, json, platform, sys
 missing = []
 for name in sys.argv[1:]:
     try:
         importlib.import_module(name)
     except ImportError as error:
-        missing.append(f"{name}: {error}")
-packages = {one.metadata["Name"]: one.version for one in importlib.metadata.distributions()}
-interpreter = f"{platform.python_implementation()} {platform.python_version()}"
+        missing.append("%s: %s" % (name, error))
+try:
+    from importlib.metadata import distributions
+    packages = {one.metadata["Name"]: one.version for one in distributions()}
+except ImportError:
+    import pkg_resources
+    packages = {one.project_name: one.version for one in pkg_resources.working_set}
+interpreter = "%s %s" % (platform.python_implementation(), platform.python_version())
 print()
 print(json.dumps({"missing": missing, "packages": packages, "interpreter": interpreter}))
 """
@@ -266,6 +274,9 @@ def _python_of(folder: Path) -> Path:
 
 def _filled(request: EnvironmentRequest, venv: Path, lock_file: Path, recipe: _Recipe) -> Unavailable | None:
     """Install what the lock says; return null, or why that failed."""
+    if recipe.interpreter.is_old:
+        done = filled_by_pip(recipe.uv.children, recipe.interpreter, lock_file, venv)
+        return None if done.ok else _not_installed(request, done)
     python = venv / "bin" / "python"
     interpreter = str(recipe.interpreter.path)
     create = ["venv", "--allow-existing", "--no-project", "--python", interpreter, str(venv)]
@@ -283,9 +294,13 @@ def _filled(request: EnvironmentRequest, venv: Path, lock_file: Path, recipe: _R
     for command in (create, [*fill, str(lock_file)]):
         done = recipe.uv.run(*command)
         if not done.ok:
-            reason = f"`{request.server.name}` cannot be installed: {cause(done)}"
-            return Unavailable(request.key, reason, last_words(done))
+            return _not_installed(request, done)
     return None
+
+
+def _not_installed(request: EnvironmentRequest, done: FinishedCommand) -> Unavailable:
+    reason = f"`{request.server.name}` cannot be installed: {cause(done)}"
+    return Unavailable(request.key, reason, last_words(done))
 
 
 def _sealed(request: EnvironmentRequest, venv: Path, builder: RunAs) -> Tree | Unavailable:

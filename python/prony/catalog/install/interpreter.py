@@ -23,6 +23,7 @@ from prony.errors import HostError
 from prony.runas import RunAs
 
 __all__ = [
+    "LEAST_OF_UV",
     "OLDEST",
     "Interpreter",
     "candidates",
@@ -36,14 +37,20 @@ __all__ = [
 # The oldest version for which the catalogue's locks are resolved.
 OLDEST = (3, 11)
 
+LEAST_OF_UV = (3, 8)
+"""The oldest version for which uv makes environments and resolves."""
+
 # Part of every copy's name: increase it when copies are made in another way.
 _LAYOUT = "3"
 
+_SHARED = (Path("/"), Path("/usr"), Path("/usr/local"))
+
 _PROGRAM = re.compile(r"python3\.(\d+)")
 
+# Also for Python 2, where one of these modules has another name.
 _REPORT = """
 import json, platform, sys
-import http.server, ssl, wsgiref.simple_server
+import ssl, wsgiref.simple_server
 base = getattr(sys, "_base_executable", "") or sys.executable
 print(json.dumps([base, platform.python_implementation(), platform.python_version()]))
 """
@@ -56,6 +63,16 @@ class Interpreter:
     path: Path
     name: str
     version: tuple[int, int]
+
+    @property
+    def minor(self) -> str:
+        """Its minor version, such as ``3.11``."""
+        return f"{self.version[0]}.{self.version[1]}"
+
+    @property
+    def is_old(self) -> bool:
+        """Whether uv does not install for it."""
+        return self.version < LEAST_OF_UV
 
 
 def choose_interpreter(children: Children, user: RunAs) -> Interpreter:
@@ -84,7 +101,8 @@ def choose_interpreter(children: Children, user: RunAs) -> Interpreter:
 def find_interpreter(children: Children, user: RunAs, version: str) -> Interpreter | None:
     """Return a CPython of the minor ``version``, such as ``3.8``; null: this machine has none.
 
-    The first one that ``user`` can run; else a copy, in the cache, of the first one that it cannot reach.
+    The first one that ``user`` can run; else a copy, in the cache, of the first one that it cannot reach. An
+    old one is copied in any case, unless it is the system's: its own packages would be in every environment.
     Nothing is installed.
 
     *Errors*: HostError when the copy cannot be written.
@@ -92,14 +110,20 @@ def find_interpreter(children: Children, user: RunAs, version: str) -> Interpret
     paths = located(version, user)
     for path in paths:
         found = try_interpreter(children, path)
-        if _is(found, version):
+        if _is(found, version) and not _is_copied(path, version):
             return found
     for path in paths:
-        if first_unreadable(path, user):
+        if first_unreadable(path, user) or _is_copied(path, version):
             found = try_interpreter(children, _copy(path.parent.parent, path, user))
             if _is(found, version):
                 return found
     return None
+
+
+def _is_copied(path: Path, version: str) -> bool:
+    """Return whether an interpreter is an old one that has a prefix to itself."""
+    is_old = tuple(map(int, version.split("."))) < LEAST_OF_UV
+    return is_old and path.parent.parent not in _SHARED
 
 
 def is_there(children: Children, user: RunAs, version: str) -> bool:
@@ -136,7 +160,7 @@ def candidates(folders: Iterable[Path]) -> tuple[Path, ...]:
 def try_interpreter(children: Children, path: Path) -> Interpreter | None:
     """Return the interpreter at ``path`` as it describes itself, or null when a user cannot run it."""
     environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
-    asked = [str(path), "-I", "-c", _REPORT]
+    asked = [str(path), *_isolated(path), "-c", _REPORT]
     done = children.run(asked, environment, Path("/"))
     builder = children.builder
     if not done.ok or (builder.drop and not children.run(asked, environment, Path("/"), by=builder).ok):
@@ -147,6 +171,11 @@ def try_interpreter(children: Children, path: Path) -> Interpreter | None:
     except ValueError:
         return None
     return Interpreter(Path(base), f"{implementation} {version}", (major, minor))
+
+
+def _isolated(path: Path) -> tuple[str, ...]:
+    """Return the options by which an interpreter heeds nothing of its surroundings."""
+    return ("-E", "-s") if path.name.startswith("python2") else ("-I",)
 
 
 def _is(found: Interpreter | None, version: str) -> bool:

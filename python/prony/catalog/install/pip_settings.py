@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-__all__ = ["configuration_files", "configured", "home_folder", "uv_settings"]
+__all__ = ["configuration_files", "configured", "home_folder", "pip_settings", "uv_settings"]
 
 # pip's option -> uv's variable, the variables of uv that already set it, and how several values are joined.
 _TRANSLATED = {
@@ -50,6 +50,20 @@ def uv_settings(environment: Mapping[str, str], files: Iterable[Path]) -> dict[s
     if "UV_EXTRA_INDEX_URL" in settings and "UV_INDEX_STRATEGY" not in environment:
         settings["UV_INDEX_STRATEGY"] = "unsafe-best-match"
     return settings
+
+
+def pip_settings(environment: Mapping[str, str], files: Iterable[Path]) -> dict[str, str]:
+    """Return pip's variables for its settings in ``environment`` and the configuration ``files``: those that
+    say where packages come from. An index that only uv was given is pip's too.
+
+    >>> pip_settings({"PIP_TIMEOUT": "9", "PIP_USER": "1", "UV_DEFAULT_INDEX": "https://x/simple"}, ())
+    {'PIP_DEFAULT_TIMEOUT': '9', 'PIP_INDEX_URL': 'https://x/simple'}
+    """
+    pip = configured(files) | _from_environment(environment)
+    found = {name: pip[name] for name in _TRANSLATED if pip.get(name)}
+    if index := environment.get("UV_DEFAULT_INDEX") or environment.get("UV_INDEX_URL"):
+        found.setdefault("index-url", index)
+    return {f"PIP_{name.upper().replace('-', '_')}": value for name, value in found.items()}
 
 
 def configuration_files(environment: Mapping[str, str], home: Path) -> tuple[Path, ...]:

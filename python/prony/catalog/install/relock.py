@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from tempfile import NamedTemporaryFile
 
-from prony.catalog.install.interpreter import OLDEST
+from prony.catalog.install.interpreter import LEAST_OF_UV, OLDEST
 from prony.catalog.install.pip_settings import configuration_files, home_folder, uv_settings
 from prony.catalog.install.resolve import LOCKS, shared_requirements
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall
@@ -62,8 +62,8 @@ def relock(entry: ProcessEntry) -> bool:
 
 
 def _resolved(entry: ProcessEntry, install: PythonInstall) -> str:
-    version = install.python or ".".join(str(part) for part in OLDEST)
-    options = ["--universal", "--python-version", version, "--generate-hashes"]
+    wanted = [*install.requirements, *shared_requirements(entry)]
+    options = ["--generate-hashes", *_resolution(install.python)]
     quiet = ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
     known = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     environment = known | uv_settings(os.environ, configuration_files(os.environ, home_folder()))
@@ -72,7 +72,7 @@ def _resolved(entry: ProcessEntry, install: PythonInstall) -> str:
         overrides.flush()
         done = subprocess.run(
             [find_uv(), "pip", "compile", *options, *quiet, "--override", overrides.name, "-"],
-            input="\n".join([*install.requirements, *shared_requirements(entry)]),
+            input="\n".join(one for one in wanted if one not in install.hashes),
             env=environment | {"UV_PYTHON_DOWNLOADS": "never"},
             capture_output=True,
             text=True,
@@ -80,7 +80,19 @@ def _resolved(entry: ProcessEntry, install: PythonInstall) -> str:
         )
     if done.returncode:
         raise UsageError(f"`{entry.name}` cannot be locked:\n{done.stderr}")
-    return done.stdout
+    return done.stdout + "".join(_locked(one, digest) for one, digest in install.hashes.items())
+
+
+def _locked(requirement: str, digest: str) -> str:
+    return f"{requirement} \\\n    --hash={digest}\n"
+
+
+def _resolution(python: str | None) -> tuple[str, ...]:
+    """Return for what is resolved. uv knows no Python before 3.8; there an entry names all that it needs."""
+    oldest = ".".join(map(str, OLDEST))
+    if python and tuple(map(int, python.split("."))) < LEAST_OF_UV:
+        return ("--no-deps", "--python-version", oldest)
+    return ("--universal", "--python-version", python or oldest)
 
 
 if __name__ == "__main__":

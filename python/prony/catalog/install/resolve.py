@@ -71,20 +71,23 @@ class Unresolved:
 
 
 @readable()
-def built_in_requirements() -> tuple[str, ...]:
-    """Return the requirements of all built-in apps, sorted."""
+def built_in_requirements(python: str | None = None) -> tuple[str, ...]:
+    """Return the requirements of all built-in apps for a minor version of Python, the usual one if null,
+    sorted.
+    """
     entries = [validate(read_toml(file), AppEntry) for file in sorted(BUILT_IN_APPS.glob("*/app.toml"))]
-    return tuple(sorted({requirement for entry in entries for requirement in entry.requirements}))
+    fitting = [entry for entry in entries if entry.python == python]
+    return tuple(sorted({requirement for entry in fitting for requirement in entry.requirements}))
 
 
 def shared_requirements(server: ProcessEntry) -> tuple[str, ...]:
     """Return which of the built-in apps' requirements the server's own environment and lock satisfy.
 
-    All; but none if it is not a server, or needs a Python of its own, for which those packages may not exist.
+    Those of the apps for the Python that it needs; none if it is not a server, or needs none.
     """
     install = server.install
-    alone = not isinstance(server, ServerEntry) or (isinstance(install, PythonInstall) and install.python)
-    return () if alone else built_in_requirements()
+    python = install.python if isinstance(install, PythonInstall) else None
+    return built_in_requirements(python) if isinstance(server, ServerEntry) else ()
 
 
 @readable()

@@ -3,6 +3,7 @@
 Shape and types only; rules for several fields are in `rules`. Must not know files, environments or users.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -41,6 +42,7 @@ __all__ = [
     "PythonInstall",
     "RepeatedBody",
     "Role",
+    "ServerEdition",
     "ServerEntry",
     "ServiceEntry",
     "Setting",
@@ -67,8 +69,8 @@ Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=
 # Names that no command line mistakes for an option; to apt a hyphen at the end means "remove".
 Package = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+@_-]*[A-Za-z0-9+]$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-# From 3.8 on: Prony uses importlib.metadata in every environment.
-PythonVersion = Annotated[str, StringConstraints(pattern=r"^3\.([89]|[1-9][0-9])$")]
+# uv installs for 3.8 and later; older ones, from the last Python 2 on, have a pip of their own.
+PythonVersion = Annotated[str, StringConstraints(pattern=r"^(2\.7|3\.([4-9]|[1-9][0-9]))$")]
 Signal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"]
 
 
@@ -209,8 +211,9 @@ class PythonInstall(_Install):
 
     ``overrides`` replace the requirements of its packages. ``imports`` are the modules that must be
     importable if a user's own environment is used. ``version``: the command that prints the server's version.
-    ``python``: the minor version of CPython that it needs, such as ``3.8``; absent: the usual one.
-    ``prony``: whether it needs Prony's own compiled part.
+    ``python``: the minor version of CPython that it needs, such as ``3.8``; absent: the usual one. Before 3.8
+    the requirements are all packages that are installed, and nothing is resolved. ``hashes``: of the sources
+    of those of them that uv cannot lock. ``prony``: whether it needs Prony's own compiled part.
     """
 
     kind: Literal["python"]
@@ -218,6 +221,9 @@ class PythonInstall(_Install):
     prony: Annotated[bool, Field(strict=True)] = False
     requirements: tuple[Line, ...]
     overrides: tuple[Line, ...] = ()
+    hashes: dict[Line, Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]] = Field(
+        default_factory=dict
+    )
     imports: tuple[Line, ...] = ()
 
 
@@ -247,6 +253,20 @@ class Variant(_Part):
 
     title: Line
     settings: dict[Key, SettingValue]
+
+
+class ServerEdition(_Part):
+    """The server as it was at another time: an entry of its own, with an own lock.
+
+    ``settings``: defaults that differ; ``command`` and ``files``: where the entry's do not fit.
+    """
+
+    title: Line
+    remark: Line
+    install: PythonInstall
+    settings: dict[Key, SettingValue] = Field(default_factory=dict)
+    command: tuple[Argument, ...] = ()
+    files: dict[FileName, str] = Field(default_factory=dict)
 
 
 class BacklogFact(_Part):
@@ -376,12 +396,35 @@ class HostEntry(ProcessEntry):
 class ServerEntry(HostEntry):
     """One server of the catalogue: one TOML file, named after it.
 
-    ``serves``: the built-in apps whose replies a server without an interface gives itself.
+    ``serves``: the built-in apps whose replies a server without an interface gives itself. ``editions``: the
+    same server as it was at other times.
     """
 
     interfaces: Annotated[tuple[Interface, ...], Field(min_length=1)]
     wires: Annotated[tuple[Wire, ...], Field(min_length=1)] = (Wire.HTTP,)
     serves: tuple[Name, ...] = ()
+    editions: dict[Name, ServerEdition] = Field(default_factory=dict)
+
+    def as_editions(self) -> Iterator[Self]:
+        """Yield the entries of its editions: ``gunicorn-as-of-2016``."""
+        for name, one in self.editions.items():
+            preset = {
+                key: self.settings[key].model_copy(update={"default": value})
+                for key, value in one.settings.items()
+                if key in self.settings
+            }
+            changed = {
+                "name": f"{self.name}-{name}",
+                "title": one.title,
+                "remark": one.remark,
+                "install": one.install,
+                "settings": {**self.settings, **preset},
+                "command": one.command or self.command,
+                "files": {**self.files, **one.files},
+                "variants": {},
+                "editions": {},
+            }
+            yield self.model_copy(update=changed)
 
 
 class FrontendEntry(HostEntry):
@@ -444,10 +487,12 @@ class AppVariant(_Part):
 class AppEntry(_Part):
     """One app of the catalogue: a folder with this file, `app.toml`, and the app's modules.
 
-    ``services``: the entries of `services/` that it needs.
+    ``services``: the entries of `services/` that it needs. ``python``: the minor version of CPython that it
+    was written for, which only servers have that need the same; absent: the usual one.
     """
 
     title: Line
+    python: PythonVersion | None = None
     requirements: tuple[Line, ...] = ()
     targets: Annotated[dict[Interface, Target], Field(min_length=1)]
     services: tuple[Name, ...] = ()

@@ -184,6 +184,7 @@ def load_catalog(extra: Sequence[Path] = (), found: Path = OWN_FOLDER) -> Catalo
     own_servers = _load(given, load_server, problems)
     own_servers += (unasked := _load(_others(found, given), _load_unasked, problems))
     own_apps = _load_apps([file for path in extra for file in sorted(path.glob("apps/*/app.toml"))], problems)
+    servers, own_servers = _with_editions(servers), _with_editions(own_servers)
     known_servers = _named(servers, own_servers, lambda entry: entry.name, problems)
     known_apps = _named(apps, own_apps, lambda app: app.name, problems)
     problems.extend(_clashes(known_servers))
@@ -294,6 +295,10 @@ def _with_variants(entries: Iterable[ProcessEntry]) -> list[str]:
     return [
         name for entry in entries for name in (entry.name, *(f"{entry.name}-{v}" for v in entry.variants))
     ]
+
+
+def _with_editions(servers: list[tuple[Path, ServerEntry]]) -> list[tuple[Path, ServerEntry]]:
+    return [(file, one) for file, entry in servers for one in (entry, *entry.as_editions())]
 
 
 def _named(

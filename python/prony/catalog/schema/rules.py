@@ -49,6 +49,7 @@ def check_entry(entry: ProcessEntry, stem: str) -> list[Problem]:
     match entry:
         case ServerEntry():
             problems.extend(_interfaces(entry))
+            problems.extend(_editions(entry))
         case ServiceEntry():
             problems.extend(_variables(entry))
     if isinstance(entry, HostEntry):
@@ -70,6 +71,16 @@ def _installed(entry: ProcessEntry) -> frozenset[str]:
     own = {"python", "bin"} if isinstance(entry.install, PythonInstall) else set()
     own |= {"prony"} if isinstance(entry.install, PythonInstall) and entry.install.prony else set()
     return frozenset(own | entry.install.programs.keys())
+
+
+def _editions(entry: ServerEntry) -> Iterator[Problem]:
+    """Yield the problems of the entries that the editions are, each at its edition."""
+    for name, one in entry.editions.items():
+        for key in one.settings.keys() - entry.settings.keys():
+            yield Problem(("editions", name, "settings", key), key, "one of the entry's settings")
+    for name, made in zip(entry.editions, entry.as_editions(), strict=True):
+        for found in check_entry(made, made.name):
+            yield Problem(("editions", name, *found.place), found.found, found.expected)
 
 
 _RESERVED = (

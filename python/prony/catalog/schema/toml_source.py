@@ -44,7 +44,7 @@ _TOO_FEW = "at least one"
 _PATTERNS = {
     "^[^\\x00": "one line of text without control characters",
     "^https?": "a web address",
-    "^3\\.(": "a minor version of CPython from 3.8 on, such as `3.8`",
+    "^(2\\.7|3": "a minor version of CPython: `2.7`, or from 3.4 on, such as `3.8`",
     "^[a-z0-9]+(-": "a name of small letters, digits and single hyphens, at most 64 characters",
     "^[a-z][a-z0-9_]*$": "a key of small letters, digits and `_`, at most 64 characters",
     "^[A-Za-z0-9][A-Za-z0-9.+@_-]": "a package's name",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from prony.analysis.claim_needs import Lack
 from prony.analysis.claims import ClaimResult, ClaimVerdict
+from prony.analysis.editions import Change
 from prony.model import Claim, ClaimKind
 from prony.reading.study import Reading
 from prony.report.document import Block, Judgement, Judgements, Paragraph, Section, Tone
@@ -35,7 +36,7 @@ def claims(reading: Reading) -> Section | None:
         Paragraph(text("{}.", claim_counts(reading))),
         Judgements(
             tuple(
-                _judgement(claim, result, pointer("claims", k), reading.plan.profile)
+                _judgement(claim, result, pointer("claims", k), reading)
                 for k, (claim, result) in enumerate(reading.claims)
             )
         ),
@@ -56,7 +57,9 @@ def failed_claims(reading: Reading) -> Iterator[Text]:
             )
         detail = joined(part for part in (measured, _claimed(claim, at)) if part)
         figures = text(" ({})", detail) if detail else EMPTY
-        yield text("does not hold{}: {}", figures, Quote(claim.text, at + pointer("text")))
+        then = reading.then.get(claim.name)
+        since = f" ({then.change})" if then is not None and then.change is not Change.UNKNOWN else ""
+        yield text(f"does not hold{{}}{since}: {{}}", figures, Quote(claim.text, at + pointer("text")))
 
 
 def claim_counts(reading: Reading) -> Text:
@@ -74,12 +77,29 @@ def claim_counts(reading: Reading) -> Text:
     return text("{}: {}", every, joined(parts))
 
 
-def _judgement(claim: Claim, result: ClaimResult, at: str, profile: str) -> Judgement:
+def _judgement(claim: Claim, result: ClaimResult, at: str, reading: Reading) -> Judgement:
     reason = Quote(result.reason, at + pointer("reason")) if result.reason else EMPTY
-    found = (reason, figure_words(claim, result, at), _claimed(claim, at))
+    found = (reason, figure_words(claim, result, at), _claimed(claim, at), _then(claim, at, reading))
     detail = joined((part for part in found if part), by="; ")
     sentence = text("{}", Quote(claim.text, at + pointer("text")))
-    return Judgement(_verdict(result, profile), _TONES[result.verdict], sentence, detail)
+    return Judgement(_verdict(result, reading.plan.profile), _TONES[result.verdict], sentence, detail)
+
+
+_SAID = {
+    Change.VERSIONS: "versions changed: with the software of the time it holds",
+    Change.NOT_THEN: "did not hold: nor does it with the software of the time",
+    Change.UNKNOWN: "whether versions changed cannot be told with the software of the time",
+}
+
+
+def _then(claim: Claim, at: str, reading: Reading) -> Text:
+    """Return what the software of the original's time says; empty where that was not asked."""
+    then = reading.then.get(claim.name)
+    if then is None:
+        return EMPTY
+    figures = figure_words(claim, then.result, at + pointer("then", "result"))
+    of = counted(Figure(then.subjects, count, at + pointer("then", "subjects")), "such subject")
+    return text(f"{_SAID[then.change]} ({{}})", joined(part for part in (of, figures) if part))
 
 
 def _verdict(result: ClaimResult, profile: str) -> str:

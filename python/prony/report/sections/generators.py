@@ -24,13 +24,15 @@ _COLUMNS = {
     "generator_cpu_ns_per_request": "CPU/request, {unit}",
     "generator_memory_ratio": "memory %",
     "generator_rss_mean": "RSS, {unit}",
+    "machine_cpu_ratio": "all CPU %",
+    "machine_memory_ratio": "all mem. %",
     "service_ok_p50": "p50, {unit}",
     "service_ok_p99": "p99, {unit}",
 }
 _LEAD = (
     "One server, and one load; each generator with its threads (or processes) × its total connections. The "
     "first is who makes the most valid requests for its CPU (ok/CPU-s). CPU and memory are the generator's "
-    "own; each generator measures service time in its own way."
+    "own; those of all are the whole machine's; each generator measures service time in its own way."
 )
 
 

@@ -12,6 +12,7 @@ from prony.report.sections.checks import calibration_notes, dependence_notes
 from prony.report.sections.pace import evidence_notes, pace_notes
 from prony.report.sections.pacing import fitness_notes, pacing_notes
 from prony.report.sections.sandbox import sandbox_notes
+from prony.report.sections.warm_ups import warm_up_notes
 from prony.report.text import EMPTY, Figure, Name, Text, joined, listed, pointer, text
 from prony.report.words import group_words
 
@@ -145,6 +146,7 @@ def notes(reading: Reading) -> Section:
     """Return the remarks on a study."""
     items = (
         *_finding_notes(reading),
+        *warm_up_notes(reading),
         *pace_notes(reading),
         *evidence_notes(reading),
         *calibration_notes(reading),

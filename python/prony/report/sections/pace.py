@@ -13,7 +13,7 @@ from prony.report.places import cell_at
 from prony.report.text import Figure, Name, Quote, Text, counted, listed, pointer, text
 from prony.report.words import load_words
 
-__all__ = ["evidence_notes", "pace_notes", "unknown_at"]
+__all__ = ["evidence_notes", "pace_notes", "subject_words", "unknown_at"]
 
 _SAID = {
     Kind.WARM_UP: "the warm-up spills over into the window: a longer warm-up would show better figures",
@@ -49,7 +49,8 @@ def _bias(reading: Reading, cell: CellSummary) -> Iterator[Text]:
     if isinstance(cell.steadiness, Steadiness):
         at = cell_at(reading, cell) + pointer("steadiness")
         bias = Figure(cell.steadiness.bias, signed_percent, at + pointer("bias"))
-        yield text(f"{{}} (mean {cell.steadiness.measure} {{}} off its end)", _where(reading, cell), bias)
+        named = subject_words(reading, cell)
+        yield text(f"{{}} (mean {cell.steadiness.measure} {{}} off its end)", named, bias)
 
 
 def _visible(reading: Reading) -> Iterator[Text]:
@@ -75,7 +76,8 @@ def unknown_at(reading: Reading, why: str) -> str:
     )
 
 
-def _where(reading: Reading, cell: CellSummary) -> Text:
+def subject_words(reading: Reading, cell: CellSummary) -> Text:
+    """Return the name of a cell's subject, with its load where the study has several."""
     if len(reading.groups) <= 1:
         return text("{}", Name(cell.name))
     load = load_words(cell.cell.workload, cell_at(reading, cell) + pointer("workload"))
@@ -85,14 +87,14 @@ def _where(reading: Reading, cell: CellSummary) -> Text:
 def evidence_notes(reading: Reading) -> Iterator[Text]:
     """Yield the subjects whose processes were replaced under load, or whose accept queue was full."""
     replaced = [
-        text("{} (up to {})", _where(reading, cell), _most(reading, cell, "restarts"))
+        text("{} (up to {})", subject_words(reading, cell), _most(reading, cell, "restarts"))
         for cell in reading.cells
         if most(cell, "restarts")
     ]
     if replaced:
         yield text("Processes were replaced within the window: {}.", listed(replaced, most=_MOST))
     full = [
-        text("{} ({})", _where(reading, cell), _most(reading, cell, "accept_queue_peak"))
+        text("{} ({})", subject_words(reading, cell), _most(reading, cell, "accept_queue_peak"))
         for cell in reading.cells
         if is_nearly_full(cell)
     ]

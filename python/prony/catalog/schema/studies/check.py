@@ -50,6 +50,7 @@ def _repeated(place: Place, names: Sequence[str | None]) -> Iterator[Problem]:
 def _workloads(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
     yield from _repeated(("workloads",), [part.name for part in document.workloads])
     names = [name for part in document.subjects for name in part.names]
+    yield from _of_the_time(document)
     for index, part in enumerate(document.workloads):
         if not any(part.is_for(name) for name in names):
             expected = f"a pattern that matches one of {', '.join(names)}"
@@ -58,6 +59,16 @@ def _workloads(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
         seen = [(cell.subject.name, cell.engine, cell.workload) for cell in cells]
         if len(set(map(repr, seen))) < len(seen):
             yield Problem(("workloads",), f"a load twice in the profile {name}", "loads that differ")
+
+
+def _of_the_time(document: StudyDocument) -> Iterator[Problem]:
+    known = [name for part in document.subjects if not part.as_of for name in part.names]
+    for index, part in enumerate(document.subjects):
+        if part.as_of and part.as_of not in known:
+            expected = f"the subject in whose place it is: one of {', '.join(known)}"
+            yield Problem(("subjects", index, "as_of"), part.as_of, expected)
+        if part.as_of and len(part.names) > 1:
+            yield Problem(("subjects", index, "server"), ", ".join(part.names), "one subject with `as_of`")
 
 
 def _profiles(document: StudyDocument, grid: Grid) -> Iterator[Problem]:

@@ -1,0 +1,86 @@
+"""A claim that does not hold, asked again of the software of the original's time."""
+
+from dataclasses import replace
+
+import pytest
+
+from analysis.test_claims import NOT, around, cell, claim
+from golden import build
+from prony.analysis.claims import evaluate
+from prony.analysis.compare import Terms
+from prony.analysis.editions import Change, of_the_time
+from prony.faces.json_report import reading_json
+from prony.model import ClaimKind, Design
+from prony.model.records import TrialRecord
+from prony.reading.study import read
+from prony.report.sections.claims import claims as claims_section
+from prony.report.sections.claims import failed_claims
+
+EDITIONS = {"a-as-of-2016+hello": "a+hello", "b-as-of-2016+hello": "b+hello"}
+# Of today `b` is the faster.
+TODAY = (cell("a", around(300)), cell("b", around(400, spread=0.02)))
+
+
+def then(a, b):
+    return (cell("a-as-of-2016", around(a)), cell("b-as-of-2016", around(b, spread=0.02)))
+
+
+def change(cells):
+    asked = claim(ClaimKind.HIGHEST, among=("a+hello", "b+hello"))
+    found = evaluate(asked, cells)
+    assert found.verdict is NOT
+    return of_the_time(asked, found, cells, EDITIONS, Terms())
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [(300, 200, Change.VERSIONS), (200, 300, Change.NOT_THEN), (300, 301, Change.UNKNOWN)],
+)
+def test_it_holds_with_that_or_it_does_not_or_that_cannot_be_told(a, b, expected):
+    found = change((*TODAY, *then(a, b)))
+    assert (found.change, found.subjects) == (expected, 2)
+
+
+def test_what_was_not_measured_says_nothing():
+    assert change(TODAY) is None
+    lost = tuple(replace(one, ok=0, total=0, counted=(), others=()) for one in then(300, 200))
+    assert change((*TODAY, *lost)) is None
+
+
+def test_a_claim_that_holds_is_not_asked_again():
+    asked = claim(ClaimKind.HIGHEST, "b+*", among=("a+hello", "b+hello"))
+    cells = (*TODAY, *then(300, 200))
+    assert of_the_time(asked, evaluate(asked, cells), cells, EDITIONS, Terms()) is None
+
+
+def test_the_software_of_today_is_no_rival_of_that_of_the_time():
+    # `b` of today is faster than `a` of the time, and that is not what was claimed.
+    found = change((*TODAY, *then(310, 200)))
+    assert found.change is Change.VERSIONS
+    assert found.result.reason.endswith("to b+hello")
+
+
+def test_the_report_says_why_a_claim_fails():
+    cells = (*TODAY, *then(300, 200))
+    plan = build.Plan(
+        *("study", "", "", "full", tuple(replace(one.cell, id=k) for k, one in enumerate(cells)), 5, 1),
+        claims=(claim(ClaimKind.HIGHEST, "a+*", among=("a+hello", "b+hello")),),
+        design=Design(editions=EDITIONS),
+    )
+    rates = (300, 400, 300, 200)
+    trials = (
+        TrialRecord(0, 1, build.trial(one, block, place, [1_000_000] * round(around(rates[place])[block])))
+        for place, one in enumerate(plan.cells)
+        for block in range(5)
+    )
+    reading = read(plan, (), {}, trials)
+    (brief,) = map(str, failed_claims(reading))
+    assert brief.startswith("does not hold (measured 0.75 times) (versions changed): ")
+    (_, judgements) = claims_section(reading).blocks
+    (judgement,) = judgements.items
+    assert "versions changed: with the software of the time it holds (2 such subjects, measured 1.50" in str(
+        judgement.detail
+    )
+    (found,) = reading_json(reading)["claims"]
+    assert (found["verdict"], found["then"]["change"]) == ("does not hold", "versions changed")
+    assert found["then"]["result"]["verdict"] == "holds"
