@@ -264,6 +264,19 @@ def test_a_cause_is_named_when_more_than_half_of_the_trials_have_it():
     assert concluded(asleep, other).cause is None
 
 
+def test_a_cause_is_named_where_nobody_looked_at_the_cpu():
+    usage = Consumption(1000, 1000.0, None, 9.0, {})
+    cause = finding(Symptom.GENERATOR_BUSY, share=0.99)
+    assert line(conclude([Observed((cause,), usage)])).startswith("limited by the generator: ")
+
+
+def test_a_cause_beside_a_full_cpu_says_so_only_where_all_that_share_the_line_are_full():
+    cause = finding(Symptom.GENERATOR_BUSY, share=0.99)
+    full, idle = (conclude([observed(cause, cpu=share)]) for share in (1.0, 0.3))
+    assert "its CPU is full too" in line(full)
+    assert "full" not in str(diagnosis_words([(full, ""), (idle, "")]))
+
+
 def test_a_rate_that_was_kept_is_no_limit_and_the_next_one_is_named():
     found = concluded(offered([60] * 4, in_flight=0.4, cores=1.0))
     assert found.kind is DiagnosisKind.NOT_AT_LIMIT

@@ -119,8 +119,14 @@ def _cause(found: Sequence[Placed]) -> Text:
     finding = first.cause.finding
     said = (shared_words if several else finding_words)(finding, at + pointer("cause", "finding"))
     named = text("{}limited by {}: {}", _SURE[first.confidence], _CAUSES[finding.kind], said)
-    full = text("; its CPU is full too, busy {} of the time", _share(found, Resource.CPU))
-    return text("{}{}", named, full if first.fills_cpu else EMPTY)
+    return text("{}{}", named, _full(found))
+
+
+def _full(found: Sequence[Placed]) -> Text:
+    """Return that all of them fill their CPUs; empty where one does not, or where nobody looked."""
+    if not all(one.fills_cpu for one, _ in found):
+        return EMPTY
+    return text("; its CPU is full too, busy {} of the time", _share(found, Resource.CPU))
 
 
 def _load(found: Sequence[Placed]) -> Text:
