@@ -146,7 +146,7 @@ def test_a_dry_run_counts_no_cross_check_that_the_generator_cannot_make(run, mon
     opened = run(*APP, "--rate", "100", "--cross-check", "wrk,ab", "--dry-run")
     assert "cross-check:" not in opened.out
     assert "wrk is left out: " in opened.out and "ab is left out: " in opened.out
-    assert "15 trials, about " in opened.out
+    assert "25 trials, about " in opened.out
 
 
 # --- going on ---------------------------------------------------------------------------------------------
