@@ -19,7 +19,7 @@ LAYERS = (
     *("schedule", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "reading", "report"),
     # Measuring.
-    *("host", "catalog", "sandbox", "monitor", "engine", "assembly"),
+    *("survey", "host", "catalog", "sandbox", "monitor", "engine", "assembly"),
     *("trial", "study", "check", "calibration"),
     # Showing.
     *("listing", "page", "faces", "data", "cli", "__main__"),
@@ -29,7 +29,7 @@ ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
     *("units", "glossary", "escapes", "errors", "metrics", "model"),
     *("schedule", "study_document", "workloads", "plan", "cross_check"),
-    *("analysis", "diagnosis", "reading", "report", "listing"),
+    *("analysis", "diagnosis", "reading", "report", "survey", "listing"),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
 # Who may know the compiled engine, and what for.

@@ -113,7 +113,8 @@ def test_a_users_app_has_an_environment_for_each_server(world):
     assert [request.key for request in world.requests] == ["wsgiref for shop", "waitress for shop"]
 
 
-def test_an_app_without_a_contract_is_asked_once_for_each_subject_before_the_first_block(world):
+def test_a_users_app_is_started_once_for_each_subject_before_the_first_block(world, monkeypatch):
+    monkeypatch.setattr("prony.study.replies.probe", lambda *arguments: Reply(200, b"hi"))
     world.fail = is_waitress
     world.run(catalog=own_app(world), subjects=BOTH)
     probes = [name for name, _ in world.happened("start") if name.startswith("probe-")]
@@ -133,22 +134,39 @@ def test_a_server_that_does_not_start_is_told_with_the_error_and_stays_in_the_st
     assert run.status is RunStatus.FINISHED
 
 
-def test_replies_that_differ_are_told_without_servers_that_do_not_start(world, monkeypatch):
-    replies = iter([Reply(200, b"hi"), Reply(418, b"hi")])
+PLAIN = {"content-type": "text/plain; charset=utf-8"}
+
+
+@pytest.mark.parametrize(
+    ("other", "shown"),
+    [
+        (Reply(418, b"hi", PLAIN), "status 418, text/plain, 2 bytes: `hi`"),
+        (Reply(200, b"hi", {"content-type": "text/html"}), "status 200, text/html, 2 bytes: `hi`"),
+    ],
+)
+def test_servers_whose_replies_differ_in_status_or_media_type_stop_the_study(
+    world, monkeypatch, other, shown
+):
+    one = Reply(200, b"hi", PLAIN)
+    replies = iter([one, one, other, other])
     monkeypatch.setattr("prony.study.replies.probe", lambda *arguments: next(replies))
     world.fail = is_waitress
-    world.run(
-        catalog=own_app(world), subjects=[{"server": ["wsgiref", "waitress", "gunicorn"], "app": "shop"}]
-    )
-    told = world.listener.notices
-    assert (
-        "servers reply differently to the probe; set the right reply with --expect-status and --expect-body:"
-        in told
-    )
-    assert [line.partition(":")[0] for line in told if line.startswith("  ") and "status" in line] == [
-        "  wsgiref+shop",
-        "  gunicorn+shop",
-    ]
+    subjects = [{"server": ["wsgiref", "waitress", "gunicorn"], "app": "shop"}]
+    with pytest.raises(SubjectError, match="answer the same request differently") as stopped:
+        world.run(catalog=own_app(world), subjects=subjects)
+    assert "  wsgiref+shop: status 200, text/plain, 2 bytes: `hi`" in stopped.value.message
+    assert f"  gunicorn+shop: {shown}" in stopped.value.message
+    assert "waitress" not in stopped.value.message
+    assert not world.happened("load")
+
+
+@pytest.mark.parametrize(("bodies", "is_reported"), [(b"1234", False), (b"12xx", True)])
+def test_bodies_are_compared_but_for_what_varies_within_a_subject(world, monkeypatch, bodies, is_reported):
+    replies = iter([Reply(200, b"hit %c" % byte if byte < 65 else b"no hits") for byte in bodies])
+    monkeypatch.setattr("prony.study.replies.probe", lambda *arguments: next(replies))
+    world.run(catalog=own_app(world), subjects=BOTH)
+    said = [line for line in world.listener.notices if "different bodies" in line]
+    assert bool(said) is is_reported
 
 
 @pytest.mark.parametrize(
@@ -158,7 +176,7 @@ def test_replies_that_differ_are_told_without_servers_that_do_not_start(world, m
         ("ImportError: cannot import name 'x' from 'y'", "--requirements"),
         ("KeyError: 'DATABASE_URL'", "--env"),
         ("ZeroDivisionError: division by zero", "--dry-run"),
-        ("django.core.exceptions.ImproperlyConfigured: set the SECRET_KEY", "--dry-run"),
+        ("django.core.exceptions.ImproperlyConfigured: set the SECRET_KEY", "--env"),
     ],
 )
 def test_a_study_of_which_no_server_starts_stops_with_each_ones_error(world, error, hint):
@@ -172,13 +190,25 @@ def test_a_study_of_which_no_server_starts_stops_with_each_ones_error(world, err
     assert not any("--expect-status" in line for line in world.listener.notices)
 
 
-def test_servers_that_answer_nothing_readable_are_told(world, monkeypatch):
-    monkeypatch.setattr("prony.study.replies.probe", lambda *arguments: "GET /: no reply within 10 s")
-    world.run(catalog=own_app(world), subjects=BOTH)
-    assert (
-        "every subject gives this reply to the probe: GET /: no reply within 10 s" in world.listener.notices
-    )
-    assert any("--path, or set how" in line for line in world.listener.notices)
+@pytest.mark.parametrize(
+    ("answer", "shown", "hint"),
+    [
+        ("GET /: no complete reply within 10 s", "GET /: no complete reply within 10 s", "--timeout"),
+        (Reply(404, b"nothing here\x1b[2J"), "status 404, 16 bytes: `nothing here\\x1b[2J`", "--path"),
+        (
+            Reply(301, b"", {"location": "https://127.0.0.1/"}),
+            "status 301 to https://127.0.0.1/, 0 bytes: ``",
+            "X-Forwarded-Proto",
+        ),
+    ],
+)
+def test_an_app_that_no_server_gets_a_success_from_is_not_loaded(world, monkeypatch, answer, shown, hint):
+    monkeypatch.setattr("prony.study.replies.probe", lambda *arguments: answer)
+    with pytest.raises(SubjectError, match="no server answers with a success") as stopped:
+        world.run(catalog=own_app(world), subjects=BOTH)
+    assert f"  wsgiref+shop: {shown}\n" in stopped.value.message
+    assert hint in (stopped.value.hint or "")
+    assert not world.happened("load")
 
 
 # --- ends -------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prony.catalog.install.apps import materialise_app
-from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.resolve import shared_requirements
 from prony.catalog.launch.commands import BEHIND_PORT, PORT, command_for_user, frontend_command_for_user
 from prony.catalog.launch.filling import Seat
@@ -62,12 +62,12 @@ def needs_of(
     subject: Subject,
     user: RunAs,
     *,
-    requirements_file: Path | None = None,
+    declared: Declared | None = None,
     python: Path | None = None,
 ) -> SubjectNeeds:
     """Return the environments that ``subject`` needs.
 
-    ``requirements_file`` and ``python`` belong to the user's app (see `EnvironmentRequest`).
+    ``declared`` and ``python`` belong to the user's app (see `EnvironmentRequest`).
 
     *Errors*: UsageError for an app that ``user`` cannot read, or a name that is not in the catalogue.
     """
@@ -84,7 +84,7 @@ def needs_of(
         # The environment serves all that share it: with an entry of the user's own, whose lock did not
         # come with Prony, it must be asked for what they need.
         app_requirements=common if shared else app.requirements,
-        requirements_file=None if built_in else requirements_file,
+        declared=None if built_in else declared or Declared(),
         python=None if built_in else python,
     )
     front = subject.frontend
@@ -127,7 +127,7 @@ def assemble(
         services.append(make_service(entry, environment, seat))
         variables |= service_variables(entry, environment, seat)
     server = catalog.server(subject.server)
-    seat = _seat(site, "server", _address(site, server, subject), variables)
+    seat = _seat(site, "server", _address(site, server, subject), variables, subject.app.root)
     launch = make_launch(server, subject, _ready(found, needs.server), seat)
     return replace(
         launch, services=tuple(services), frontend=_in_front(catalog, subject, needs, found, site, launch)
@@ -148,22 +148,27 @@ def command_line(
     *Errors*: UsageError as `assemble`.
     """
     server = catalog.server(subject.server)
-    places = _places(found, needs.server) if needs else None
+    places = _places(subject, found, needs.server) if needs else None
     port = PORT if subject.frontend is None else BEHIND_PORT
     command = command_for_user(server, subject, subject.app.folder, cpus, port=port, programs=places)
     if subject.frontend is None:
         return command
     entry = catalog.frontends[subject.frontend.entry]
-    places = _places(found, needs.frontend) if needs else None
+    places = _places(subject, found, needs.frontend) if needs else None
     front = frontend_command_for_user(entry, subject, spoken_wire(server, subject, cpus), cpus, places)
     return f"({command}) &\n{front}"
 
 
 def _places(
-    found: Mapping[str, Environment | Unavailable] | None, request: EnvironmentRequest | None
+    subject: Subject,
+    found: Mapping[str, Environment | Unavailable] | None,
+    request: EnvironmentRequest | None,
 ) -> Mapping[str, str] | None:
+    """Return the paths in a command. That of a user's own app starts exactly what was measured."""
     environment = found.get(request.key) if found and request else None
-    return environment.shown_places if isinstance(environment, Environment) else None
+    if not isinstance(environment, Environment):
+        return None
+    return environment.shown_places if is_built_in(subject.app) else environment.places
 
 
 def _in_front(  # noqa: PLR0913, PLR0917 - as assemble, and what stands behind
@@ -184,7 +189,11 @@ def _in_front(  # noqa: PLR0913, PLR0917 - as assemble, and what stands behind
 
 
 def _seat(
-    site: Site, name: str, address: Address | None = None, variables: Mapping[str, str] | None = None
+    site: Site,
+    name: str,
+    address: Address | None = None,
+    variables: Mapping[str, str] | None = None,
+    root: str = "",
 ) -> Seat:
     return Seat(
         address or Address(HOST, site.free_port()),
@@ -192,6 +201,7 @@ def _seat(
         str(site.folder_for(name)),
         site.cpus,
         variables or {},
+        root,
     )
 
 

@@ -97,8 +97,8 @@ def test_an_unknown_server_is_told_with_the_nearest(refused):
 
 def test_a_server_that_cannot_call_the_app_is_told(refused):
     told = refused("--app", "shop:app", "--servers", "wsgiref,uvicorn")
-    assert "`uvicorn` speaks asgi, but the app `shop:app` was taken as WSGI" in told
-    assert "--interface asgi" in told
+    assert "`uvicorn` speaks asgi, but the app is wsgi (app(environ, start_response) in shop.py)" in told
+    assert "--interface" in told
     assert "`uvicorn` speaks asgi, but the app `shop` offers wsgi" in refused(
         "--app", "shop:app", "--servers", "uvicorn", "--interface", "wsgi"
     )
@@ -234,7 +234,8 @@ def test_a_file_of_variables_that_is_not_there_is_told(refused):
 @pytest.mark.parametrize(
     ("app", "told"),
     [
-        ("shop", "`shop` does not name an application; expected `module:attribute`"),
+        ("shops", "`shops` does not name an application; expected `module:attribute`"),
+        ("shop:apps", "`shop:apps`: `shop.py` defines no `apps`"),
         ("shop:", "does not name an application"),
         (":app", "does not name an application"),
         ("shop:app()", "does not name an application"),
@@ -396,7 +397,8 @@ def test_a_dry_run_counts_and_names_cpus_in_words(dry):
     assert re.search(r"server on CPUs? [0-9, ]+, generator on CPUs? [0-9]", shown)
 
 
-def test_an_app_of_which_nothing_is_said_is_asgi_where_that_is_all_that_its_servers_share(dry):
+def test_an_app_of_which_nothing_is_said_is_asgi_where_that_is_all_that_its_servers_share(dry, folder):
+    (folder / "shop.py").write_text("app = make()")
     assert "uvicorn+shop" in dry("--app", "shop:app", "--servers", "uvicorn,hypercorn,granian")
 
 
@@ -414,14 +416,29 @@ def test_a_dry_run_of_ones_own_app_shows_its_grid(dry):
     )
     assert "shop:app on 2 servers" in shown
     assert "gunicorn+shop: closed loop, 100 connections, 10 s, POST /x" in shown
-    assert "21 trials" in shown
+    assert "35 trials" in shown
+
+
+def test_the_servers_of_an_app_are_those_usual_for_its_interface(dry, folder):
+    (folder / "shop.py").write_text("async def app(scope, receive, send): ...")
+    shown = dry("--app", "shop")
+    assert re.findall(r"^(\w+)\+shop:", shown, re.MULTILINE) == ["uvicorn", "granian", "hypercorn"]
+    assert "3 cells x 5 blocks" in shown
+
+
+def test_an_app_in_a_src_layout_runs_in_its_projects_folder(dry, folder, tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "shop.py").write_text(APP)
+    shown = dry("--app", "shop:app", "--servers", "gunicorn", "--dir", str(tmp_path))
+    assert f"cd {tmp_path} && PYTHONPATH=src gunicorn" in shown
 
 
 def test_a_server_or_a_count_named_twice_is_measured_once(dry):
     assert "2 cells" in dry("--app", "shop:app", "--servers", "wsgiref,wsgiref", "-c", "1,2,01")
 
 
-def test_an_app_is_asgi_when_all_servers_speak_only_that(dry):
+def test_an_app_is_asgi_when_all_servers_speak_only_that(dry, folder):
+    (folder / "shop.py").write_text("app = make()")
     assert "uvicorn+shop" in dry("--app", "shop:app", "--servers", "uvicorn,uvicorn-quiet")
 
 

@@ -23,19 +23,19 @@ def grown(folder: Path, size_bytes: int) -> Path:
 
 
 def test_a_folder_below_its_limit_is_left_alone(tmp_path: Path) -> None:
-    watched = Growth(str(tmp_path), 64 * MIB)
+    watched = Growth([str(tmp_path)], 64 * MIB)
     grown(tmp_path, 16 * MIB)
     assert not watched.is_exceeded(list)
 
 
 def test_a_folder_beyond_its_limit_is_noticed(tmp_path: Path) -> None:
-    watched = Growth(str(tmp_path), 64 * MIB)
+    watched = Growth([str(tmp_path)], 64 * MIB)
     grown(tmp_path, 256 * MIB)
     assert watched.is_exceeded(list)
 
 
 def test_a_file_that_was_removed_and_is_still_open_counts(tmp_path: Path) -> None:
-    watched = Growth(str(tmp_path), 64 * MIB)
+    watched = Growth([str(tmp_path)], 64 * MIB)
     file = grown(tmp_path, 256 * MIB)
     with file.open("rb"):
         file.unlink()
@@ -44,7 +44,7 @@ def test_a_file_that_was_removed_and_is_still_open_counts(tmp_path: Path) -> Non
 
 def test_what_others_fill_is_not_the_subjects(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
-    watched = Growth(str(tmp_path / "own"), 64 * MIB)
+    watched = Growth([str(tmp_path / "own")], 64 * MIB)
     grown(tmp_path, 256 * MIB)
     assert not watched.is_exceeded(list)
 

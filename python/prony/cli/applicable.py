@@ -18,6 +18,7 @@ __all__ = [
 _OF_OWN_APP = (
     *("servers", "connections", "rate", "arrivals", "duration", "warmup", "timeout", "path", "method"),
     *("header", "body", "env", "env_file", "expect_status", "expect_body", "directory", "interface"),
+    "ready_timeout",
     *("requirements", "python", "commands"),
 )
 _OF_APP_ALONE = ("servers", "interface", "requirements", "python")

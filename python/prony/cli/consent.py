@@ -113,11 +113,12 @@ def _of_app(app: "App", again: Again) -> Iterator[str]:
 
 
 def _place(again: Again) -> tuple[str, str]:
-    """Return target and folder of the typed app; for a file, the file's folder."""
+    """Return target and folder of the typed app; for a file outside that folder, the file's."""
     typed = again.app or ""
     if typed.endswith(".psgi"):
         file = (again.folder / typed).absolute()
-        return file.name, str(file.parent)
+        inside = file.is_relative_to(again.folder) and ".." not in file.parts
+        return file.name, str(again.folder if inside else file.parent)
     return typed, str(again.folder)
 
 

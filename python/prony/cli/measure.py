@@ -63,7 +63,7 @@ def run_and_report(task: "Study", ending: Ending) -> int:
     extent = extent_of(task.plan, task.cross_checks)
     status: int = ExitCode.DONE
     with terminate_as_interrupt(), StudyProgress(extent.trials[1], extent.each_s) as progress:
-        progress.notice(f"{task.plan.title}: {'continues; total: ' if task.resumes else ''}{extent}")
+        progress.notice(f"{task.plan.title}: {_before(task)}{extent}")
         try:
             run_study(task, progress)
         except KeyboardInterrupt as interrupt:
@@ -79,6 +79,17 @@ def run_and_report(task: "Study", ending: Ending) -> int:
     if status:
         say(f"interrupted; to continue: `{_go_on(task)}`")
     return ended
+
+
+def _before(task: "Study") -> str:
+    """Return what comes before the trials, in words."""
+    from prony.study.extent import rough_length
+    from prony.study.first_look import first_look_s
+
+    if task.resumes:
+        return "continues; total: "
+    looks_s = first_look_s(task.plan)
+    return f"a first look in about {rough_length(looks_s)} after the builds; then " if looks_s else ""
 
 
 def _go_on(task: "Study") -> str:

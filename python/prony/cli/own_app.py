@@ -14,23 +14,23 @@ from prony.cli.options import (
 from prony.cli.run_options import LoadOptions, RunOptions
 from prony.cli.variables import typed_line, variables
 from prony.errors import UsageError
-from prony.runas import expanded
 from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model import Request
     from prony.study.own_app import OwnApp
+    from prony.survey.survey import Survey
 
 __all__ = ["own_app"]
 
-_REPEATS = 3
+_REPEATS = 5
 _DURATION_NS, _WARMUP_NS = 10 * SECOND_NS, 3 * SECOND_NS
 _OF_REQUEST = ("path", "method", "header", "body")
 
 
-def own_app(options: RunOptions, known: "Catalog") -> "OwnApp":
-    """Return the app and its load.
+def own_app(options: RunOptions, known: "Catalog", found: "Survey | None") -> "OwnApp":
+    """Return the app and its load; ``found``: what the app's folder says, null for a built-in one.
 
     *Errors*: UsageError for the first invalid value.
     """
@@ -40,9 +40,10 @@ def own_app(options: RunOptions, known: "Catalog") -> "OwnApp":
     return OwnApp(
         text=typed_line(),
         app=own.app,
+        found=found,
         commands=tuple(own.commands or ()),
         interface=own.interface,
-        folder=expanded(own.directory).resolve(),
+        folder=own.folder,
         servers=_servers(own.servers),
         connections=_connections(load),
         rate=optional(rate_of, "--rate", load.rate),
@@ -66,7 +67,9 @@ def _request(options: RunOptions, known: "Catalog") -> "Request | None":
     return None if options.own.app in known.apps and not said else made
 
 
-def _servers(text: str) -> tuple[str, ...]:
+def _servers(text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return ()
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise UsageError(f"`--servers {text}`: expected one or more servers, such as `gunicorn,waitress`")

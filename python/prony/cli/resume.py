@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model import App, Cell, EngineChoice, Plan, Request, Subject
     from prony.study import Study
+    from prony.survey.survey import Survey
 
 __all__ = ["ALLOWED", "Resumption", "is_complete", "resumed_study"]
 
 ALLOWED = frozenset(
     (
         *("resume", "trust_plan", "force", "catalog", "env", "env_file", "header", "requirements", "python"),
+        "ready_timeout",
         *("json_to", "full", "no_html", "strict", "show_only"),
         *("app", "directory", "commands", "run_as", "net", "sandbox"),
     )
@@ -46,6 +48,7 @@ class Resumption:
     again: Again
     trust_plan: bool
     force: bool
+    ready_timeout_ns: int | None = None
 
 
 def resumed_study(wish: Resumption) -> "Study":
@@ -61,6 +64,7 @@ def resumed_study(wish: Resumption) -> "Study":
     from prony.sandbox.choice import Chosen
     from prony.sandbox.namespaces import gain_namespaces
     from prony.study import Study
+    from prony.study.found import declared_in
 
     with open_archive(wish.file) as archive:
         plan, checks = archive.plan(), archive.cells(TrialRole.CROSS_CHECK)
@@ -73,6 +77,9 @@ def resumed_study(wish: Resumption) -> "Study":
     if plan.cells[0].sandbox.network is Network.ISOLATED:
         gain_namespaces()
     known = _with_commands(commands, plan, wish)
+    found = _survey(plan, wish)
+    if found is not None:
+        wish = replace(wish, environment={**found.environment, **wish.environment})
     user = resolve_user(plan.cells[0].sandbox.run_as)
     here = replace(
         plan,
@@ -86,12 +93,28 @@ def resumed_study(wish: Resumption) -> "Study":
         out=wish.file,
         requirements_file=wish.requirements,
         python=wish.python,
+        declared=declared_in(Path(plan.cells[0].subject.app.folder), found),
+        ready_timeout_ns=wish.ready_timeout_ns,
         sandbox=Chosen(choice=plan.cells[0].sandbox),
         force=wish.force,
         cross_checks=tuple(_here(cell, known, wish) for cell in checks),
         resumes=True,
         fitness=partial(kept_fitness, user.cache),
     )
+
+
+def _survey(plan: "Plan", wish: Resumption) -> "Survey | None":
+    """Return what the folder of the user's own app says now; the same as when the study began, or the study
+    is refused for its changes.
+    """
+    from prony.study.found import survey_of
+
+    app = plan.cells[0].subject.app
+    target = next((target for target in app.targets.values() if ":" in target), "")
+    if is_of_catalogue(app, wish.known) or not target:
+        return None
+    typed = wish.requirements is not None or wish.python is not None
+    return survey_of(Path(app.folder), target, declared=typed)
 
 
 def is_complete(file: Path) -> bool:

@@ -10,7 +10,7 @@ from prony.cli.applicable import given, refuse_options_beside_resume, refuse_opt
 from prony.cli.consent import Again
 from prony.cli.flat import flattened
 from prony.cli.measure import Ending, dry_run, end, placement_of, run_and_report
-from prony.cli.options import check_output, header_of, settings_of
+from prony.cli.options import check_output, duration_of, header_of, optional, settings_of
 from prony.cli.pacing_option import pacing_of
 from prony.cli.protocol import cross_checks_of, with_protocol
 from prony.cli.resume import ALLOWED, Resumption, is_complete, resumed_study
@@ -20,7 +20,6 @@ from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
 from prony.cli.talk import say
 from prony.cli.variables import variables
 from prony.errors import ExitCode
-from prony.runas import expanded
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from prony.plan import PlanOptions
     from prony.sandbox.choice import Chosen
     from prony.study import Study
+    from prony.survey.survey import Survey
 
 __all__ = ["EPILOG", "run"]
 
@@ -81,6 +81,22 @@ def run(
     return _do(_new_study(options, known), ending, output.show_only)
 
 
+def _show_found(options: RunOptions, plan: "Plan", found: "Survey | None") -> None:
+    """Print in two lines what was found of the user's own app; the study's begin adds how long it takes."""
+    app = plan.cells[0].subject.app
+    if options.study is not None or options.own.app is None or found is None:
+        return
+    interface = next(iter(app.targets))
+    how = f"{interface} ({found.reason})" if found.reason else f"taken as {interface} (--interface)"
+    needs = f"packages of {found.dependencies.source}" if found.dependencies else "no packages"
+    needs = "packages as typed" if options.own.requirements or options.own.python else needs
+    servers = ", ".join(dict.fromkeys(subject.server for subject in plan.subjects()))
+    cell = plan.cells[0]
+    request = cell.workload.request
+    say(f"found {found.target} in {app.folder}: {how}; {needs}")
+    say(f"on {servers}; {cell.describe_load()}, {request.method} {request.path}")
+
+
 def _do(task: "Study", ending: Ending, show_only: bool) -> int:
     if show_only:
         dry_run(task)
@@ -106,16 +122,23 @@ def _resumption(options: RunOptions, known: "Catalog") -> Resumption:
         requirements=own.requirements,
         python=own.python,
         again=Again(
-            app=own.app,
-            folder=expanded(own.directory).resolve(),
+            app=_target(options, known),
+            folder=own.folder,
             commands=tuple(own.commands or ()),
             run_as=sandbox.run_as,
             network=sandbox.net.value if sandbox.net else None,
             sandbox=sandbox.sandbox.value if "sandbox" in options.typed else None,
         ),
         trust_plan=what.trust_plan,
+        ready_timeout_ns=optional(duration_of, "--ready-timeout", options.load.ready_timeout),
         force=options.sure.force,
     )
+
+
+def _target(options: RunOptions, known: "Catalog") -> str | None:
+    """Return the typed app with its attribute, which need not be typed."""
+    found = _survey(options, known, declared=True)
+    return found.target if found else options.own.app
 
 
 def _go_on(wish: Resumption, ending: Ending, show_only: bool) -> int:
@@ -138,16 +161,21 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
     from prony.catalog.schema.asked import check_settings
     from prony.runas import resolve_user
     from prony.study import Study
+    from prony.study.found import declared_in
 
     user = resolve_user(options.sandbox.run_as)
     is_own = options.study is None and (bool(options.own.commands) or options.own.app not in known.apps)
     chosen = chosen_sandbox(options.sandbox, own_app=is_own)
     asked = _plan_options(options, chosen)
-    plan, known = _plan(options, known, asked)
+    typed = options.own.requirements is not None or options.own.python is not None
+    found = _survey(options, known, declared=typed)
+    plan, known = _plan(options, known, asked, found)
     plan = with_protocol(plan, options.sure, options.load.find_rate)
     check_settings(asked.settings, plan.subjects(), known, len(placement_of(plan).server_cpus))
     check_threads(plan, options.load.engine_threads)
     check_files(options.own, user)
+    if not options.output.show_only:
+        _show_found(options, plan, found)
     return Study(
         plan=plan,
         catalog=known,
@@ -155,6 +183,8 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
         out=archive_to_write(plan, options.output.out),
         requirements_file=options.own.requirements,
         python=options.own.python,
+        declared=declared_in(options.own.folder, found),
+        ready_timeout_ns=optional(duration_of, "--ready-timeout", options.load.ready_timeout),
         sandbox=chosen,
         force=options.sure.force,
         cross_checks=cross_checks_of(plan, options.sure.cross_check),
@@ -179,7 +209,23 @@ def _plan_options(options: RunOptions, chosen: "Chosen") -> "PlanOptions":
     )
 
 
-def _plan(options: RunOptions, known: "Catalog", asked: "PlanOptions") -> "tuple[Plan, Catalog]":
+def _survey(options: RunOptions, known: "Catalog", *, declared: bool) -> "Survey | None":
+    """Return what the folder of the user's own app says of it; null for what has none. ``declared``: what it
+    needs is said elsewhere.
+
+    *Errors*: UsageError as `survey_of`.
+    """
+    from prony.study.found import survey_of
+
+    own = options.own
+    if options.study is not None or own.app is None or own.app in known.apps or own.app.endswith(".psgi"):
+        return None
+    return survey_of(own.folder, own.app, declared=declared)
+
+
+def _plan(
+    options: RunOptions, known: "Catalog", asked: "PlanOptions", found: "Survey | None"
+) -> "tuple[Plan, Catalog]":
     """Return the plan, and the catalogue with everything that it names."""
     from prony.cli.own_app import own_app
     from prony.study.named import plan_of_study
@@ -187,4 +233,4 @@ def _plan(options: RunOptions, known: "Catalog", asked: "PlanOptions") -> "tuple
 
     if options.study is not None:
         return plan_of_study(options.study, known, asked), known
-    return plan_of_app(own_app(options, known), known, asked)
+    return plan_of_app(own_app(options, known, found), known, asked)

@@ -15,6 +15,7 @@ from prony.cli.pacing_option import PacingOption
 from prony.cli.request_options import Body, ExpectStatus, Header, Method, RequestTimeout
 from prony.cli.sandbox_options import SandboxOptions
 from prony.model import Arrivals, Interface
+from prony.runas import expanded
 
 __all__ = [
     "AppOptions",
@@ -28,7 +29,6 @@ __all__ = [
 # Even with the shortest trials this takes years.
 MAX_BLOCKS = 100_000
 MAX_SESSIONS = 1000
-DEFAULT_SERVERS = "gunicorn,waitress,uwsgi"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,14 @@ class AppOptions:
 
     app: Annotated[
         str | None,
-        typer.Option(help="Your app: module:attribute, a .psgi file, or the name of a built-in app."),
+        typer.Option(
+            help="Your app: module:attribute, manage.py, a .psgi file, or the name of a built-in app."
+        ),
     ] = None
-    servers: Annotated[str, typer.Option(help="The servers to compare.")] = DEFAULT_SERVERS
+    servers: Annotated[
+        str | None,
+        typer.Option(help="The servers to compare (at most four usual ones for the app's interface)."),
+    ] = None
     commands: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,11 +87,12 @@ class AppOptions:
     ] = None
     interface: Annotated[
         Interface | None,
-        typer.Option(help="How servers call the app (wsgi, or asgi when the servers speak only that)."),
+        typer.Option(help="How servers call the app (found in its source)."),
     ] = None
     directory: Annotated[Path, typer.Option("--dir", help="The folder to import the app from.")] = Path()
     requirements: Annotated[
-        Path | None, typer.Option(help="The app's requirements.txt or pyproject.toml, to be installed.")
+        Path | None,
+        typer.Option(help="The app's requirements, to be installed (the file or lock in the app's folder)."),
     ] = None
     python: Annotated[
         Path | None, typer.Option(help="Use this virtual environment as it is, and install nothing.")
@@ -98,6 +104,11 @@ class AppOptions:
     env_file: Annotated[
         Path | None, typer.Option(help="A file of variables for the app, one K=V per line.")
     ] = None
+
+    @property
+    def folder(self) -> Path:
+        """The app's folder, as an absolute path without links."""
+        return expanded(self.directory).resolve()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +145,9 @@ class LoadOptions:
     expect_status: ExpectStatus = None
     expect_body: Annotated[
         str | None, typer.Option(help="Only this body is a success; @FILE reads it from a file.")
+    ] = None
+    ready_timeout: Annotated[
+        str | None, typer.Option(help="How long a server may take to start with your app (15s).")
     ] = None
     engine_threads: Annotated[
         int, typer.Option(min=1, max=MAX_THREADS, help="Worker threads of the load engine.")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from prony.model.exchange import Contract
+from prony.model.shapes import OPTIONAL
 
 __all__ = ["App", "Frontend", "Interface", "Subject"]
 
@@ -28,7 +29,8 @@ class App:
 
     ``targets`` maps each interface that the app offers to its ``module:attribute``. ``requirements`` are
     requirement strings, resolved together with the server's. ``digest`` identifies the folder's content
-    (SHA-256). ``services``: the services of the catalogue that the app needs.
+    (SHA-256). ``services``: the services of the catalogue that the app needs. ``root``: the folder, in the
+    app's, at which its imports begin, such as ``src``.
     """
 
     name: str
@@ -40,6 +42,7 @@ class App:
     contract: Contract = Contract()
     environment: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
+    root: str = field(default="", metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

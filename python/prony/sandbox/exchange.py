@@ -13,8 +13,8 @@ import json
 import socket
 import ssl
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from prony.errors import EngineError
 from prony.model import Address, AddressKind, Request, Wire
@@ -35,10 +35,15 @@ class NobodyThereError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A complete reply."""
+    """A complete reply. ``headers``: by names in lower case; of HTTP only."""
 
     status: int
     body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def header(self, name: str) -> str:
+        """Return a header's value; empty without it."""
+        return self.headers.get(name, "")
 
 
 class _Source(io.BytesIO):
@@ -155,7 +160,8 @@ def _complete_http(received: bytes, _wire: Wire, method: str, ended: bool) -> Re
         response.begin()
         if response.length is None and not response.chunked and not ended:
             return None
-        return Reply(response.status, response.read())
+        headers = {name.lower(): value for name, value in response.getheaders()}
+        return Reply(response.status, response.read(), headers)
     except (http.client.HTTPException, ValueError):
         if not ended:
             return None

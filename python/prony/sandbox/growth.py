@@ -3,7 +3,7 @@
 No quota is at hand for an ordinary folder, and a file system in memory would change what is measured. Runs in
 the supervisor. Standard library only. Must not know what the files are.
 
->>> Growth(None, None).is_exceeded(list)
+>>> Growth((), None).is_exceeded(list)
 False
 """
 
@@ -11,7 +11,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = ["Growth"]
 
@@ -21,25 +21,25 @@ _PAUSE_S = 1.0
 
 
 class Growth:
-    """Watches ``folder``; null: watches nothing."""
+    """Watches ``folders``, all of one file system; without any it watches nothing."""
 
-    def __init__(self, folder: str | None, most_bytes: int | None) -> None:
-        self._folder = folder
+    def __init__(self, folders: Sequence[str], most_bytes: int | None) -> None:
+        self._folders = folders
         self._most_bytes = most_bytes or 0
-        self._used = _used_bytes(folder) if folder else 0
+        self._used = _used_bytes(folders[0]) if folders else 0
         self._next_s = 0.0
 
     def is_exceeded(self, pids: Callable[[], Iterable[int]]) -> bool:
-        """Return whether the folder, with what ``pids`` hold open after its removal, has become too large."""
-        if self._folder is None or time.monotonic() < self._next_s:
+        """Return whether the folders, with what ``pids`` hold open after its removal, are too large."""
+        if not self._folders or time.monotonic() < self._next_s:
             return False
         # One question to the file system, as long as nobody has filled it.
-        if _used_bytes(self._folder) - self._used <= self._most_bytes:
+        if _used_bytes(self._folders[0]) - self._used <= self._most_bytes:
             return False
         self._next_s = time.monotonic() + _PAUSE_S
-        found = dict(_files_below(self._folder))
+        found = {key: size for folder in self._folders for key, size in _files_below(folder)}
         for pid in pids():
-            found |= dict(_removed_files_of(pid, os.lstat(self._folder).st_dev))
+            found |= dict(_removed_files_of(pid, os.lstat(self._folders[0]).st_dev))
         return sum(found.values()) > self._most_bytes
 
 

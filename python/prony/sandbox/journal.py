@@ -16,6 +16,7 @@ import secrets
 import shutil
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +34,7 @@ __all__ = [
     "clear_remains",
     "forget",
     "generator_folder",
+    "layer_folder",
     "open_run",
     "record",
 ]
@@ -73,12 +75,13 @@ class RunFolder:
 
     def remove_trial_folder(self, name: str) -> None:
         """Remove a trial's folder; a study of hundreds of trials would fill the disk."""
-        for folder in (self.folder / name, generator_folder(self.folder / name)):
-            shutil.rmtree(folder, ignore_errors=True)
+        own = self.folder / name
+        for folder in (own, generator_folder(own), layer_folder(own)):
+            shutil.rmtree(folder, onerror=_opened)
 
     def close(self) -> None:
         """Remove the folder and release the lock."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.folder, onerror=_opened)
         with contextlib.suppress(OSError):
             os.close(self._lock)
 
@@ -135,6 +138,18 @@ def census_of(trial_folder: Path) -> Path:
 def generator_folder(trial_folder: Path) -> Path:
     """Return the folder in which a trial's generator writes, beside the subject's."""
     return trial_folder.with_name(trial_folder.name + ".generator")
+
+
+def layer_folder(trial_folder: Path) -> Path:
+    """Return the folder of what a trial's subject writes into its app's, beside the subject's own."""
+    return trial_folder.with_name(trial_folder.name + ".layer")
+
+
+def _opened(remove: Callable[..., object], path: str, _error: object) -> None:
+    """Try again to remove what an overlay leaves: for its owner too, its inner folder is closed."""
+    with contextlib.suppress(OSError):
+        os.chmod(path, 0o700)  # noqa: PTH101
+        remove(path) if remove in (os.unlink, os.rmdir) else shutil.rmtree(path, ignore_errors=True)
 
 
 @explained("cannot look for what a killed Prony has left")

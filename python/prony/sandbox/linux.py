@@ -27,6 +27,7 @@ __all__ = [
     "NEW_PIDS",
     "NEW_USERS",
     "become_subreaper",
+    "bind",
     "die_with_parent",
     "enter_network",
     "forbid_new_privileges",
@@ -34,6 +35,7 @@ __all__ = [
     "in_network",
     "make_read_only",
     "may_enter_networks",
+    "mount_overlay",
     "mount_own_proc",
     "mount_own_shared_memory",
     "mount_own_temporary_folders",
@@ -258,7 +260,7 @@ def make_read_only(folders: Sequence[str], but: Sequence[str] = ()) -> None:
     *Errors*: OSError, ENOSYS before Linux 5.12. *Source*: mount_setattr(2), mount_namespaces(7).
     """
     for path in (*but, *(folder for folder in folders if folder != "/")):
-        _bind(path, path)
+        bind(path, path)
     for path in folders:
         _set_mount(path, _AT_RECURSIVE, set_=_MOUNT_IS_READ_ONLY)
     for path in but:
@@ -276,14 +278,14 @@ def mount_own_temporary_folders(folder: str, shown: Sequence[str]) -> None:
     own = os.open(folder, os.O_PATH | os.O_CLOEXEC)
     for place in _TEMPORARY:
         if Path(place).is_dir():
-            _bind(f"/proc/self/fd/{own}", place)
+            bind(f"/proc/self/fd/{own}", place)
     os.close(own)
     for path, descriptor in kept.items():
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             Path(path).mkdir(exist_ok=True)
         else:
             Path(path).touch()
-        _bind(f"/proc/self/fd/{descriptor}", path)
+        bind(f"/proc/self/fd/{descriptor}", path)
         os.close(descriptor)
 
 
@@ -298,10 +300,35 @@ def hide(paths: Sequence[str]) -> None:
             done = _libc().mount(b"tmpfs", os.fsencode(path), b"tmpfs", flags, b"mode=555,size=4k")
             _check(done, f"mount {path}")
         elif Path(path).exists():
-            _bind(os.devnull, path)
+            bind(os.devnull, path)
 
 
-def _bind(source: str, target: str) -> None:
+def mount_overlay(folder: str, upper: str, work: str) -> None:
+    """Cover ``folder`` in the caller's own mount namespace: what is written there goes to ``upper``.
+
+    ``work``: an empty folder beside it.
+
+    *Errors*: OSError. *Source*: Documentation/filesystems/overlayfs.rst: `metacopy` needs privileges, and
+    without them, since Linux 5.11, `userxattr`.
+    """
+    named = zip(("lowerdir", "upperdir", "workdir"), (folder, upper, work), strict=True)
+    options = ",".join(f"{name}={_escaped_option(path)}" for name, path in named)
+    for more in ("metacopy=on", "userxattr"):
+        data = os.fsencode(f"{options},{more}")
+        done = _libc().mount(b"overlay", os.fsencode(folder), b"overlay", _NO_DEVICES, data)
+        if done == 0:
+            return
+    _check(done, f"mount -t overlay {folder}")
+
+
+def _escaped_option(path: str) -> str:
+    for mark in ("\\", ",", ":"):
+        path = path.replace(mark, f"\\{mark}")
+    return path
+
+
+def bind(source: str, target: str) -> None:
+    """Mount the folder or file ``source`` at ``target`` too. *Errors*: OSError."""
     done = _libc().mount(os.fsencode(source), os.fsencode(target), None, _BIND | _RECURSIVE, None)
     _check(done, f"mount --rbind {target}")
 

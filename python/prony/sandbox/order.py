@@ -19,7 +19,7 @@ from prony.sandbox.base import EngineSeat
 from prony.sandbox.ceilings import disk_bytes
 from prony.sandbox.files import write_files
 from prony.sandbox.identity import Identity, identify
-from prony.sandbox.journal import generator_folder
+from prony.sandbox.journal import generator_folder, layer_folder
 from prony.sandbox.spawn import BASE_ENVIRONMENT
 
 __all__ = ["files_order", "identities", "make_order", "make_seat", "not_started", "write_folders"]
@@ -66,7 +66,7 @@ def make_order(
         "network_namespace": False,
         "pid_namespace": False,
         "census": None,
-        "watched": str(folder),
+        "watched": [str(folder)],
         "disk_bytes": disk_bytes(folder),
     }
 
@@ -75,11 +75,13 @@ def files_order(launch: Launch, user: RunAs, folder: Path, *, isolated: bool, hi
     """Return the part of an order that says which files a subject in a mount namespace may write.
 
     ``isolated``: only its own folder, ``folder``, which also holds what it puts into /tmp. Else all that its
-    user may write, as a user's own app may have to, but not what Prony keeps. ``hidden``: the archive. It
+    user may write, as a user's own app may have to, but not what Prony keeps. What it writes into an app's
+    folder in which it works goes into a layer. ``hidden``: the archive. It
     does not see the generator's folder either.
     """
     unseen = [own_folder(generator_folder(folder), generator_for(user), 0o700), *([hidden] if hidden else [])]
     own = {"writable": [str(folder)], "hidden": [str(one) for one in unseen]}
+    own |= _layer(launch, folder)
     if not isolated:
         kept = [str(one) for one in (user.cache, _GROUPS) if one.is_dir()]
         return {**own, "read_only": kept}
@@ -87,6 +89,20 @@ def files_order(launch: Launch, user: RunAs, folder: Path, *, isolated: bool, hi
     temporary.mkdir(exist_ok=True)
     temporary.chmod(0o1777)
     return {**own, "read_only": ["/"], "temporary": str(temporary), "shown": _named_temporary(launch, user)}
+
+
+def _layer(launch: Launch, folder: Path) -> Json:
+    """Return the part of an order that covers the folder in which a subject works, if that is not its own."""
+    covered = launch.folder
+    if covered is None or folder.resolve().is_relative_to(Path(covered).resolve()):
+        return {}
+    place = layer_folder(folder)
+    place.mkdir(mode=0o700, exist_ok=True)
+    return {
+        "layer": {"folder": covered, "place": str(place)},
+        "writable": [str(folder), covered],
+        "watched": [str(folder), str(place)],
+    }
 
 
 def _named_temporary(launch: Launch, user: RunAs) -> list[str]:

@@ -49,8 +49,8 @@ class SpawnOrder(NamedTuple):
 
     In a PID namespace ``read_only`` folders cannot be written, but ``writable`` ones in them can;
     ``temporary`` takes the place of /tmp, of which ``shown`` stays; ``hidden`` files are empty.
-    ``disk_bytes``: how large its folder ``watched`` may become; ``pids``: how many processes its user may
-    have. Null: no limit.
+    ``layer``: the folder that a layer covers, and its place (`prony.sandbox.layer`). ``disk_bytes``: how
+    large the folders ``watched`` may become; ``pids``: how many processes its user may have. Null: no limit.
     """
 
     processes: list[Process]
@@ -69,7 +69,8 @@ class SpawnOrder(NamedTuple):
     temporary: str | None = None
     shown: Sequence[str] = ()
     hidden: Sequence[str] = ()
-    watched: str | None = None
+    layer: Mapping[str, str] | None = None
+    watched: Sequence[str] = ()
     disk_bytes: int | None = None
     pids: int | None = None
 

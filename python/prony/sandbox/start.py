@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from prony.sandbox import linux
+from prony.sandbox.layer import Layer, cover
 from prony.sandbox.spawn import Process, SpawnOrder, become, report_failure
 
 __all__ = ["Started", "start"]
@@ -160,6 +161,8 @@ def _mounted(order: SpawnOrder) -> Sequence[Process]:
     # By descriptors of before: where the groups' files are read-only, a subject cannot write them either.
     entered = [_with_open_groups(process) for process in order.processes]
     linux.own_mounts()
+    if order.layer is not None:
+        cover(Layer(order.layer["folder"], order.layer["place"], order.uid, order.gid))
     if order.network_namespace:
         # An app on the host's network may also exchange messages with programs there.
         linux.unshare(linux.NEW_EXCHANGES)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from prony.catalog.install.environment import Declared
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.catalog.schema.loader import Catalog
 from prony.model import Cell, Fingerprint, GeneratorFitness, Json, Plan, Trial
@@ -32,8 +33,9 @@ def _unknown(machine: Fingerprint) -> GeneratorFitness | None:
 class Study:
     """What to measure, and with what.
 
-    ``requirements_file`` and ``python`` belong to the user's app (see `EnvironmentRequest`); ``jobs``:
-    environments built at a time. ``sandbox``: why the plan has its sandbox, and which limits must hold in it.
+    ``requirements_file`` and ``python`` are the user's own choice for their app, ``declared`` what its folder
+    says; ``jobs``: environments built at a time. ``sandbox``: why the plan has its sandbox, and which limits
+    must hold in it. ``ready_timeout_ns``: how long a server may take to start, null: as its entry says.
     ``force``: measure even if the figures cannot be valid; the archive records that. ``cross_checks``: cells
     of other generators, measured in each block in addition to the plan's. ``resumes``: ``out`` already holds
     a part of the study. ``fitness``: the load engine's calibration on a machine, null where there is none.
@@ -45,6 +47,8 @@ class Study:
     out: Path
     requirements_file: Path | None = None
     python: Path | None = None
+    declared: Declared | None = None
+    ready_timeout_ns: int | None = None
     jobs: int = 2
     sandbox: Chosen = _AS_PLANNED
     force: bool = False

@@ -12,6 +12,7 @@ from random import Random
 
 from prony.assembly import Site, assemble
 from prony.catalog.install.environment import Environment, Unavailable
+from prony.catalog.schema.apps import is_built_in
 from prony.engine import open_engine
 from prony.host import Cpu
 from prony.model import (
@@ -76,6 +77,9 @@ class Bench:
         cpus = len(self.placement.server_cpus)
         site = Site(partial(sandbox.free_port, draw), sandbox.folder_for, ready.app_folder, cpus)
         launch = assemble(self.study.catalog, subject, ready.needs, self.environments, site)
+        if self.study.ready_timeout_ns is not None and not is_built_in(subject.app):
+            within = replace(launch.readiness, timeout_ns=self.study.ready_timeout_ns)
+            launch = replace(launch, readiness=within)
         return replace(launch, environment={**launch.environment, **nuisance.as_environment()})
 
 

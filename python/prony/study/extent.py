@@ -13,7 +13,7 @@ from prony.units import seconds
 if TYPE_CHECKING:
     from prony.model import Cell, Plan
 
-__all__ = ["Extent", "extent_of", "number_of", "pilot_seconds", "rough_length"]
+__all__ = ["TRIAL_OVERHEAD_S", "Extent", "extent_of", "number_of", "pilot_seconds", "rough_length"]
 
 # How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
 # first trial is over.

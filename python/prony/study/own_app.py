@@ -1,7 +1,7 @@
 """A user's own app on several servers, as a plan. Must not know how it was typed."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from prony.errors import UsageError
 from prony.model import App, Arrivals, Check, Contract, Interface, Plan, Request
+from prony.survey.servers import usual_servers
+from prony.survey.survey import Survey
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
@@ -22,6 +24,9 @@ __all__ = ["OwnApp", "plan_of_app"]
 class OwnApp:
     """A user's own app and its load.
 
+    ``found``: what its folder says; null for a built-in app. Without ``servers``, those that are usual for
+    its interface.
+
     ``text``: what the user wrote; it is kept verbatim, as a study's file is. ``app`` null: only ``commands``,
     programs that answer by themselves. ``request`` null: what the app's contract asks first, which only a
     built-in app has, else ``GET /``.
@@ -29,6 +34,7 @@ class OwnApp:
 
     text: str
     app: str | None
+    found: Survey | None
     commands: tuple[str, ...]
     interface: Interface | None
     folder: Path
@@ -62,6 +68,7 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tupl
     for entry in commands:
         view = with_server(view, entry)
     own = tuple(entry.name for entry in commands)
+    wish = wish if wish.servers else replace(wish, servers=_usual(app))
     document = _document(wish, app.name, own)
     asked = replace(options, request=wish.request, profile=None, calibrate=None)
     plan = make_plan(document, wish.text, view, asked)
@@ -69,13 +76,20 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tupl
     return calibrated(plan, known, CalibrationDocument() if options.calibrate else None), view
 
 
+def _usual(app: App) -> tuple[str, ...]:
+    """Return the servers for an app of which none were named."""
+    return next((servers for one in app.targets if (servers := usual_servers(one))), ())
+
+
 def _interface(wish: OwnApp, known: "Catalog") -> Interface:
-    """Return how the app is called: as was said, else by what the servers speak."""
+    """Return how the app is called: as was said, else by its source, else by what the servers speak."""
     if wish.interface is not None:
         return wish.interface
     if str(wish.app).endswith(".psgi"):
         return Interface.PSGI
     spoken = {server: known.interfaces(server.partition("@")[0]) for server in wish.servers}
+    if wish.found is not None and wish.found.interface is not None:
+        return _spoken_by_all(wish.found.interface, wish.found.reason, spoken)
     other = [server for server, speaks in spoken.items() if Interface.WSGI not in speaks]
     if other and all(Interface.ASGI in speaks for speaks in spoken.values()):
         return Interface.ASGI
@@ -86,6 +100,17 @@ def _interface(wish: OwnApp, known: "Catalog") -> Interface:
             hint=f"if it is not: --interface {spoken[other[0]][0]}; or leave `{other[0]}` out of --servers",
         )
     return Interface.WSGI
+
+
+def _spoken_by_all(interface: Interface, reason: str, spoken: Mapping[str, Sequence[Interface]]) -> Interface:
+    other = next((server for server, speaks in spoken.items() if interface not in speaks), None)
+    if other is None:
+        return interface
+    fitting = ",".join(usual_servers(interface))
+    raise UsageError(
+        f"`{other}` speaks {', '.join(spoken[other])}, but the app is {interface} ({reason})",
+        hint=f"--servers {fitting} speak it; if it is something else, say so with --interface",
+    )
 
 
 def _app(wish: OwnApp, known: "Catalog") -> App:
@@ -99,7 +124,7 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
     contract = Contract((Check(request, wish.expect_status, wish.expect_body),) if expected else ())
     if wish.app is None:
         return command_app(wish.folder, contract, wish.environment)
-    if ":" not in wish.app and not wish.app.endswith(".psgi"):
+    if wish.found is None and not wish.app.endswith(".psgi"):
         near = get_close_matches(wish.app, known.apps, n=3, cutoff=0.5)
         names = f"did you mean {' or '.join(f'`{name}`' for name in near)}? " if near else ""
         raise UsageError(
@@ -107,8 +132,15 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
             "a .psgi file, or a built-in app",
             hint=f"{names}built-in apps: {', '.join(known.apps)}",
         )
-    interface = _interface(wish, known)
-    app = user_app(wish.app, wish.folder, interface, contract=contract, environment=wish.environment)
+    found = wish.found
+    app = user_app(
+        found.target if found else wish.app,
+        wish.folder,
+        _interface(wish, known),
+        contract=contract,
+        environment={**(found.environment if found else {}), **wish.environment},
+        root=found.root if found else "",
+    )
     return replace(app, targets={**app.targets, Interface.NONE: ""}) if wish.commands else app
 
 
@@ -130,7 +162,7 @@ def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDoc
     if commands:
         subjects.append(SubjectDocument(server=tuple(commands), app=(app_name,)))
     servers = [*(wish.servers if wish.app is not None else ()), *commands]
-    what = wish.app or "one address"
+    what = wish.found.target if wish.found else wish.app or "one address"
 
     open_loop = wish.rate is not None
     load = WorkloadDocument(
@@ -145,7 +177,7 @@ def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDoc
     return StudyDocument(
         name=re.sub(r"[^a-z0-9]+", "-", app_name.lower()).strip("-") or "app",
         title=f"{what} on {len(servers)} server{'s' if len(servers) != 1 else ''}",
-        question=f"Which server runs {wish.app} best?" if wish.app else "Which command serves best?",
+        question=f"Which server runs {what} best?" if wish.app else "Which command serves best?",
         subjects=tuple(subjects),
         workloads=(load,),
         profiles={"custom": profile},

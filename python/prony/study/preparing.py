@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prony.assembly import SubjectNeeds, command_line, needs_of, why_unavailable
 from prony.catalog.install.apps import materialise_app
-from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
 from prony.catalog.launch.declared import declared_facts
 from prony.catalog.schema.loader import Catalog
@@ -42,14 +42,10 @@ class Prepared:
 
 
 def _needs(study: Study) -> Mapping[str, SubjectNeeds]:
+    typed = study.requirements_file
+    declared = Declared(file=typed) if typed else study.declared
     return {
-        subject.name: needs_of(
-            study.catalog,
-            subject,
-            study.user,
-            requirements_file=study.requirements_file,
-            python=study.python,
-        )
+        subject.name: needs_of(study.catalog, subject, study.user, declared=declared, python=study.python)
         for subject in _subjects(study.plan)
     }
 

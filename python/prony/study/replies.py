@@ -1,118 +1,123 @@
-"""For an app without a contract: asks every subject once before the first block, and compares the replies.
+"""Asks every subject of a user's app before the first block, and stops a study that would measure failures.
 
 Must not know blocks.
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 
-from prony.analysis.last_error import LastError, last_error, plain_lines
+from prony.analysis.last_error import last_error, plain_lines
+from prony.catalog.schema.apps import is_built_in
 from prony.errors import SubjectError
+from prony.escapes import escaped
 from prony.model import Cell, Check
-from prony.sandbox.contract import probe
+from prony.sandbox.contract import difference, probe
 from prony.sandbox.exchange import Reply
+from prony.sandbox.listening import listening_ports
 from prony.schedule import Position, Turn, nuisances
 from prony.study.base import StudyListener
 from prony.study.bench import Bench
+from prony.survey.hints import Refusal, hint_for
+from prony.survey.masks import is_alike, template
 
-__all__ = ["compare_replies"]
+__all__ = ["compare_replies", "first_cells"]
+
+# Of a log without an error, and of a body.
+_LOG_LINES_SHOWN = 6
+_BODY_BYTES_SHOWN = 160
+# A framework's page of an error begins with its style.
+_BODY_BYTES_READ = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Silent:
-    """A subject that did not start: why, and the last lines that it wrote."""
+class _Probed:
+    """A subject asked twice: its replies, or why there is none; and what it wrote.
 
-    reason: str
+    ``wrong``: why the reply is no success, null if it is one. ``is_silent``: it did not even start.
+    """
+
+    cell: Cell
     log: str
+    replies: tuple[Reply, ...] = ()
+    wrong: str | None = None
+    is_silent: bool = False
 
     @property
-    def error(self) -> LastError | None:
-        """The error that the log ends with."""
-        return last_error(self.log)
+    def name(self) -> str:
+        return self.cell.subject.name
+
+    @property
+    def kind(self) -> str:
+        """Status and media type: servers that differ in them do different work."""
+        return _kind(self.replies[0]) if self.replies else self.wrong or ""
+
+    @property
+    def log_lines(self) -> Sequence[str]:
+        """The lines of the log that show the error, and where it happened."""
+        error = last_error(self.log)
+        return error.lines if error else plain_lines(self.log)[-_LOG_LINES_SHOWN:]
 
     @property
     def error_line(self) -> str:
         """The line of the log that names the error; empty when nothing was written."""
-        return self.error.line if self.error else "".join(plain_lines(self.log)[-1:])
-
-    @property
-    def lines(self) -> Sequence[str]:
-        """The lines of the log that show the error, and where it happened."""
-        return self.error.lines if self.error else plain_lines(self.log)[-_LOG_LINES_SHOWN:]
-
-
-# The result of asking a subject once: its reply, the reason why there is none, or that it did not start.
-_Probed = Reply | str | _Silent
-
-# Of a log without an error.
-_LOG_LINES_SHOWN = 6
+        error = last_error(self.log)
+        return error.line if error else "".join(plain_lines(self.log)[-1:])
 
 
 def compare_replies(bench: Bench, listener: StudyListener) -> None:
-    """If an app has no contract, ask every subject once and report how their replies differ.
+    """Ask every subject of a user's app twice, before any load.
 
-    Two servers that answer differently do different work: comparing their speed would mean nothing.
-
-    *Errors*: SubjectError when no subject of the study starts.
+    *Errors*: SubjectError when none answers with a success, or when they differ in status or media type: two
+    servers that answer differently do different work, and comparing their speed would mean nothing.
     """
-    cells = list(_first_cells(bench))
-    found = {
-        cell.subject.name: _probed(bench, cell) for cell in cells if not cell.subject.app.contract.checks
-    }
-    silent = {name: probed for name, probed in found.items() if isinstance(probed, _Silent)}
-    if cells and len(silent) == len(cells):
-        raise _nothing_starts(silent)
-    for name, probed in silent.items():
-        listener.notice(f"{name} does not start: {probed.reason}")
-        if probed.error_line:
-            listener.notice(f"  {probed.error_line}")
-    _report_replies(
-        {name: probed for name, probed in found.items() if not isinstance(probed, _Silent)}, listener
-    )
+    found = [_probed(bench, cell) for cell in first_cells(bench)]
+    if not found:
+        return
+    if all(one.wrong is not None for one in found):
+        raise _all_fail(bench, found)
+    answering = [one for one in found if not one.is_silent]
+    if len({one.kind for one in answering}) > 1:
+        raise _they_differ(bench, answering)
+    for one in found:
+        if one.is_silent:
+            listener.notice(f"{one.name} does not start: {one.wrong}")
+            if one.error_line:
+                listener.notice(f"  {one.error_line}")
+        elif one.wrong is not None:
+            listener.notice(f"{one.name} is no success: {one.wrong}")
+    _compare_bodies(answering, listener)
 
 
-def _report_replies(replies: Mapping[str, Reply | str], listener: StudyListener) -> None:
-    described = {name: _described(reply) for name, reply in replies.items()}
-    if len(set(described.values())) > 1:
-        listener.notice(
-            "servers reply differently to the probe; set the right reply with --expect-status and "
-            "--expect-body:"
-        )
-        for name, reply in described.items():
-            listener.notice(f"  {name}: {reply}")
-    elif any(not _is_success(reply) for reply in replies.values()):
-        listener.notice(f"every subject gives this reply to the probe: {next(iter(described.values()))}")
-        listener.notice(
-            "if that is right, confirm it with --expect-status; if not, set another --path, or set how the "
-            "app is called with --interface"
-        )
-
-
-def _nothing_starts(silent: Mapping[str, _Silent]) -> SubjectError:
-    parts = ["no server starts"]
-    for name, probed in silent.items():
-        parts.append(f"  {name}: {probed.reason}")
-        parts += [f"    {line}" for line in probed.lines]
-    names = {probed.error.name for probed in silent.values() if probed.error}
-    return SubjectError("\n".join(parts), hint=_start_hint(names))
-
-
-def _start_hint(names: Set[str]) -> str:
-    """Return what to try next, by the types of the errors."""
-    if names & {"ModuleNotFoundError", "ImportError"}:
-        return "name the packages that the app imports with --requirements FILE, its own folder with --dir"
-    if "KeyError" in names:
-        return "if the app needs an environment variable, set it with --env NAME=value"
-    return "--dry-run shows the commands, so that you can try them by hand"
-
-
-def _first_cells(bench: Bench) -> Iterator[Cell]:
+def first_cells(bench: Bench) -> Iterator[Cell]:
+    """Yield one cell of each subject with a user's app that can be started."""
     seen: set[str] = set()
     for cell in bench.study.plan.cells:
-        if cell.subject.name in bench.ready and cell.subject.name not in seen:
-            seen.add(cell.subject.name)
+        subject = cell.subject
+        if subject.name in bench.ready and subject.name not in seen and not is_built_in(subject.app):
+            seen.add(subject.name)
             yield cell
+
+
+def _compare_bodies(found: Sequence[_Probed], listener: StudyListener) -> None:
+    """Report the first subjects whose bodies differ in more than what varies between two replies of one."""
+    answered = [one for one in found if one.replies]
+    for one, other in pairwise(answered):
+        if not (_is_like(one, other) or _is_like(other, one)):
+            listener.notice(
+                f"{one.name} and {other.name} answer with different bodies ({len(one.replies[0].body)} and "
+                f"{len(other.replies[0].body)} bytes); --expect-body sets the right one"
+            )
+            return
+
+
+def _is_like(one: _Probed, other: _Probed) -> bool:
+    varies = template(one.replies[0].body, one.replies[-1].body)
+    return any(is_alike(varies, reply.body) for reply in other.replies)
+
+
+# --- one subject ------------------------------------------------------------------------------------------
 
 
 def _probed(bench: Bench, cell: Cell) -> _Probed:
@@ -121,21 +126,93 @@ def _probed(bench: Bench, cell: Cell) -> _Probed:
         turn = Turn(cell, Position(block=-1, position=0))
         launch = bench.launch(cell.subject, sandbox, nuisances(bench.study.plan, turn))
         with sandbox.start(launch, bench.placement) as subject:
-            subject.wait_until_ready(cell.workload.request)
-            return probe(Check(cell.workload.request), subject.address, subject.seat.network_namespace)
+            try:
+                subject.wait_until_ready(cell.workload.request)
+            except SubjectError as error:
+                ports = listening_ports(subject.tree_pid)
+                elsewhere = [port for port in ports if port != subject.address.port]
+                where = f"; it listens on port {elsewhere[0]} instead" if elsewhere else ""
+                return _Probed(cell, error.log, wrong=error.message + where, is_silent=True)
+            ask = partial(probe, Check(cell.workload.request), subject.address)
+            answers = [ask(subject.seat.network_namespace) for _ in range(2)]
+            replies = tuple(one for one in answers if isinstance(one, Reply))
+            reason = next((one for one in answers if isinstance(one, str)), None)
+            wrong = reason or next((said for one in replies if (said := _wrong(cell, one))), None)
+            return _Probed(cell, subject.log().text, replies, wrong)
     except SubjectError as error:
-        return _Silent(error.message, error.log)
+        return _Probed(cell, error.log, wrong=error.message, is_silent=True)
     finally:
         # The next subject must not find it.
         bench.run.remove_trial_folder(sandbox.folder.name)
 
 
-def _described(reply: Reply | str) -> str:
-    if isinstance(reply, str):
-        return reply
-    digest = hashlib.sha256(reply.body).hexdigest()[:12]
-    return f"status {reply.status}, {len(reply.body)} bytes, SHA-256 {digest}"
+def _wrong(cell: Cell, reply: Reply) -> str | None:
+    """Return why a reply is no success; by the contract, if there is one."""
+    asked = cell.workload.request
+    for check in cell.subject.app.contract.checks:
+        if check.request == asked:
+            return difference(check, reply)
+    if reply.header("location").startswith("https://"):
+        return f"{asked.method} {asked.path}: it redirects to {reply.header('location')}"
+    return difference(Check(asked), reply)
 
 
-def _is_success(reply: Reply | str) -> bool:
-    return isinstance(reply, Reply) and 200 <= reply.status < 400
+# --- messages ---------------------------------------------------------------------------------------------
+
+
+def _all_fail(bench: Bench, found: Sequence[_Probed]) -> SubjectError:
+    silent = all(one.is_silent for one in found)
+    head = "no server starts" if silent else "no server answers with a success, so nothing is measured"
+    return SubjectError("\n".join([head, *_shown(found)]), hint=_hint(bench, found))
+
+
+def _they_differ(bench: Bench, found: Sequence[_Probed]) -> SubjectError:
+    wrong = [one for one in found if one.wrong is not None]
+    head = "servers answer the same request differently, so their speed cannot be compared"
+    expect = "name the right reply with --expect-status or --expect-body, or leave servers out of --servers"
+    hint = _hint(bench, wrong) if wrong else expect
+    return SubjectError("\n".join([head, *_shown(found)]), hint=hint)
+
+
+def _shown(found: Sequence[_Probed]) -> Iterator[str]:
+    for one in found:
+        yield f"  {one.name}: {_described(one)}"
+        if one.wrong is not None:
+            yield from (f"    {line}" for line in one.log_lines)
+
+
+def _described(one: _Probed) -> str:
+    if not one.replies:
+        return one.wrong or ""
+    reply = one.replies[0]
+    begin = escaped(reply.body[:_BODY_BYTES_SHOWN].decode(errors="replace").strip())
+    more = "..." if len(reply.body) > _BODY_BYTES_SHOWN else ""
+    location = reply.header("location")
+    where = f" to {location}" if location else ""
+    return f"{_kind(reply)}{where}, {len(reply.body)} bytes: `{begin}{more}`"
+
+
+def _kind(reply: Reply) -> str:
+    media = reply.header("content-type").partition(";")[0].strip().lower()
+    return f"status {reply.status}{f', {media}' if media else ''}"
+
+
+def _hint(bench: Bench, found: Sequence[_Probed]) -> str:
+    """Return what to try next, for the first subject of which that is known."""
+    hints = [hint_for(_symptom(bench, one)) for one in found]
+    return next((one for one in hints if one.name != "unknown"), hints[0]).text
+
+
+def _symptom(bench: Bench, one: _Probed) -> Refusal:
+    reply = one.replies[0] if one.replies else None
+    body = reply.body[:_BODY_BYTES_READ].decode(errors="replace") if reply else ""
+    declared = bench.study.requirements_file or (bench.study.declared and bench.study.declared.file)
+    return Refusal(
+        text="\n".join([one.wrong or "", body, *one.log_lines]),
+        status=reply.status if reply else None,
+        path=one.cell.workload.request.path,
+        location=reply.header("location") if reply else "",
+        user=bench.study.user.name,
+        folder=one.cell.subject.app.folder,
+        requirements=f"`{declared.name}`" if declared else "",
+    )

@@ -22,6 +22,7 @@ from prony.study.admission import admit
 from prony.study.base import Study, StudyListener
 from prony.study.bench import Bench, beside_the_generator
 from prony.study.blocks import run_block
+from prony.study.first_look import first_look
 from prony.study.generators import left_out, left_out_words
 from prony.study.ledger import Ledger
 from prony.study.looks import run_until_known
@@ -79,6 +80,7 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
         ledger = Ledger(writer, dict(earlier.entries) if earlier else {})
         if not ledger.entries:
             compare_replies(bench, listener)
+            first_look(bench, listener)
         decided = _measured(bench, ledger, earlier, listener)
         left_out = {str(number): reason for number, reason in absent.items()}
         writer.record_facts(replace(decided, left_out=left_out, generator=fitness, forced=study.force))

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
 from prony.catalog.install.status import status
 from prony.catalog.schema.loader import load_catalog
@@ -89,7 +89,7 @@ def test_the_apps_pins_win_over_the_servers(catalog, user):
 def test_a_requirements_file_is_resolved_together_with_the_server(catalog, user):
     file = user.cache.parent / "requirements.txt"
     file.write_text("falcon==4.4.0\n")
-    request = EnvironmentRequest("x", catalog.server("wsgiref"), requirements_file=file)
+    request = EnvironmentRequest("x", catalog.server("wsgiref"), declared=Declared(file))
     environment = prepared(user, request)[0]["x"]
     assert isinstance(environment, Environment)
     assert set(environment.packages) == {"falcon"}
@@ -98,7 +98,7 @@ def test_a_requirements_file_is_resolved_together_with_the_server(catalog, user)
 def test_a_projects_file_is_resolved_too(catalog, user):
     file = user.cache.parent / "pyproject.toml"
     file.write_text('[project]\nname = "mine"\nversion = "1"\ndependencies = ["falcon==4.4.0"]\n')
-    request = EnvironmentRequest("x", catalog.server("wsgiref"), requirements_file=file)
+    request = EnvironmentRequest("x", catalog.server("wsgiref"), declared=Declared(file))
     environment = prepared(user, request)[0]["x"]
     assert isinstance(environment, Environment)
     assert set(environment.packages) == {"falcon"}

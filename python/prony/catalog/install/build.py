@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock as ThreadLock
 
 from prony.catalog.install.child import Children, FinishedCommand
-from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.interpreter import Interpreter, choose_interpreter, find_interpreter
 from prony.catalog.install.made import Making, NotMade, locked, make
 from prony.catalog.install.old_pip import filled_by_pip
@@ -190,11 +190,16 @@ class Builder:
         self, request: EnvironmentRequest, install: PythonInstall, uv: Uv, interpreter: Interpreter
     ) -> Lock | Unresolved:
         requirements = request.app_requirements or ()
-        lock = None if request.requirements_file else committed_lock(request.server, requirements)
-        if lock:
+        lock = committed_lock(request.server, requirements)
+        if lock and request.declared is None:
             return lock
-        file = request.requirements_file.absolute() if request.requirements_file else None
-        return resolve_lock(uv, self._user, interpreter, Wanted(request.server, install, requirements, file))
+        declared = request.declared or Declared()
+        if lock and declared == Declared():
+            # The server's own packages as Prony pins them, without those of its built-in apps.
+            declared = Declared(constraints=lock.versions)
+        return resolve_lock(
+            uv, self._user, interpreter, Wanted(request.server, install, requirements, declared)
+        )
 
     def _built(
         self,

@@ -10,22 +10,33 @@ from pathlib import Path
 
 from prony.catalog.schema.entry import ProcessEntry
 
-__all__ = ["Environment", "EnvironmentRequest", "Unavailable"]
+__all__ = ["Declared", "Environment", "EnvironmentRequest", "Unavailable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a user's app declares that it needs: a ``file`` that uv reads, such as ``requirements.txt``;
+    requirements in ``lines``; and, as ``constraints``, the exact versions of what is locked.
+    """
+
+    file: Path | None = None
+    lines: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentRequest:
     """A request for an environment; ``key`` identifies it for the caller.
 
-    ``app_requirements``: what the app needs, as requirement strings; ``requirements_file``: the same as the
-    user's ``requirements.txt`` or ``pyproject.toml``. ``python``: the user's own environment (its folder or
-    its interpreter), used as it is. ``app_folder`` and ``app_digest``: the app, for builds that read it.
+    ``app_requirements``: what a built-in app needs, as requirement strings; ``declared``: what a user's app
+    declares, null for a built-in one. ``python``: the user's own environment (its folder or its
+    interpreter), used as it is. ``app_folder`` and ``app_digest``: the app, for builds that read it.
     """
 
     key: str
     server: ProcessEntry
     app_requirements: tuple[str, ...] | None = None
-    requirements_file: Path | None = None
+    declared: Declared | None = None
     python: Path | None = None
     app_folder: Path | None = None
     app_digest: str = ""

@@ -9,13 +9,14 @@ import platform
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
 from prony.catalog import DATA, readable
 from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.child import FinishedCommand
+from prony.catalog.install.environment import Declared
 from prony.catalog.install.interpreter import Interpreter
 from prony.catalog.install.uv import Uv, cause, last_words
 from prony.catalog.schema.apps import BUILT_IN_APPS
@@ -51,15 +52,38 @@ class Lock:
         """The SHA-256 of the text, in hexadecimal."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The packages with their versions alone, as constraints.
+
+        >>> Lock("six==1.17.0 \\\n    --hash=sha256:0\n", hashed=True).versions
+        ('six==1.17.0',)
+        """
+        lines = (line.rstrip(" \\") for line in self.text.splitlines())
+        return tuple(line for line in lines if line and not line.startswith((" ", "#", "--")))
+
+
+_NOTHING = Declared()
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to resolve together: a server, and the requirements of an app: strings, or the user's file."""
+    """What to resolve together: a server, and what an app needs: a built-in one, or a user's own."""
 
     server: ProcessEntry
     install: PythonInstall
     requirements: tuple[str, ...] = ()
-    file: Path | None = None
+    declared: Declared = _NOTHING
+
+    @property
+    def file(self) -> Path | None:
+        """The user's file, as an absolute path; relative ones in it are relative to its folder."""
+        return self.declared.file.absolute() if self.declared.file else None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The app's requirements that are no file."""
+        return (*self.requirements, *self.declared.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +140,7 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
     done = _compile(uv, user, interpreter, wanted, pins)
     if not done.ok and pins:
         # Only a conflict loosens a pin: a pin that cannot be installed by itself is an error.
-        alone = _compile(uv, user, interpreter, replace(wanted, file=None, requirements=()), pins)
+        alone = _compile(uv, user, interpreter, Wanted(wanted.server, wanted.install), pins)
         if not alone.ok:
             return Unresolved(
                 f"`{wanted.server.name}` cannot be installed: {cause(alone)}", last_words(alone)
@@ -125,7 +149,7 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
     if done.ok:
         _keep(kept, done.output)
         return _lock(done.output)
-    app = f"`{wanted.file}`" if wanted.file else ", ".join(f"`{name}`" for name in wanted.requirements)
+    app = f"`{wanted.file}`" if wanted.file else ", ".join(f"`{name}`" for name in wanted.lines)
     together = f"`{wanted.server.name}` and {app or 'nothing else'} cannot be installed together"
     return Unresolved(f"{together}: {cause(done)}", last_words(done))
 
@@ -145,13 +169,13 @@ def _compile(
     draft = Path(mkdtemp(prefix=".resolve-", dir=_folder(user)))
     try:
         draft.chmod(0o755)
-        source = _written(draft / "requirements.in", (*pins, *wanted.requirements))
+        source = _written(draft / "requirements.in", (*pins, *wanted.lines))
         overrides = _written(draft / "overrides.txt", wanted.install.overrides)
+        locked = _written(draft / "constraints.txt", wanted.declared.constraints)
         file = _readable(wanted.file, draft, uv.children.builder) if wanted.file else None
         files = [str(source), *([str(file)] if file else [])]
         options = ["--python", str(interpreter.path), "--no-header", "--no-annotate", "--generate-hashes"]
-        options += ["--override", str(overrides)]
-        # Relative paths in a requirements file are relative to its folder.
+        options += ["--override", str(overrides), "--constraint", str(locked)]
         return uv.run("pip", "compile", *options, *files, folder=file.parent if file else None)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -195,7 +219,7 @@ def _relaxed(requirements: Sequence[str]) -> tuple[str, ...]:
 def _kept_file(user: RunAs, interpreter: Interpreter, wanted: Wanted) -> Path:
     server = wanted.server
     parts = [server.name, *wanted.install.requirements, "", *wanted.install.overrides, ""]
-    parts += [*wanted.requirements, ""]
+    parts += [*wanted.lines, "", *wanted.declared.constraints, ""]
     parts += [interpreter.name, platform.machine()]
     if wanted.file:
         parts += [str(wanted.file), wanted.file.read_text(errors="replace")]

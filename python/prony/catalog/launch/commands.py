@@ -50,12 +50,13 @@ def command_for_user(  # noqa: PLR0913, PLR0917
 
     If the catalogue starts the server with a script, the command writes that script first. Values of the
     app's own variables are not shown, because they may be secrets: the command takes them from the shell.
-    ``programs``: the paths of the system's programs and of the build; null: use names.
+    ``programs``: the paths of the system's programs, of the build, and, for a user's own app, of the
+    environment; null: use names.
 
     *Errors*: UsageError as `make_launch`.
     """
     settings = resolved_settings(entry, subject, cpus)
-    seat = Seat(Address(host, port), app_dir, ".", cpus)
+    seat = Seat(Address(host, port), app_dir, ".", cpus, root=subject.app.root)
     version = entry.install.python if isinstance(entry.install, PythonInstall) else None
     places = {
         "python": f"python{version or ''}",
@@ -65,7 +66,8 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     }
     values = {**settings, **places, **seat.values, **target(entry, subject)}
     program, *rest = arguments(entry.command, settings, values)
-    program = program.removeprefix("/") if "{bin}" in str(entry.command[0]) else program
+    named = "{bin}" in str(entry.command[0]) and not places["bin"]
+    program = program.removeprefix("/") if named else program
     words = (program, *(word.removeprefix("./") for word in rest))
     shown = _shown_environment(entry, subject, values)
     return f"cd {shlex.quote(app_dir)} && {_written_files(entry, subject)}{shown}{shlex.join(words)}"
@@ -122,7 +124,7 @@ def _shown_environment(entry: ServerEntry, subject: Subject, values: Values) -> 
     variables = filled(entry.environment, values)
     # Python searches a script's own folder first: the app's folder must be named.
     needed = entry.install.kind == "python" and (entry.files or "{bin}" in str(entry.command[0]))
-    path = {"PYTHONPATH": "."} if needed else {}
+    path = {"PYTHONPATH": subject.app.root or "."} if needed else {}
     assignments = "".join(f"{name}={shlex.quote(value)} " for name, value in {**path, **variables}.items())
     return assignments + "".join(f'{name}="${name}" ' for name in subject.app.environment)
 

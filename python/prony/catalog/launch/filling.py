@@ -23,6 +23,7 @@ class Seat:
 
     ``app_dir`` holds the app, ``run_dir`` is its own folder and working directory, ``cpus`` the number of
     CPUs that it may use. ``variables``: environment variables by which the app finds its services.
+    ``root``: where in its folder the app's imports begin.
     """
 
     address: Address
@@ -30,6 +31,7 @@ class Seat:
     run_dir: str
     cpus: int
     variables: Mapping[str, str] = field(default_factory=dict)
+    root: str = ""
 
     @property
     def values(self) -> Values:
@@ -37,7 +39,7 @@ class Seat:
         return {
             "host": self.address.host,
             "port": self.address.port,
-            "app_dir": self.app_dir,
+            "app_dir": f"{self.app_dir}/{self.root}" if self.root else self.app_dir,
             "run_dir": self.run_dir,
             "cpus": self.cpus,
         }

@@ -4,9 +4,11 @@ Pure: it reads and starts nothing. Must not know how environments are built.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from prony.catalog.launch.filling import Seat, Values, arguments, filled, named, rendered, target
+from prony.catalog.schema.apps import is_built_in
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, ServerEntry, ServiceEntry
 from prony.catalog.schema.settings import resolve, resolved_settings
 from prony.errors import UsageError
@@ -49,9 +51,11 @@ def make_launch(entry: ServerEntry, subject: Subject, environment: Installed, se
     settings = resolved_settings(entry, subject, seat.cpus)
     values = {**settings, **environment.places, **seat.values, **target(entry, subject)}
     own = {**_common(entry), **entry.environment}
-    return _launch(
+    launch = _launch(
         entry, settings, values, seat, {**filled(own, values), **seat.variables, **subject.app.environment}
     )
+    # A user's app may have paths relative to its folder, where people start it.
+    return launch if is_built_in(subject.app) else replace(launch, folder=seat.app_dir)
 
 
 def make_frontend(  # noqa: PLR0913, PLR0917 - the six things that a frontend's configuration depends on

@@ -92,8 +92,10 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
     contract: Contract = Contract(),  # noqa: B008 - frozen
     environment: Mapping[str, str] | None = None,
     name: str | None = None,
+    root: str = "",
 ) -> App:
-    """Return a user's own app: the callable ``target`` (``module:attribute``) importable from ``folder``.
+    """Return a user's own app: the callable ``target`` (``module:attribute``) importable from ``root`` in
+    ``folder``.
 
     A requirements file is not the app's but the environment's: see
     `prony.catalog.install.environment.EnvironmentRequest`.
@@ -112,7 +114,7 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
         raise UsageError(
             f"`{folder}` is not a folder; expected the folder that contains the module `{module}`"
         )
-    if not any(candidate.exists() for candidate in _module_files(folder, module)):
+    if not any(candidate.exists() for candidate in _module_files(folder / root, module)):
         raise UsageError(
             f"`{folder}` has no module `{module}`: neither `{module.replace('.', '/')}.py` nor a package",
             hint="name the folder that contains the module with `--dir`",
@@ -126,6 +128,7 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
         contract=contract,
         environment=dict(environment or {}),
         digest=folder_digest(folder),
+        root=root,
     )
 
 
@@ -165,19 +168,23 @@ def is_target(interface: Interface, target: str) -> bool:
 
 
 def _psgi_app(target: str, folder: Path, contract: Contract, environment: Mapping[str, str]) -> App:
-    file = _named(folder.expanduser().absolute()) / target
+    folder = _named(folder.expanduser().absolute())
+    file = folder / target
     if not is_target(Interface.PSGI, file.name) or not file.is_file():
         raise UsageError(
             f"`{target}`: there is no such file; expected a PSGI application, such as `hello.psgi`"
         )
+    # It runs where its project is, as `plackup bin/app.psgi` would.
+    inside = folder if file.is_relative_to(folder) and ".." not in file.parts else None
     return App(
         name=_app_name(file.stem),
         title=target,
-        folder=str(file.parent),
+        folder=str(inside or file.parent),
         targets={Interface.PSGI: file.name},
         contract=contract,
         environment=dict(environment),
-        digest=folder_digest(file.parent),
+        digest=folder_digest(inside or file.parent),
+        root=file.parent.relative_to(inside).as_posix().removeprefix(".") if inside else "",
     )
 
 

@@ -1,0 +1,52 @@
+"""Reads the folder of a user's app for what it says of the app. Must not know what that means."""
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.catalog.install.environment import Declared
+from prony.survey.survey import Survey, is_python_target, survey_app
+from prony.units import MIB
+
+if TYPE_CHECKING:
+    from prony.survey.sources import Read
+
+__all__ = ["declared_in", "survey_of"]
+
+# No source or lock of an app is larger, and a file that only looks like one must not fill the memory.
+_LARGEST_BYTES = 16 * MIB
+
+
+def survey_of(folder: Path, typed: str, *, declared: bool = False) -> Survey | None:
+    """Return what ``folder`` says of the app ``typed``; null when that is not an app in Python.
+
+    ``declared``: the user says what it needs.
+
+    *Errors*: UsageError as `survey_app`.
+    """
+    read = _reader(folder)
+    return survey_app(typed, read, declared=declared) if is_python_target(typed, read) else None
+
+
+def declared_in(folder: Path, found: Survey | None) -> Declared | None:
+    """Return what was found to be declared, with the path of its file; null when nothing is."""
+    said = found.dependencies if found else None
+    if said is None:
+        return None
+    return Declared(folder / said.file if said.file else None, said.lines, said.constraints)
+
+
+def _reader(folder: Path) -> "Read":
+    @cache
+    def read(path: str) -> str | None:
+        file = folder / path
+        try:
+            if file.is_dir():
+                return ""
+            if not file.is_file() or file.stat().st_size > _LARGEST_BYTES:
+                return None
+            return file.read_text(errors="replace")
+        except OSError:
+            return None
+
+    return read

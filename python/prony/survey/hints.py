@@ -1,0 +1,222 @@
+"""From how an app fails its probe to what its user can do: one table, the most particular row first. Pure.
+
+>>> hint_for(Refusal("", status=404, path="/")).name
+'nothing at the path'
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+__all__ = ["Hint", "Refusal", "hint_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """How an app fails. ``text``: why there is no reply, the body's begin and the log's end, a line each.
+
+    ``status`` null: there is no reply; ``location``: where a reply redirects. ``user``: the one that servers
+    run as; ``folder``: the app's; ``requirements``: the file that declares what it needs, or empty.
+    """
+
+    text: str
+    status: int | None = None
+    path: str = "/"
+    location: str = ""
+    user: str = ""
+    folder: str = ""
+    requirements: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What can be done; ``name``: the row of the table."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Fits a symptom with one of ``statuses`` (empty: any, also none) whose text matches."""
+
+    name: str
+    hint: str
+    pattern: str = ""
+    statuses: tuple[int, ...] = ()
+    location: str = ""
+    more: Callable[[Mapping[str, str]], Mapping[str, str]] = dict
+
+
+def _debian_name(found: Mapping[str, str]) -> Mapping[str, str]:
+    """Return Debian's name for a Perl module. *Source*: Debian Perl Policy, 4.2, Module package names."""
+    module = found["module"].replace("/", "::")
+    return {**found, "module": module, "package": f"lib{module.lower().replace('::', '-')}-perl"}
+
+
+_ROWS = (
+    _Row(
+        "the host",
+        "the app answers only for hosts that it knows: send one, such as -H 'Host: shop.example', or let it "
+        "accept 127.0.0.1 (Django: ALLOWED_HOSTS)",
+        r"Invalid HTTP_HOST header|DisallowedHost|Invalid host header|Host '[^']*' is not trusted"
+        r"|Bad Request \(400\)",
+        (400,),
+    ),
+    _Row(
+        "the token of a form",
+        "the app wants a CSRF token with this request: measure one that needs none, such as -m GET, or send "
+        "the token and its cookie with -H",
+        r"(?i)csrf",
+        (400, 403, 419, 500),
+    ),
+    _Row(
+        "https",
+        "the app redirects to https: say that the request came by it, -H 'X-Forwarded-Proto: https', or "
+        "turn that off (Django: SECURE_SSL_REDIRECT); --expect-status {status} measures the redirection",
+        location="https://",
+    ),
+    _Row(
+        "a Perl module",
+        "Perl has no `{module}`: Debian's package of it is probably {package}, apt-get install {package}",
+        r"Can't locate (?P<module>[\w/:]+?)(?:\.pm)? in @INC",
+        more=_debian_name,
+    ),
+    _Row(
+        "a Python module",
+        "no module `{module}` is installed: name its package in {requirements}, or a file that does with "
+        "--requirements; the app's own folder with --dir",
+        r"ModuleNotFoundError[:'\s(]+No module named '?(?P<module>[\w.]+)",
+    ),
+    _Row(
+        "an import",
+        "a package of another version lacks what the app imports: name the right one in {requirements}, or "
+        "a file that does with --requirements",
+        r"ImportError",
+    ),
+    _Row(
+        "a table of the database",
+        "the database has no tables yet: create them before you measure (Django: manage.py migrate)",
+        r"no such table|UndefinedTable|relation \"[^\"]*\" does not exist|Table '[^']*' doesn't exist",
+    ),
+    _Row(
+        "the database's file",
+        "the app cannot open its database's file: create it before you measure, and name it relative to "
+        "`{folder}`, or by a variable with --env",
+        r"unable to open database file",
+    ),
+    _Row(
+        "a file's permissions",
+        "servers run as the user `{user}`, who may not use what the app opens: chmod -R o+rX it, or name "
+        "another user with --run-as",
+        r"(?i)PermissionError|permission denied|EACCES|readonly database|Read-only file system",
+    ),
+    _Row(
+        "a service",
+        "the app cannot reach a service that it needs, such as its database: start it, and name its address "
+        "with --env; --net host lets the app reach this machine's",
+        r"(?i)connection refused|could not connect to server|Can't connect to \w+ server"
+        r"|Name or service not known|Temporary failure in name resolution|\bE(?:CONNREFUSED|NOTFOUND)\b",
+    ),
+    _Row(
+        "settings",
+        "the app needs its settings: name them with --env NAME=value or --env-file FILE",
+        r"ImproperlyConfigured|settings are not configured|SECRET_KEY",
+    ),
+    _Row(
+        "a variable",
+        "the app needs the environment variable {variable}: --env {variable}=value, or --env {variable} to "
+        "pass on your own",
+        r"KeyError: '(?P<variable>[A-Z][A-Z0-9_]+)'",
+    ),
+    _Row(
+        "the interface",
+        "the app is called in another way than this server does: --interface asgi or --interface wsgi",
+        r"missing \d+ required positional arguments?: .*'(?:send|receive|start_response)'"
+        r"|takes \d+ positional arguments? but [23] (?:were|was) given|'\w+' object is not callable",
+    ),
+    _Row(
+        "an error in the source",
+        "the app's source cannot be run: see the line above",
+        r"SyntaxError|IndentationError|NameError",
+    ),
+    _Row(
+        "another folder",
+        "the app does not find a file of its own: relative paths begin at `{folder}`; name another folder "
+        "with --dir",
+        r"FileNotFoundError|TemplateNotFound|TemplateDoesNotExist|ENOENT",
+    ),
+    _Row(
+        "another port",
+        "the program must listen on the port that it is given: {{port}} in the command, or the variable PORT",
+        r"it listens on port|EADDRINUSE|Address already in use",
+    ),
+    _Row(
+        "no reply in time",
+        "a request that takes so long is measured with a longer --timeout, such as 60s, and --ready-timeout; "
+        "or name another path with --path",
+        r"no complete reply within|but did not answer",
+    ),
+    _Row(
+        "a slow start",
+        "if it starts slowly, wait longer: --ready-timeout 60s",
+        r"was not ready within",
+    ),
+    _Row(
+        "a hidden error",
+        "the app hides its error: let it write errors to standard error while you look for it (Django: "
+        "DEBUG = True, or a handler in LOGGING)",
+        r"(?i)server error(?! occurred)",
+        (500,),
+    ),
+    _Row(
+        "nothing at the path",
+        "the app has nothing at `{path}`: name a path that it has with --path; or expect it, "
+        "--expect-status 404",
+        statuses=(404, 410),
+    ),
+    _Row(
+        "the method",
+        "the app has another method at `{path}`: -m POST, with --body if it wants one",
+        statuses=(405,),
+    ),
+    _Row(
+        "who asks",
+        "the app wants to know who asks: send a session's cookie or a token with -H, or name a public --path",
+        statuses=(401, 403, 407),
+    ),
+    _Row(
+        "a limit of rate",
+        "the app limits how often it may be asked: turn that off, or it is what would be measured",
+        statuses=(429,),
+    ),
+    _Row(
+        "what is sent",
+        "the app does not accept the request: see the body above; -H, -m and --body change it",
+        statuses=(400, 406, 411, 415, 422),
+    ),
+)
+
+
+def hint_for(symptom: Refusal) -> Hint:
+    """Return what can be done about a symptom, by the first row that fits."""
+    for row in _ROWS:
+        match = re.search(row.pattern, symptom.text)
+        if match is None or not _fits(row, symptom):
+            continue
+        found = row.more({name: text for name, text in match.groupdict().items() if text})
+        values = {
+            "path": symptom.path,
+            "status": symptom.status,
+            "user": symptom.user,
+            "folder": symptom.folder,
+            "requirements": symptom.requirements or "a requirements.txt beside the app",
+        }
+        return Hint(row.name, row.hint.format(**values, **found))
+    return Hint("unknown", "--dry-run shows the commands, so that you can try them by hand")
+
+
+def _fits(row: _Row, symptom: Refusal) -> bool:
+    if row.location:
+        return symptom.location.startswith(row.location)
+    return not row.statuses or symptom.status in row.statuses

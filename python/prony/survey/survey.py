@@ -1,0 +1,140 @@
+"""All that an app's folder says, for one run. Pure.
+
+>>> files = {"shop.py": "from flask import Flask\\napp = Flask('shop')", "requirements.txt": "flask"}
+>>> found = survey_app("shop", files.get)
+>>> found.target, found.interface.value, found.dependencies.source
+('shop:app', 'wsgi', 'requirements.txt')
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from prony.errors import UsageError
+from prony.model import Interface
+from prony.survey.dependencies import DECLARING, Dependencies, find_dependencies
+from prony.survey.django import DJANGO_SETTINGS, settings_module, target_of_project
+from prony.survey.imports import foreign_imports
+from prony.survey.interface import CALLABLES, bound_names, find_interface
+from prony.survey.sources import Module, Read, Sources
+
+__all__ = ["Survey", "is_python_target", "survey_app"]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What was found. ``interface`` null: the source does not say; ``reason``: by what it was recognised.
+
+    ``root``: the folder, in the app's, at which its imports begin. ``dependencies`` null: none are declared.
+    ``environment``: the variables that the app needs and that another file of its folder sets.
+    """
+
+    target: str
+    interface: Interface | None
+    reason: str
+    root: str = ""
+    dependencies: Dependencies | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_python_target(typed: str, read: Read) -> bool:
+    """Return whether what was typed can name an app in Python in this folder."""
+    if typed in ("manage.py", "."):
+        return True
+    name, colon, attribute = typed.partition(":")
+    name = name if colon else _module_name(name)
+    parts = (*name.split("."), *(attribute.split(".") if colon else ()))
+    return all(part.isidentifier() for part in parts) and (bool(colon) or Sources(read).has(parts[0]))
+
+
+def survey_app(typed: str, read: Read, *, declared: bool = False) -> Survey:
+    """Return what the folder says of the app ``typed``: ``module:attribute``, or a module alone.
+
+    ``declared``: something else says what the app needs.
+
+    *Errors*: UsageError for a module or an attribute that is not there, or for an app that imports what
+    nothing declares.
+    """
+    sources = Sources(read)
+    typed = (target_of_project(read) or typed) if typed in ("manage.py", ".") else typed
+    name, _, attribute = typed.partition(":")
+    name = name if ":" in typed else _module_name(name)
+    module = sources.module(name)
+    if module is None:
+        return Survey(typed, None, "", dependencies=None if declared else find_dependencies(read))
+    target = f"{name}:{_attribute(module, attribute)}"
+    found = find_interface(sources, target)
+    dependencies = None if declared else find_dependencies(read)
+    if dependencies is None and not declared:
+        _refuse_undeclared(sources, name)
+    return Survey(
+        target=target,
+        interface=found.interface if found else None,
+        reason=found.reason if found else "",
+        root=module.root,
+        dependencies=dependencies,
+        environment=_settings(read, module),
+    )
+
+
+def _module_name(typed: str) -> str:
+    """Return the module of a file's path, or the name as it was typed.
+
+    >>> _module_name("web/shop.py")
+    'web.shop'
+    """
+    return (
+        typed.removesuffix(".py").removeprefix("src/").replace("/", ".") if typed.endswith(".py") else typed
+    )
+
+
+def _attribute(module: Module, wanted: str) -> str:
+    """Return the name of the app in its module: the typed one if it is there, else the first usual one.
+
+    *Errors*: UsageError when it is not.
+    """
+    bound = bound_names(module)
+    if wanted:
+        first = wanted.partition(".")[0]
+        if bound is not None and first not in bound:
+            near = get_close_matches(first, bound, n=1) or [name for name in CALLABLES if name in bound]
+            raise UsageError(
+                f"`{module.name}:{wanted}`: `{module.path}` defines no `{first}`",
+                hint=f"did you mean --app {module.name}:{near[0]}?" if near else _names_hint(bound),
+            )
+        return wanted
+    found = next((name for name in CALLABLES if bound is None or name in bound), None)
+    if found is None:
+        raise UsageError(
+            f"`{module.path}` defines none of {', '.join(CALLABLES)}; expected `module:attribute`",
+            hint=_names_hint(bound or frozenset()),
+        )
+    return found
+
+
+def _names_hint(bound: frozenset[str]) -> str:
+    shown = ", ".join(sorted(name for name in bound if not name.startswith("_"))[:8])
+    return f"it defines {shown}" if shown else "it defines nothing: name the module that makes the app"
+
+
+def _refuse_undeclared(sources: Sources, name: str) -> None:
+    """Refuse an app that imports what nothing declares: it would run with whatever a server brings along.
+
+    *Errors*: UsageError with the imports.
+    """
+    foreign = foreign_imports(sources, name)
+    if foreign:
+        shown = ", ".join(f"`{one.name}` ({one.path}:{one.line})" for one in foreign[:4])
+        more = f" and {len(foreign) - 4} more" if len(foreign) > 4 else ""
+        raise UsageError(
+            f"the app imports {shown}{more}, and no file of its folder declares that; expected one of "
+            f"{', '.join(DECLARING)}",
+            hint="write what it needs into requirements.txt, a line each, beside the app; or name a file "
+            "with --requirements, or its virtual environment with --python",
+        )
+
+
+def _settings(read: Read, module: Module) -> dict[str, str]:
+    """Return Django's settings when the project's ``manage.py`` names them and the app's module does not."""
+    settings = settings_module(read)
+    return {} if settings is None or settings_module(read, module.path) else {DJANGO_SETTINGS: settings}

@@ -1,0 +1,117 @@
+"""What a subject writes into its app's folder is gone after the trial, and the folder is as it was."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from prony.model import Check, Network, SandboxChoice
+from prony.sandbox import layer, linux, open_sandbox
+from prony.sandbox.contract import probe
+from prony.sandbox.journal import layer_folder
+
+from .subjects import launch_script
+
+# It changes its folder in every way, then answers with what it sees there.
+SCRIPT = """
+import http.server, os, sys
+os.makedirs("made", exist_ok=True)
+with open("made/new.txt", "w") as file:
+    file.write("new")
+with open("menu.txt", "a") as file:
+    file.write(" and cake")
+os.remove("old.txt")
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = (open("menu.txt").read() + "|" + " ".join(sorted(os.listdir()))).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *args):
+        pass
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
+"""
+
+
+@pytest.fixture
+def app():
+    with TemporaryDirectory(prefix="prony-app-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "menu.txt").write_text("soup")
+        (folder / "old.txt").write_text("old")
+        yield folder
+
+
+def state(folder):
+    return {path.name: (path.read_text(), path.stat().st_uid) for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("network", [Network.HOST, Network.ISOLATED])
+def test_what_a_subject_writes_in_its_apps_folder_goes_to_a_layer(user, run, placement, app, network):
+    sandbox = open_sandbox(SandboxChoice(network=network), user, run.trial_folder("trial"))
+    if "files" in sandbox.facts.missing or not sandbox.facts.pid_namespace:
+        pytest.skip("no mount namespace here")
+    before = state(app)
+    launch = launch_script(sandbox, SCRIPT)
+    python, script, port = launch.command
+    launch = replace(launch, command=(python, str(sandbox.folder / script), port), folder=str(app))
+    for _ in range(2):
+        with sandbox.start(launch, placement) as subject:
+            subject.wait_until_ready()
+            reply = probe(Check(), subject.address, subject.seat.network_namespace)
+        run.remove_trial_folder("trial")
+        assert not isinstance(reply, str)
+        assert reply.body == b"soup and cake|made menu.txt"
+    assert state(app) == before
+    assert not layer_folder(sandbox.folder).exists()
+
+
+COVERED = """
+import sys
+from prony.sandbox import linux
+from prony.sandbox.layer import Layer, cover
+if sys.argv[3] == "copy":
+    def refuse(*arguments):
+        raise OSError(38, "no overlays here")
+    linux.mount_overlay = refuse
+linux.own_mounts()
+cover(Layer(sys.argv[1], sys.argv[2], int(sys.argv[4]), int(sys.argv[4])))
+import os
+os.setuid(int(sys.argv[4]))
+with open(sys.argv[1] + "/menu.txt", "a") as file:
+    file.write(" and cake")
+print(open(sys.argv[1] + "/menu.txt").read())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes mounts for another user")
+@pytest.mark.parametrize("way", ["overlay", "copy"])
+def test_a_file_of_another_user_can_be_changed_in_the_layer_by_either_way(user, app, way):
+    # Overlays separate their options by these marks.
+    app = app.rename(app.with_name(f"{app.name}, a:b"))
+    with TemporaryDirectory(prefix="layer-") as place:
+        done = subprocess.run(
+            [sys.executable, "-c", COVERED, str(app), place, way, str(user.uid)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.stdout == "soup and cake\n", done.stderr
+    assert (app / "menu.txt").read_text() == "soup"
+    app.rename(app.with_name(app.name.removesuffix(", a:b")))
+
+
+def test_a_folder_too_large_to_copy_is_read_only(app, monkeypatch):
+    made = []
+    monkeypatch.setattr(linux, "mount_overlay", lambda *_: (_ for _ in ()).throw(OSError("none")))
+    monkeypatch.setattr(linux, "make_read_only", made.append)
+    monkeypatch.setattr(layer, "_MOST_COPIED_BYTES", 3)
+    with TemporaryDirectory() as place:
+        layer.cover(layer.Layer(str(app), place, None, None))
+    assert made == [[str(app)]]

@@ -1,0 +1,319 @@
+"""Apps as people have them: `prony run --app` in their folder finds the rest, and broken ones get a hint."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.request
+
+import pytest
+
+from commands import UNCLAIMED
+from prony.archive import open_archive
+from prony.model import Ok
+
+pytestmark = [pytest.mark.usefixtures("nothing_left"), pytest.mark.slow]
+
+# A busy machine is no matter here: nothing is compared.
+SHORT = (
+    "--force",
+    "--repeats",
+    "1",
+    "--no-calibration",
+    "--duration",
+    "500ms",
+    "--warmup",
+    "100ms",
+    "-c",
+    "2",
+)
+QUICK = (*SHORT, "--timeout", "3s", "--ready-timeout", "8s", "--out", "out.prony")
+
+FLASK = """\
+import sqlite3
+from pathlib import Path
+
+from flask import Flask, render_template
+
+app = Flask(__name__)
+
+
+@app.get("/")
+def index():
+    with sqlite3.connect("data/shop.db", timeout=30) as db:
+        db.execute("create table if not exists hits (n integer)")
+        db.execute("insert into hits values (1)")
+        (count,) = db.execute("select count(*) from hits").fetchone()
+    return render_template("page.html", menu=Path("data/menu.txt").read_text(), is_counted=count > 0)
+"""
+
+MANAGE = """\
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mysite.settings")
+"""
+
+SETTINGS = """\
+from pathlib import Path
+
+SECRET_KEY = "not secret"
+ALLOWED_HOSTS = ["*"]
+ROOT_URLCONF = "mysite.urls"
+WSGI_APPLICATION = "mysite.wsgi.application"
+INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.sessions"]
+MIDDLEWARE = ["django.contrib.sessions.middleware.SessionMiddleware"]
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "db.sqlite3"}}
+SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
+"""
+
+URLS = """\
+from django.http import HttpResponse
+from django.urls import path
+
+
+def index(request):
+    request.session["seen"] = True
+    return HttpResponse("shop")
+
+
+def save(request):
+    return HttpResponse("saved")
+
+
+def items(request):
+    from django.contrib.sessions.models import Session
+
+    return HttpResponse(str(Session.objects.count()))
+
+
+urlpatterns = [path("", index), path("save", save), path("items", items)]
+"""
+
+WSGI = "from django.core.wsgi import get_wsgi_application\n\napplication = get_wsgi_application()\n"
+
+DJANGO = {
+    "manage.py": MANAGE,
+    "mysite/__init__.py": "",
+    "mysite/settings.py": SETTINGS,
+    "mysite/urls.py": URLS,
+    "mysite/wsgi.py": WSGI,
+    "requirements.txt": "django==5.2.19\n",
+}
+
+APPS = {
+    "flask with sqlite and jinja": (
+        "shop:app",
+        {
+            "shop.py": FLASK,
+            "templates/page.html": "<p>{{ menu }}{{ is_counted }}</p>",
+            "data/menu.txt": "soup",
+            "requirements.txt": "flask==3.1.2\n",
+        },
+        ("gunicorn", "waitress", "uwsgi", "granian"),
+    ),
+    "django": ("manage.py", DJANGO, ("gunicorn", "waitress", "uwsgi", "granian")),
+    "fastapi in src": (
+        "shop.web",
+        {
+            "src/shop/__init__.py": "",
+            "src/shop/web.py": "from fastapi import FastAPI\n\napp = FastAPI()\n\n\n@app.get('/')\n"
+            "async def index():\n    return {'name': open('name.txt').read()}\n",
+            "name.txt": "shop",
+            "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\ndependencies = ["fastapi"]\n',
+        },
+        ("uvicorn", "granian", "hypercorn"),
+    ),
+    "bottle": (
+        "shop",
+        {
+            "shop.py": "import bottle\n\n\n@bottle.get('/')\ndef index():\n    return 'shop'\n\n\n"
+            "app = bottle.default_app()\n",
+            "Pipfile.lock": json.dumps({"default": {"bottle": {"version": "==0.13.4"}}}),
+        },
+        ("gunicorn", "waitress", "uwsgi", "granian"),
+    ),
+    "plack": (
+        "bin/shop.psgi",
+        {
+            "bin/shop.psgi": "open my $menu, '<', 'menu.txt' or die $!; my $text = <$menu>;\n"
+            "sub { [200, ['Content-Type' => 'text/plain'], [$text]] }\n",
+            "menu.txt": "soup",
+        },
+        ("starman", "starlet", "twiggy", "feersum"),
+    ),
+}
+
+
+def write(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_an_app_is_measured_on_the_usual_servers_with_nothing_else_said(prony, folder, trials, name):
+    typed, files, servers = APPS[name]
+    write(folder, files)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    done = prony("run", "--app", typed, *QUICK, timeout_s=400)
+    assert done.status == 0, done.err
+    assert len(done.err.split("\n  ")[0].splitlines()) >= 3
+    found = trials(folder / "out.prony")
+    assert len(found) == len(servers) - done.err.count(" is unavailable: ")
+    assert all(trial.recording and trial.recording.account.ok > 0 for trial in found if trial.outcome == Ok())
+    (folder / "out.prony").unlink()
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path != folder} == before
+
+
+PORT_APP = """\
+import os, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+
+HTTPServer(("127.0.0.1", {port}), Handler).serve_forever()
+"""
+LOADING_NOTHING = ("-c", UNCLAIMED)
+PLAIN = (
+    'def app(environ, start_response):\n    {body}\n    start_response("200 OK", [])\n    return [b"hi"]\n'
+)
+ONE = ("--servers", "wsgiref")
+
+
+def plain(body, before=""):
+    return {"shop.py": before + PLAIN.format(body=body)}
+
+
+def django(settings="", path="/", *more):
+    return {**DJANGO, "mysite/settings.py": SETTINGS + settings}, (
+        "--app",
+        "manage.py",
+        "--path",
+        path,
+        *more,
+    )
+
+
+BROKEN = {
+    "the host": (
+        *django(
+            "ALLOWED_HOSTS = ['shop.example']\nMIDDLEWARE += ['django.middleware.common.CommonMiddleware']"
+        ),
+        "-H 'Host: shop.example'",
+    ),
+    "a form": (
+        *django("MIDDLEWARE += ['django.middleware.csrf.CsrfViewMiddleware']", "/save", "-m", "POST"),
+        "CSRF token",
+    ),
+    "https": (
+        *django(
+            "MIDDLEWARE += ['django.middleware.security.SecurityMiddleware']\nSECURE_SSL_REDIRECT = True"
+        ),
+        "X-Forwarded-Proto",
+    ),
+    "no tables": (*django("DEBUG = True", "/items"), "manage.py migrate"),
+    "an error that the app hides": (*django("", "/items"), "DEBUG = True"),
+    "another path": (*django("", "/shop"), "--path"),
+    "a closed file": (plain('open("/etc/shadow")'), (), "--run-as"),
+    "no service": (
+        plain('__import__("socket").create_connection(("127.0.0.1", 1))'),
+        (),
+        "cannot reach a service",
+    ),
+    "no variable": (plain("pass", 'import os\nkey = os.environ["SHOP_KEY"]\n'), (), "--env SHOP_KEY=value"),
+    "no database file": (
+        plain('__import__("sqlite3").connect("var/shop.db").execute("select 1")'),
+        (),
+        "create it before you measure",
+    ),
+    "a missing module": (plain("pass", "if True:\n    import humanize_\n"), (), "no module `humanize_`"),
+    "a slow start": (plain("pass", "import time\ntime.sleep(30)\n"), (), "--ready-timeout 60s"),
+    "a slow reply": (plain('__import__("time").sleep(20)'), (), "--timeout"),
+    "another interface": (plain("pass"), ("--interface", "asgi", "--servers", "uvicorn"), "--interface"),
+}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="closed files are closed to another user than root")
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_app_ends_in_the_right_hint_before_any_load(prony, folder, name):
+    files, arguments, hint = BROKEN[name]
+    write(folder, files)
+    typed = arguments if "--app" in arguments else ("--app", "shop:app", *arguments)
+    servers = () if "--servers" in arguments else ONE
+    done = prony("run", *typed, *servers, *QUICK, program=LOADING_NOTHING, timeout_s=200)
+    assert done.status == 3, done.err
+    error, _, shown = done.err.partition("\nhint: ")
+    assert hint in shown, done.err
+    assert "error: " in error
+    assert not (folder / "out.prony").exists()
+
+
+def test_a_program_on_another_port_than_its_own_is_named_with_that_port(prony, folder):
+    write(folder, {"serve.py": PORT_APP.format(port=23_456)})
+    done = prony("run", "--command", "shop=/usr/bin/python3 serve.py", *QUICK, program=LOADING_NOTHING)
+    assert "it listens on port 23456 instead" in done.err
+    assert "{port}" in done.err.partition("hint: ")[2]
+
+
+@pytest.mark.parametrize("server", ["gunicorn", "waitress", "uwsgi"])
+def test_the_printed_command_starts_in_a_fresh_shell_what_was_measured(prony, folder, server):
+    _, files, _ = APPS["flask with sqlite and jinja"]
+    write(folder, files)
+    done = prony("run", "--app", "shop:app", "--servers", server, *QUICK, timeout_s=300)
+    assert done.status == 0, done.err
+    with open_archive(folder / "out.prony") as archive:
+        (subject,) = archive.subjects().values()
+        (trial, *_) = [record.trial for record in archive.trials()]
+    shell = subprocess.Popen(
+        ["/bin/sh", "-c", f"exec {subject.command_line}"]
+        if False
+        else ["/bin/sh", "-c", subject.command_line],
+        env={"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        body = reply_of("http://127.0.0.1:8000/")
+    finally:
+        os.killpg(shell.pid, signal.SIGTERM)
+        shell.wait(20)
+    assert body == b"<p>soupTrue</p>"
+    measured = trial.recording.account
+    assert measured.ok > 0 and not measured.bad_status
+
+
+def reply_of(address):
+    for _ in range(100):
+        try:
+            with urllib.request.urlopen(address, timeout=10) as reply:
+                return reply.read()
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail("the command's server does not answer")
+
+
+def test_what_a_lock_names_is_what_is_measured(prony, folder):
+    write(
+        folder,
+        {
+            "shop.py": "from flask import Flask\n\napp = Flask(__name__)\napp.get('/')(lambda: 'shop')\n",
+            "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\ndependencies = ["flask>=3"]\n',
+            "poetry.lock": '[[package]]\nname = "flask"\nversion = "3.0.3"\n\n'
+            '[[package]]\nname = "click"\nversion = "8.1.7"\n',
+        },
+    )
+    done = prony("run", "--app", "shop", *ONE, *QUICK, timeout_s=200)
+    assert done.status == 0, done.err
+    assert "packages of poetry.lock" in done.err
+    with open_archive(folder / "out.prony") as archive:
+        (subject,) = archive.subjects().values()
+    assert subject.packages["flask"] == "3.0.3"
+    assert subject.packages["click"] == "8.1.7"
+    assert "django" not in subject.packages
