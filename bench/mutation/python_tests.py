@@ -187,7 +187,8 @@ def run_one(mutant: dict, tests: list[str], seconds: int) -> int:
     """Run the tests against one mutant, in this process; return pytest's status."""
     with tempfile.TemporaryDirectory() as folder:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+        # Of what is written: a library that draws reserves more addresses than there is memory.
+        resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
         with Path(mutant["log"]).open("wb") as log:
             os.dup2(log.fileno(), 1)
