@@ -416,7 +416,7 @@ def test_a_dry_run_of_ones_own_app_shows_its_grid(dry):
     )
     assert "shop:app on 2 servers" in shown
     assert "gunicorn+shop: closed loop, 100 connections, 10 s, POST /x" in shown
-    assert "35 trials" in shown
+    assert "39 trials" in shown
 
 
 def test_the_servers_of_an_app_are_those_usual_for_its_interface(dry, folder):

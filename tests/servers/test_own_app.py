@@ -126,7 +126,7 @@ def test_an_app_whose_answers_fail_only_under_load_is_measured_but_never_wins(pr
     failing = 'if hits > 6: return start_response("500 Oh", [("Content-Length", "2")]) and None or [b"no"]'
     write(folder, body=failing)
     done = prony(*run("--full", "--json", "out.json"))
-    assert done.status == 0, done.err
+    assert done.status == 3, done.err
     (trial,) = trials(folder / "out.prony")
     assert trial.outcome == Ok()
     assert list(trial.recording.account.bad_status) == ["500"]
