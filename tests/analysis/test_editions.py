@@ -8,7 +8,7 @@ from analysis.test_claims import NOT, around, cell, claim
 from golden import build
 from prony.analysis.claims import evaluate
 from prony.analysis.compare import Terms
-from prony.analysis.editions import Change, of_the_time
+from prony.analysis.editions import VersionChange, of_the_time
 from prony.faces.json_report import reading_json
 from prony.model import ClaimKind, Design
 from prony.model.records import TrialRecord
@@ -34,7 +34,11 @@ def change(cells):
 
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
-    [(300, 200, Change.VERSIONS), (200, 300, Change.NOT_THEN), (300, 301, Change.UNKNOWN)],
+    [
+        (300, 200, VersionChange.VERSIONS),
+        (200, 300, VersionChange.NOT_THEN),
+        (300, 301, VersionChange.UNKNOWN),
+    ],
 )
 def test_it_holds_with_that_or_it_does_not_or_that_cannot_be_told(a, b, expected):
     found = change((*TODAY, *then(a, b)))
@@ -56,7 +60,7 @@ def test_a_claim_that_holds_is_not_asked_again():
 def test_the_software_of_today_is_no_rival_of_that_of_the_time():
     # `b` of today is faster than `a` of the time, and that is not what was claimed.
     found = change((*TODAY, *then(310, 200)))
-    assert found.change is Change.VERSIONS
+    assert found.change is VersionChange.VERSIONS
     assert found.result.reason.endswith("to b+hello")
 
 

@@ -13,10 +13,10 @@ from prony.analysis.compare import Terms
 from prony.analysis.summary import CellSummary
 from prony.model import Claim
 
-__all__ = ["Change", "Then", "of_the_time"]
+__all__ = ["Then", "VersionChange", "of_the_time"]
 
 
-class Change(StrEnum):
+class VersionChange(StrEnum):
     """Why a claim of the original does not hold."""
 
     VERSIONS = "versions changed"
@@ -30,12 +30,12 @@ class Change(StrEnum):
 class Then:
     """What the subjects with the software of the time say of a claim; ``subjects``: how many there are."""
 
-    change: Change
+    change: VersionChange
     result: ClaimResult
     subjects: int
 
 
-_CHANGES = {ClaimVerdict.HOLDS: Change.VERSIONS, ClaimVerdict.DOES_NOT_HOLD: Change.NOT_THEN}
+_CHANGES = {ClaimVerdict.HOLDS: VersionChange.VERSIONS, ClaimVerdict.DOES_NOT_HOLD: VersionChange.NOT_THEN}
 
 
 def of_the_time(
@@ -55,7 +55,7 @@ def of_the_time(
     if found.verdict is not ClaimVerdict.DOES_NOT_HOLD or not old:
         return None
     result = evaluate(claim, [_in_its_place(cell, editions) for cell in old], terms)
-    change = _CHANGES.get(result.verdict, Change.UNKNOWN)
+    change = _CHANGES.get(result.verdict, VersionChange.UNKNOWN)
     return Then(change, result, len({cell.cell.subject.name for cell in old}))
 
 

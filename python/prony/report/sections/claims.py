@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from prony.analysis.claim_needs import Lack
 from prony.analysis.claims import ClaimResult, ClaimVerdict
-from prony.analysis.editions import Change
+from prony.analysis.editions import VersionChange
 from prony.model import Claim, ClaimKind
 from prony.reading.study import Reading
 from prony.report.document import Block, Judgement, Judgements, Paragraph, Section, Tone
@@ -58,7 +58,7 @@ def failed_claims(reading: Reading) -> Iterator[Text]:
         detail = joined(part for part in (measured, _claimed(claim, at)) if part)
         figures = text(" ({})", detail) if detail else EMPTY
         then = reading.then.get(claim.name)
-        since = f" ({then.change})" if then is not None and then.change is not Change.UNKNOWN else ""
+        since = f" ({then.change})" if then is not None and then.change is not VersionChange.UNKNOWN else ""
         yield text(f"does not hold{{}}{since}: {{}}", figures, Quote(claim.text, at + pointer("text")))
 
 
@@ -86,9 +86,9 @@ def _judgement(claim: Claim, result: ClaimResult, at: str, reading: Reading) -> 
 
 
 _SAID = {
-    Change.VERSIONS: "versions changed: with the software of the time it holds",
-    Change.NOT_THEN: "did not hold: nor does it with the software of the time",
-    Change.UNKNOWN: "whether versions changed cannot be told with the software of the time",
+    VersionChange.VERSIONS: "versions changed: with the software of the time it holds",
+    VersionChange.NOT_THEN: "did not hold: nor does it with the software of the time",
+    VersionChange.UNKNOWN: "the software of the time does not show whether versions changed",
 }
 
 
