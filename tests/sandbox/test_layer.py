@@ -107,6 +107,22 @@ def test_a_file_of_another_user_can_be_changed_in_the_layer_by_either_way(user, 
     app.rename(app.with_name(app.name.removesuffix(", a:b")))
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes mounts for another user")
+@pytest.mark.parametrize("way", ["overlay", "copy"])
+@pytest.mark.parametrize("closed", ["menu.txt", "."])
+def test_what_its_user_could_not_read_without_the_layer_it_cannot_read_in_it(user, app, way, closed):
+    (app / closed).chmod(0o700)
+    with TemporaryDirectory(prefix="layer-") as place:
+        done = subprocess.run(
+            [sys.executable, "-c", COVERED, str(app), place, way, str(user.uid)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert "PermissionError" in done.stderr
+    assert done.stdout == ""
+
+
 def test_a_folder_too_large_to_copy_is_read_only(app, monkeypatch):
     made = []
     monkeypatch.setattr(linux, "mount_overlay", lambda *_: (_ for _ in ()).throw(OSError("none")))

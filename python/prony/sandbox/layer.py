@@ -1,8 +1,8 @@
 """A layer over an app's folder: what a subject writes there goes into it, and with it away.
 
-An overlay where the kernel allows one, else a copy in the folder's place. The files seem to belong to the
-subject's user, as where the app is deployed. Runs in the namespace's first process. Standard library only.
-Must not know what the folder holds.
+An overlay where the kernel allows one, else a copy in the folder's place. What anybody may read seems to
+belong to the subject's user, as where the app is deployed; what only its owner may read stays closed. Runs
+in the namespace's first process. Standard library only. Must not know what the folder holds.
 
 >>> Layer("/srv/shop", "/var/cache/x.layer", None, None).folder
 '/srv/shop'
@@ -11,6 +11,7 @@ Must not know what the folder holds.
 import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -80,15 +81,26 @@ def _bytes_to_copy(folder: str) -> int:
 
 
 def _give(layer: Layer) -> None:
-    """Let the files belong to the subject's user. In an overlay that copies no file's content."""
+    """Let what anybody may read belong to the subject's user. In an overlay that copies no file's content."""
     if layer.uid is None or layer.gid is None:
         return
     for number, path in enumerate(_entries(layer.folder)):
         if number >= _MOST_ENTRIES:
             return
         with contextlib.suppress(OSError):
-            if os.lstat(path).st_uid != layer.uid:
+            found = os.lstat(path)
+            if found.st_uid != layer.uid and _is_open(found.st_mode):
                 os.lchown(path, layer.uid, layer.gid)
+
+
+def _is_open(mode: int) -> bool:
+    """Return whether anybody may read it: a layer must show a subject nothing that it could not read without.
+
+    >>> [_is_open(mode) for mode in (0o100644, 0o100600, 0o040755, 0o040744, 0o120777)]
+    [True, False, True, False, True]
+    """
+    wanted = 0o5 if stat.S_ISDIR(mode) else 0o4
+    return mode & wanted == wanted
 
 
 def _entries(folder: str) -> Iterator[str]:
