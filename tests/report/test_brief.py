@@ -187,7 +187,13 @@ def test_without_a_trial_that_counts_there_is_no_table(tmp_path):
 def test_what_limits_the_best_comes_before_what_limits_others(tmp_path):
     lines = shown(brief(study(tmp_path / "a.prony", ["a", "b"], counters=OVERFLOWS)))
     start = next(k for k, line in enumerate(lines) if line.startswith("limits"))
-    assert lines[start].startswith("limits     a+x, b+x: limited by its quota: its CPU quota throttled")
+    assert lines[start].startswith("limits     a, b: limited by its quota: its CPU quota throttled")
+
+
+def test_names_before_a_limit_leave_room_for_it(tmp_path):
+    long = ["a-server-with-quite-a-long-name", "another-one-with-a-name-as-long", "c"]
+    text = " ".join(shown(brief(study(tmp_path / "a.prony", long, counters=OVERFLOWS))))
+    assert "a-server-with-quite-a-long-name and 2 more: limited by its quota" in text
 
 
 def test_what_the_generator_could_not_separate_may_be_better_than_shown(tmp_path):

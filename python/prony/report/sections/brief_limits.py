@@ -1,6 +1,7 @@
 """What is known to limit each subject, a line each: why it is not ranked, what failed, what a rule found."""
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.reading.brief import Brief, Ranked, is_of_the_bench
@@ -12,6 +13,7 @@ from prony.report.diagnoses import diagnosis_words
 from prony.report.document import Judgement, Tone
 from prony.report.findings import finding_words, shared_words
 from prony.report.forms import count
+from prony.report.sections.brief_table import shared_app
 from prony.report.sections.limits import placed
 from prony.report.tables import kind_words
 from prony.report.text import Figure, Name, Part, Quote, Text, counted, joined, listed, pointer, text
@@ -22,6 +24,8 @@ __all__ = ["limit_lines"]
 _ROOM = 15
 _LEAST = 3
 _MOST_NAMES = 3
+# Of names before what is said of them, in characters: the rest of the line is for that.
+_NAMES_WIDTH = 40
 # What limits the best is not cut.
 _FIRST_LINES = 2
 
@@ -46,9 +50,10 @@ _Line = tuple[Tone, Text]
 
 def _faults(brief: Brief) -> Iterator[_Line]:
     """Yield why subjects are not ranked, and why trials of others do not count."""
+    app = _left_out(brief)
     for row in brief.rows:
         at = pointer("groups", brief.place, "cells", row.place)
-        name, why = Name(row.cell.name), row.cell.unqualified
+        name, why = Name(row.cell.name.removesuffix(app)), row.cell.unqualified
         failed = _failed(row, at)
         if why is not None:
             reason = Quote(why, at + pointer("unqualified_reason"))
@@ -92,7 +97,7 @@ def _diagnoses(brief: Brief) -> Iterator[_Line]:
 
 def _whose(subjects: tuple[str, ...], brief: Brief) -> Text:
     ran = sum(row.cell.ok > 0 for row in brief.rows)
-    return text("all of them") if _MOST_NAMES < len(subjects) == ran else _names(subjects)
+    return text("all of them") if _MOST_NAMES < len(subjects) == ran else _names(subjects, brief)
 
 
 def _limits(brief: Brief) -> Iterator[_Line]:
@@ -100,7 +105,7 @@ def _limits(brief: Brief) -> Iterator[_Line]:
         at = pointer("findings", one.found[0])
         said = (shared_words if len(one.subjects) > 1 else finding_words)(one.finding, at)
         trials = _often(one, pointer("shared_findings", place))
-        yield Tone.PLAIN, text("{}{}: {}", _names(one.subjects), trials, said)
+        yield Tone.PLAIN, text("{}{}: {}", _names(one.subjects, brief), trials, said)
 
 
 def _often(one: Shared, at: str) -> Text:
@@ -110,9 +115,19 @@ def _often(one: Shared, at: str) -> Text:
     return text(" ({} of {} trials)", trials, Figure(one.of, count, at + pointer("of")))
 
 
-def _names(names: tuple[str, ...]) -> Text:
+def _names(subjects: tuple[str, ...], brief: Brief) -> Text:
+    """Return the subjects as the table calls them: so many that a line has room for more than names."""
+    app = _left_out(brief)
+    names = [name.removesuffix(app) for name in subjects]
+    widths = accumulate(len(name) for name in names[:_MOST_NAMES])
+    fitting = sum(width <= _NAMES_WIDTH for width in widths)
     parts: list[Part] = [Name(name) for name in names]
-    return listed(parts, most=_MOST_NAMES)
+    return listed(parts, most=max(1, fitting))
+
+
+def _left_out(brief: Brief) -> str:
+    """Return the end of the names that the table leaves out, and its legend has; empty without a table."""
+    return shared_app(brief) if any(row.cell.ok for row in brief.rows) else ""
 
 
 def _unmeasured(reading: Reading) -> Iterator[_Line]:
