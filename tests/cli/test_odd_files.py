@@ -44,7 +44,7 @@ def test_what_is_no_file_is_refused_by_its_name(said, odd, option, kind):
         pytest.skip("a folder is right there")
     done = said(*READS[option], odd(kind))
     assert done.status in (2, 3), done.err
-    assert done.err.startswith("error: ")
+    assert "\nerror: " in f"\n{done.err}"
     assert kind in done.err or "/dev/zero" in done.err
     assert "does not exist" not in done.err
 

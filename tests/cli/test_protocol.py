@@ -171,11 +171,11 @@ def test_a_dry_run_counts_no_cross_check_that_the_generator_cannot_make(run, mon
     monkeypatch.setattr("prony.study.generators.not_installed", lambda engine: None)
     closed = run(*APP, "--cross-check", "wrk,ab", "--dry-run")
     assert "cross-check: 2 cells measured again in each block by wrk" in closed.out
-    assert "45 trials, about " in closed.out
+    assert "47 trials, about " in closed.out
     opened = run(*APP, "--rate", "100", "--cross-check", "wrk,ab", "--dry-run")
     assert "cross-check:" not in opened.out
     assert "wrk is left out: " in opened.out and "ab is left out: " in opened.out
-    assert "25 trials, about " in opened.out
+    assert "27 trials, about " in opened.out
 
 
 # --- going on ---------------------------------------------------------------------------------------------

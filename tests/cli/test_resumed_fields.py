@@ -91,6 +91,7 @@ NO_EFFECT = {
     "Subject.name": "words of the report",
     "App.title": "words of the report",
     "App.folder": "the catalogue's own, or consented to with its targets",
+    "App.root": "found in the app's folder",
     "App.environment": "names whose values are typed again",
     "Check.status": "compared",
     "Check.body": "compared",
@@ -225,3 +226,13 @@ def test_requests_to_ones_own_app_are_shown_before_they_are_sent(run, folder):
     put(folder / "out.prony", LOAD, "$.request.path", "/all\u202e")
     done = run("--resume", "out.prony", *own[:2])
     assert "requests to your app, of `out.prony`:\n  DELETE /all\\u202e\n" in done.err
+
+
+def test_imports_of_ones_own_app_begin_where_its_folder_says_now_too(run, folder):
+    own = ("--app", "counter:app", "--servers", "wsgiref", "--out", "out.prony")
+    (folder / "src").mkdir()
+    (folder / "src/counter.py").write_text("def app(environ, start_response): ...\n")
+    run(*own)
+    put(folder / "out.prony", SUBJECT, "$.app.root", "../../tmp")
+    run("--resume", "out.prony", *own[:2])
+    assert {cell.subject.app.root for cell in run.task.plan.cells} == {"src"}

@@ -3,7 +3,7 @@
 Must not know why a server changes its pace, or how a pilot is run.
 
 >>> warm_after([50, 70, 85, 95, 100, 101, 99, 100, 100, 101, 99, 100], 0.02)
-3
+4
 >>> warm_after([50, 60, 70, 80, 90, 100], 0.02) is None
 True
 """

@@ -37,7 +37,9 @@ ALLOWED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """The typed options. ``environment`` and ``headers``: values that no archive keeps."""
+    """The typed options. ``environment`` and ``headers``: values that no archive keeps. ``root``: where the
+    imports of the user's own app begin, as its folder says.
+    """
 
     file: Path
     known: "Catalog"
@@ -49,6 +51,7 @@ class Resumption:
     trust_plan: bool
     force: bool
     ready_timeout_ns: int | None = None
+    root: str = ""
 
 
 def resumed_study(wish: Resumption) -> "Study":
@@ -79,7 +82,7 @@ def resumed_study(wish: Resumption) -> "Study":
     known = _with_commands(commands, plan, wish)
     found = _survey(plan, wish)
     if found is not None:
-        wish = replace(wish, environment={**found.environment, **wish.environment})
+        wish = replace(wish, environment={**found.environment, **wish.environment}, root=found.root)
     user = resolve_user(plan.cells[0].sandbox.run_as)
     here = replace(
         plan,
@@ -266,7 +269,7 @@ def _app(subject: "Subject", known: "Catalog", wish: Resumption) -> "App":
         raise _changed(wish, app, "has changed")
     checks = tuple(replace(check, request=_request(check.request, wish)) for check in app.contract.checks)
     variables = {name: _variable(name, wish) for name in app.environment}
-    return replace(app, contract=Contract(checks), environment=variables)
+    return replace(app, contract=Contract(checks), environment=variables, root=wish.root)
 
 
 def _of_commands(app: "App") -> Mapping[Interface, str]:

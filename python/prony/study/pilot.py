@@ -54,7 +54,7 @@ def looks_at(cell: Cell, longest_ns: int) -> tuple[int, ...]:
 
     >>> from prony.model import App, ClosedLoop, Interface, Subject, Workload
     >>> load = Workload(ClosedLoop(1), DurationStop(10 * SECOND_NS), warmup_ns=3 * SECOND_NS)
-    >>> looks_at(Cell(0, Subject("a", "a", App("a", "", {}), Interface.WSGI), load), 30 * SECOND_NS)
+    >>> looks_at(Cell(0, Subject("a", "a", App("a", "", "", {}), Interface.WSGI), load), 30 * SECOND_NS)
     (13, 26, 60)
     """
     stop = cell.workload.stop

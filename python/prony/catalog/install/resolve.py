@@ -54,7 +54,7 @@ class Lock:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The packages with their versions alone, as constraints.
+        r"""The packages with their versions alone, as constraints.
 
         >>> Lock("six==1.17.0 \\\n    --hash=sha256:0\n", hashed=True).versions
         ('six==1.17.0',)
