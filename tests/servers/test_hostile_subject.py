@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,16 +157,19 @@ class _Bait:
 
 @contextlib.contextmanager
 def _bait(attacked: Attacked) -> Iterator[_Bait]:
-    """Yield a process of the subject's user, sockets of the host, and files that are not the subject's."""
+    """Yield a process of the subject's user, sockets of the host, and files that are not the subject's: those
+    beside the app's folder too, for what it writes in there goes to a layer.
+    """
     folder = attacked.folder
     (folder / "closed").write_text("closed")
     (folder / "closed").chmod(0o600)
-    for name in ("open", "open/inner"):
-        (folder / name).mkdir(exist_ok=True)
-        (folder / name).chmod(0o777)
-    file = folder / "open" / "file"
-    file.write_text("before")
-    file.chmod(0o666)
+    beside = Path(tempfile.mkdtemp(prefix="prony-open-"))
+    files = [folder / "open" / "file", beside / "file"]
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.parent.chmod(0o777)
+        file.write_text("before")
+        file.chmod(0o666)
     command = [PYTHON, "-c", "import time; time.sleep(600)", f"secret-{attacked.word}"]
     victim = subprocess.Popen(command, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/")
     listener, abstract = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX)
@@ -174,10 +178,11 @@ def _bait(attacked: Attacked) -> Iterator[_Bait]:
         abstract.listen()
         # A container shows the path to the interpreter, and nothing else.
         homes = ["/root"] if attacked.owner == 0 and attacked.kind != "container" else []
-        files = [str(file), str(folder / "out.prony")]
-        yield _Bait(victim.pid, listener.getsockname()[1], files, homes, int(attacked.word[-7:], 16))
-        assert file.read_text() == "before"
+        named = [str(beside / "file"), str(folder / "out.prony")]
+        yield _Bait(victim.pid, listener.getsockname()[1], named, homes, int(attacked.word[-7:], 16))
+        assert [file.read_text() for file in files] == ["before"] * 2
     finally:
+        shutil.rmtree(beside)
         victim.kill()
         victim.wait()
         listener.close()

@@ -75,7 +75,7 @@ def test_nothing_is_left_after_success(prony, kind):
 
 
 def test_nothing_is_left_after_a_server_that_does_not_start(prony, folder, kind):
-    (folder / "broken.py").write_text("raise RuntimeError('planted')\n")
+    (folder / "broken.py").write_text("app = None\nraise RuntimeError('planted')\n")
     options = ("--no-calibration", "--app", "broken:app", "--sandbox", kind, *SERVER)
     done = prony("run", *options, "--duration", "500ms", timeout_s=180)
     assert done.status != 0

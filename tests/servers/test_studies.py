@@ -79,7 +79,7 @@ def test_subjects_run_in_the_seeded_order_of_their_block(prony, folder, short, t
 
 MANY = (
     *("run", "short.toml", "--only", "wsgiref*", "--repeats", "50", "--out", "out.prony"),
-    "--no-calibration",
+    *("--no-calibration", "--pilot", "0s"),
 )
 
 
@@ -170,10 +170,16 @@ def test_a_study_without_a_single_subject_is_no_measurement(prony, folder, impos
 
 
 def test_a_trial_that_failed_is_kept_with_its_reason(prony, folder, trials):
-    (folder / "broken.py").write_text("print('about to fail')\nraise RuntimeError('no database')\n")
-    # With an expectation there is no probe before the first trial, which would stop here.
-    options = ("--expect-status", "200", "--repeats", "1", "--no-calibration", "--full", "--out", "out.prony")
-    done = prony("run", "--app", "broken:app", "--servers", "wsgiref", *options)
+    from prony.catalog.schema.loader import BUILT_IN_SERVERS
+
+    # With a built-in app there is no probe before the first trial, which would stop here.
+    text = (BUILT_IN_SERVERS / "wsgiref.toml").read_text().replace('name = "wsgiref"', 'name = "broken"')
+    script = "print('about to fail')\nraise RuntimeError('no database')\n"
+    (folder / "broken.toml").write_text(
+        f'{text.partition("[files]")[0]}[files]\n"serve.py" = """{script}"""\n'
+    )
+    options = ("--repeats", "1", "--no-calibration", "--full", "--out", "out.prony")
+    done = prony("run", "--catalog", "broken.toml", "--app", "hello", "--servers", "broken", *options)
     assert done.status == 3, done.err
     (trial,) = trials(folder / "out.prony")
     assert isinstance(trial.outcome, Failed)

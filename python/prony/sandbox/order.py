@@ -81,7 +81,7 @@ def files_order(launch: Launch, user: RunAs, folder: Path, *, isolated: bool, hi
     """
     unseen = [own_folder(generator_folder(folder), generator_for(user), 0o700), *([hidden] if hidden else [])]
     own = {"writable": [str(folder)], "hidden": [str(one) for one in unseen]}
-    own |= _layer(launch, folder)
+    own |= _layer(launch, folder, own["hidden"])
     if not isolated:
         kept = [str(one) for one in (user.cache, _GROUPS) if one.is_dir()]
         return {**own, "read_only": kept}
@@ -91,8 +91,11 @@ def files_order(launch: Launch, user: RunAs, folder: Path, *, isolated: bool, hi
     return {**own, "read_only": ["/"], "temporary": str(temporary), "shown": _named_temporary(launch, user)}
 
 
-def _layer(launch: Launch, folder: Path) -> Json:
-    """Return the part of an order that covers the folder in which a subject works, if that is not its own."""
+def _layer(launch: Launch, folder: Path, unseen: Sequence[str]) -> Json:
+    """Return the part of an order that covers the folder in which a subject works, if that is not its own.
+
+    The layer itself is not seen, as ``unseen`` is not.
+    """
     covered = launch.folder
     if covered is None or folder.resolve().is_relative_to(Path(covered).resolve()):
         return {}
@@ -100,6 +103,7 @@ def _layer(launch: Launch, folder: Path) -> Json:
     place.mkdir(mode=0o700, exist_ok=True)
     return {
         "layer": {"folder": covered, "place": str(place)},
+        "hidden": [*unseen, str(place)],
         "writable": [str(folder), covered],
         "watched": [str(folder), str(place)],
     }
