@@ -112,6 +112,8 @@ def test_what_pipenv_locked_for_production_is_needed_exactly():
     ("files", "message"),
     [
         ({"Pipfile.lock": "{"}, "cannot read `Pipfile.lock`"),
+        ({"Pipfile.lock": "[" * 100_000}, "cannot read `Pipfile.lock`"),
+        ({"uv.lock": "x = " + "[" * 100_000}, "cannot read `uv.lock`"),
         ({"pyproject.toml": "x ="}, "cannot read `pyproject.toml`"),
         ({"uv.lock": ""}, "`uv.lock` has no `pyproject.toml` beside it"),
         ({"Pipfile.lock": '{"default": {"mine": {"path": "../mine"}}}'}, "the dependency `mine` is a path"),

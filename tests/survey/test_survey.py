@@ -103,3 +103,9 @@ def test_the_usual_servers_are_at_most_four_of_the_catalogue_that_speak_the_inte
     assert 2 <= len(usual_servers(interface)) <= 4
     for name in usual_servers(interface):
         assert interface in known.interfaces(name)
+
+
+@pytest.mark.parametrize("source", ["-" * 200_000 + "1", "app = a" + ".b" * 100_000, "app = (\0"])
+def test_a_source_that_python_cannot_parse_is_left_to_the_server(source):
+    found = survey_app("shop:app", {"shop.py": source}.get)
+    assert (found.target, found.interface) == ("shop:app", None)

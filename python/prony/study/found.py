@@ -45,7 +45,7 @@ def _reader(folder: Path) -> "Read":
                 return ""
             if not file.is_file() or file.stat().st_size > _LARGEST_BYTES:
                 return None
-            return file.read_text(errors="replace")
+            return file.read_text(encoding="utf-8-sig", errors="replace")
         except OSError:
             return None
 

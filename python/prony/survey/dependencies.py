@@ -213,7 +213,7 @@ def _toml(read: Read, name: str) -> dict[str, object] | None:
 def _parsed_by(parse: Callable[[str], object], name: str, text: str) -> dict[str, object]:
     try:
         found = parse(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"cannot read `{name}`: {error}") from None
     if not isinstance(found, dict):
         raise UsageError(f"cannot read `{name}`: expected a table at its top")

@@ -66,7 +66,8 @@ class Sources:
 def _parsed(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # The last two: nested deeper than the parser goes.
         return None
 
 
