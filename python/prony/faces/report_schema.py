@@ -483,20 +483,10 @@ class CrossCheckShape:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingShape:
-    """What a rule found."""
+class FindingShape(RuleFindingShape):
+    """What a rule found, and in how many of a subject's trials."""
 
     subject: str
-    rule: str
-    kind: str
-    confidence: str
-    sentence: str
-    numbers: Mapping[str, float]
-    names: Mapping[str, str]
-    advice: str | None
-    consequence: str
-    experiment: str
-    knob: KnobShape | None
     trials: int
     of: int
 
