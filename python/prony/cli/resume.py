@@ -140,6 +140,7 @@ def _here(cell: "Cell", known: "Catalog", wish: Resumption) -> "Cell":
     app = _app(cell.subject, known, wish)
     _check_known(cell.subject, known)
     _check_load(cell, wish)
+    _check_sandbox(cell, wish)
     load = replace(cell.workload, request=_request(cell.workload.request, wish))
     return replace(cell, subject=replace(cell.subject, app=app), workload=load, engine=_engine(cell, wish))
 
@@ -186,6 +187,32 @@ def _check_load(cell: "Cell", wish: Resumption) -> None:
                 f"`{wish.file}`: a load of {shortened(f'{number:,}')} {unit}; "
                 f"expected more than 0 and at most {most:,.0f}"
             )
+
+
+def _check_sandbox(cell: "Cell", wish: Resumption) -> None:
+    """Refuse limits and settings of the kernel that nobody could type, and levels that are not the subject's
+    settings: a report would name others than were measured.
+    """
+    from prony.cli.sandbox_options import LEAST_CPUS
+    from prony.factors import is_as_named
+    from prony.kernel_settings import why_not
+    from prony.units import MIB
+
+    sandbox = cell.sandbox
+    least = (("CPUs", sandbox.cpu_quota, LEAST_CPUS), ("processes", sandbox.pids, 1))
+    for unit, number, most in (*least, ("bytes of memory", sandbox.memory_bytes, MIB)):
+        if number is not None and number < most:
+            raise UsageError(f"`{wish.file}`: a limit of {number:g} {unit}; expected at least {most:,g}")
+    for name, value in sandbox.sysctl:
+        expected = why_not(name, value)
+        if expected:
+            found = f"`{shortened(escaped(name))}` = `{shortened(escaped(value))}`"
+            raise UsageError(f"`{wish.file}` sets {found} of the kernel; expected {expected}")
+    if not is_as_named(cell):
+        raise UsageError(
+            f"`{wish.file}`: `{escaped(cell.subject.name)}` has other settings than its levels name",
+            hint="somebody changed the archive; start a new study with another --out",
+        )
 
 
 def _check_objective(plan: "Plan", wish: Resumption) -> None:

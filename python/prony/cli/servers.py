@@ -184,11 +184,12 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
 
 def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[str], app: str) -> str:
     from prony.catalog.launch.commands import AskedFile, file_for_user
-    from prony.cli.options import settings_of
+    from prony.cli.options import single_settings_of
     from prony.host import available_cpus
 
     if len(names) != 1:
         raise UsageError(
             f"`--file {file}`: a file belongs to a server; expected the name of one server before it"
         )
-    return file_for_user(known, AskedFile(names[0], file, settings_of(texts), app), len(available_cpus()))
+    asked = AskedFile(names[0], file, single_settings_of(texts), app)
+    return file_for_user(known, asked, len(available_cpus()))

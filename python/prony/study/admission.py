@@ -68,20 +68,20 @@ def admit(
 
 def demand_of(plan: Plan, catalog: Catalog, placement: Placement) -> Demand:
     """Return the most that any trial of the plan needs."""
-    first, subjects, cpus = plan.cells[0], plan.subjects(), len(placement.server_cpus)
+    sandbox, subjects, cpus = plan.sandbox, plan.subjects(), len(placement.server_cpus)
     return Demand(
         connections=max(_connections(cell.workload) for cell in plan.cells),
         engine_threads=plan.engine_threads,
         # Studies load over loopback only; other generators come from one address.
         several_sources=all(cell.engine.name == EngineChoice().name for cell in plan.cells),
-        share_cpus=first.sandbox.share_cpus,
+        share_cpus=sandbox.share_cpus,
         connections_per_process=_held(plan, catalog, cpus),
         new_per_s=_new_per_s(plan),
         load_s=max(_load_s(cell.workload) for cell in plan.cells),
         backlogs=dict(_backlogs(catalog, subjects, cpus)),
         processes=max(sum(_processes(catalog, subject, cpus).values()) for subject in subjects),
-        memory_bytes=first.sandbox.memory_bytes,
-        own_network=first.sandbox.network is Network.ISOLATED,
+        memory_bytes=sandbox.memory_bytes,
+        own_network=sandbox.network is Network.ISOLATED,
     )
 
 

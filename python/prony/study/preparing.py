@@ -3,7 +3,7 @@
 Must not know trials.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +20,15 @@ from prony.model.facts import FrontendFacts
 from prony.study.base import Study, StudyListener
 from prony.study.identity import digest, identity
 
-__all__ = ["Prepared", "Ready", "prepare_subjects", "refuse_without_subjects"]
+__all__ = ["Prepared", "Ready", "Seats", "prepare_subjects", "refuse_without_subjects"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seats:
+    """Where each subject runs, by its name: on which CPUs, and what its sandbox isolates."""
+
+    placement: Callable[[str], Placement]
+    facts: Callable[[str], SandboxFacts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +68,7 @@ def _requests(needs: Mapping[str, SubjectNeeds]) -> Sequence[EnvironmentRequest]
     return tuple({one.key: one for need in needs.values() for one in need.all()}.values())
 
 
-def prepare_subjects(
-    study: Study, listener: StudyListener, placement: Placement, facts: SandboxFacts
-) -> Prepared:
+def prepare_subjects(study: Study, listener: StudyListener, seats: Seats) -> Prepared:
     """Build what every subject needs; return those that can be started, and a record of each.
 
     *Errors*: UsageError for an app that cannot be read.
@@ -79,7 +85,7 @@ def prepare_subjects(
             continue
         found = Ready(subject, need, materialise_app(subject.app, study.user))
         ready[subject.name] = found
-        records.append(_record(study, found, environments, placement, facts))
+        records.append(_record(study, found, environments, seats))
     return Prepared(ready, tuple(records), environments)
 
 
@@ -103,13 +109,12 @@ def _record(
     study: Study,
     ready: Ready,
     environments: Mapping[str, Environment | Unavailable],
-    placement: Placement,
-    facts: SandboxFacts,
+    seats: Seats,
 ) -> SubjectRecord:
     subject, environment = ready.subject, environments[ready.needs.server.key]
     assert isinstance(environment, Environment), "only available subjects are recorded"
     entry = study.catalog.server(subject.server)
-    cpus = len(placement.server_cpus)
+    cpus = len(seats.placement(subject.name).server_cpus)
     said = identity(study.catalog, subject, cpus, _built(ready.needs, environments))
     return SubjectRecord(
         name=subject.name,
@@ -119,7 +124,7 @@ def _record(
         lock_digest=environment.lock_digest,
         settings=resolved_settings(entry, subject, cpus),
         command_line=command_line(study.catalog, subject, cpus, ready.needs, environments),
-        sandbox=facts,
+        sandbox=seats.facts(subject.name),
         facts=replace(_facts(study.catalog, subject, ready.needs, environments, cpus), entry=said),
         entry_digest=digest(said),
     )
