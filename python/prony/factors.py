@@ -2,8 +2,8 @@
 
 A *factor* is a setting with several values, a *level* one of them. Its key is the setting's name for a
 setting of the server (``workers``), else it begins with what it is a setting of (``nginx.workers``,
-``sandbox.memory``). All subjects of a grid run in the same blocks. Pure. Must not know how a setting is
-typed, or what a catalogue has.
+``sandbox.memory``, ``env.POOL``). All subjects of a grid run in the same blocks. Pure. Must not know how a
+setting is typed, or what a catalogue has.
 
 >>> [dict(one) for one in combinations({"workers": (2, 4), "threads": 8})]
 [{'workers': 2, 'threads': 8}, {'workers': 4, 'threads': 8}]
@@ -20,12 +20,13 @@ from math import prod
 
 from prony.errors import UsageError
 from prony.kernel_settings import as_written
-from prony.model import Cell, SandboxChoice, Subject
+from prony.model import App, Cell, SandboxChoice, Subject
 from prony.units import parse_bytes
 
 __all__ = [
     "AS_FOUND",
     "MOST_SUBJECTS",
+    "OF_APP",
     "OF_SANDBOX",
     "SYSCTL",
     "Choice",
@@ -41,6 +42,8 @@ __all__ = [
     "seated",
     "shared_sandbox",
     "short_keys",
+    "variables_of",
+    "with_variables",
     "without_levels",
 ]
 
@@ -51,7 +54,7 @@ Choice = Value | tuple[Value, ...]
 MOST_SUBJECTS = 64
 """The most subjects that factors may make: all of them run in each block, and all pairs are compared."""
 
-OF_SANDBOX = "sandbox"
+OF_SANDBOX, OF_APP = "sandbox", "env"
 SYSCTL = "sysctl"
 AS_FOUND = "as-found"
 """The kernel's settings as the machine has them."""
@@ -60,7 +63,7 @@ _AROUND_OPERATORS = re.compile(r"\s*([-+*/()])\s*")
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What is asked of the settings of one server, its frontend and its sandbox.
+    """What is asked of the settings of one server, its frontend, its sandbox and its app's ``variables``.
 
     ``sandbox``: ``cpus``, ``memory``, ``pids``, ``sysctl.NAME``, ``kernel``. ``kernels``: the settings of the
     kernel by the name that ``kernel`` gives them.
@@ -70,6 +73,7 @@ class Choices:
     frontend: Mapping[str, Choice] = field(default_factory=dict)
     sandbox: Mapping[str, Choice] = field(default_factory=dict)
     kernels: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    variables: Mapping[str, Choice] = field(default_factory=dict)
 
     def by_key(self, frontend: str) -> dict[str, Choice]:
         """Return all of them by key; ``frontend``: the name of the frontend's entry."""
@@ -77,6 +81,7 @@ class Choices:
             **self.server,
             **{f"{frontend}.{name}": choice for name, choice in self.frontend.items()},
             **{f"{OF_SANDBOX}.{name}": choice for name, choice in self.sandbox.items()},
+            **{f"{OF_APP}.{name}": choice for name, choice in self.variables.items()},
         }
 
 
@@ -113,6 +118,7 @@ def seated(plain: Subject, sandbox: SandboxChoice, choices: Choices) -> Iterator
             settings={key: chosen[key] for key in choices.server},
             frontend=front and replace(front, settings=_of(chosen, front.entry)),
             levels=levels,
+            app=with_variables(plain.app, _of(chosen, OF_APP)),
         )
         yield Seated(subject, _limited(sandbox, _of(chosen, OF_SANDBOX), choices.kernels))
 
@@ -120,6 +126,23 @@ def seated(plain: Subject, sandbox: SandboxChoice, choices: Choices) -> Iterator
 def _of(chosen: Mapping[str, Value], owner: str) -> dict[str, Value]:
     start = f"{owner}."
     return {key.removeprefix(start): value for key, value in chosen.items() if key.startswith(start)}
+
+
+def variables_of(levels: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the app's variables among the levels.
+
+    >>> variables_of({"workers": 2, "env.POOL": 4})
+    {'POOL': 4}
+    """
+    return _of(levels, OF_APP)
+
+
+def with_variables(app: App, variables: Mapping[str, Value]) -> App:
+    """Return the app with these environment variables, beside its own."""
+    if not variables:
+        return app
+    texts = {name: str(value) for name, value in variables.items()}
+    return replace(app, environment={**app.environment, **texts})
 
 
 def _limited(
@@ -187,13 +210,17 @@ def without_levels(subject: Subject) -> str:
 
 
 def is_as_named(cell: Cell) -> bool:
-    """Return whether a cell's subject has the settings that its levels name."""
+    """Return whether a cell's subject has the settings that its levels name, as far as an archive keeps them:
+    of variables it keeps only the levels.
+    """
     subject, front = cell.subject, cell.subject.frontend
     own: dict[str, object] = {**subject.settings, **_own_limits(cell.sandbox)}
     if front:
         own |= {f"{front.entry}.{key}": value for key, value in front.settings.items()}
     return all(
-        key == f"{OF_SANDBOX}.kernel" or (key in own and own[key] == _comparable(key, value))
+        key == f"{OF_SANDBOX}.kernel"
+        or key.startswith(f"{OF_APP}.")
+        or (key in own and own[key] == _comparable(key, value))
         for key, value in subject.levels.items()
     )
 

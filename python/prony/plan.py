@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from prony.errors import UsageError
-from prony.factors import OF_SANDBOX, Choice, Choices, Seated, check_size, seated
+from prony.factors import OF_APP, OF_SANDBOX, Choice, Choices, Seated, check_size, seated
 from prony.model import (
     TOLERANT,
     App,
@@ -75,7 +75,7 @@ class CatalogView(Protocol):
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """What the command line adds to a document. ``settings``: overridden settings by the name of a server or
-    a frontend, or those of ``sandbox``.
+    a frontend, or those of ``sandbox`` or ``env``.
 
     ``calibrate``: with or without calibration, regardless of the document; null: as the document says.
     """
@@ -286,6 +286,7 @@ def _asked(
                 server={**asked.server, **typed.get(entry, {}), **typed.get(alone, {})},
                 frontend={**asked.frontend, **of_front},
                 sandbox={**_left(asked.sandbox, options.sandbox), **typed.get(OF_SANDBOX, {})},
+                variables={**asked.variables, **typed.get(OF_APP, {})},
             ),
         )
 

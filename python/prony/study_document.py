@@ -66,6 +66,7 @@ Generator = Literal[
 """The generators that a study may name; one that is not on this machine makes its cells unavailable."""
 
 MAX_THREADS = 1024
+VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 MAX_CPUS = 65_536
 MAX_MEMORY_BYTES = 1 << 50
 
@@ -183,11 +184,11 @@ class SubjectDocument(_Document):
     """``[[subjects]]``: every server in the list with every app in the list.
 
     A server's name may end in a frontend: ``starman@nginx``. ``settings`` are of the servers, ``frontend`` of
-    their frontends, ``sandbox`` what differs from the study's; a list of values is a factor, and makes a
-    subject of each value. ``added``: the experiment that is repeated did not have them, so no claim compares
-    with them unless it names them. ``as_of``: the subject that this one is, with the software of the
-    experiment's time; it is measured where a profile has ``of_the_time``. ``profiles``: those that measure
-    them; empty: all.
+    their frontends, ``sandbox`` what differs from the study's, ``env`` variables of the app; a list of values
+    is a factor, and makes a subject of each value. ``added``: the experiment that is repeated did not have
+    them, so no claim compares with them unless it names them. ``as_of``: the subject that this one is, with
+    the software of the experiment's time; it is measured where a profile has ``of_the_time``. ``profiles``:
+    those that measure them; empty: all.
     """
 
     server: Names
@@ -196,6 +197,7 @@ class SubjectDocument(_Document):
     settings: Mapping[str, Chosen] = Field(default_factory=dict)
     frontend: Mapping[str, Chosen] = Field(default_factory=dict)
     sandbox: SandboxDocument = SandboxDocument()
+    env: Mapping[Annotated[str, Field(pattern=VARIABLE)], Chosen] = Field(default_factory=dict)
     added: bool = False
     as_of: str = ""
     profiles: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
@@ -398,6 +400,7 @@ class StudyDocument(_Document):
             frontend=part.frontend if "@" in server else {},
             sandbox={**self.sandbox.choices, **part.sandbox.choices},
             kernels=self.kernels,
+            variables=part.env,
         )
 
     def names(self, part: SubjectDocument) -> tuple[str, ...]:

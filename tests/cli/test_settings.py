@@ -76,6 +76,18 @@ def test_settings_of_the_kernel_are_those_of_each_subject(run):
     }
 
 
+def test_a_variable_of_the_app_is_each_subjects_own_and_shown_before_it_is_used_again(run):
+    planned(run, *OWN, "--set", "env.POOL=4,16", "--out", "out.prony")
+    apps = {cell.subject.name: dict(cell.subject.app.environment) for cell in run.task.plan.cells}
+    assert apps == {"gunicorn[POOL=4]+shop": {"POOL": "4"}, "gunicorn[POOL=16]+shop": {"POOL": "16"}}
+    run.task = None
+    refused = run("--resume", "out.prony", "--app", "shop:app")
+    assert run.task is None
+    assert "the variable POOL=4\n  the variable POOL=16" in refused.err
+    run("--resume", "out.prony", "--app", "shop:app", "--trust-plan")
+    assert [cell.subject.app.environment["POOL"] for cell in run.task.plan.cells] == ["4", "16"]
+
+
 def test_a_study_of_settings_continues_with_the_same_subjects(run, folder):
     (folder / "kernels.toml").write_text(STUDY)
     began = planned(run, "kernels.toml", "--sandbox", "process", "--out", "out.prony")
@@ -99,6 +111,8 @@ def test_a_study_of_settings_continues_with_the_same_subjects(run, folder):
         (["sandbox.memory=1k,2k"], "expected at least `1M`"),
         (["sandbox.memory=1024M,1G"], "two of the limits are the same"),
         (["sandbox.cpus=0.5,x"], "found `x`; expected a number from 0.01"),
+        (["env.POOL=4"], "expected `--env POOL=4`"),
+        (["env.A-B=4,5"], "`A-B` is no variable's name"),
         (["sandbox.swap=1,2"], "expected one of `sandbox.cpus`, `sandbox.memory`"),
         (["sandbox.sysctl.vm.swappiness=1,2"], "found `vm.swappiness` = `1`; expected a setting that each"),
         (["sandbox.sysctl.net.core.somaxconn=1,x;y"], "expected a whole number, two or three of them"),

@@ -19,6 +19,12 @@ def app(environ, start_response):
     return [queue]
 """
 
+WHO = """\
+def app(environ, start_response):
+    start_response("200 OK", [("Content-Length", "2")])
+    return [b"hi"]
+"""
+
 
 def test_two_settings_in_two_values_each(prony, folder):
     (folder / "shop.py").write_text(APP)
@@ -51,3 +57,23 @@ def test_two_settings_in_two_values_each(prony, folder):
     (sweep,) = json.loads((folder / "out.json").read_text())["sweeps"]
     assert [factor["title"] for factor in sweep["factors"]] == ["threads", "somaxconn"]
     assert len(sweep["points"]) == 4
+
+
+def test_several_back_ends_behind_a_frontend_share_its_requests(prony, folder):
+    (folder / "shop.py").write_text(WHO)
+    done = prony(
+        *("run", "--app", "shop:app", "--servers", "gunicorn@nginx", "--out", "out.prony"),
+        *("--set", "nginx.backends=1,2", "--duration", "500ms", "--warmup", "0s", "--repeats", "1"),
+        *("--no-calibration", "--expect-status", "200", "--force", "--no-html"),
+    )
+    assert done.status == 0, done.err
+    with open_archive(folder / "out.prony") as archive:
+        trials = [record.trial for record in archive.trials()]
+        subjects = {cell.id: cell.subject for cell in archive.plan().cells}
+    used = {
+        subjects[trial.cell_id].levels["nginx.backends"]: {
+            row.pid for row in trial.samples[-1].processes if row.role == "worker" and row.user_ns
+        }
+        for trial in trials
+    }
+    assert {many: len(pids) for many, pids in used.items()} == {1: 1, 2: 2}

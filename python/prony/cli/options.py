@@ -11,7 +11,7 @@ from typing import TypeVar
 from prony.cli.talk import show, show_page
 from prony.drafts import write_whole
 from prony.errors import UsageError
-from prony.factors import OF_SANDBOX, Choice, Value
+from prony.factors import OF_APP, OF_SANDBOX, Choice, Value
 from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, RateStage, Request
 from prony.model.exchange import is_header_name, is_header_value, is_method, is_path
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
@@ -304,8 +304,9 @@ def settings_of(
 
 def _target(text: str) -> tuple[str, str]:
     """Return server and setting; those of the kernel have dots in their names."""
-    if text.startswith(f"{OF_SANDBOX}."):
-        return OF_SANDBOX, text.removeprefix(f"{OF_SANDBOX}.")
+    for owner in (OF_SANDBOX, OF_APP):
+        if text.startswith(f"{owner}."):
+            return owner, text.removeprefix(f"{owner}.")
     server, _, key = text.rpartition(".")
     return server, key
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from prony.cli.consent import Again, Asked, agree, commands_of, is_of_catalogue
 from prony.errors import UsageError
 from prony.escapes import escaped, shortened
+from prony.factors import variables_of, with_variables
 from prony.model import Contract, Interface
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ def _here(cell: "Cell", known: "Catalog", wish: Resumption) -> "Cell":
     _check_load(cell, wish)
     _check_sandbox(cell, wish)
     load = replace(cell.workload, request=_request(cell.workload.request, wish))
+    app = with_variables(app, variables_of(cell.subject.levels))
     return replace(cell, subject=replace(cell.subject, app=app), workload=load, engine=_engine(cell, wish))
 
 
@@ -295,7 +297,8 @@ def _app(subject: "Subject", known: "Catalog", wish: Resumption) -> "App":
     if folder_digest(folder) != app.digest:
         raise _changed(wish, app, "has changed")
     checks = tuple(replace(check, request=_request(check.request, wish)) for check in app.contract.checks)
-    variables = {name: _variable(name, wish) for name in app.environment}
+    own = variables_of(subject.levels)
+    variables = {name: _variable(name, wish) for name in app.environment if name not in own}
     return replace(app, contract=Contract(checks), environment=variables, root=wish.root)
 
 

@@ -18,9 +18,9 @@ from prony.cli.run_checks import archive_to_write, check_files, check_threads
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
 from prony.cli.talk import say
-from prony.cli.variables import variables
+from prony.cli.variables import check_variables, variables
 from prony.errors import ExitCode, UsageError
-from prony.factors import OF_SANDBOX
+from prony.factors import OF_APP, OF_SANDBOX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -172,6 +172,7 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
     user = resolve_user(options.sandbox.run_as)
     is_own = options.study is None and (bool(options.own.commands) or options.own.app not in known.apps)
     settings = settings_of(options.what.settings or (), partial(_is_text, known))
+    check_variables(settings.get(OF_APP, {}))
     chosen = chosen_sandbox(options.sandbox, settings.get(OF_SANDBOX), own_app=is_own)
     asked = _plan_options(options, chosen, settings)
     typed = options.own.requirements is not None or options.own.python is not None

@@ -12,6 +12,7 @@ from math import ceil
 
 from prony.catalog.launch.declared import declared_facts
 from prony.catalog.schema.loader import Catalog
+from prony.catalog.schema.settings import backends_of
 from prony.errors import HostError
 from prony.host import Demand, preflight, unfit
 from prony.model import (
@@ -134,6 +135,7 @@ def _processes(catalog: Catalog, subject: Subject, cpus: int) -> dict[str, int]:
     found = {"server": declared_facts(catalog.server(subject.server), subject, cpus).processes or 1}
     if subject.frontend is not None:
         entry = catalog.frontends[subject.frontend.entry]
+        found["server"] *= backends_of(entry, subject.frontend, cpus)
         found["frontend"] = declared_facts(entry, subject.frontend, cpus).processes or 1
     return found
 

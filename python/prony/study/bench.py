@@ -4,7 +4,7 @@ Must not know in which order trials run.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,6 +21,7 @@ from prony.model import (
     GeneratorFitness,
     Launch,
     Placement,
+    Readiness,
     SandboxChoice,
     Subject,
     Trial,
@@ -84,8 +85,17 @@ class Bench:
         launch = assemble(self.study.catalog, subject, ready.needs, self.environments, site)
         if self.study.ready_timeout_ns is not None and not is_built_in(subject.app):
             within = replace(launch.readiness, timeout_ns=self.study.ready_timeout_ns)
-            launch = replace(launch, readiness=within)
-        return replace(launch, environment={**launch.environment, **nuisance.as_environment()})
+            launch = replace(launch, readiness=within, backends=_all_with(launch.backends, readiness=within))
+        each = tuple(_disturbed(one, nuisance) for one in launch.backends)
+        return replace(_disturbed(launch, nuisance), backends=each)
+
+
+def _all_with(launches: Iterable[Launch], readiness: Readiness) -> tuple[Launch, ...]:
+    return tuple(replace(one, readiness=readiness) for one in launches)
+
+
+def _disturbed(launch: Launch, nuisance: Nuisances) -> Launch:
+    return replace(launch, environment={**launch.environment, **nuisance.as_environment()})
 
 
 # An open loop has as many connections as it needs; a hundred are near the engine's best.

@@ -13,10 +13,10 @@ from prony.catalog.install.environment import Declared, Environment, Environment
 from prony.catalog.install.prepare import prepare
 from prony.catalog.launch.declared import declared_facts
 from prony.catalog.schema.loader import Catalog
-from prony.catalog.schema.settings import resolved_settings
+from prony.catalog.schema.settings import backends_of, resolved_settings
 from prony.errors import SubjectError
 from prony.model import Placement, Plan, SandboxFacts, Subject, SubjectFacts, SubjectRecord
-from prony.model.facts import FrontendFacts
+from prony.model.facts import DeclaredFacts, FrontendFacts
 from prony.study.base import Study, StudyListener
 from prony.study.identity import digest, identity
 
@@ -158,10 +158,16 @@ def _facts(
         found = replace(
             found,
             declared=declared_facts(entry, front, cpus),
-            behind_it=declared,
+            behind_it=_times(declared, backends_of(entry, front, cpus)),
             frontend=FrontendFacts(front.name, version, settings),
         )
     return replace(found, remarks={one.name: one.remark for one in entries if one.remark})
+
+
+def _times(declared: DeclaredFacts, backends: int) -> DeclaredFacts:
+    """Return what several back ends are together."""
+    slots = None if declared.slots is None else backends * declared.slots
+    return replace(declared, processes=backends * (declared.processes or 1), slots=slots)
 
 
 def _version(environment: Environment | Unavailable) -> str | None:

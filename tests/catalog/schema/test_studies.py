@@ -13,6 +13,7 @@ from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.studies import built_in_studies, read_study
 from prony.engine import ENGINES
+from prony.factors import grid_words
 from prony.metrics import METRICS
 from prony.model import CountStop, DurationStop, SandboxChoice
 from prony.plan import PlanOptions, make_plan
@@ -318,12 +319,20 @@ def test_the_figures_of_django_fastcgi_are_the_published_ones():
     assert ("flup-threaded@nginx-many-clients", times, 500) not in found
 
 
-def test_django_has_a_profile_with_two_to_four_workers_and_a_heavier_page(plan_of):
+def test_django_has_a_profile_with_two_to_four_workers_a_heavier_page_and_several_back_ends(plan_of):
     plan = plan_of("django-fastcgi", "sweep")
-    assert {tuple(cell.subject.levels.items()) for cell in plan.cells} == {
-        (("workers" if "nginx-wsgi" in cell.subject.name else "processes", many),)
-        for cell in plan.cells
-        for many in (2, 3, 4)
+    grids = set(grid_words(plan.subjects()))
+    assert grids == {
+        f"settings of {name}: {shown}"
+        for name, shown in (
+            ("nginx-wsgi-as-found+django-postgres", "workers 2, 3, 4: 3 subjects"),
+            ("nginx-wsgi-as-found+django-postgres-archive", "workers 2, 3, 4: 3 subjects"),
+            (
+                "uwsgi-two-workers@nginx-many-clients+django-postgres",
+                "processes 2, 3, 4 x backends 1, 2: 6 subjects",
+            ),
+            ("uwsgi-two-workers@nginx-many-clients+django-postgres-archive", "processes 2, 3, 4: 3 subjects"),
+        )
     }
     assert {cell.workload.request.path for cell in plan.cells} == {"/", "/archive"}
     assert {cell.load["connections"] for cell in plan.cells} == {20}

@@ -10,7 +10,7 @@ from prony.catalog.schema.entry import FrontendEntry
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.errors import UsageError
-from prony.factors import OF_SANDBOX, Choice, Value, without_levels
+from prony.factors import OF_APP, OF_SANDBOX, Choice, Value, variables_of, without_levels
 from prony.model import Plan, Subject
 
 __all__ = ["check_settings"]
@@ -25,7 +25,7 @@ def check_settings(
     *Errors*: UsageError for one that nothing takes, or a value that does not fit.
     """
     for name in asked:
-        if name != OF_SANDBOX:
+        if name not in (OF_SANDBOX, OF_APP):
             _check_taken(name, asked[name], plan.subjects(), known)
     doubles = _doubles(plan, known, cpus)
     return replace(plan, cells=tuple(cell for cell in plan.cells if cell.subject.name not in doubles))
@@ -37,7 +37,8 @@ def _doubles(plan: Plan, known: Catalog, cpus: Mapping[str, int]) -> set[str]:
     doubles: set[str] = set()
     for subject in plan.subjects():
         settings = _resolved(subject, known, cpus[subject.name])
-        same = repr((without_levels(subject), settings, plan.sandbox_of(subject.name)))
+        variables = sorted(variables_of(subject.levels).items())
+        same = repr((without_levels(subject), settings, variables, plan.sandbox_of(subject.name)))
         if same in seen and subject.levels:
             doubles.add(subject.name)
         seen.add(same)
