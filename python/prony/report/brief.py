@@ -33,7 +33,7 @@ from prony.report.words import load_words
 
 __all__ = ["ON_A_PAGE", "Places", "Space", "brief_report", "brief_sections"]
 
-_LEAD_LINES = 2
+_ANSWER_LINES, _LEAD_LINES = 3, 2
 _REMARK_LINES = 3
 _HEIGHT = 40
 
@@ -83,7 +83,7 @@ def brief_sections(reading: Reading, space: Space = Space()) -> tuple[Section, .
     limits = limit_lines(reading, brief, space.limits, space.where)
     remarks = Judgements((*limits, *_claims(reading, space), *trust_lines(reading)))
     sections = (
-        Section("", lead, _LEAD_LINES, _LEAD_LINES),
+        Section("", lead, _ANSWER_LINES, _LEAD_LINES),
         Section("", tuple(brief_table(brief)), _LEAD_LINES, _LEAD_LINES),
         Section("", (*_elsewhere(reading, brief, space), remarks), _REMARK_LINES),
         Section("", tuple(_start(reading, brief.group.answer.leader))),
