@@ -64,13 +64,13 @@ def _best(sweep: Sweep, at: str) -> Iterator[Text]:
     whose, best = Name(sweep.name), _setting(sweep, sweep.best)
     if not sweep.decided:
         blocks = Figure(sweep.blocks, count, at + pointer("blocks"))
-        yield text("{}: {} leads; too few repeats for a verdict (n = {})", whose, best, blocks)
+        yield text("{}: {} has the best figure; too few repeats for a verdict (n = {})", whose, best, blocks)
     elif not sweep.ties:
         yield text("{}: {} is best", whose, best)
     else:
         ties: list[Part] = [_setting(sweep, name) for name in sweep.ties]
         shown = listed(ties, most=_MOST_TIES)
-        yield text("{}: {} leads, not separated from {}{}", whose, best, shown, _least(sweep))
+        yield text("{}: {} shares the first place with {}{}", whose, best, shown, _least(sweep))
 
 
 def _least(sweep: Sweep) -> Text:
