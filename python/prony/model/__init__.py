@@ -54,6 +54,7 @@ from prony.model.workload import (
     RateStage,
     Stop,
     Workload,
+    is_own_generator,
 )
 
 __all__ = [
@@ -138,4 +139,5 @@ __all__ = [
     "TrialRole",
     "Wire",
     "Workload",
+    "is_own_generator",
 ]

@@ -70,7 +70,8 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     program = program.removeprefix("/") if named else program
     words = (program, *(word.removeprefix("./") for word in rest))
     shown = _shown_environment(entry, subject, values)
-    return f"cd {shlex.quote(app_dir)} && {_written_files(entry, subject)}{shown}{shlex.join(words)}"
+    folder = places["build"] if entry.folder_is == "build" else app_dir
+    return f"cd {shlex.quote(folder)} && {_written_files(entry, subject)}{shown}{shlex.join(words)}"
 
 
 def frontend_command_for_user(
