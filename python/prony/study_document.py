@@ -15,15 +15,25 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PlainValidator,
     PositiveInt,
+    Tag,
     model_validator,
 )
 
 from prony.errors import UsageError
 from prony.factors import SYSCTL, Choice, Choices, Value, combinations, factors_of, name_with
-from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Arrivals, ClaimKind, Interface, is_of
+from prony.model import (
+    MAX_CONNECTIONS,
+    MAX_RATE_PER_S,
+    Arrivals,
+    ClaimKind,
+    Interface,
+    is_of,
+    is_own_generator,
+)
 from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
@@ -64,6 +74,14 @@ Generator = Literal[
     "printed-asyncio-processes",
 ]
 """The generators that a study may name; one that is not on this machine makes its cells unavailable."""
+
+Own = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*/[^\x00-\x1f\x7f]*$", max_length=1000)]
+"""The command of a program of the user's own, which has a path."""
+
+
+def _generator_kind(value: object) -> str:
+    return "own" if isinstance(value, str) and is_own_generator(value) else "known"
+
 
 MAX_THREADS = 1024
 VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -144,7 +162,15 @@ Rate = Annotated[float, Field(gt=0, le=MAX_RATE_PER_S, allow_inf_nan=False)]
 Rates = Annotated[tuple[Rate, ...], BeforeValidator(_as_rates), Field(min_length=1)]
 Bound = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
-Generators = Annotated[tuple[Generator, ...], BeforeValidator(_as_tuple)]
+Generators = Annotated[
+    tuple[
+        Annotated[
+            Annotated[Generator, Tag("known")] | Annotated[Own, Tag("own")], Discriminator(_generator_kind)
+        ],
+        ...,
+    ],
+    BeforeValidator(_as_tuple),
+]
 Chosen = Annotated[Value | tuple[Value, ...], BeforeValidator(_as_choice)]
 """A setting's value, or a list of values: a factor."""
 Load = Mapping[Literal["connections", "rate", "requests", "threads"], Annotated[float, Field(gt=0)]]
@@ -225,7 +251,8 @@ class WorkloadDocument(_Lengths):
     """``[[workloads]]``: one load, or several that differ in connections, rate or generator.
 
     ``name``: profiles refer to it. ``subjects``: globs of the subjects' names that get this load.
-    ``engines``: the generators; empty: Prony's own, as set on the command line; ``threads``: of each.
+    ``engines``: the generators, by name or as a command of the user's own; empty: Prony's own, as set on the
+    command line; ``threads``: of each.
     ``headers`` are sent in addition to those of the app's contract.
     """
 

@@ -10,9 +10,10 @@ from typing import Annotated, ClassVar
 
 import typer
 
+from prony.cli.load_options import CheckOptions
 from prony.cli.options import MAX_SEED, MAX_THREADS
 from prony.cli.pacing_option import PacingOption
-from prony.cli.request_options import Body, ExpectStatus, Header, Method, RequestTimeout
+from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.cli.sandbox_options import SandboxOptions
 from prony.model import Arrivals, Interface
 from prony.runas import expanded
@@ -74,7 +75,8 @@ class AppOptions:
     app: Annotated[
         str | None,
         typer.Option(
-            help="Your app: module:attribute, manage.py, a .psgi file, or the name of a built-in app."
+            help="Your app: module:attribute, manage.py, a .psgi file, or . for what its folder has: Django, "
+            "Go, Node.js, PHP, a Procfile; or the name of a built-in app."
         ),
     ] = None
     servers: Annotated[
@@ -146,12 +148,15 @@ class LoadOptions:
     method: Method = "GET"
     header: Header = None
     body: Body = None
-    expect_status: ExpectStatus = None
-    expect_body: Annotated[
-        str | None, typer.Option(help="Only this body is a success; @FILE reads it from a file.")
-    ] = None
     ready_timeout: Annotated[
         str | None, typer.Option(help="How long a server may take to start with your app (15s).")
+    ] = None
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="The generator: a name of `prony engines`, or a program of yours, './my_load.py {url}'; "
+            "with a study beside its own."
+        ),
     ] = None
     engine_threads: Annotated[
         int, typer.Option(min=1, max=MAX_THREADS, help="Worker threads of the load engine.")
@@ -191,6 +196,10 @@ class SureOptions:
         typer.Option(
             help="Find first how long each server warms up, at most this (30s from 5 repeats on; 0s: do not)."
         ),
+    ] = None
+    allow_errors: Annotated[
+        str | None,
+        typer.Option(help="Compare the speed of servers of which at most so many requests fail (0.1%)."),
     ] = None
     cross_check: Annotated[
         str | None, typer.Option(help="Measure each cell with these generators too, e.g. wrk,ab.")
@@ -245,6 +254,7 @@ class RunOptions:
     what: WhatOptions
     own: AppOptions
     load: LoadOptions
+    check: CheckOptions
     sure: SureOptions
     sandbox: SandboxOptions
     output: OutputOptions

@@ -54,6 +54,7 @@ from prony.model.workload import (
     RateStage,
     Stop,
     Workload,
+    is_own_generator,
 )
 
 __all__ = [
@@ -140,4 +141,5 @@ __all__ = [
     "Workload",
     "is_named",
     "is_of",
+    "is_own_generator",
 ]

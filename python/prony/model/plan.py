@@ -82,6 +82,7 @@ class Design:
     ``sessions``: in how many parts of equally many blocks the study is measured, at least ``pause_ns`` apart.
     ``editions``: of a subject with the software of the original's time, the one of today in whose place it
     is.
+    ``allow_errors``: the largest share of failed requests with which speed is compared; null: the usual one.
     ``pilot_ns``: before the first block, look for how long each server warms up, at most so long; null: do
     not.
     """
@@ -95,6 +96,7 @@ class Design:
     pause_ns: int = 0
     pilot_ns: int | None = field(default=None, metadata=OPTIONAL)
     editions: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    allow_errors: float | None = field(default=None, metadata=OPTIONAL)
 
 
 _Number = TypeVar("_Number", int, float)

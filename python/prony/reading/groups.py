@@ -12,16 +12,26 @@ from prony.analysis.answer import OF_GENERATORS, Answer, answer, log_values
 from prony.analysis.compare import Terms
 from prony.analysis.noise_floor import Floor, floors_by_metric
 from prony.analysis.power import Sight, power_of
+from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.spending import Look
 from prony.analysis.stalls import Stall, stalled
 from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
 from prony.analysis.summary import CellSummary, TrialFigures, summarise_cell, without_unsteady
 from prony.factors import shared_sandbox
 from prony.metrics import METRICS, Better
-from prony.model import Cell, ClosedLoop, EngineChoice, OpenLoop, Plan, Request, SandboxChoice, Workload
+from prony.model import Cell, ClosedLoop, EngineChoice, OpenLoop, Plan, SandboxChoice, Workload
 from prony.reading.failures import FailureTest, failure_tests
 
-__all__ = ["Group", "families", "generator_name", "groups_of", "load_size", "terms", "terms_under"]
+__all__ = [
+    "Group",
+    "allowed_errors",
+    "families",
+    "generator_name",
+    "groups_of",
+    "load_size",
+    "terms",
+    "terms_under",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ def groups_of(
         load = _load(cell.workload)
         kind: object = (load.loop, load.stop) if compares_generators else (load, cell.engine)
         name = generator_name(cell) if compares_generators else None
-        found = summarise_cell(cell, trials, name)
+        found = summarise_cell(cell, trials, name, allowed_errors(plan))
         found = found if takes_unsteady else without_unsteady(found)
         # Where generators are compared, what they cannot do is their figure, and no bound.
         own = replace(found, at_least=False) if compares_generators else found
@@ -80,9 +90,18 @@ def groups_of(
     return tuple(_group(plan, found, floors, agreed, blocks) for found in alike.values())
 
 
+def allowed_errors(plan: Plan) -> float:
+    """Return the largest error ratio with which a plan compares speed: what was asked for, else the usual."""
+    asked = plan.design.allow_errors
+    return QUALIFIED_ERROR_RATIO if asked is None else asked
+
+
 def _load(workload: Workload) -> Workload:
     """Return the load without the app's requests and expectations: two apps answer with different bodies."""
-    return replace(workload, request=Request(), expect_status=None, expect_body=None)
+    plain = Workload(workload.loop, workload.stop)
+    return replace(
+        plain, warmup_ns=workload.warmup_ns, timeout_ns=workload.timeout_ns, grace_ns=workload.grace_ns
+    )
 
 
 def _compares_generators(plan: Plan) -> bool:

@@ -35,7 +35,7 @@ from prony.reading.dependence import dependence_of
 from prony.reading.failures import Repeated, repeated
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
-from prony.reading.groups import Group, groups_of, terms, terms_under
+from prony.reading.groups import Group, allowed_errors, groups_of, terms, terms_under
 from prony.reading.order import Placed, in_order
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
@@ -308,7 +308,12 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
         warm_ups=warm_ups(plan, looks),
         sweeps=sweeps_of(groups, subjects, agreed_in),
         added={
-            role: tuple(summarise_cell(cell, [one for one in taken if one.role is role]) for cell in cells)
+            role: tuple(
+                summarise_cell(
+                    cell, [one for one in taken if one.role is role], allowed_errors=allowed_errors(plan)
+                )
+                for cell in cells
+            )
             for role, cells in (added or {}).items()
             if cells
         },

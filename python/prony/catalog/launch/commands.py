@@ -71,8 +71,9 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     program = program.removeprefix("/") if named else program
     words = (program, *(word.removeprefix("./") for word in rest))
     shown = _shown_environment(entry, subject, values)
+    folder = places["build"] if entry.folder_is == "build" else app_dir
     files = _written_files(entry, subject, port=port)
-    return f"cd {shlex.quote(app_dir)} && {files}{shown}{shlex.join(words)}"
+    return f"cd {shlex.quote(folder)} && {files}{shown}{shlex.join(words)}"
 
 
 def frontend_command_for_user(

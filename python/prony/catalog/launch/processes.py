@@ -54,8 +54,10 @@ def make_launch(entry: ServerEntry, subject: Subject, environment: Installed, se
     launch = _launch(
         entry, settings, values, seat, {**filled(own, values), **seat.variables, **subject.app.environment}
     )
+    if is_built_in(subject.app) or entry.folder_is == "build":
+        return launch
     # A user's app may have paths relative to its folder, where people start it.
-    return launch if is_built_in(subject.app) else replace(launch, folder=seat.app_dir)
+    return replace(launch, folder=seat.app_dir)
 
 
 def make_frontend(  # noqa: PLR0913, PLR0917 - the six things that a frontend's configuration depends on
@@ -125,8 +127,18 @@ def _launch(  # noqa: PLR0913, PLR0917 - what all processes have in common
         stop=StopRule(entry.stop.signal, parse_duration(entry.stop.timeout)),
         roles=tuple(RoleRule(role.role, role.where, role.pattern) for role in entry.roles),
         name=name,
-        folder=seat.app_dir if entry.folder_is == "app_dir" else None,
+        folder=_folder(entry, values, seat),
     )
+
+
+def _folder(entry: ProcessEntry, values: Values, seat: Seat) -> str | None:
+    match entry.folder_is:
+        case "app_dir":
+            return seat.app_dir
+        case "build":
+            return str(values["build"])
+        case "run_dir":
+            return None
 
 
 def _common(entry: ServerEntry) -> dict[str, str]:
