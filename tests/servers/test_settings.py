@@ -1,6 +1,7 @@
 """A grid of settings with real servers: each subject has its settings, its limits and its kernel."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from prony.model import Ok
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
+HOST = Path("/proc/sys/net/core/somaxconn")
 APP = """\
 from pathlib import Path
 
@@ -28,6 +30,7 @@ def app(environ, start_response):
 
 def test_two_settings_in_two_values_each(prony, folder):
     (folder / "shop.py").write_text(APP)
+    own = HOST.read_text()
     done = prony(
         *("run", "--app", "shop:app", "--servers", "waitress", "--net", "isolated", "--out", "out.prony"),
         *("--set", "waitress.threads=2,4", "--set", "sandbox.sysctl.net.core.somaxconn=77,1024"),
@@ -57,6 +60,7 @@ def test_two_settings_in_two_values_each(prony, folder):
     (sweep,) = json.loads((folder / "out.json").read_text())["sweeps"]
     assert [factor["title"] for factor in sweep["factors"]] == ["threads", "somaxconn"]
     assert len(sweep["points"]) == 4
+    assert HOST.read_text() == own
 
 
 def test_several_back_ends_behind_a_frontend_share_its_requests(prony, folder):

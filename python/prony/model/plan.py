@@ -14,7 +14,7 @@ from typing import TypeVar
 from prony.model.claims import Claim, Original
 from prony.model.sandbox import SandboxChoice
 from prony.model.shapes import OPTIONAL
-from prony.model.subject import Subject, is_named
+from prony.model.subject import Subject, is_of
 from prony.model.workload import ClosedLoop, CountStop, EngineChoice, OpenLoop, Workload
 
 __all__ = ["Cell", "Design", "Plan", "Precision"]
@@ -177,5 +177,5 @@ class Plan:
         return tuple(
             cell
             for cell in self.cells
-            if is_named(cell.subject.name, pattern) or (several and fnmatchcase(cell.engine.name, pattern))
+            if is_of(cell.subject.name, pattern) or (several and fnmatchcase(cell.engine.name, pattern))
         )

@@ -4,6 +4,7 @@ and whether one setting's effect depends on another's.
 Must not know words.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -19,6 +20,10 @@ from prony.model import Cell, SubjectRecord
 from prony.reading.groups import Group
 
 __all__ = ["Crossed", "Factor", "Level", "Member", "Neighbour", "Sweep", "sweeps_of"]
+
+
+# A setting of the kernel is text; longer than this is none.
+_DIGITS = re.compile("[0-9]{1,15}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +234,16 @@ def _number(key: str, value: Value, cell: Cell, record: SubjectRecord | None) ->
         }
         if name in limits:
             return limits[name]
-        return float(value) if str(value).isdigit() else None
-    resolved = None
-    if record is not None:
-        front = record.facts.frontend
-        resolved = record.settings.get(key) if not dot else front.settings.get(name) if front else None
-    known = value if resolved is None else resolved
-    return float(known) if isinstance(known, int) and not isinstance(known, bool) else None
+        return _whole(int(value) if _DIGITS.fullmatch(str(value)) else value)
+    resolved: object = record.settings.get(key) if record and not dot else None
+    front = cell.subject.frontend
+    if record and front and owner == front.entry and record.facts.frontend:
+        resolved = record.facts.frontend.settings.get(name)
+    return _whole(value if resolved is None else resolved)
+
+
+def _whole(value: object) -> float | None:
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _point(

@@ -29,7 +29,7 @@ from prony.sandbox.order import files_order, identities, make_order, make_seat, 
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.subject import SupervisedSubject
 
-__all__ = ["ProcessSandbox"]
+__all__ = ["ProcessSandbox", "kernel_of"]
 
 # Below the kernel's range for clients' ports (from 32768), above those of common services.
 _PORTS = range(20_000, 32_768)
@@ -117,7 +117,7 @@ class ProcessSandbox:
         order = make_order(launch, placement, self._user, self.folder_for, groups.join_paths)
         isolated = facts.network is Network.ISOLATED
         own: Json = {"network_namespace": isolated, "pid_namespace": facts.pid_namespace}
-        own |= {"sysctl": _kernel_settings(self._choice, isolated=isolated)}
+        own |= {"sysctl": kernel_of(self._choice, isolated=isolated)}
         if "files" not in facts.missing and facts.pid_namespace:
             own |= files_order(launch, self._user, self.folder, isolated=isolated, hidden=self._hidden)
         if self._groups is None:
@@ -142,7 +142,7 @@ class ProcessSandbox:
         return self.folder if name == "server" else self.folder / name
 
 
-def _kernel_settings(choice: SandboxChoice, *, isolated: bool) -> dict[str, str]:
+def kernel_of(choice: SandboxChoice, *, isolated: bool) -> dict[str, str]:
     """Return the settings of the kernel to make; on the host's network there may be none.
 
     *Errors*: HostError.

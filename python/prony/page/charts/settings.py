@@ -86,7 +86,6 @@ def _axis(factor: Factor, rows: Sequence[Json]) -> Json:
 def _layers(factor: Factor, look: Style, rows: Sequence[Json]) -> list[Json]:
     x, unit = _axis(factor, rows), next(row["unit"] for row in rows if "unit" in row)
     colour = coloured(look) | {"field": "line"}
-    quiet = colour | {"legend": None}
 
     def y(name: str) -> Json:
         return quantity(name, unit or None, zero=True, axis=axis())
@@ -96,20 +95,20 @@ def _layers(factor: Factor, look: Style, rows: Sequence[Json]) -> list[Json]:
         {
             "transform": [{"filter": "isValid(datum.low)"}],
             "mark": {"type": "area", "opacity": 0.16, "clip": True},
-            "encoding": {"x": x, "y": y("low"), "y2": {"field": "high"}, "color": quiet},
+            "encoding": {"x": x, "y": y("low"), "y2": {"field": "high"}, "color": colour},
         },
         {
             "transform": [{"filter": "isValid(datum.trial)"}],
             "mark": {"type": "circle", "size": 12, "opacity": 0.5},
             "encoding": {
-                **{"x": x, "y": y("trial"), "color": quiet},
+                **{"x": x, "y": y("trial"), "color": colour},
                 "tooltip": tooltip(name="subject", said="trial", block="block"),
             },
         },
         {
             "transform": [{"filter": "isValid(datum.value)"}],
             "mark": {"type": "line", "strokeWidth": 1.6},
-            "encoding": {"x": x, "y": y("value"), "color": quiet},
+            "encoding": {"x": x, "y": y("value"), "color": colour},
         },
         {
             "transform": [{"filter": "isValid(datum.value)"}],
