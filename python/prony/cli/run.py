@@ -12,6 +12,7 @@ from prony.cli.applicable import (
     refuse_options_of_another_run,
     refuse_options_of_servers,
 )
+from prony.cli.completions import studies_to
 from prony.cli.consent import Again
 from prony.cli.flat import flattened
 from prony.cli.load_options import CheckOptions
@@ -74,7 +75,10 @@ def run(
     sandbox: SandboxOptions,
     output: OutputOptions,
     study: Annotated[
-        str | None, typer.Argument(help="A built-in study, or a TOML file.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="A built-in study, or a TOML file.", show_default=False, autocompletion=studies_to
+        ),
     ] = None,
 ) -> int:
     """Measure a built-in study, a study's file, or your own app on several servers, and report the best."""
