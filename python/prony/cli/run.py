@@ -12,6 +12,7 @@ from prony.cli.applicable import (
     refuse_options_of_another_run,
     refuse_options_of_servers,
 )
+from prony.cli.completions import studies_to
 from prony.cli.consent import Again
 from prony.cli.flat import flattened
 from prony.cli.load_options import CheckOptions
@@ -80,7 +81,10 @@ def run(
     sandbox: SandboxOptions,
     output: OutputOptions,
     study: Annotated[
-        str | None, typer.Argument(help="A built-in study, or a TOML file.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="A built-in study, or a TOML file.", show_default=False, autocompletion=studies_to
+        ),
     ] = None,
 ) -> int:
     """Measure a built-in study, a study's file, or your own app on several servers, and report the best."""
@@ -129,7 +133,7 @@ def _show_found(options: RunOptions, plan: "Plan", found: _Found) -> None:
     cell = plan.cells[0]
     what = found.app.target if found.app else cell.subject.app.title
     what = cell.subject.app.name if found.program else what
-    servers = ", ".join(dict.fromkeys(subject.server for subject in plan.subjects()))
+    servers = ", ".join(dict.fromkeys(one.name.partition("+")[0] for one in plan.subjects()))
     request = cell.workload.request
     say(f"found {what} in {cell.subject.app.folder}{words}")
     say(f"on {servers}; {cell.describe_load()}, {request.method} {request.path}")

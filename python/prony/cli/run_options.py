@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
+from prony.cli.completions import engines_to, servers_to
 from prony.cli.load_options import CheckOptions
 from prony.cli.options import MAX_SEED, MAX_THREADS
 from prony.cli.pacing_option import PacingOption
@@ -81,7 +82,10 @@ class AppOptions:
     ] = None
     servers: Annotated[
         str | None,
-        typer.Option(help="The servers to compare (at most four usual ones for the app's interface)."),
+        typer.Option(
+            help="The servers to compare (at most four usual ones for the app's interface).",
+            autocompletion=servers_to,
+        ),
     ] = None
     commands: Annotated[
         list[str] | None,
@@ -155,7 +159,8 @@ class LoadOptions:
         str | None,
         typer.Option(
             help="The generator: a name of `prony engines`, or a program of yours, './my_load.py {url}'; "
-            "with a study beside its own."
+            "with a study beside its own.",
+            autocompletion=engines_to,
         ),
     ] = None
     engine_threads: Annotated[
@@ -202,7 +207,10 @@ class SureOptions:
         typer.Option(help="Compare the speed of servers of which at most so many requests fail (0.1%)."),
     ] = None
     cross_check: Annotated[
-        str | None, typer.Option(help="Measure each cell with these generators too, e.g. wrk,ab.")
+        str | None,
+        typer.Option(
+            help="Measure each cell with these generators too, e.g. wrk,ab.", autocompletion=engines_to
+        ),
     ] = None
     no_calibration: Annotated[
         bool, typer.Option("--no-calibration", help="Do not measure the reference server in each block.")

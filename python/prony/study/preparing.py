@@ -19,6 +19,7 @@ from prony.model import Placement, Plan, SandboxFacts, Subject, SubjectFacts, Su
 from prony.model.facts import DeclaredFacts, FrontendFacts
 from prony.study.base import Study, StudyListener
 from prony.study.identity import digest, identity
+from prony.survey.hints import Refusal, hint_for
 
 __all__ = ["Prepared", "Ready", "Seats", "prepare_subjects", "refuse_without_subjects"]
 
@@ -98,10 +99,14 @@ def refuse_without_subjects(study: Study, prepared: Prepared) -> None:
     if names & prepared.ready.keys():
         return
     reasons = [f"  {one.name}: {one.unavailable}" for one in prepared.records if one.name in names]
+    known = hint_for(Refusal("\n".join(reasons)))
+    usual = (
+        "`prony doctor` lists missing system packages; the app's requirements must be compatible with "
+        "the server's"
+    )
     raise SubjectError(
         "\n".join(["no server is available", *reasons]),
-        hint="`prony doctor` lists missing system packages; the app's requirements must be compatible with "
-        "the server's",
+        hint=usual if known.name == "unknown" else known.text,
     )
 
 
