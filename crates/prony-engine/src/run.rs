@@ -314,9 +314,7 @@ impl<P: Protocol> Job<P> {
         let shape = &self.spec.workload.shape;
         let mut recorder = Recorder::new(shape.is_open(), self.series);
         recorder.raw = self.raw;
-        if !shape.stages().is_empty() {
-            recorder.stages = Some(StageLedger::new(times.open_ns, shape.stages()));
-        }
+        recorder.stages = StageLedger::of(shape);
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
         let mut meter = Meter::of_this_thread();
         // The load begins for all workers at once.
@@ -350,6 +348,7 @@ fn report<P: Protocol, D: Driver>(
 ) -> Recording {
     let answered = answered(worker.answered());
     let queue = worker.queue_figures();
+    let has_plan = worker.has_plan();
     let by_count = matches!(spec.workload.stop, Stop::Requests { .. });
     let recorder = &mut worker.recorder;
     let open_ns = recorder.first_sent_ns.unwrap_or(u64::MAX);
@@ -384,6 +383,8 @@ fn report<P: Protocol, D: Driver>(
             retried: worker.counts.retried,
             surplus: worker.counts.surplus,
             requests_sent: Some(worker.counts.requests_sent),
+            added: has_plan.then_some(worker.counts.added),
+            taken_away: has_plan.then_some(worker.counts.taken_away),
             answered,
         },
         bytes: recorder.bytes.clone(),

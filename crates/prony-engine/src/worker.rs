@@ -12,6 +12,7 @@ mod meter;
 mod opening;
 mod pacing;
 mod plan;
+mod population;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -59,6 +60,9 @@ pub(crate) struct Counts {
     pub surplus: u64,
     /// From the first connection on, and each time that a request is sent.
     pub requests_sent: u64,
+    /// Connections that the plan of the load added, and that it took away.
+    pub added: u64,
+    pub taken_away: u64,
 }
 
 /// What a worker passes once in a run.
@@ -111,6 +115,9 @@ pub struct Worker<P: Protocol, D, C> {
     clock: C,
     task: Task,
     next_due_ns: Option<u64>,
+    // The slots below this number are to have connections, which the plan changes then; null: it does not, or not yet.
+    wanted: usize,
+    next_change_ns: Option<u64>,
     opened: Opened,
     connections: Vec<Connection<P::Reader, P::Request>>,
     idle: Vec<usize>,
@@ -152,15 +159,18 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .schedule
             .as_mut()
             .map(|schedule| epoch_ns + schedule.next_due());
+        let wanted = task.plan.as_ref().map_or(task.connections, |plan| plan.at(0));
         let mut worker = Self {
             protocol,
             driver,
             clock,
             next_due_ns,
+            wanted,
+            next_change_ns: None,
             opened: Opened::default(),
             connections: Vec::with_capacity(slots),
             idle: Vec::with_capacity(1024),
-            closed: (0..slots).collect(),
+            closed: (0..slots.min(wanted)).collect(),
             repeats: VecDeque::new(),
             attempts: 0,
             queue: VecDeque::with_capacity(1024),
@@ -178,6 +188,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         };
         for _ in 0..slots {
             worker.add_slot();
+        }
+        worker.park_the_unwanted();
+        if worker.task.times.open_ns != u64::MAX {
+            worker.begin_plan();
         }
         worker
     }
@@ -274,6 +288,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// Everything that falls due by itself.
     fn tick(&mut self, now_ns: u64) {
+        self.follow_plan(now_ns);
         self.take_due(now_ns);
         self.expire_queue(now_ns);
         self.expire_slots(now_ns);
@@ -417,7 +432,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             self.back_offs.pop();
             self.connections[slot].state = State::Closed;
-            self.closed.push_back(slot);
+            self.free(slot, now_ns);
         }
     }
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -41,6 +41,7 @@ from prony.errors import ExitCode, UsageError
 from prony.model import (
     Address,
     ClosedLoop,
+    ConnectionStage,
     CountStop,
     DurationStop,
     EngineChoice,
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EPILOG", "load"]
 
+Size = TypeVar("Size", int, float)
+
 # The engine's most: each stage has latencies of its own.
 MAX_STAGES = 100
 # Of --compare: a window has a p99 (ten requests above it, and some more by chance), unless that takes long.
@@ -76,6 +79,8 @@ Examples:
   prony load http://127.0.0.1:8000/ --rate 550 -d 3m          open loop: latency from the intended time
 
   prony load http://127.0.0.1:8000/ --stages 30s:100,2m:100-1k,30s:1k    a step, a ramp, a step
+
+  prony load http://127.0.0.1:8000/ --stages 30s:10c,2m:10-200c    connections: a step, a ramp
 
   prony load http://127.0.0.1:8000/ -n 10000 -c 50            exactly 10,000 requests
 
@@ -116,6 +121,7 @@ def load(
     typed = given(context)
     if pair.compare is None:
         refuse_closed_loop_options(typed)
+        _refuse_beside_connection_stages(typed, pace)
     _check_outputs(output)
     if pair.compare is not None:
         _refuse_of_one_load(typed)
@@ -131,6 +137,20 @@ def load(
     recording = _measured(workload, address, LocalEngine(_engine(pace), output.latencies))
     status = _shown(recording, conditions, output)
     return status or _strict_status(recording, gate.strict)
+
+
+# A closed loop in stages has no use for these, and its stages say how many connections it has.
+_NOT_IN_CONNECTION_STAGES = ("connections", "arrivals", "seed", "pacing")
+
+
+def _refuse_beside_connection_stages(typed: Mapping[str, str], pace: PaceOptions) -> None:
+    wrong = [typed[name] for name in _NOT_IN_CONNECTION_STAGES if name in typed]
+    if wrong and _connection_stages(pace):
+        raise UsageError(
+            f"`{wrong[0]}` does not work with `--stages {pace.stages}`, which sets the connections of a "
+            "closed loop",
+            hint=f"leave out {wrong[0]}, or give rates, such as --stages 30s:100,2m:100-1k",
+        )
 
 
 def _refuse_of_one_load(typed: Mapping[str, str]) -> None:
@@ -313,36 +333,53 @@ def _loop(pace: PaceOptions) -> Loop:
     counts = optional(connections_of, "-c", pace.connections) or ()
     if len(counts) > 1:
         raise UsageError(f"`-c {pace.connections}`: one count here; only `prony run` takes a list")
+    if counted := _connection_stages(pace):
+        most = max(max(stage.from_connections, stage.to_connections) for stage in counted)
+        return ClosedLoop(_something(pace, most, "a connection"), counted)
     if pace.rate is None and pace.stages is None:
         return ClosedLoop(counts[0] if counts else 10)
-    loop = OpenLoop(_rate(pace), pace.arrivals, pace.seed, stages=_stages(pace))
+    loop = OpenLoop(_rate(pace), pace.arrivals, pace.seed, stages=_rate_stages(pace))
     return replace(loop, connections=counts[0]) if counts else loop
 
 
-def _stages(pace: PaceOptions) -> tuple[RateStage, ...]:
+def _stages(pace: PaceOptions) -> tuple[RateStage | ConnectionStage, ...]:
     stages = optional(stages_of, "--stages", pace.stages) or ()
     if len(stages) > MAX_STAGES:
         raise UsageError(f"`--stages` has {len(stages)} stages; expected at most {MAX_STAGES}")
     return stages
 
 
+def _rate_stages(pace: PaceOptions) -> tuple[RateStage, ...]:
+    return tuple(stage for stage in _stages(pace) if isinstance(stage, RateStage))
+
+
+def _connection_stages(pace: PaceOptions) -> tuple[ConnectionStage, ...]:
+    return tuple(stage for stage in _stages(pace) if isinstance(stage, ConnectionStage))
+
+
 def _rate(pace: PaceOptions) -> float:
     if pace.rate is not None:
         return rate_of("--rate", pace.rate)
-    highest = max(rate for stage in _stages(pace) for rate in (stage.from_per_s, stage.to_per_s))
-    if not highest:
-        raise UsageError(f"`--stages {pace.stages}` asks for nothing; expected a rate above 0")
-    return highest
+    highest = max(max(stage.from_per_s, stage.to_per_s) for stage in _rate_stages(pace))
+    return _something(pace, highest, "a rate above 0")
+
+
+def _something(pace: PaceOptions, most: Size, expected: str) -> Size:
+    """Return the most that the stages ask for, which is more than nothing."""
+    if not most:
+        raise UsageError(f"`--stages {pace.stages}` asks for nothing; expected {expected}")
+    return most
 
 
 def _stop(pace: PaceOptions) -> CountStop | DurationStop:
     requests, duration = pace.requests, pace.duration
     if pace.stages is not None:
+        size, option_of_it = ("connections", "-c") if _connection_stages(pace) else ("rate", "--rate")
         for option, value in (("--rate", pace.rate), ("-d", duration), ("-n", requests)):
             if value is not None:
                 raise UsageError(
-                    f"`--stages` and `{option}` exclude each other: the stages set the rate and the length",
-                    hint=f"leave out {option}, or replace --stages by --rate and -d",
+                    f"`--stages` and `{option}` exclude each other: the stages set the {size} and the length",
+                    hint=f"leave out {option}, or replace --stages by {option_of_it} and -d",
                 )
         return DurationStop(sum(stage.duration_ns for stage in _stages(pace)))
     if requests is not None and duration is not None:

@@ -70,12 +70,14 @@ def _requests(reading: LoadReading) -> list[Json]:
 
 def _stage(one: StageReading) -> Json:
     figures = one.figures
-    names = ("begin_ns", "duration_ns", "from_per_s", "to_per_s", "scheduled", "sent", "ok", "failed")
+    ends = ("from_per_s", "to_per_s", "from_connections", "to_connections")
+    names = ("begin_ns", "duration_ns", *ends, "scheduled", "sent", "ok", "failed")
     latency = {"ok": _summary(one.ok), "all": _summary(one.all)}
     return {
         **{name: getattr(figures, name) for name in names},
         "errors": figures.scheduled - figures.ok,
-        "response_ns": latency,
+        "ok_per_s": one.ok_per_s,
+        **{f"{kind}_ns": latency if kind == one.kind else None for kind in ("response", "service")},
     }
 
 

@@ -199,6 +199,7 @@ class Connections:
     """What happened to connections; ``retried``: requests that were sent again on a new one; ``surplus``:
     connections that brought bytes which no request had asked for; ``requests_sent``: from the first
     to the last, with those of the warm-up, and again those that were sent again: as in the server's own log.
+    ``added`` and ``taken_away`` by the stages of a closed loop.
     """
 
     opened: int | None
@@ -208,6 +209,8 @@ class Connections:
     answered: Answered | None
     surplus: int | None = None
     requests_sent: int | None = None
+    added: int | None = field(default=None, metadata=OPTIONAL)
+    taken_away: int | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,22 +328,27 @@ class RawLatencies:
 
 @dataclass(frozen=True, slots=True)
 class StageFigures:
-    """What became of the requests that were due in one stage of the load.
+    """What became of the requests that were due (open loop) or begun (closed loop) in one stage of the load.
 
-    ``begin_ns`` is from the opening of the window. ``failed``: those without a latency; ``ok_response`` and
-    ``censored_response`` are the response times of valid replies, and the ages of the unanswered.
+    ``begin_ns`` is from the opening of the window. It has rates in an open loop, else connections.
+    ``failed``: those without a latency; ``ok`` and ``censored``: the times of valid replies, and the ages of
+    the unanswered, as response times in an open loop and as service times in a closed one.
     """
 
     begin_ns: int
     duration_ns: int
-    from_per_s: float
-    to_per_s: float
     scheduled: int
     sent: int
     ok: int
     failed: int
-    ok_response: Distribution
-    censored_response: Distribution
+    from_per_s: float | None = field(default=None, metadata=OPTIONAL)
+    to_per_s: float | None = field(default=None, metadata=OPTIONAL)
+    from_connections: int | None = field(default=None, metadata=OPTIONAL)
+    to_connections: int | None = field(default=None, metadata=OPTIONAL)
+    ok_response: Distribution | None = field(default=None, metadata=OPTIONAL)
+    censored_response: Distribution | None = field(default=None, metadata=OPTIONAL)
+    ok_service: Distribution | None = field(default=None, metadata=OPTIONAL)
+    censored_service: Distribution | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from prony.analysis.rates import keeps_rate, rates_of, window_s
 from prony.archive.limits import decode_verdict
 from prony.model import GeneratorVerdict, Limited
 from prony.model.recording import Distribution, Recording, StageFigures
+from prony.units import seconds
 
 __all__ = ["EndedSo", "LatencyClass", "LoadReading", "Spread", "StageReading", "read_load", "summary_of"]
 
@@ -50,9 +51,18 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class StageReading:
-    """A stage with the summaries of its response times: of valid replies, and of all requests."""
+    """A stage with the size of the load at its beginning and its end: requests per second, in a closed loop
+    connections.
+
+    Of the requests that were due or begun in it the rate of valid replies, and summaries of their times of
+    one ``kind``, as in a `Spread`: of valid replies, and of all requests.
+    """
 
     figures: StageFigures
+    kind: str
+    begins_with: float
+    ends_with: float
+    ok_per_s: float
     ok: LatencySummary
     all: LatencySummary
 
@@ -99,7 +109,7 @@ def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) ->
         account=account,
         requests=tuple(_requests(account)),
         spread=_spread(recording),
-        stages=tuple(_stage(one) for one in recording.stages),
+        stages=tuple(_stage(one, _kind(recording)) for one in recording.stages),
         conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
     )
 
@@ -110,12 +120,28 @@ def summary_of(found: Distribution | None) -> LatencySummary | None:
     return None if times is None else summarise(times)
 
 
-def _stage(figures: StageFigures) -> StageReading:
-    times = read_distribution(figures.ok_response) or EMPTY
-    unanswered = read_distribution(figures.censored_response) or EMPTY
+def _kind(recording: Recording) -> str:
+    return "response" if recording.is_open else "service"
+
+
+def _stage(figures: StageFigures, kind: str) -> StageReading:
+    is_open = kind == "response"
+    first = figures.from_per_s if is_open else figures.from_connections
+    last = figures.to_per_s if is_open else figures.to_connections
+    ok = figures.ok_response if is_open else figures.ok_service
+    censored = figures.censored_response if is_open else figures.censored_service
     # A summary merges into the histogram of its first.
-    own = read_distribution(figures.ok_response) or EMPTY
-    return StageReading(figures, summarise(own), summarise(times, unanswered, figures.failed))
+    times, own = read_distribution(ok) or EMPTY, read_distribution(ok) or EMPTY
+    unanswered = read_distribution(censored) or EMPTY
+    return StageReading(
+        figures=figures,
+        kind=kind,
+        begins_with=first or 0,
+        ends_with=last or 0,
+        ok_per_s=figures.ok / seconds(figures.duration_ns),
+        ok=summarise(own),
+        all=summarise(times, unanswered, figures.failed),
+    )
 
 
 def _requests(found: Tally) -> Iterator[EndedSo]:
@@ -129,7 +155,7 @@ def _spread(recording: Recording) -> Spread | None:
     found = read_distribution(times.ok_response if recording.is_open else times.ok_service)
     if found is None or not found.count:
         return None
-    return Spread("response" if recording.is_open else "service", tuple(_classes(found)))
+    return Spread(_kind(recording), tuple(_classes(found)))
 
 
 def _classes(times: Times) -> Iterator[LatencyClass]:

@@ -13,6 +13,7 @@ from prony.model import (
     AddressKind,
     Arrivals,
     ClosedLoop,
+    ConnectionStage,
     CountStop,
     DurationStop,
     EngineChoice,
@@ -70,6 +71,12 @@ def test_what_no_tool_can_do_is_refused_in_a_sentence(tool, reason, load):
     assert tool in refused(tool, **{"stop": COUNT if tool == "weighttp" else TIME, **load})
     if tool in ("k6", "vegeta") or "Poisson" not in reason:
         assert reason in refused(tool, **{"stop": COUNT if tool == "weighttp" else TIME, **load})
+
+
+@pytest.mark.parametrize("tool", ["wrk", "hey", "k6"])
+def test_no_tool_changes_its_connections_in_stages(tool):
+    loop = ClosedLoop(2, (ConnectionStage(10**9, 1, 2),))
+    assert "cannot change its load in stages" in refused(tool, loop=loop, stop=TIME)
 
 
 def test_which_tools_have_an_open_loop():

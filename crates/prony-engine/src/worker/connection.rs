@@ -25,6 +25,8 @@ pub enum State {
     },
     /// A request is on it.
     Busy,
+    /// Taken away by the plan of the load: no socket until it is added again.
+    Parked,
 }
 
 /// What a request has to do with the opening of connections before the window.

@@ -146,7 +146,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
         let times = &self.task.times;
         let elapsed_ns = u128::from(self.clock.now().saturating_sub(times.epoch_ns));
-        let due = self.task.connections as u128 * elapsed_ns * BEGUN_AFTER_PART;
+        let due = self.wanted as u128 * elapsed_ns * BEGUN_AFTER_PART;
         self.opened.begun as u128 * u128::from(times.timeout_ns) < due
     }
 
@@ -186,7 +186,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
         let times = &self.task.times;
         let is_late = now_ns >= times.epoch_ns + times.timeout_ns;
-        if !self.opened.is_ready && (is_late || self.opened.is_over(self.task.connections)) {
+        if !self.opened.is_ready && (is_late || self.opened.is_over(self.wanted)) {
             self.opened.is_ready = true;
             self.closed.extend(self.opened.resting.drain(..));
             self.task.opening.ready(now_ns);
@@ -195,6 +195,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.task.times = self.task.times.opening_at(open_ns);
             let times = &self.task.times;
             self.recorder.set_window(times.open_ns, times.close_ns);
+            self.begin_plan();
         }
     }
 
@@ -204,7 +205,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         if !self.opened.is_ready {
             return;
         }
-        for slot in 0..self.task.connections {
+        for slot in 0..self.wanted {
             if self.connections[slot].has_connected {
                 continue;
             }

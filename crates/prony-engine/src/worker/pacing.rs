@@ -63,6 +63,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 .front()
                 .map(|flight| flight.intended_ns + times.timeout_ns),
             self.back_offs.peek().map(|&Reverse((at_ns, _))| at_ns),
+            self.next_change_ns,
             self.drain_end_ns(now_ns),
             self.has_more_to_open().then_some(now_ns),
             (!self.unread.is_empty()).then_some(now_ns),
