@@ -111,6 +111,22 @@ LOADS = {
         stages=CONNECTION_STAGE_FIGURES,
         connections={"added": 12_480, "taken_away": 3},
     ),
+    "TLS": partial(
+        load,
+        build.ClosedLoop(10),
+        SPREAD,
+        {"tls": 4},
+        tls={
+            "full": distribution(SPREAD[:30]),
+            "resumed": distribution([MS] * 12),
+            "failed": 4,
+            "protocols": {"TLS 1.2": 40, "TLS 1.3": 2},
+            "ciphers": {"TLS13_AES_256_GCM_SHA384": 42},
+            "groups": {"X25519": 42},
+            "keys": {"RSA 2048": 42},
+            "alpn": {"none": 42},
+        },
+    ),
     "a closed loop": partial(load, build.ClosedLoop(10), SPREAD),
     "an open loop with failures": partial(
         load,

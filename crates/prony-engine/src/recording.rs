@@ -5,6 +5,7 @@ use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::generator::Generator;
 use crate::spec::{ConnectionStage, Loop, Pacing, RateStage, Spec};
+use crate::tls::Handshakes;
 use crate::verdict;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,9 @@ pub struct Recording {
     pub bytes: Bytes,
     pub queue: Queue,
     pub distributions: Distributions,
+    /// Null without TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Handshakes>,
     pub series: Vec<Second>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageRecord>,
@@ -336,6 +340,9 @@ impl Recording {
         self.bytes.body_received += other.bytes.body_received;
         self.queue.merge(&other.queue);
         self.distributions.merge(&other.distributions);
+        if let Some(more) = &other.tls {
+            self.tls.get_or_insert_default().merge(more);
+        }
         merge_series(&mut self.series, &other.series);
         for (own, more) in self.stages.iter_mut().zip(&other.stages) {
             own.merge(more);

@@ -38,6 +38,53 @@ pub struct Target {
     /// What is spoken there.
     #[serde(default)]
     pub wire: Wire,
+    /// Of connections with TLS; null: without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsSpec>,
+}
+
+/// What is asked of a server with TLS. Files are PEM, read once at the start.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsSpec {
+    /// Whether the server's certificate must be of a known authority, valid, and for its name.
+    pub verify: bool,
+    /// The authorities that are known; null: those of this machine.
+    pub ca_file: Option<String>,
+    /// Our own certificate, with its chain; null: none.
+    pub certificate_file: Option<String>,
+    /// Its key.
+    pub key_file: Option<String>,
+    /// The server's name, for its certificate and for SNI; null: `target.host`.
+    pub server_name: Option<String>,
+    /// What is spoken at least.
+    pub least_version: LeastVersion,
+    /// Whether a connection may take up the session of an earlier one.
+    pub resumption: bool,
+}
+
+impl Default for TlsSpec {
+    fn default() -> Self {
+        Self {
+            verify: true,
+            ca_file: None,
+            certificate_file: None,
+            key_file: None,
+            server_name: None,
+            least_version: LeastVersion::Tls12,
+            resumption: true,
+        }
+    }
+}
+
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[allow(missing_docs)] // the names are the definitions
+pub enum LeastVersion {
+    #[serde(rename = "1.2")]
+    Tls12,
+    #[serde(rename = "1.3")]
+    Tls13,
 }
 
 /// The kind of socket.
@@ -106,8 +153,9 @@ impl Target {
 
     /// The `Host` of the requests.
     pub fn authority(&self) -> String {
+        let usual = if self.tls.is_some() { 443 } else { 80 };
         match self.server() {
-            (host, 80) => host,
+            (host, port) if port == usual || self.socket == Socket::Unix => host,
             (host, port) => format!("{host}:{port}"),
         }
     }
@@ -115,6 +163,13 @@ impl Target {
     /// # Errors
     /// [`Error::InvalidSpec`] with the field, its value and what was expected.
     pub(crate) fn check(&self) -> Result<(), Error> {
+        if let Some(tls) = &self.tls {
+            let wire = format!("{:?}", self.wire);
+            require(self.wire == Wire::Http {}, "target.wire", wire, "http with TLS")?;
+            let is_pair = tls.certificate_file.is_some() == tls.key_file.is_some();
+            let field = "target.tls.key_file";
+            require(is_pair, field, "", "a certificate and its key, or neither")?;
+        }
         match self.socket {
             Socket::Tcp => require(self.port != 0, "target.port", self.port, "1 to 65535"),
             Socket::Unix => {
@@ -621,6 +676,7 @@ mod tests {
             port,
             socket: Socket::Unix,
             wire: Wire::Http {},
+            tls: None,
         };
         let fits = target("/run/s", 0);
         assert!(fits.check().is_ok());

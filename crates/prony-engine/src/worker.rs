@@ -28,6 +28,7 @@ use crate::driver::{Driver, Ready};
 use crate::protocol::{Protocol, Reader};
 use crate::recorder::{End, Flight, Recorder};
 use crate::recording::Queue;
+use crate::tls::Handshakes;
 use connection::{Connection, State};
 use deadlines::Deadlines;
 use opening::Opened;
@@ -242,8 +243,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.show(gauges);
             let replies = self.recorder.replies();
             let woke_ns = self.wait()?;
+            self.handled = self.ready.len();
             self.handle_ready();
             self.read_on();
+            self.driver.work(&mut self.ready);
+            self.handle_ready();
             round = Round {
                 began_ns: now_ns,
                 woke_ns,
@@ -262,6 +266,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// Replies by slot, since the opening of the window.
     pub(crate) fn answered(&self) -> impl Iterator<Item = u64> + '_ {
         self.connections.iter().map(|connection| connection.answered)
+    }
+
+    /// The handshakes of its connections; null without TLS.
+    pub(crate) fn handshakes(&mut self) -> Option<Handshakes> {
+        self.driver.handshakes()
     }
 
     /// What the queue of the open loop was, and the limit that its requests wait for.
@@ -392,7 +401,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.queue.pop_front();
             let (class, detail) = match self.attempts {
                 0 => (Class::NotSentQueue, "no connection was free before the time-out"),
-                _ => (Class::ConnectTimedOut, "no connection before the time-out"),
+                _ => (Class::ConnectTimedOut, self.driver.too_late(None)),
             };
             self.recorder
                 .ended(&first, &End::without_reply(class, now_ns, detail));
@@ -406,12 +415,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             let connecting = matches!(self.connections[slot].state, State::Connecting { .. });
             if connecting {
-                self.connect_failed(
-                    slot,
-                    Class::ConnectTimedOut,
-                    now_ns,
-                    "no connection before the time-out",
-                );
+                let detail = self.driver.too_late(Some(slot));
+                self.connect_failed(slot, Class::ConnectTimedOut, now_ns, detail);
             } else {
                 self.end(
                     slot,

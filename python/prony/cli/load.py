@@ -36,6 +36,7 @@ from prony.cli.options import (
     write_output,
 )
 from prony.cli.pacing_option import PacingWish, pacing_of
+from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
 from prony.model import (
@@ -56,6 +57,7 @@ from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.analysis.load_condition import LoadCondition
+    from prony.cli.load_pairs import LoadSide
     from prony.engine.local import LocalEngine
     from prony.reading.load import LoadReading
 
@@ -88,6 +90,8 @@ Examples:
 
   prony load fcgi://127.0.0.1:9000/cart                       FastCGI; uwsgi:// and scgi:// likewise
 
+  prony load https://localhost:8443/ --cacert ca.pem -c 50    TLS, verified by this authority
+
   prony load unix:/run/app.sock:/cart                         HTTP over a Unix socket
 
   prony load fcgi://unix:/run/app.sock:/cart                  another protocol over a Unix socket
@@ -109,9 +113,12 @@ Examples:
 @flattened
 def load(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(help="What to load: http://, fcgi://, uwsgi://, scgi:// or unix:.")],
+    url: Annotated[
+        str, typer.Argument(help="What to load: http://, https://, fcgi://, uwsgi://, scgi:// or unix:.")
+    ],
     pace: PaceOptions,
     request: RequestOptions,
+    tls: TlsOptions,
     check: CheckOptions,
     gate: GateOptions,
     pair: PairOptions,
@@ -125,12 +132,15 @@ def load(
     _check_outputs(output)
     if pair.compare is not None:
         _refuse_of_one_load(typed)
-        return _compared(url, pair.compare, pair.pairs, pace, request, check, output)
+        sides = tuple(_side(one, pace, request, tls, check) for one in (url, pair.compare))
+        refuse_without_tls(typed, [side.address for side in sides])
+        return _compared(sides, pair.pairs, pace, output)
     if "pairs" in typed:
         raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
     target = target_of(url)
-    address = target.address(request.allow_host or ())
+    address = target.address(request.allow_host or (), tls_of(tls))
+    refuse_without_tls(typed, (address,))
     from prony.engine.local import LocalEngine
 
     workload = _checked(_workload(target, pace, request), check)
@@ -164,27 +174,24 @@ def _refuse_of_one_load(typed: Mapping[str, str]) -> None:
         refuse_closed_loop_options({name: option for name, option in typed.items() if name != "seed"})
 
 
-def _compared(
-    first: str,
-    second: str,
-    pairs: int,
-    pace: PaceOptions,
-    request: RequestOptions,
-    check: CheckOptions,
-    output: ResultOptions,
-) -> int:
-    from prony.cli.load_pairs import LoadSide, PairedLoads, compare_loads
+def _side(
+    url: str, pace: PaceOptions, request: RequestOptions, tls: TlsOptions, check: CheckOptions
+) -> "LoadSide":
+    from prony.cli.load_pairs import LoadSide
 
+    target = target_of(url)
     windows = replace(pace, warmup=pace.warmup or _PAIR_WARMUP)
+    workload = _checked(_workload(target, windows, request), check)
+    if pace.duration is None and pace.requests is None:
+        workload = replace(workload, stop=DurationStop(_pair_window_ns(workload.loop)))
+    return LoadSide(url, workload, target.address(request.allow_host or (), tls_of(tls)))
 
-    def side(url: str) -> LoadSide:
-        target = target_of(url)
-        workload = _checked(_workload(target, windows, request), check)
-        if pace.duration is None and pace.requests is None:
-            workload = replace(workload, stop=DurationStop(_pair_window_ns(workload.loop)))
-        return LoadSide(url, workload, target.address(request.allow_host or ()))
 
-    asked = PairedLoads(side(first), side(second), _engine(pace), pairs, pace.seed)
+def _compared(sides: "Sequence[LoadSide]", pairs: int, pace: PaceOptions, output: ResultOptions) -> int:
+    from prony.cli.load_pairs import PairedLoads, compare_loads
+
+    first, second = sides
+    asked = PairedLoads(first, second, _engine(pace), pairs, pace.seed)
     return compare_loads(asked, output.json_to)
 
 

@@ -7,7 +7,7 @@ from prony.analysis.load_condition import ConditionResult
 from prony.model import Json
 from prony.model.recording import Recording
 from prony.model.shapes import encode
-from prony.reading.load import LoadReading, Spread, StageReading, summary_of
+from prony.reading.load import LoadReading, Spread, StageReading, TlsReading, summary_of
 
 __all__ = ["VERSION", "load_result"]
 
@@ -81,6 +81,21 @@ def _stage(one: StageReading) -> Json:
     }
 
 
+_AGREED = ("failed", "protocols", "ciphers", "groups", "keys", "alpn")
+
+
+def _tls(found: TlsReading | None) -> Json | None:
+    if found is None:
+        return None
+    figures = encode(found.figures)
+    return {
+        "verified": found.verified,
+        "full_ns": _summary(found.full),
+        "resumed_ns": _summary(found.resumed),
+        **{name: figures[name] for name in _AGREED},
+    }
+
+
 def _condition(one: ConditionResult) -> Json:
     own = {"condition": one.condition.text, "metric": one.metric, "limit": one.condition.limit}
     return {**own, "value": one.value, "holds": one.holds, "reason": one.reason}
@@ -112,6 +127,7 @@ def load_result(reading: LoadReading) -> Json:
         "latency": _latency(reading),
         "spread": _spread(reading.spread),
         "stages": [_stage(one) for one in reading.stages],
+        "tls": _tls(reading.tls),
         "connections": encode(recording.connections),
         "queue": encode(recording.queue),
         "bytes": encode(recording.bytes),

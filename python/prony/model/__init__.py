@@ -8,7 +8,7 @@ archive or engine.
 'open loop, 550/s constant, 10 s'
 """
 
-from prony.model.address import Address, AddressKind, Wire
+from prony.model.address import Address, AddressKind, Tls, TlsVersion, Wire
 from prony.model.availability import INSTALLABLE, READY, Availability, AvailabilityKind
 from prony.model.claims import ERROR_RATIO, TOLERANT, Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
@@ -133,6 +133,8 @@ __all__ = [
     "SubjectFacts",
     "SubjectRecord",
     "ThreadUsage",
+    "Tls",
+    "TlsVersion",
     "Trial",
     "TrialEvent",
     "TrialFacts",

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.model.address import Wire
+from prony.model.address import Tls, Wire
 from prony.model.limit import Limit
 from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
 from prony.model.workload import Pacing, Workload
@@ -30,6 +30,7 @@ __all__ = [
     "GeneratorCost",
     "GeneratorName",
     "GeneratorProcesses",
+    "Handshakes",
     "LittlesLaw",
     "LoopKind",
     "Population",
@@ -83,6 +84,7 @@ class Target:
     port: int
     socket: str = "tcp"
     wire: SpokenWire = SpokenWire(Wire.HTTP)
+    tls: Tls | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +301,25 @@ class Distributions:
 
 
 @dataclass(frozen=True, slots=True)
+class Handshakes:
+    """TLS handshakes of all connections, from the first on: times of full ones and of those that took up an
+    earlier session (``resumed``), and how many ``failed``.
+
+    The others count connections by what was agreed on: ``protocols``, ``ciphers``, ``groups`` of the key
+    exchange, ``keys`` of certificates, and ``alpn``, the protocol within.
+    """
+
+    full: Distribution
+    resumed: Distribution
+    failed: int
+    protocols: Mapping[str, int]
+    ciphers: Mapping[str, int]
+    groups: Mapping[str, int]
+    keys: Mapping[str, int]
+    alpn: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Second:
     """One second of the window or the drain, from 0: requests due in it, sent in it, and what ended in it,
     whenever it was begun.
@@ -476,6 +497,7 @@ class Recording:
     reported_latency: ReportedLatency | None = field(
         default=None, metadata={**at("reported_latency_ns"), **OPTIONAL}
     )
+    tls: Handshakes | None = field(default=None, metadata=OPTIONAL)
     stages: tuple[StageFigures, ...] = field(default=(), metadata=OPTIONAL)
     raw_latencies: RawLatencies | None = field(default=None, metadata=OPTIONAL)
 

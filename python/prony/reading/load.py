@@ -15,10 +15,19 @@ from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_
 from prony.analysis.rates import keeps_rate, rates_of, window_s
 from prony.archive.limits import decode_verdict
 from prony.model import GeneratorVerdict, Limited
-from prony.model.recording import Distribution, Recording, StageFigures
+from prony.model.recording import Distribution, Handshakes, Recording, StageFigures
 from prony.units import seconds
 
-__all__ = ["EndedSo", "LatencyClass", "LoadReading", "Spread", "StageReading", "read_load", "summary_of"]
+__all__ = [
+    "EndedSo",
+    "LatencyClass",
+    "LoadReading",
+    "Spread",
+    "StageReading",
+    "TlsReading",
+    "read_load",
+    "summary_of",
+]
 
 _MOST_CLASSES = 12
 
@@ -68,6 +77,18 @@ class StageReading:
 
 
 @dataclass(frozen=True, slots=True)
+class TlsReading:
+    """The TLS of a load with the summaries of its handshakes, full and ``resumed``; ``verified``: whether the
+    server's certificate was, null where the generator does not say so.
+    """
+
+    figures: Handshakes
+    verified: bool | None
+    full: LatencySummary
+    resumed: LatencySummary
+
+
+@dataclass(frozen=True, slots=True)
 class LoadReading:
     """A Recording with what is calculated from it.
 
@@ -89,6 +110,7 @@ class LoadReading:
     requests: tuple[EndedSo, ...]
     spread: Spread | None
     stages: tuple[StageReading, ...]
+    tls: TlsReading | None = None
     conditions: tuple[ConditionResult, ...] = ()
 
 
@@ -110,6 +132,7 @@ def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) ->
         requests=tuple(_requests(account)),
         spread=_spread(recording),
         stages=tuple(_stage(one, _kind(recording)) for one in recording.stages),
+        tls=_tls(recording),
         conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
     )
 
@@ -118,6 +141,15 @@ def summary_of(found: Distribution | None) -> LatencySummary | None:
     """Return the summary of times of which none failed; null where there are none."""
     times = read_distribution(found)
     return None if times is None else summarise(times)
+
+
+def _tls(recording: Recording) -> TlsReading | None:
+    found, spec = recording.tls, recording.spec
+    if found is None:
+        return None
+    asked = spec.target.tls if spec and spec.target else None
+    full, resumed = (read_distribution(times) or EMPTY for times in (found.full, found.resumed))
+    return TlsReading(found, asked.verify if asked else None, summarise(full), summarise(resumed))
 
 
 def _kind(recording: Recording) -> str:

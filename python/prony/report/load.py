@@ -2,7 +2,7 @@
 generator.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prony.analysis.account import Carried, RequestClass
@@ -21,7 +21,7 @@ from prony.model.recording import (
     Target,
     Traffic,
 )
-from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading
+from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading, TlsReading
 from prony.report.document import (
     Bars,
     Block,
@@ -51,6 +51,8 @@ def load_document(reading: LoadReading) -> Document:
     sections = [_head(reading), _account(reading), _latency(reading)]
     if reading.stages:
         sections.append(_stages(reading))
+    if reading.tls is not None:
+        sections.append(_tls(reading.tls))
     if (histogram := _histogram(reading)) is not None:
         sections.append(histogram)
     sections.append(Section("Generator", (Notes(tuple(("", line) for line in _trust(reading))),)))
@@ -72,6 +74,7 @@ def _address(target: Target) -> Text:
     """Return where the load went; without more it is HTTP over TCP."""
     wire = target.wire.kind
     spoken = "" if wire is Wire.HTTP else f" ({_SPOKEN[wire]})"
+    spoken = " (TLS)" if target.tls else spoken
     if target.socket == "unix":
         return text(f"unix:{{}}{spoken}", Quote(target.host, "/target/host"))
     name = Name(f"[{target.host}]" if ":" in target.host else target.host)
@@ -352,13 +355,56 @@ def _latency(reading: LoadReading) -> Section:
         if (summary := found.get((population, kind))) is not None
         for line in [_Line(summary, population, pointer("latency", population, f"{kind}_ns"), scale, notes)]
     )
-    titles = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max")
-    columns = (Column(scale.unit, text=True), Column("n"), *(Column(title) for title in titles))
+    columns = _latency_columns(scale)
     bound_at_ns = reading.recording.queue.bound_at_ns
     if bound_at_ns is None:
         return Section("Latency", (Table(columns, rows), notes.notes()))
     label = text("An open loop until {} into the window, a closed one from then on.", _bound_at(bound_at_ns))
     return Section("Latency", (Paragraph(label, Tone.WARNING), Table(columns, rows), notes.notes()))
+
+
+def _latency_columns(scale: Scale) -> tuple[Column, ...]:
+    titles = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max")
+    return (Column(scale.unit, text=True), Column("n"), *(Column(title) for title in titles))
+
+
+def _tls(found: TlsReading) -> Section:
+    notes = Footnotes()
+    both = {"full": found.full, "resumed": found.resumed}
+    scale = duration_scale(one.mean_ns for one in both.values() if one.mean_ns is not None)
+    rows = tuple(
+        (Entry(f"handshakes, {kind}"), *_Line(one, "handshakes", f"/tls/{kind}_ns", scale, notes).entries())
+        for kind, one in both.items()
+        if one.count or kind == "full"
+    )
+    blocks: list[Block] = [Paragraph(_agreed(found), Tone.QUIET)]
+    if found.verified is False:
+        blocks.append(Paragraph("The server's certificate was not verified.", Tone.WARNING))
+    if found.figures.failed:
+        failed = Figure(found.figures.failed, count, "/tls/failed")
+        blocks.append(Paragraph(text("{} failed", counted(failed, "handshake")), Tone.BAD))
+    return Section("TLS", (*blocks, Table(_latency_columns(scale), rows), notes.notes()))
+
+
+def _agreed(found: TlsReading) -> Text:
+    """Return what was agreed on, with the number of connections where that differs."""
+    parts = (
+        ("{}", "protocols", found.figures.protocols),
+        ("{}", "ciphers", found.figures.ciphers),
+        ("key exchange by {}", "groups", found.figures.groups),
+        ("certificate with a key of {}", "keys", found.figures.keys),
+        ("{} within", "alpn", found.figures.alpn),
+    )
+    return joined(text(words, _names(key, counts)) for words, key, counts in parts if counts)
+
+
+def _names(key: str, counts: Mapping[str, int]) -> Text:
+    if len(counts) == 1:
+        return text("{}", *map(Name, counts))
+    return joined(
+        text("{} on {}", Name(name), Figure(number, count, pointer("tls", key, name)))
+        for name, number in counts.items()
+    )
 
 
 def _stages(reading: LoadReading) -> Section:

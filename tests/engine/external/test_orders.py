@@ -19,6 +19,7 @@ from prony.model import (
     EngineChoice,
     OpenLoop,
     Request,
+    Tls,
     Wire,
     Workload,
 )
@@ -62,7 +63,7 @@ def test_every_file_of_a_tool_is_listed_and_is_an_engine():
     ("reason", "load"),
     [
         ("HTTP only, not fastcgi", {"address": Address("127.0.0.1", 1, wire=Wire.FASTCGI)}),
-        ("without TLS", {"address": Address("127.0.0.1", 1, tls=True)}),
+        ("without TLS", {"address": Address("127.0.0.1", 1, tls=Tls())}),
         ("Unix socket", {"address": Address("/s", 0, AddressKind.UNIX)}),
         ("Poisson", {"loop": OpenLoop(1.0, Arrivals.POISSON)}),
     ],

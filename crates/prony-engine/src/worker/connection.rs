@@ -62,6 +62,8 @@ pub struct Connection<R, Q> {
     pub has_connected: bool,
     /// How the last attempt failed of a slot that has had none.
     pub failure: Option<Class>,
+    /// In words.
+    pub why: String,
     /// Replies since the opening of the window.
     pub answered: u64,
     /// The wait before the next attempt after a failed one.
@@ -112,6 +114,7 @@ impl<R, Q> Connection<R, Q> {
             has_answered: false,
             has_connected: false,
             failure: None,
+            why: String::new(),
             answered: 0,
             back_off_ns: BACK_OFF_NS.0,
             listed: false,

@@ -226,20 +226,21 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.recorder.scheduled(&flight);
         let connection = &mut self.connections[slot];
         let is_on_its_way = matches!(connection.state, State::Connecting { .. });
-        let (class, detail) = match connection.failure {
-            Some(class) => (class, "not open when the window opened"),
-            None if is_on_its_way => (Class::ConnectTimedOut, "not open after one time-out"),
-            None => (Class::ClientOther, "not even begun when the window opened"),
+        let (class, why) = match connection.failure {
+            Some(class) => (class, connection.why.as_str()),
+            None if is_on_its_way => (Class::ConnectTimedOut, self.driver.too_late(Some(slot))),
+            None => (Class::ClientOther, "its attempt had not begun"),
         };
+        let detail = format!("not open when the window opened: {why}");
         self.counts.failures += u64::from(connection.failure.is_some() || is_on_its_way);
         // All connections are wanted from the start on.
-        let mut end = End::without_reply(class, now_ns, detail);
+        let mut end = End::without_reply(class, now_ns, &detail);
         end.waited_from_ns = Some(self.task.times.epoch_ns);
         self.recorder.ended(&flight, &end);
         if is_on_its_way {
             // The attempt before the window ends before it: the window's own has failed in its place.
             self.end(slot, class, open_ns - 1, "");
-            self.attempt_failed(slot, class);
+            self.attempt_failed(slot, class, &detail);
             self.back_off(slot, now_ns);
         }
     }
