@@ -12,7 +12,7 @@ from prony.cli.talk import show, show_page
 from prony.drafts import write_whole
 from prony.errors import UsageError
 from prony.factors import OF_APP, OF_SANDBOX, Choice, Value
-from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, RateStage, Request
+from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, ConnectionStage, RateStage, Request
 from prony.model.exchange import is_header_name, is_header_value, is_method, is_path
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 
@@ -93,24 +93,62 @@ def rate_of(option: str, text: str) -> float:
     return value
 
 
-def stages_of(option: str, text: str) -> tuple[RateStage, ...]:
-    """Return the stages in a list such as ``30s:100,2m:100-1000``: steps, and ramps from one rate to another.
+def stages_of(option: str, text: str) -> tuple[RateStage, ...] | tuple[ConnectionStage, ...]:
+    """Return the stages in a list: steps, and ramps from one size of the load to another.
+
+    Rates of an open loop, such as ``30s:100,2m:100-1000``, or connections of a closed one, such as
+    ``30s:10c,2m:10-100c``.
 
     *Errors*: UsageError naming the option.
     """
-    return tuple(_stage(option, part.strip()) for part in text.split(","))
+    parts = [part.strip() for part in text.split(",")]
+    counted = [part for part in parts if part.endswith(_CONNECTIONS)]
+    if not counted:
+        return tuple(_rate_stage(option, part) for part in parts)
+    if len(counted) < len(parts):
+        rate = next(part for part in parts if part not in counted)
+        raise UsageError(
+            f"`{option}`: `{counted[0]}` sets connections and `{rate}` a rate; expected stages of one kind",
+            hint="connections (closed loop): 30s:10c,2m:10-100c; rates (open loop): 30s:100,2m:100-1k",
+        )
+    return tuple(_connection_stage(option, part) for part in parts)
 
 
-def _stage(option: str, text: str) -> RateStage:
-    duration, colon, rates = text.partition(":")
-    first, dash, last = rates.partition("-")
+# Behind the last number of a stage: it counts connections.
+_CONNECTIONS = "c"
+
+
+def _rate_stage(option: str, text: str) -> RateStage:
+    duration_ns, first, last = _stage(option, text)
+    low = _rate_or_none(option, first)
+    return RateStage(duration_ns, low, low if last is None else _rate_or_none(option, last))
+
+
+def _connection_stage(option: str, text: str) -> ConnectionStage:
+    duration_ns, first, last = _stage(option, text)
+    low = _count_or_none(option, first)
+    return ConnectionStage(duration_ns, low, low if last is None else _count_or_none(option, last))
+
+
+def _stage(option: str, text: str) -> tuple[int, str, str | None]:
+    """Return how long a stage is, and the sizes of the load between which it changes; null: it stays."""
+    duration, colon, sizes = text.partition(":")
+    first, dash, last = sizes.partition("-")
     if not colon or not first or (dash and not last):
         raise UsageError(
             f"`{option}`: `{text}` is no stage; expected a duration and a rate, such as `30s:100`, or a ramp "
-            "from one rate to another, such as `2m:100-1k`"
+            "from one rate to another, such as `2m:100-1k`; or connections, such as `30s:10c`, `2m:10-100c`"
         )
-    low = _rate_or_none(option, first)
-    return RateStage(duration_of(option, duration), low, _rate_or_none(option, last) if dash else low)
+    return duration_of(option, duration), first, last if dash else None
+
+
+def _count_or_none(option: str, text: str) -> int:
+    digits = text.strip().removesuffix(_CONNECTIONS)
+    if not re.fullmatch(r"[0-9]{1,18}", digits):
+        raise UsageError(f"`{option}`: `{text}` is no number of connections; expected such as `10c`")
+    if int(digits) > MAX_CONNECTIONS:
+        raise UsageError(f"`{option}`: `{text}`: expected at most {MAX_CONNECTIONS:,} connections")
+    return int(digits)
 
 
 def _rate_or_none(option: str, text: str) -> float:
