@@ -6,11 +6,11 @@ and these per-trial values are summarised. Percentiles of windows or threads are
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import fsum, log, sqrt
+from math import fsum, inf, log, sqrt
 from statistics import median
 
 from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
-from prony.analysis.at_least import is_at_least
+from prony.analysis.at_least import is_at_least, is_throughput, rate_reach
 from prony.analysis.compare import MARGIN
 from prony.analysis.effects import student_t
 from prony.analysis.latency import latency_summaries
@@ -28,6 +28,7 @@ from prony.metrics import METRICS
 from prony.model import (
     Cell,
     Fault,
+    GeneratorVerdict,
     Limit,
     ListenerUsage,
     LogTail,
@@ -80,6 +81,7 @@ class TrialFigures:
     account: Tally
     censored_from: float | None
     limited: Limit | None
+    rate_reach: float
     starved: str | None
     steady: SteadyState | Missing
     paces: Paces | Missing
@@ -123,9 +125,9 @@ class CellSummary:
     ``censored_from``: the least percentile, over the trials, from which latencies of all requests are lower
     bounds. ``unqualified``: null, or why the cell's speed is not compared. ``limited``: why the generator
     and not the server may have limited the figures, in some trial; ``at_least``: so much that speed figures
-    are bounds, and the server is at least so good. ``steadiness``: over the trials together, or why it is
-    unknown. ``counted``: the trials that count, ``by_block``: their
-    metrics.
+    are bounds, and the server is at least so good. ``rate_reach``: the factor by which throughput is
+    then higher at most (`at_least.rate_reach`). ``steadiness``: over the trials together, or why it is
+    unknown. ``counted``: the trials that count, ``by_block``: their metrics.
     """
 
     cell: Cell
@@ -140,10 +142,17 @@ class CellSummary:
     unqualified: str | None
     limited: Limit | None
     at_least: bool
+    rate_reach: float
     steadiness: Steadiness | Missing
     others: tuple[TrialFigures, ...]
     counted: tuple[TrialFigures, ...]
     by_block: Mapping[int, Mapping[str, Value]]
+
+    def reach(self, metric: str) -> float:
+        """Return the factor by which a figure of speed may be better; 1 where it is no bound."""
+        if not self.at_least:
+            return 1.0
+        return self.rate_reach if is_throughput(metric) else inf
 
     @property
     def success_ratio(self) -> float | None:
@@ -169,6 +178,7 @@ def _starved(recording: Recording | None) -> str | None:
 def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
     recording = trial.recording
+    verdict = decode_verdict(recording.generator) if recording else GeneratorVerdict()
     listeners = trial.facts.listeners
     return TrialFigures(
         cell_id=trial.cell_id,
@@ -183,7 +193,8 @@ def figures(trial: Trial) -> TrialFigures:
         roles=role_metrics(trial),
         account=tally(recording.account) if recording else Tally(),
         censored_from=_censored_from(trial.recording),
-        limited=decode_verdict(recording.generator).strongest if recording else None,
+        limited=verdict.strongest,
+        rate_reach=rate_reach(verdict.evidence),
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
         paces=paces_of(trial.recording),
@@ -323,6 +334,7 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
         unqualified=_unqualified(counted, len(own), account),
         limited=next((trial.limited for trial in counted if trial.limited), None),
         at_least=is_at_least(trial.limited for trial in counted),
+        rate_reach=max((trial.rate_reach for trial in counted), default=1.0),
         steadiness=steadiness([trial.paces for trial in counted], MARGIN),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         counted=tuple(counted),
