@@ -37,10 +37,7 @@ from prony.study.preparing import Ready
 from prony.study.seats import placement_of_subject
 from prony.trial import Task, run_trial
 
-__all__ = ["MOST_RETRIES", "Bench", "beside_the_generator", "measure"]
-
-MOST_RETRIES = 2
-"""How often to repeat a trial that the environment disturbed."""
+__all__ = ["Bench", "beside_the_generator", "measure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,4 +154,4 @@ def _counts_disturbed(study: Study, at: Position) -> bool:
     A calibration does: elsewhere it says nothing. By force, what comes again in the last attempt too is taken
     as this machine's usual state.
     """
-    return at.role is TrialRole.CALIBRATION or (study.force and at.attempt >= MOST_RETRIES)
+    return at.role is TrialRole.CALIBRATION or (study.force and at.attempt >= study.retries)
