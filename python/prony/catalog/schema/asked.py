@@ -13,7 +13,7 @@ from prony.errors import UsageError
 from prony.factors import OF_APP, OF_SANDBOX, Choice, Value, variables_of, without_levels
 from prony.model import Plan, Subject
 
-__all__ = ["check_settings"]
+__all__ = ["check_settings", "check_taken"]
 
 
 def check_settings(
@@ -26,7 +26,7 @@ def check_settings(
     """
     for name in asked:
         if name not in (OF_SANDBOX, OF_APP):
-            _check_taken(name, asked[name], plan.subjects(), known)
+            check_taken(name, asked[name], plan.subjects(), known)
     doubles = _doubles(plan, known, cpus)
     return replace(plan, cells=tuple(cell for cell in plan.cells if cell.subject.name not in doubles))
 
@@ -56,9 +56,13 @@ def _resolved(subject: Subject, known: Catalog, cpus: int) -> tuple[Mapping[str,
     return own, resolved_settings(known.frontends[subject.frontend.entry], subject.frontend, cpus)
 
 
-def _check_taken(
+def check_taken(
     name: str, settings: Mapping[str, Choice], subjects: Sequence[Subject], known: Catalog
 ) -> None:
+    """Return when settings that were typed for ``name``, a server or a frontend, are of one of the subjects.
+
+    *Errors*: UsageError, naming what was typed and which subjects there are.
+    """
     if any(name in (one.frontend.entry, one.frontend.name) for one in subjects if one.frontend):
         return
     if isinstance(known.entry(name), FrontendEntry):
