@@ -90,7 +90,7 @@ _ROWS = (
     ),
     _Row(
         "packages and their lock",
-        "package.json and package-lock.json do not fit together: npm install --package-lock-only mends the lock",
+        "package.json and package-lock.json do not fit together: npm install --package-lock-only mends that",
         r"npm ci` can only install packages when",
     ),
     _Row(
@@ -161,7 +161,7 @@ _ROWS = (
         "another folder",
         "the app does not find a file of its own: relative paths begin at `{folder}`; name another folder "
         "with --dir",
-        r"FileNotFoundError|TemplateNotFound|TemplateDoesNotExist|ENOENT",
+        r"FileNotFoundError|TemplateNotFound|TemplateDoesNotExist|ENOENT|(?i:no such file or directory)",
     ),
     _Row(
         "another port",
