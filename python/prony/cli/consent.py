@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from prony.cli.talk import say
 from prony.errors import UsageError
 from prony.escapes import escaped
+from prony.factors import variables_of
 from prony.model import Interface
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def _left(asked: Asked, again: Again, known: "Catalog") -> Iterator[str]:
         if not is_of_catalogue(subject.app, known):
             yield from _of_app(subject.app, asked, again)
         yield from _of_settings(subject, known)
+        # A variable such as LD_PRELOAD runs what it names.
+        yield from (f"the variable {name}={value}" for name, value in variables_of(subject.levels).items())
     yield from (f"the command {one}" for one in asked.commands if one not in again.commands)
     for program in dict.fromkeys(cell.engine.command for cell in asked.cells):
         if program and program != again.engine:
@@ -224,7 +227,8 @@ def typed_again(plan: "Plan") -> tuple[str, ...]:
     kind = ("--sandbox", sandbox.kind) if sandbox.kind == "container" else ()
     programs = dict.fromkeys(cell.engine.command for cell in plan.cells)
     engine = [word for text in programs if text for word in ("--engine", text)]
-    return (*words, *engine, *user, *host, *kind)
+    trust = ("--trust-plan",) if any(variables_of(one.levels) for one in plan.subjects()) else ()
+    return (*words, *engine, *user, *host, *kind, *trust)
 
 
 def _values(text: str, option: str) -> Sequence[str]:

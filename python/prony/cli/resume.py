@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from prony.cli.consent import Again, Asked, agree, app_of, commands_of, is_of_catalogue
 from prony.errors import UsageError
 from prony.escapes import escaped, shortened
+from prony.factors import variables_of, with_variables
 from prony.model import Contract, Interface
 
 if TYPE_CHECKING:
@@ -140,7 +141,9 @@ def _here(cell: "Cell", known: "Catalog", wish: Resumption) -> "Cell":
     app = _app(cell.subject, known, wish)
     _check_known(cell.subject, known)
     _check_load(cell, wish)
+    _check_sandbox(cell, wish)
     load = replace(cell.workload, request=_request(cell.workload.request, wish))
+    app = with_variables(app, variables_of(cell.subject.levels))
     return replace(cell, subject=replace(cell.subject, app=app), workload=load, engine=_engine(cell, wish))
 
 
@@ -189,6 +192,32 @@ def _check_load(cell: "Cell", wish: Resumption) -> None:
                 f"`{wish.file}`: a load of {shortened(f'{number:,}')} {unit}; "
                 f"expected more than 0 and at most {most:,.0f}"
             )
+
+
+def _check_sandbox(cell: "Cell", wish: Resumption) -> None:
+    """Refuse limits and settings of the kernel that nobody could type, and levels that are not the subject's
+    settings: a report would name others than were measured.
+    """
+    from prony.cli.sandbox_options import LEAST_CPUS
+    from prony.factors import is_as_named
+    from prony.kernel_settings import why_not
+    from prony.units import MIB
+
+    sandbox = cell.sandbox
+    least = (("CPUs", sandbox.cpu_quota, LEAST_CPUS), ("processes", sandbox.pids, 1))
+    for unit, number, most in (*least, ("bytes of memory", sandbox.memory_bytes, MIB)):
+        if number is not None and number < most:
+            raise UsageError(f"`{wish.file}`: a limit of {number:g} {unit}; expected at least {most:,g}")
+    for name, value in sandbox.sysctl:
+        expected = why_not(name, value)
+        if expected:
+            found = f"`{shortened(escaped(name))}` = `{shortened(escaped(value))}`"
+            raise UsageError(f"`{wish.file}` sets {found} of the kernel; expected {expected}")
+    if not is_as_named(cell):
+        raise UsageError(
+            f"`{wish.file}`: `{escaped(cell.subject.name)}` has other settings than its levels name",
+            hint="somebody changed the archive; start a new study with another --out",
+        )
 
 
 def _check_objective(plan: "Plan", wish: Resumption) -> None:
@@ -271,7 +300,8 @@ def _app(subject: "Subject", known: "Catalog", wish: Resumption) -> "App":
     if folder_digest(folder) != app.digest:
         raise _changed(wish, app, "has changed")
     checks = tuple(replace(check, request=_request(check.request, wish)) for check in app.contract.checks)
-    variables = {name: _variable(name, wish) for name in app.environment}
+    own = variables_of(subject.levels)
+    variables = {name: _variable(name, wish) for name in app.environment if name not in own}
     return replace(app, contract=Contract(checks), environment=variables, root=wish.root)
 
 

@@ -16,7 +16,7 @@ from prony.cli.completions import studies_to
 from prony.cli.consent import Again
 from prony.cli.flat import flattened
 from prony.cli.load_options import CheckOptions
-from prony.cli.measure import Ending, dry_run, end, placement_of, run_and_report
+from prony.cli.measure import Ending, cpus_of, dry_run, end, run_and_report
 from prony.cli.options import check_output, duration_of, header_of, optional, settings_of
 from prony.cli.pacing_option import pacing_of
 from prony.cli.protocol import cross_checks_of, with_protocol
@@ -25,11 +25,15 @@ from prony.cli.run_checks import archive_to_write, check_files, check_threads
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
 from prony.cli.talk import say
-from prony.cli.variables import variables
-from prony.errors import ExitCode
+from prony.cli.variables import check_variables, variables
+from prony.errors import ExitCode, UsageError
+from prony.factors import OF_APP, OF_SANDBOX
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from prony.catalog.schema.loader import Catalog
+    from prony.factors import Choice
     from prony.model import EngineChoice, Plan
     from prony.plan import PlanOptions
     from prony.sandbox.choice import Chosen
@@ -53,6 +57,8 @@ Examples:
   prony run --app shop:app --requirements requirements.txt --servers gunicorn,granian --rate 550
 
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=4 --dry-run
+
+  prony run --app shop:app --servers gunicorn --set gunicorn.workers=2,4,8 --set gunicorn.threads=1,8
 
   prony run --app shop.psgi --servers starman,twiggy,starman@nginx
 
@@ -203,15 +209,17 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
 
     user = resolve_user(options.sandbox.run_as)
     is_own = options.study is None and (bool(options.own.commands) or options.own.app not in known.apps)
-    chosen = chosen_sandbox(options.sandbox, own_app=is_own)
-    asked = _plan_options(options, chosen)
+    settings = settings_of(options.what.settings or (), partial(_is_text, known))
+    check_variables(settings.get(OF_APP, {}))
+    chosen = chosen_sandbox(options.sandbox, settings.get(OF_SANDBOX), own_app=is_own)
+    asked = _plan_options(options, chosen, settings)
     typed = options.own.requirements is not None or options.own.python is not None
     found = _found(options, known, declared=typed)
     plan, known = _plan(options, known, asked, found)
     if options.study is not None and options.load.engine is not None:
         plan = with_generator(plan, _engine(options))
     plan = with_protocol(plan, options.sure, options.load.find_rate)
-    check_settings(asked.settings, plan.subjects(), known, len(placement_of(plan).server_cpus))
+    plan = _without_doubles(plan, check_settings(asked.settings, plan, known, cpus_of(plan)))
     check_threads(plan, options.load.engine_threads)
     check_files(options.own, user)
     if not options.output.show_only:
@@ -232,7 +240,27 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
     )
 
 
-def _plan_options(options: RunOptions, chosen: "Chosen") -> "PlanOptions":
+def _without_doubles(plan: "Plan", left: "Plan") -> "Plan":
+    """Return the plan that is left, and report what was left out."""
+    names = {subject.name for subject in left.subjects()}
+    for name in (subject.name for subject in plan.subjects() if subject.name not in names):
+        say(f"{name} is the same as another subject with the CPUs of this machine: left out")
+    return left
+
+
+def _is_text(known: "Catalog", server: str, key: str) -> bool:
+    """Return whether a setting is a free text, as far as the catalogue knows it."""
+    from prony.catalog.schema.entry import TextSetting
+
+    try:
+        return isinstance(known.entry(server).settings.get(key), TextSetting)
+    except UsageError:
+        return False
+
+
+def _plan_options(
+    options: RunOptions, chosen: "Chosen", settings: "Mapping[str, Mapping[str, Choice]]"
+) -> "PlanOptions":
     from prony.model import EngineChoice
     from prony.plan import PlanOptions
 
@@ -244,7 +272,7 @@ def _plan_options(options: RunOptions, chosen: "Chosen") -> "PlanOptions":
         seed=options.sure.seed,
         engine=engine if options.study is None else replace(engine, name=EngineChoice().name, command=""),
         sandbox=chosen.choice,
-        settings=settings_of(options.what.settings or ()),
+        settings=settings,
         calibrate=not options.sure.no_calibration,
     )
 

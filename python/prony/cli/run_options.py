@@ -48,7 +48,11 @@ class WhatOptions:
     ] = None
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A setting of a server, server.key=value; may be repeated."),
+        typer.Option(
+            "--set",
+            help="A setting of a server, server.key=value; several values, as in gunicorn.workers=2,4,8, "
+            "measure each with each of the other settings; may be repeated.",
+        ),
     ] = None
     catalog: Annotated[
         list[Path] | None,

@@ -212,23 +212,24 @@ def _unit(
     *,
     is_asked: bool,
 ) -> str:
-    from prony.cli.options import settings_of
+    from prony.cli.options import single_settings_of
     from prony.cli.unit import AskedUnit, unit_of
 
     if not is_asked:
         raise UsageError("`--from` only works with `--unit`", hint="prony servers NAME --unit --from FILE")
     if len(names) != 1:
         raise UsageError("`--unit`: expected the name of one server, or of one subject of an archive")
-    return unit_of(known, AskedUnit(names[0], app, settings_of(texts), archive))
+    return unit_of(known, AskedUnit(names[0], app, single_settings_of(texts), archive))
 
 
 def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[str], app: str) -> str:
     from prony.catalog.launch.commands import AskedFile, file_for_user
-    from prony.cli.options import settings_of
+    from prony.cli.options import single_settings_of
     from prony.host import available_cpus
 
     if len(names) != 1:
         raise UsageError(
             f"`--file {file}`: a file belongs to a server; expected the name of one server before it"
         )
-    return file_for_user(known, AskedFile(names[0], file, settings_of(texts), app), len(available_cpus()))
+    asked = AskedFile(names[0], file, single_settings_of(texts), app)
+    return file_for_user(known, asked, len(available_cpus()))

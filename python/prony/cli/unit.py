@@ -51,7 +51,7 @@ def unit_of(known: "Catalog", asked: AskedUnit) -> str:
 def _of_catalogue(known: "Catalog", asked: AskedUnit) -> "Deployment":
     from prony.assembly import command_line
     from prony.catalog.launch.deployment import Deployment
-    from prony.catalog.schema.asked import check_settings
+    from prony.catalog.schema.asked import check_taken
     from prony.host import available_cpus
     from prony.model import Interface, Subject
 
@@ -61,7 +61,8 @@ def _of_catalogue(known: "Catalog", asked: AskedUnit) -> "Deployment":
     own = {**asked.settings.get(entry.name, {}), **asked.settings.get(asked.server, {})}
     subject = Subject(f"{asked.server}+{app.name}", entry.name, app, interface, variant, own)
     cpus = len(available_cpus())
-    check_settings(asked.settings, (subject,), known, cpus)
+    for name, settings in asked.settings.items():
+        check_taken(name, settings, (subject,), known)
     image, install = _image(entry, None, "")
     return Deployment(
         name=subject.name,

@@ -19,6 +19,7 @@ __all__ = [
     "MAX_RATE_PER_S",
     "Arrivals",
     "ClosedLoop",
+    "ConnectionStage",
     "CountStop",
     "DurationStop",
     "EngineChoice",
@@ -62,13 +63,25 @@ MAX_RATE_PER_S = float(SECOND_NS)
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionStage:
+    """A part of the window in which the number of connections stays, or changes evenly to another."""
+
+    duration_ns: int
+    from_connections: int
+    to_connections: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClosedLoop:
     """Each of ``connections`` sends its next request when the last reply has arrived: the server sets the
     pace.
+
+    With ``stages``, which make up the window, there are as many as these say; ``connections`` is the most.
     """
 
     KIND: ClassVar[str] = "closed"
     connections: int
+    stages: tuple[ConnectionStage, ...] = field(default=(), metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +161,8 @@ class Workload:
     def describe(self) -> str:
         """Return the load in a few words, such as ``closed loop, 100 connections, 30 s``."""
         match self.loop:
+            case ClosedLoop(connections, stages) if stages:
+                load = f"closed loop, {len(stages)} stages of up to {connections} connections"
             case ClosedLoop(connections):
                 load = f"closed loop, {connections} connection{'s' if connections != 1 else ''}"
             case OpenLoop(rate_per_s, arrivals, stages=stages) if stages:

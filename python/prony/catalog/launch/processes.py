@@ -3,7 +3,7 @@
 Pure: it reads and starts nothing. Must not know how environments are built.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -66,13 +66,15 @@ def make_frontend(  # noqa: PLR0913, PLR0917 - the six things that a frontend's 
     frontend: Frontend,
     environment: Installed,
     seat: Seat,
-    upstream: Address,
+    upstreams: Sequence[Address],
 ) -> Launch:
-    """Return the process that stands in front of the subject's server, which listens at ``upstream``.
+    """Return the process that stands in front of the subject's server, of which one or several listen at
+    ``upstreams``.
 
     *Errors*: UsageError for a setting that does not exist or does not fit, or a wire that the frontend does
     not pass requests on by.
     """
+    upstream = upstreams[0]
     if upstream.wire not in entry.forwards:
         raise UsageError(
             f"`{subject.name}`: `{entry.name}` passes on {', '.join(entry.forwards)}, "
@@ -86,6 +88,7 @@ def make_frontend(  # noqa: PLR0913, PLR0917 - the six things that a frontend's 
         **seat.values,
         "upstream_host": upstream.host,
         "upstream_port": upstream.port,
+        "upstreams": " ".join(f"{one.host}:{one.port}" for one in upstreams),
         "wire": str(upstream.wire),
         **named(address, subject.interface),
     }

@@ -236,6 +236,7 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
             ("has no closed loop", isinstance(workload.loop, ClosedLoop) and not can.closed),
             ("has no open loop", isinstance(workload.loop, OpenLoop) and not can.open),
             ("has no Poisson arrivals", _is_poisson(workload)),
+            ("cannot change its load in stages", bool(workload.loop.stages)),
             ("cannot stop after a time", isinstance(workload.stop, DurationStop) and not can.duration),
             ("cannot stop after a number of requests", _has_count(workload) and not can.count),
             (
