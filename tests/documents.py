@@ -9,6 +9,7 @@ import pytest
 
 from analysis import test_load_pairs
 from cli import test_compare, test_report_sessions, test_selftest, test_selftest_planted
+from faults import test_judge
 from golden import build
 from histograms import distribution
 from listing import test_calibration_report
@@ -18,6 +19,7 @@ from prony.analysis.load_pairs import compare_load_pairs
 from prony.calibration import to_json
 from prony.check import ServerCheck
 from prony.cli import main as entry
+from prony.cli.selftest_diagnosis import write_evidence
 from prony.errors import FailureStage
 from prony.faces.json_load import load_result
 from prony.faces.json_load_pairs import load_pairs_json
@@ -207,6 +209,12 @@ def planted(path, **kwargs):
     return command("selftest", "planted", test_selftest_planted.archive(path, **kwargs))
 
 
+def diagnosed(path, **kwargs):
+    trials = [*test_judge.planted(test_judge.ASLEEP, **kwargs), *test_judge.planted(test_judge.LOCK)]
+    write_evidence(path, trials)
+    return command("selftest", "diagnosis", path)
+
+
 SELF_TESTS = {
     "two labels": alike,
     "two labels, few blocks": partial(alike, blocks=4),
@@ -214,6 +222,8 @@ SELF_TESTS = {
     "planted": partial(planted, blocks=20),
     "planted, few blocks": partial(planted, blocks=4),
     "planted, and not there": partial(planted, truth=lambda work: 1000),
+    "faults": diagnosed,
+    "faults, with a false alarm": partial(diagnosed, healthy=test_judge.BUSY),
 }
 
 # --- prony studies ----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from prony.cli.applicable import given, refuse_closed_loop_options
+from prony.cli.expected import expected_of
 from prony.cli.flat import flattened
 from prony.cli.load_options import (
     CheckOptions,
@@ -20,17 +21,13 @@ from prony.cli.load_options import (
     ResultOptions,
 )
 from prony.cli.options import (
-    body_of,
     check_output,
     connections_of,
     duration_of,
-    expected_header_of,
     make_request,
     optional,
     rate_of,
-    sha256_of,
     stages_of,
-    statuses_of,
     wait_of,
     write_html,
     write_output,
@@ -243,21 +240,15 @@ def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) ->
 
 
 def _checked(workload: Workload, check: CheckOptions) -> Workload:
-    statuses = optional(statuses_of, "--expect-status", check.expect_status) or ()
-    is_one = len(statuses) == 1 and statuses[0][0] == statuses[0][1]
-    contains = (body_of("--expect-body-contains", text) or b"" for text in check.expect_body_contains or ())
-    needles = tuple(contains)
-    if b"" in needles:
-        raise UsageError("`--expect-body-contains`: an empty text is in every body; expected some text")
+    wanted = expected_of(check, workload.request)
     return replace(
         workload,
-        # One status alone has the form that other generators know too.
-        expect_status=statuses[0][0] if is_one else None,
-        expect_statuses=() if is_one else statuses,
-        expect_headers=tuple(expected_header_of(text) for text in check.expect_header or ()),
-        expect_body=body_of("--expect-body", check.expect_body),
-        expect_body_contains=needles,
-        expect_body_sha256=optional(sha256_of, "--expect-body-sha256", check.expect_body_sha256),
+        expect_status=wanted.status,
+        expect_statuses=wanted.statuses,
+        expect_headers=wanted.headers,
+        expect_body=wanted.body,
+        expect_body_contains=wanted.body_contains,
+        expect_body_sha256=wanted.body_sha256,
     )
 
 

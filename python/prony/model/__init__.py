@@ -38,7 +38,7 @@ from prony.model.sandbox import (
     SandboxFacts,
     SandboxKind,
 )
-from prony.model.subject import App, Frontend, Interface, Subject
+from prony.model.subject import App, Frontend, Interface, Subject, is_named, is_of
 from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
 from prony.model.workload import (
     MAX_CONNECTIONS,
@@ -55,6 +55,7 @@ from prony.model.workload import (
     RateStage,
     Stop,
     Workload,
+    is_own_generator,
 )
 
 __all__ = [
@@ -142,4 +143,7 @@ __all__ = [
     "TrialRole",
     "Wire",
     "Workload",
+    "is_named",
+    "is_of",
+    "is_own_generator",
 ]

@@ -4,8 +4,9 @@
 'closed loop, 100 connections, 5000 requests'
 """
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -28,6 +29,7 @@ __all__ = [
     "RateStage",
     "Stop",
     "Workload",
+    "is_own_generator",
 ]
 
 
@@ -176,8 +178,35 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """Which generator, with how many threads. ``prony`` is the built-in one."""
+    """Which generator, with how many threads. ``prony`` is the built-in one.
+
+    ``command``: of a program of the user's own, with placeholders; empty: the generator is one that Prony
+    knows by its name.
+    """
 
     name: str = "prony"
     threads: int = 1
     pacing: Pacing = Pacing.PRECISE
+    command: str = field(default="", metadata=OPTIONAL)
+
+    def named(self, text: str) -> "EngineChoice":
+        """Return the choice with the generator of a name, or with the program of a command.
+
+        >>> EngineChoice().named("./bin/my_load.py {url}").name
+        'my-load'
+        """
+        if not is_own_generator(text):
+            return replace(self, name=text, command="")
+        program = next(word for word in text.split() if "/" in word)
+        stem = program.rpartition("/")[2].partition(".")[0]
+        name = "-".join(re.findall(r"[a-z0-9]+", stem.lower())) or "own"
+        return replace(self, name=name, command=text)
+
+
+def is_own_generator(text: str) -> bool:
+    """Return whether a text is a program of the user's, not the name of a generator: it has a path.
+
+    >>> is_own_generator("./my_load.py"), is_own_generator("wrk")
+    (True, False)
+    """
+    return "/" in text
