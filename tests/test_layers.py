@@ -14,9 +14,9 @@ from modules import ROOT, imports, modules, offered, own_imports, tree
 # where it imports late.
 LAYERS = (
     *("units", "glossary", "escapes", "errors", "version", "itself", "drafts", "metrics"),
-    *("model", "runas", "specification", "archive"),
+    *("kernel_settings", "model", "runas", "specification", "archive"),
     # Pure: values in, values out.
-    *("schedule", "study_document", "workloads", "plan", "cross_check"),
+    *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "faults", "reading", "report"),
     # Measuring.
     *("survey", "host", "catalog", "sandbox", "monitor", "engine", "assembly"),
@@ -27,8 +27,8 @@ LAYERS = (
 # Rooms within a package, ranked likewise.
 ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
-    *("units", "glossary", "escapes", "errors", "metrics", "model"),
-    *("schedule", "study_document", "workloads", "plan", "cross_check"),
+    *("units", "glossary", "escapes", "errors", "metrics", "kernel_settings", "model"),
+    *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "faults", "reading", "report", "survey", "listing"),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}

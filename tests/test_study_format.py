@@ -33,7 +33,18 @@ DOCUMENTS = (
     *(WorkloadChange, ProfileDocument, ClaimDocument, NeedsDocument),
 )
 # Tables, which the example writes with brackets.
-TABLES = {"sandbox", "design", "calibration", "subjects", "workloads", "profiles", "claims", "sources"}
+TABLES = {
+    "kernels",
+    "sysctl",
+    "sandbox",
+    "design",
+    "calibration",
+    "subjects",
+    "workloads",
+    "profiles",
+    "claims",
+    "sources",
+}
 
 
 def example():

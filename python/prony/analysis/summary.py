@@ -122,12 +122,13 @@ class CellSummary:
     by how they ended, summed.
 
     ``name``: how it differs from those that it is compared with: its subject, or its generator.
-    ``censored_from``: the least percentile, over the trials, from which latencies of all requests are lower
-    bounds. ``unqualified``: null, or why the cell's speed is not compared. ``limited``: why the generator
-    and not the server may have limited the figures, in some trial; ``at_least``: so much that speed figures
-    are bounds, and the server is at least so good. ``rate_reach``: the factor by which throughput is
-    then higher at most (`at_least.rate_reach`). ``steadiness``: over the trials together, or why it is
-    unknown. ``counted``: the trials that count, ``by_block``: their metrics.
+    ``allowed_errors``: the largest error ratio with which its speed is compared. ``censored_from``: the least
+    percentile, over the trials, from which latencies of all requests are lower bounds. ``unqualified``: null,
+    or why the cell's speed is not compared. ``limited``: why the generator and not the server may have
+    limited the figures, in some trial; ``at_least``: so much that speed figures are bounds, and the server is
+    at least so good. ``rate_reach``: the factor by which throughput is then higher at most
+    (`at_least.rate_reach`). ``steadiness``: over the trials together, or why it is unknown. ``counted``: the
+    trials that count, ``by_block``: their metrics.
     """
 
     cell: Cell
@@ -147,6 +148,7 @@ class CellSummary:
     others: tuple[TrialFigures, ...]
     counted: tuple[TrialFigures, ...]
     by_block: Mapping[int, Mapping[str, Value]]
+    allowed_errors: float = QUALIFIED_ERROR_RATIO
 
     def reach(self, metric: str) -> float:
         """Return the factor by which a figure of speed may be better; 1 where it is no bound."""
@@ -281,7 +283,7 @@ def _lost(ok: int, total: int) -> str | None:
     return f"{total - ok} of {total} trials did not count" if total - ok > _MOST_FAILED * total else None
 
 
-def _unqualified(counted: Sequence[TrialFigures], total: int, account: Tally) -> str | None:
+def _unqualified(counted: Sequence[TrialFigures], total: int, account: Tally, allowed: float) -> str | None:
     ok, error_ratio = len(counted), account.error_ratio
     if not ok:
         return "no trial counts" if total else "no trial ran"
@@ -289,27 +291,32 @@ def _unqualified(counted: Sequence[TrialFigures], total: int, account: Tally) ->
         return lost
     if error_ratio is None:
         return "nothing was sent"
-    if error_ratio > QUALIFIED_ERROR_RATIO:
-        return _failing(account)
+    if error_ratio > allowed:
+        return _failing(account, allowed)
     return next((trial.starved for trial in counted if trial.starved), None)
 
 
-def _failing(account: Tally) -> str:
+def _failing(account: Tally, allowed: float) -> str:
     """Return on whose side too many requests failed."""
     failed = account.failed.items()
     here = sum(count for ending, count in failed if kind_of(ending.name) is ClassKind.CLIENT)
-    if account.lost - here > QUALIFIED_ERROR_RATIO * account.requests:
+    if account.lost - here > allowed * account.requests:
         return "its requests fail"
     return "the generator could not send its requests"
 
 
-def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None = None) -> CellSummary:
+def summarise_cell(
+    cell: Cell,
+    trials: Iterable[TrialFigures],
+    name: str | None = None,
+    allowed_errors: float = QUALIFIED_ERROR_RATIO,
+) -> CellSummary:
     """Return the summary of ``cell`` over its trials (those of other cells are left out); without a ``name``
     it has its subject's.
 
-    *Definition*: only trials that ran their window count. Speed is qualified when at most 0.1 % of all
-    their requests failed, at most 20 % of the trials did not count, and no closed loop starved its
-    connections. If more did not count, there is no figure of speed: the surviving trials are no fair
+    *Definition*: only trials that ran their window count. Speed is qualified when at most ``allowed_errors``
+    (0.1 %) of all their requests failed, at most 20 % of the trials did not count, and no closed loop starved
+    its connections. If more did not count, there is no figure of speed: the surviving trials are no fair
     sample.
     """
     own = [trial for trial in latest_attempts(trials) if trial.cell_id == cell.id]
@@ -331,7 +338,7 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
         account=account,
         error_ratio=error_ratio,
         censored_from=min((t.censored_from for t in counted if t.censored_from is not None), default=None),
-        unqualified=_unqualified(counted, len(own), account),
+        unqualified=_unqualified(counted, len(own), account, allowed_errors),
         limited=next((trial.limited for trial in counted if trial.limited), None),
         at_least=is_at_least(trial.limited for trial in counted),
         rate_reach=max((trial.rate_reach for trial in counted), default=1.0),
@@ -339,6 +346,7 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},
+        allowed_errors=allowed_errors,
     )
 
 

@@ -28,6 +28,7 @@ from prony.report.sections.brief_trust import trust_lines
 from prony.report.sections.claims import claim_counts, failed_claims
 from prony.report.sections.head import measured_words, warnings
 from prony.report.sections.rates import rate_answers, rates
+from prony.report.sections.sweeps import sweep_lines
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, listed, pointer, text
 from prony.report.words import load_words
 
@@ -81,7 +82,8 @@ def brief_sections(reading: Reading, space: Space = Space()) -> tuple[Section, .
         return _found(reading, space)
     lead = (*warnings(reading), _answer(brief), Paragraph(measured_words(reading, brief), Tone.QUIET))
     limits = limit_lines(reading, brief, space.limits, space.where)
-    remarks = Judgements((*limits, *_claims(reading, space), *trust_lines(reading)))
+    settings = sweep_lines(reading, brief)
+    remarks = Judgements((*settings, *limits, *_claims(reading, space), *trust_lines(reading)))
     sections = (
         Section("", lead, _ANSWER_LINES, _LEAD_LINES),
         Section("", tuple(brief_table(brief)), _LEAD_LINES, _LEAD_LINES),

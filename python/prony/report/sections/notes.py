@@ -143,10 +143,23 @@ def _session_notes(reading: Reading) -> Iterator[Text]:
     )
 
 
+def _allowed_notes(reading: Reading) -> Iterator[Text]:
+    """Yield how many errors were allowed, where that was asked for: speed is that of successes only."""
+    allowed = reading.plan.design.allow_errors
+    if allowed is not None:
+        shown = Figure(allowed, lambda ratio: f"{100 * ratio:g} %", "/plan/design/allow_errors")
+        yield text(
+            "Speed is compared where up to {} of the requests fail (--allow-errors): it is that of the "
+            "successes only.",
+            shown,
+        )
+
+
 def notes(reading: Reading) -> Section:
     """Return the remarks on a study."""
     items = (
         *_finding_notes(reading),
+        *_allowed_notes(reading),
         *warm_up_notes(reading),
         *pace_notes(reading),
         *evidence_notes(reading),
