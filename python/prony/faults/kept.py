@@ -46,8 +46,9 @@ from prony.units import KIB, MILLISECOND_NS
 
 __all__ = ["Kept", "decode_kept", "encode_kept", "slimmed"]
 
-# The two edges of the window, and some between: rules compare edges, and look for the fullest queue.
-_MOST_SAMPLES = 6
+# All of a window of nine seconds. Of a longer one both edges and some between: which workers came and went
+# is then known less well.
+_MOST_SAMPLES = 20
 _MOST_LOG, _MOST_LINES = 200, 5
 _DIGITS = re.compile(r"\d+")
 _SIGN = re.compile(r"(?i)error|errno|debug|reload|select\(|open files|address|development|warning")

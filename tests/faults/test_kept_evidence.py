@@ -28,8 +28,9 @@ def tried():
     return list(read_evidence(TRIED))
 
 
-def test_evidence_of_at_least_24_causes_is_kept(tried):
-    assert len({CAUSE_OF[one.plant].name for one in tried}) >= 24
+def test_evidence_is_kept_of_all_causes_but_those_that_need_a_quiet_machine(tried):
+    planted = {cause.name for cause in CAUSES if cause.named and cause.of is None}
+    assert planted - {CAUSE_OF[one.plant].name for one in tried} <= {"cold", "one-core", "uneven-workers"}
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
