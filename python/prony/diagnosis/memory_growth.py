@@ -54,7 +54,8 @@ def _late_requests(recording: Recording) -> float:
     says.
     """
     counts = [one.ok + one.failed for one in recording.series]
-    return sum(counts[len(counts) // 2 :]) / sum(counts) if len(counts) > 1 and sum(counts) else 0.5
+    total = sum(counts)
+    return sum(counts[len(counts) // 2 :]) / total if len(counts) > 1 and total else 0.5
 
 
 def _evenly(sizes: list[int], late_requests: float) -> bool:
