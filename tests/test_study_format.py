@@ -16,6 +16,7 @@ from prony.plan import PlanOptions, make_plan
 from prony.study_document import (
     CalibrationDocument,
     ClaimDocument,
+    CrossCheckDocument,
     DesignDocument,
     Generator,
     NeedsDocument,
@@ -30,10 +31,20 @@ from prony.study_document import (
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "study-format.md"
 DOCUMENTS = (
     *(StudyDocument, SandboxDocument, DesignDocument, CalibrationDocument, SubjectDocument, WorkloadDocument),
-    *(WorkloadChange, ProfileDocument, ClaimDocument, NeedsDocument),
+    *(WorkloadChange, CrossCheckDocument, ProfileDocument, ClaimDocument, NeedsDocument),
 )
 # Tables, which the example writes with brackets.
-TABLES = {"sandbox", "design", "calibration", "subjects", "workloads", "profiles", "claims", "sources"}
+TABLES = {
+    "sandbox",
+    "design",
+    "calibration",
+    "subjects",
+    "workloads",
+    "profiles",
+    "claims",
+    "sources",
+    "cross_check",
+}
 
 
 def example():

@@ -14,13 +14,14 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
 
 from prony.errors import UsageError
-from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Arrivals, ClaimKind, Interface
+from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Arrivals, ClaimKind, Interface, SandboxKind
 from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
     "MAX_THREADS",
     "CalibrationDocument",
     "ClaimDocument",
+    "CrossCheckDocument",
     "DesignDocument",
     "Generator",
     "Load",
@@ -178,12 +179,34 @@ class WorkloadChange(_Lengths):
     skip: bool = False
 
 
+class CrossCheckDocument(_Document):
+    """``[profiles.NAME.cross_check]``: generators that measure the profile's cells once more, beside Prony's
+    own; ``connections`` and ``rate``: under these loads only.
+    """
+
+    engines: Annotated[Generators, Field(min_length=1)]
+    connections: Counts | None = None
+    rate: Rates | None = None
+
+    @model_validator(mode="after")
+    def _checks_something(self) -> "CrossCheckDocument":
+        if "prony" in self.engines or len(set(self.engines)) < len(self.engines):
+            raise ValueError("generators other than `prony`, each once")
+        return self
+
+    @property
+    def under(self) -> Mapping[str, tuple[float, ...]]:
+        """The loads, by the keys of `prony.model.Cell.load`; empty for all."""
+        named = {"connections": self.connections, "rate": self.rate}
+        return {name: values for name, values in named.items() if values is not None}
+
+
 class ProfileDocument(_Lengths):
     """``[profiles.NAME]``: how long and how often; ``workloads`` changes single loads by name.
 
     ``as_published``: how often the original measured, in words, where that differs from ``blocks``.
     ``pilot``: how long a warm-up to look for before the first block at most; ``0s``: do not look.
-    ``of_the_time``: measure the subjects ``as_of`` too.
+    ``of_the_time``: measure the subjects ``as_of`` too. ``cross_check``: unless others are typed.
     """
 
     blocks: PositiveInt
@@ -193,14 +216,19 @@ class ProfileDocument(_Lengths):
     timeout: Duration = 10 * SECOND_NS
     pilot: Wait | None = None
     of_the_time: bool = False
+    cross_check: CrossCheckDocument | None = None
     connections: Counts | None = None
     rate: Rates | None = None
     workloads: Mapping[str, WorkloadChange] = Field(default_factory=dict)
 
 
 class SandboxDocument(_Document):
-    """``[sandbox]``: the limits of each server: CPUs, memory as ``512MB``, processes and threads."""
+    """``[sandbox]``: the limits of each server: CPUs, memory as ``512MB``, processes and threads.
 
+    ``kind``: the sandbox, unless one is typed; null: the strongest that works without an engine.
+    """
+
+    kind: SandboxKind | None = None
     cpus: Annotated[float, Field(gt=0, le=MAX_CPUS)] | None = None
     memory: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0, le=MAX_MEMORY_BYTES)] | None = None
     pids: PositiveInt | None = None

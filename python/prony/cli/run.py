@@ -23,7 +23,7 @@ from prony.errors import ExitCode
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
-    from prony.model import Plan
+    from prony.model import Cell, Plan, SandboxKind
     from prony.plan import PlanOptions
     from prony.sandbox.choice import Chosen
     from prony.study import Study
@@ -165,7 +165,7 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
 
     user = resolve_user(options.sandbox.run_as)
     is_own = options.study is None and (bool(options.own.commands) or options.own.app not in known.apps)
-    chosen = chosen_sandbox(options.sandbox, own_app=is_own)
+    chosen = chosen_sandbox(options.sandbox, own_app=is_own, named=_named_sandbox(options, known))
     asked = _plan_options(options, chosen)
     typed = options.own.requirements is not None or options.own.python is not None
     found = _survey(options, known, declared=typed)
@@ -187,9 +187,28 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
         ready_timeout_ns=optional(duration_of, "--ready-timeout", options.load.ready_timeout),
         sandbox=chosen,
         force=options.sure.force,
-        cross_checks=cross_checks_of(plan, options.sure.cross_check),
+        cross_checks=_cross_checks(options, plan, known),
         fitness=partial(kept_fitness, user.cache),
     )
+
+
+def _named_sandbox(options: RunOptions, known: "Catalog") -> "SandboxKind | None":
+    from prony.study.named import sandbox_of_study
+
+    return None if options.study is None else sandbox_of_study(options.study, known)
+
+
+def _cross_checks(options: RunOptions, plan: "Plan", known: "Catalog") -> "tuple[Cell, ...]":
+    """Return the typed cross-checks, else those of the study's profile; a search has none.
+
+    *Errors*: UsageError for an unknown generator.
+    """
+    from prony.study.named import checks_of_study
+
+    typed = options.sure.cross_check
+    if typed is not None or options.study is None or plan.design.find_rate:
+        return cross_checks_of(plan, typed)
+    return checks_of_study(options.study, known, plan)
 
 
 def _plan_options(options: RunOptions, chosen: "Chosen") -> "PlanOptions":

@@ -66,8 +66,8 @@ class SandboxOptions:
         return {name: text for name, text in given.items() if text is not None}
 
 
-def chosen_sandbox(options: SandboxOptions, *, own_app: bool) -> "Chosen":
-    """Return the sandbox to use on this machine.
+def chosen_sandbox(options: SandboxOptions, *, own_app: bool, named: SandboxKind | None = None) -> "Chosen":
+    """Return the sandbox to use on this machine. ``named``: by the study, where none is typed.
 
     *Errors*: UsageError for an invalid size of memory, or limits with a sandbox that cannot enforce them;
     HostError for a sandbox that does not work here.
@@ -89,6 +89,6 @@ def chosen_sandbox(options: SandboxOptions, *, own_app: bool) -> "Chosen":
         memory_bytes=optional(memory_of, "--memory", options.memory),
         pids=options.pids,
     )
-    kind = None if options.sandbox is SandboxWish.AUTO else SandboxKind(options.sandbox.value)
+    kind = named if options.sandbox is SandboxWish.AUTO else SandboxKind(options.sandbox.value)
     wish = Wish(kind, choice, options.limits())
     return choose(wish, look((kind,) if kind else STRONGEST_FIRST))
