@@ -33,6 +33,13 @@ def test_of_generators_those_are_counted_and_not_the_one_server(said):
     assert row[1:3] == [str(1 + len(listed["generators"])), str(1 + len(ready))]
 
 
+@pytest.mark.parametrize(("name", "profile"), [("embedded-servers", "quick"), ("psgi-servers", "full")])
+def test_a_profile_is_as_long_as_a_dry_run_says(said, name, profile):
+    (study,) = json.loads(said("studies", name, "--json").out)
+    *_, last = said("run", name, "--profile", profile, "--dry-run").out.splitlines()
+    assert last.startswith(f"{study['profiles'][profile]['length']}, into ")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_one_is_shown_with_its_notes_loads_claims_and_figures(said, name):
     data = json.loads(said("studies", name, "--json").out)[0]

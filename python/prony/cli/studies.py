@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.protocol import with_usual_pilot
 from prony.cli.talk import show
 from prony.errors import ExitCode
 
@@ -68,7 +69,8 @@ def _view(name: str, known: "Catalog") -> "StudyView":
 
     document = study_source(name, known).document
     plans = {
-        profile: plan_of_study(name, known, PlanOptions(profile=profile)) for profile in document.profiles
+        profile: with_usual_pilot(plan_of_study(name, known, PlanOptions(profile=profile)))
+        for profile in document.profiles
     }
     checks = {profile: checks_of_study(name, known, plan) for profile, plan in plans.items()}
     lengths = {profile: str(extent_of(plan, checks[profile])) for profile, plan in plans.items()}
